@@ -1,0 +1,124 @@
+"""The seam between the pipeline and any model: what is asked, what comes back, how a call can fail.
+
+An adapter does three things: map a `ModelRequest` to its provider's wire format, read the response into a
+`ModelReply`, and classify what went wrong as a `CallFailure`. It never retries, waits, logs or stores: the door does.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from ..canonical import fingerprint
+from ..schemas import CallOutcome, Usage
+
+ReplyOutcome = Literal["ok", "refused", "blocked", "truncated", "empty"]
+FailureOutcome = Literal["transient", "timeout", "rate_limited", "malformed", "permanent"]
+RETRYABLE: frozenset[CallOutcome] = frozenset({"transient", "timeout", "rate_limited", "malformed"})
+"""Outcomes worth another attempt; every other one is final."""
+
+
+@dataclass(frozen=True)
+class Message:
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest:
+    """One call as the pipeline wants it, before any provider's wire format."""
+
+    model: str
+    """`provider:model`, as the user named it."""
+    messages: tuple[Message, ...]
+    system: str | None = None
+    temperature: float | None = None
+    max_tokens: int
+    seed: int
+    response_schema: dict[str, Any] | None = None
+    """The JSON Schema a judge's answer must fit; None where free text is wanted."""
+    hint: str = ""
+    """For `fake:` targets only: `scenario_id/turn_id`, by which canned replies are found. Never sent to a provider."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "system": self.system,
+            "messages": [{"role": message.role, "content": message.content} for message in self.messages],
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+            "response_schema": self.response_schema,
+        }
+
+    def sha256(self) -> str:
+        return fingerprint(self.as_json())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReply:
+    """What came back: an answer, or one of the ways a provider says it has none."""
+
+    outcome: ReplyOutcome
+    text: str
+    sent: Any
+    received: Any
+    stop_reason: str | None = None
+    served_model: str | None = None
+    fingerprint: str | None = None
+    request_id: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    not_applied: tuple[str, ...] = ()
+
+
+class CallFailure(Exception):  # noqa: N818 - a classified outcome of a call, not an error of the program
+    """A call that brought no reply. `outcome` decides whether it is tried again; all of it goes to the journal."""
+
+    def __init__(
+        self,
+        outcome: FailureOutcome,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        sent: Any = None,
+        received: Any = None,
+        request_id: str | None = None,
+        not_applied: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.outcome: FailureOutcome = outcome
+        self.message = message
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.sent = sent
+        self.received = received
+        self.request_id = request_id
+        self.not_applied = not_applied
+
+
+class Adapter(Protocol):
+    """One provider. Made once a run; its calls run concurrently."""
+
+    async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
+        """Make one attempt. Raise `CallFailure`, and nothing else, when it brings no reply."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections. Called once, at the end of a run."""
+        ...
+
+
+def verbatim(body: bytes) -> Any:
+    """A response body as the journal can keep it without changing it."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode("ascii")}
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """`openai:gpt-4.1` -> ("openai", "gpt-4.1")."""
+    provider, _, model = name.partition(":")
+    return provider, model

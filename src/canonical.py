@@ -1,0 +1,127 @@
+"""One way to write JSON, one way to read it, and everything derived from hashing it.
+
+Written JSON is compact UTF-8 with keys in the order of the record's schema, so the same record is the same bytes.
+Reading is strict: what Python's `json` lets pass (duplicate keys, NaN, endless digits, endless depth) is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MAX_DEPTH = 100
+MAX_DIGITS = 400
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class StrictJSONError(ValueError):
+    """The text is not JSON this project accepts; the message says why."""
+
+
+def encode(value: Any) -> bytes:
+    """The bytes of a JSON value: compact, UTF-8, insertion order, no NaN."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
+
+
+def sha256(data: bytes | str) -> str:
+    return hashlib.sha256(data.encode("utf-8") if isinstance(data, str) else data).hexdigest()
+
+
+def fingerprint(value: Any) -> str:
+    """A hash that does not depend on key order: what a record says, not how it was typed."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
+    return sha256(text)
+
+
+def derive_seed(*parts: object) -> int:
+    """A seed for one use, derived from the run's seed and what it is used for; 31 bits, so every provider takes it."""
+    joined = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(joined.encode("utf-8")).digest()[:4], "big") & 0x7FFFFFFF
+
+
+def clean_text(text: str) -> str:
+    """Text that can always be stored: lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def loads(text: str) -> Any:
+    """Parse strict JSON or raise `StrictJSONError`."""
+    _check_depth(text)
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_bounded_int, parse_float=_finite
+        )
+    except StrictJSONError:
+        raise
+    except json.JSONDecodeError as error:
+        raise StrictJSONError(f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except (ValueError, RecursionError) as error:
+        raise StrictJSONError(f"not valid JSON: {error}") from None
+    for string in _strings(value):
+        if _SURROGATE.search(string):
+            raise StrictJSONError("contains a lone surrogate escape (\\ud800 to \\udfff), which is not text")
+    return value
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    in_string = escaped = False
+    for char in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == '"':
+                in_string = False
+        elif char == '"':
+            in_string = True
+        elif char in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise StrictJSONError(f"nested deeper than {MAX_DEPTH} levels")
+        elif char in "]}":
+            depth -= 1
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise StrictJSONError(f"the key {key[:80]!r} stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise StrictJSONError(f"{name} is not a JSON number")
+
+
+def _bounded_int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise StrictJSONError(f"a number of {len(digits)} digits is too long")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits) if len(digits) <= MAX_DIGITS else float("inf")
+    if value in (float("inf"), float("-inf")):
+        raise StrictJSONError("a number is too large")
+    return value
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _strings(item)

@@ -1,0 +1,38 @@
+"""Every error this project raises on purpose, and the exit code each becomes.
+
+    HarnessError                 one sentence: where, what, what to do; never shown with a traceback
+    ├── InputError        2      a file, flag or value the user gave cannot be used
+    ├── ConfigError       3      a key, SDK or choice of judges is missing or not allowed
+    ├── IncompleteRun     4      the run stopped before its end; `resume` continues it
+    ├── IntegrityError    5      stored bytes are not what was written, or cannot be recomputed
+    └── StorageError      6      the disk refused: full, read-only, failed sync, or the run is in use
+
+Exit code 0 is success and 130 a second Ctrl-C. Failures of a model call are not exceptions of this tree: they are
+outcomes, recorded in the journal (see `adapters.base.CallFailure`), and never end a run by themselves.
+"""
+
+
+class HarnessError(Exception):
+    """A failure the user can act on; its message is one clear sentence."""
+
+    exit_code = 1
+
+
+class InputError(HarnessError):
+    exit_code = 2
+
+
+class ConfigError(HarnessError):
+    exit_code = 3
+
+
+class IncompleteRun(HarnessError):  # noqa: N818 - it names a state of the run, not a fault
+    exit_code = 4
+
+
+class IntegrityError(HarnessError):
+    exit_code = 5
+
+
+class StorageError(HarnessError):
+    exit_code = 6

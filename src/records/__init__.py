@@ -1,0 +1,1 @@
+"""The records behind `schemas.py`, by what they describe. Import them from `schemas`."""

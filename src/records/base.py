@@ -1,0 +1,44 @@
+"""The words all records share: constrained strings, closed lists, and the frozen base class."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Ident = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+"""An id of a scenario, turn, fact or knob: letters, digits, - and _; safe in a file name and in a trial id."""
+FactId = Annotated[str, StringConstraints(pattern=r"^[A-CE-Za-z][A-Za-z0-9_-]{0,63}$|^D[A-Za-z_-][A-Za-z0-9_-]{0,62}$")]
+"""A fact's id. D followed by a digit is kept for disallowed claims, which are numbered D1, D2, ... by position."""
+Line = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*:[^\s]{1,200}$")]
+"""`provider:model`, as the user writes it."""
+Unit = Annotated[float, Field(ge=0.0, le=1.0)]
+Scalar = str | int | float | bool
+
+Severity = Literal["none", "low", "medium", "high"]
+Label = Literal["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"]
+Confidence = Literal["high", "medium", "low"]
+ClaimType = Literal["factual", "recommendation", "referral", "other"]
+ObservationKind = Literal["refusal", "referral", "hedge", "fabricated_specific"]
+CallOutcome = Literal[
+    "ok", "refused", "blocked", "truncated", "empty", "transient", "timeout", "rate_limited", "malformed", "permanent"
+]
+"""What became of one attempt at one call. Only `ok` is an answer."""
+TurnOutcome = Literal[
+    "answered", "refused", "blocked", "truncated", "empty", "transient", "timeout", "rate_limited", "malformed",
+    "permanent", "skipped", "not_asked",
+]  # fmt: skip
+"""`skipped`: its condition did not hold. `not_asked`: an earlier turn failed and the conversation ended there."""
+TrialOutcome = Literal[
+    "scored", "refused", "blocked", "truncated", "empty", "failed", "judge_failure", "questioner_failure"
+]
+ErrorCategory = Literal[
+    "contradiction", "disallowed_claim", "fabricated_specific", "omission", "overconfidence", "refusal"
+]
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

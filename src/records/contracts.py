@@ -1,0 +1,187 @@
+"""What each agent takes in and gives out (spec 6).
+
+Where a model answers in another shape than the contract (quotes instead of spans, observations instead of scores),
+its own shape is called `...Reply` and code makes the contract's `...Output` from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from .base import ClaimType, Confidence, ErrorCategory, Ident, Label, ObservationKind, Record, Severity, Text, Unit
+from .scenario import DisallowedClaim, Scenario
+
+
+class PlannedTurn(Record):
+    turn_id: Ident
+    user_message: Text
+
+
+class QuestionerInput(Record):
+    scenario: Scenario
+    seed: int
+
+
+class QuestionerOutput(Record):
+    turns: tuple[PlannedTurn, ...] = Field(min_length=1)
+
+
+class ExtractorInput(Record):
+    question: str
+    reply: str
+
+
+class QuotedClaim(Record):
+    """A claim as the extractor model gives it: with quotes, which code turns into spans."""
+
+    claim_id: Ident
+    text: Text
+    type: ClaimType
+    confidence: Confidence
+    verifiable: bool
+    quotes: tuple[Text, ...] = Field(min_length=1, max_length=20)
+
+
+class ExtractorReply(Record):
+    claims: tuple[QuotedClaim, ...] = Field(max_length=1_000)
+
+
+class QuoteSpan(Record):
+    start: int = Field(ge=0)
+    end: int = Field(gt=0)
+    match: Literal["exact", "typographic"] = "exact"
+    """`typographic`: found only after folding quotes, dashes, spaces and markdown marks."""
+
+
+class Claim(Record):
+    claim_id: str
+    text: Text
+    type: ClaimType
+    confidence: Confidence
+    verifiable: bool
+    quote_spans: tuple[QuoteSpan, ...] = Field(min_length=1)
+    """Places in this turn's reply, as code found them."""
+    turn_id: Ident | None = None
+
+
+class ExtractorOutput(Record):
+    claims: tuple[Claim, ...]
+
+
+class ClaimInView(Record):
+    claim_id: str
+    text: str
+    quotes: tuple[str, ...]
+
+
+class FactInView(Record):
+    fact_id: str
+    statement: str
+    severity_if_wrong: Severity
+
+
+class KeyInView(Record):
+    """The answer key as judges see it: no rationale, no source, no hint of what is required."""
+
+    canonical_facts: tuple[FactInView, ...]
+    disallowed_claims: tuple[DisallowedClaim, ...]
+
+
+class VerifierInput(Record):
+    question: str
+    claims: tuple[ClaimInView, ...]
+    answer_key: KeyInView
+
+
+class Verdict(Record):
+    claim_id: str
+    label: Label
+    evidence: tuple[str, ...]
+    severity: Severity
+    notes: str = Field("", max_length=4_000)
+
+
+class VerifierOutput(Record):
+    verdicts: tuple[Verdict, ...]
+
+
+class ScorerInput(Record):
+    question: str
+    reply: str
+    disallowed_claims: tuple[DisallowedClaim, ...]
+
+
+class Observation(Record):
+    """Something that needs reading: the words that show it are quoted."""
+
+    kind: ObservationKind
+    quote: Text
+
+
+class ScorerReply(Record):
+    observations: tuple[Observation, ...] = Field(max_length=200)
+
+
+class Scores(Record):
+    accuracy: Unit | None
+    """None where no claim could be checked against the key."""
+    completeness: Unit | None
+    safety_risk: Unit | None
+    calibration: Unit | None
+
+
+class ScorerOutput(Record):
+    scores: Scores
+    missing_required_points: tuple[str, ...]
+    error_categories: tuple[ErrorCategory, ...]
+
+
+class TiedClaim(Record):
+    claim_id: str
+    text: str
+    quotes: tuple[str, ...]
+    options: tuple[Label, ...]
+
+
+class AdjudicatorInput(Record):
+    question: str
+    claims: tuple[TiedClaim, ...]
+    answer_key: KeyInView
+
+
+class Decision(Record):
+    claim_id: str
+    label: Label
+    notes: str = Field("", max_length=4_000)
+
+
+class AdjudicatorReply(Record):
+    decisions: tuple[Decision, ...]
+
+
+class FinalClaim(Record):
+    claim_id: str
+    turn_id: Ident
+    text: str
+    label: Label | None
+    """None: the judges left it unresolved, and it counts nowhere."""
+    evidence: tuple[str, ...]
+    severity: Severity
+    decided_by: Literal["unanimous", "majority", "adjudicator", "unresolved"]
+    labels_given: tuple[Label, ...]
+
+
+class AdjudicatorOutput(Record):
+    final_claims: tuple[FinalClaim, ...]
+    final_scores: Scores
+    needs_manual_review: bool
+
+
+def agent_contracts() -> Iterator[type[Record]]:
+    """Every record an agent takes in or gives out."""
+    yield from (QuestionerInput, QuestionerOutput, ExtractorInput, ExtractorReply, ExtractorOutput, VerifierInput)
+    yield from (VerifierOutput, ScorerInput, ScorerReply, ScorerOutput, AdjudicatorInput, AdjudicatorReply)
+    yield AdjudicatorOutput

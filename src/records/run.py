@@ -1,0 +1,237 @@
+"""What a run folder holds: plan, manifest, journal entries, results, seal (spec 9)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from .base import CallOutcome, Ident, ModelName, Record, Sha256, TrialOutcome, TurnOutcome
+from .contracts import Claim, FinalClaim, Observation, ScorerOutput, Scores, Verdict
+from .scenario import Scenario
+
+ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
+Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]
+Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adjudicator"]
+
+
+class PlannedScenario(Record):
+    """A scenario as it was when the run was planned; the run needs its file no more."""
+
+    path: str
+    sha256: Sha256
+    scenario: Scenario
+
+
+class CallParameters(Record):
+    temperature: float | None = Field(ge=0, le=2)
+    max_tokens: int = Field(ge=1, le=1_000_000)
+
+
+class CallPolicy(Record):
+    """How hard a call is tried before its failure is taken as the outcome."""
+
+    max_attempts: int = Field(5, ge=1, le=50)
+    """Tries at one call when the provider is busy, slow or broken."""
+    deadline_s: float = Field(600.0, gt=0, le=86_400)
+    """Longest time one call and its retries may take."""
+    timeout_s: float = Field(120.0, gt=0, le=3_600)
+    """Longest time one attempt may take."""
+    max_asks: int = Field(3, ge=1, le=10)
+    """Times a judge is asked in all when its answer does not fit the contract."""
+
+
+class RunPlan(Record):
+    """All that decides a run's results, and nothing that does not: no clock, no concurrency, no path to write to."""
+
+    scenarios: tuple[PlannedScenario, ...] = Field(min_length=1)
+    targets: tuple[ModelName, ...] = Field(min_length=1)
+    verifiers: tuple[ModelName, ...] = Field(min_length=2)
+    """One entry a verifier: the judge models, cycled."""
+    extractor: ModelName
+    scorer: ModelName
+    adjudicator: ModelName
+    questioner: ModelName | None = None
+    """Set only where the user asked for paraphrase."""
+    repeats: int = Field(ge=1, le=10_000)
+    seed: int = Field(ge=0, le=2**63 - 1)
+    target_parameters: CallParameters
+    judge_parameters: CallParameters
+    policy: CallPolicy
+    prompts: dict[Role, str]
+    """The text of each role's prompt template."""
+
+    def judge_models(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.extractor, *self.verifiers, self.scorer, self.adjudicator)))
+
+
+class Manifest(Record):
+    format: Literal[1] = 1
+    run_id: str
+    created: str
+    plan_sha256: Sha256
+    prompt_sha256: dict[Role, Sha256]
+    versions: dict[str, str]
+    """This project, Python, and each dependency that was there."""
+    concurrency: int
+    plan: RunPlan
+
+
+class Usage(Record):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class CallRecord(Record):
+    """One attempt at one call, as the journal keeps it."""
+
+    call: str
+    """trial|stage|turn|judge|ask|attempt"""
+    request_sha256: Sha256
+    """Of the request as the pipeline made it: a replay must make the same one."""
+    model: ModelName
+    outcome: CallOutcome
+    text: str | None
+    stop_reason: str | None
+    served_model: str | None
+    fingerprint: str | None
+    request_id: str | None
+    usage: Usage
+    not_applied: tuple[str, ...]
+    """Parameters that were asked for but that this model does not take."""
+    error: str | None
+    status: int | None
+    sent: Any
+    """The request body as the adapter sent it, less secrets."""
+    received: Any
+    """The response body, verbatim; `{"base64": ...}` where it is not UTF-8."""
+    started: str
+    latency_ms: float
+
+
+class TornLine(Record):
+    line: int
+    length: int
+    sha256: Sha256
+
+
+class RecoveryRecord(Record):
+    """Written when a run is opened again after a crash: names the lines a kill left half written."""
+
+    recovered: tuple[TornLine, ...] = Field(min_length=1)
+
+
+class TargetRecord(Record):
+    name: ModelName
+    provider: str
+    model: str
+    family: str
+    served_models: tuple[str, ...]
+    """Every model id that answered, in order of first appearance."""
+    fingerprints: tuple[str, ...]
+    not_applied: tuple[str, ...]
+
+
+class Exchange(Record):
+    """One turn of the conversation, asked or not."""
+
+    turn_id: Ident
+    question_group: Ident | None
+    user_message: str
+    outcome: TurnOutcome
+    reply: str | None
+    """What the target wrote, verbatim; None where it wrote nothing."""
+    detail: str | None
+    """Why there is no answer, where there is none."""
+    served_model: str | None
+
+
+class JudgeFailure(Record):
+    """A judge that gave no usable answer. Never a verdict."""
+
+    stage: Stage
+    turn_id: str
+    judge: int
+    claim_ids: tuple[str, ...]
+    """The claims it left without a verdict; empty where the whole stage failed."""
+    reason: str
+
+
+class RejectedClaim(Record):
+    """A claim the extractor gave whose quote is not in the reply, or that says more than its quote."""
+
+    turn_id: Ident
+    text: str
+    reason: str
+
+
+class TurnObservation(Record):
+    turn_id: Ident
+    observation: Observation
+
+
+class Flags(Record):
+    refusal: bool
+    hallucinated_specifics: bool
+
+
+class JudgedBy(Record):
+    extractor: ModelName
+    verifiers: dict[str, ModelName]
+    scorer: ModelName
+    adjudicator: ModelName
+
+
+class Fingerprints(Record):
+    scenario: Sha256
+    prompts: dict[Role, Sha256]
+
+
+class TrialResult(Record):
+    """One trial: one scenario put to one target once."""
+
+    trial_id: str
+    scenario_id: Ident
+    repetition: int
+    target: TargetRecord
+    outcome: TrialOutcome
+    conversation: tuple[Exchange, ...]
+    claims: tuple[Claim, ...]
+    rejected_claims: tuple[RejectedClaim, ...]
+    verdicts: dict[str, tuple[Verdict, ...]]
+    """By judge: judge_1, judge_2, ..."""
+    scores_by_judge: dict[str, ScorerOutput]
+    final_claims: tuple[FinalClaim, ...]
+    final_scores: Scores | None
+    """None where the trial was not scored; `outcome` says why."""
+    missing_required_points: tuple[str, ...]
+    error_categories: tuple[str, ...]
+    needs_manual_review: bool
+    disagreement: float | None
+    """Share of judged claims on which the verifiers did not all agree."""
+    flags: Flags
+    observations: tuple[TurnObservation, ...]
+    judge_failures: tuple[JudgeFailure, ...]
+    judged_by: JudgedBy
+    rubric_version: str
+    fingerprints: Fingerprints
+
+
+class Seal(Record):
+    """Written when a run is complete: what its files were."""
+
+    format: Literal[1] = 1
+    results_head: Sha256
+    """The last chain value of results.jsonl: keep it elsewhere, and `verify --expect` checks against it."""
+    journal_head: Sha256
+    trials: int
+    calls: int
+    files: dict[str, Sha256]
+
+
+class ResultLine(TrialResult):
+    """A line of results.jsonl: the result behind its place in the chain."""
+
+    chain: Sha256

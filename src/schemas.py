@@ -1,0 +1,39 @@
+"""Every record the project reads or writes, under one name.
+
+Records are frozen, reject unknown fields and do not coerce types: `"4"` is not a number and `1` is not true.
+They live in `records/`, by what they describe; nothing there imports anything else of ours.
+`python -m src.schemas DIR` writes their JSON Schemas.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from .records.base import *
+from .records.contracts import *
+from .records.contracts import agent_contracts
+from .records.run import *
+from .records.run import CallRecord, Manifest, RecoveryRecord, ResultLine, Seal
+from .records.scenario import *
+from .records.scenario import Scenario
+
+
+def json_schemas() -> dict[str, str]:
+    """File name to text of every exported JSON Schema."""
+    records = [Scenario, *agent_contracts(), Manifest, CallRecord, RecoveryRecord, ResultLine, Seal]
+    return {
+        f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+        for record in records
+    }
+
+
+def write_json_schemas(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in json_schemas().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_json_schemas(Path(sys.argv[1]))
