@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from .records.base import *
+from .records.base import Record
 from .records.contracts import *
 from .records.contracts import agent_contracts
 from .records.run import *
@@ -22,7 +23,7 @@ from .records.scenario import Scenario
 
 def json_schemas() -> dict[str, str]:
     """File name to text of every exported JSON Schema."""
-    records = [Scenario, *agent_contracts(), Manifest, CallRecord, RecoveryRecord, ResultLine, Seal]
+    records: list[type[Record]] = [Scenario, *agent_contracts(), Manifest, CallRecord, RecoveryRecord, ResultLine, Seal]
     return {
         f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
         for record in records

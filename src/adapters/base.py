@@ -49,10 +49,15 @@ class ModelRequest:
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
-            "response_schema": self.response_schema,
         }
 
+    def length(self) -> int:
+        """Characters of all messages."""
+        return sum(len(message.content) for message in self.messages) + len(self.system or "")
+
     def sha256(self) -> str:
+        """What the call says, by which a replay knows it again. The schema is left out: its text differs between
+        versions of the library that writes it, and a reviewer may have another one."""
         return fingerprint(self.as_json())
 
 

@@ -31,14 +31,21 @@ class CallParameters(Record):
 class CallPolicy(Record):
     """How hard a call is tried before its failure is taken as the outcome."""
 
-    max_attempts: int = Field(5, ge=1, le=50)
+    max_attempts: int = Field(default=5, ge=1, le=50)
     """Tries at one call when the provider is busy, slow or broken."""
-    deadline_s: float = Field(600.0, gt=0, le=86_400)
+    deadline_s: float = Field(default=600.0, gt=0, le=86_400)
     """Longest time one call and its retries may take."""
-    timeout_s: float = Field(120.0, gt=0, le=3_600)
+    timeout_s: float = Field(default=120.0, gt=0, le=3_600)
     """Longest time one attempt may take."""
-    max_asks: int = Field(3, ge=1, le=10)
+    max_asks: int = Field(default=3, ge=1, le=10)
     """Times a judge is asked in all when its answer does not fit the contract."""
+
+
+class Prompt(Record):
+    sha256: Sha256
+    """Of the template's file."""
+    text: str
+    """As it is sent: the template filled."""
 
 
 class RunPlan(Record):
@@ -58,8 +65,7 @@ class RunPlan(Record):
     target_parameters: CallParameters
     judge_parameters: CallParameters
     policy: CallPolicy
-    prompts: dict[Role, str]
-    """The text of each role's prompt template."""
+    prompts: dict[Role, Prompt]
 
     def judge_models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.extractor, *self.verifiers, self.scorer, self.adjudicator)))
@@ -70,7 +76,6 @@ class Manifest(Record):
     run_id: str
     created: str
     plan_sha256: Sha256
-    prompt_sha256: dict[Role, Sha256]
     versions: dict[str, str]
     """This project, Python, and each dependency that was there."""
     concurrency: int
@@ -93,6 +98,8 @@ class CallRecord(Record):
     """Of the request as the pipeline made it: a replay must make the same one."""
     model: ModelName
     outcome: CallOutcome
+    final: bool
+    """Whether this outcome stands; if not, another attempt follows."""
     text: str | None
     stop_reason: str | None
     served_model: str | None

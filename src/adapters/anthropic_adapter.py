@@ -1,0 +1,112 @@
+"""Anthropic's Claude, over the Messages API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..schemas import Usage
+from .base import ReplyOutcome
+from .capabilities import Call
+from .wire import (
+    Answer,
+    HttpAdapter,
+    Secret,
+    ShapeError,
+    checked_key,
+    checked_url,
+    client_options,
+    count_of,
+    inner_object,
+    opened,
+    text_of,
+    total,
+)
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+_CUT_SHORT = frozenset({"max_tokens", "model_context_window_exceeded"})
+_FILTERED = "content filtering policy"
+
+
+class AnthropicAdapter(HttpAdapter):
+    """`anthropic:` models."""
+
+    provider: ClassVar[str] = "anthropic"
+    request_id_headers: ClassVar[tuple[str, ...]] = ("request-id", "x-request-id")
+
+    def __init__(self, *, api_key: str, base_url: str | None = None) -> None:
+        super().__init__(checked_key(api_key, self.provider))
+        url = checked_url(base_url, self.provider)
+        self._client = opened(self.provider, lambda: _client(self._secret, url))
+
+    async def _send(self, call: Call, timeout_s: float) -> None:
+        from httpx2 import Response
+
+        request, version = call.request, call.takes.api_version
+        body: dict[str, Any] = {
+            "model": call.model,
+            "max_tokens": request.max_tokens,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        }
+        if request.system is not None:
+            body["system"] = request.system
+        if call.temperature is not None:
+            body["temperature"] = call.temperature
+        if call.schema is not None:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
+        # Not `messages.create`: it has no temperature any more, and warns of old models through `warnings`, which is
+        # an exception where warnings are errors.
+        await self._client.post(
+            "/v1/messages",
+            cast_to=Response,
+            body=body,
+            options={"timeout": timeout_s, "headers": {"anthropic-version": version} if version else {}},
+        )
+
+    def _read(self, payload: dict[str, Any]) -> Answer:
+        blocks = payload.get("content")
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            raise ShapeError("'content' is not a list of blocks")
+        # Thinking may come first, and tools or citations may part the text: all text blocks, in order.
+        text = "".join(text_of(block, "text") or "" for block in blocks if block.get("type") == "text")
+        stop = text_of(payload, "stop_reason")
+        outcome: ReplyOutcome = "ok" if text.strip() else "empty"
+        if stop == "refusal":
+            outcome = "refused"
+            text = text or text_of(inner_object(payload, "stop_details"), "explanation") or ""
+        elif stop in _CUT_SHORT:
+            outcome = "truncated"
+        return Answer(
+            outcome=outcome,
+            text=text,
+            stop_reason=stop,
+            served_model=text_of(payload, "model"),
+            request_id=text_of(payload, "id"),
+            usage=_usage(inner_object(payload, "usage")),
+        )
+
+    def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
+        # The output filter answers 400 with these words and no code of its own.
+        return "content_filter" if status == 400 and _FILTERED in (text_of(error, "message") or "") else None
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+
+def _client(secret: Secret, base_url: str | None) -> AsyncAnthropic:
+    import anthropic
+
+    http_client = anthropic.DefaultAsyncHttpxClient(timeout=None, **client_options())
+    return anthropic.AsyncAnthropic(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    cached = count_of(usage, "cache_read_input_tokens")
+    return Usage(
+        # Anthropic counts cached tokens beside the input; ours, like the others', is all that went in.
+        input_tokens=total(count_of(usage, "input_tokens"), cached, count_of(usage, "cache_creation_input_tokens")),
+        output_tokens=count_of(usage, "output_tokens"),
+        cached_tokens=cached,
+        reasoning_tokens=count_of(inner_object(usage, "output_tokens_details"), "thinking_tokens"),
+    )

@@ -1,0 +1,177 @@
+"""What each model family takes, as data: one row a family, the first pattern that matches the API id decides.
+
+A parameter that a family does not take is left off the wire and named in `not_applied`, so that a report can say
+what was asked for and what was in force. Sources: docs of the makers and the installed SDKs, read in November 2026.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .base import ModelRequest, split_name
+
+Sampling = Literal["any", "one", "none"]
+"""`any` value is taken, only the value 1 is, or the parameter itself is refused."""
+LengthParameter = Literal["max_completion_tokens", "max_tokens", "max_output_tokens"]
+SchemaMechanism = Literal["response_format", "output_config", "response_json_schema", "none"]
+"""`none`: the prompt alone asks for JSON."""
+
+
+class UnfitSchema(ValueError):  # noqa: N818 - it names a schema, not a fault of the program
+    """A response schema that no strict mechanism takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What one family takes."""
+
+    temperature: Sampling = "any"
+    top_p: Sampling = "any"
+    seed: bool = True
+    length_parameter: LengthParameter
+    schema: SchemaMechanism
+    api_version: str | None = None
+    """The version header that makes the family take what this row says; None for the SDK's own."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A row of the table."""
+
+    provider: str
+    pattern: str
+    """Matched from the start of the API id."""
+    takes: Capabilities
+
+
+_GPT = Capabilities(length_parameter="max_completion_tokens", schema="response_format")
+_GPT_BEFORE_SCHEMAS = Capabilities(length_parameter="max_completion_tokens", schema="none")
+_GPT_REASONING = Capabilities(
+    temperature="one", top_p="one", length_parameter="max_completion_tokens", schema="response_format"
+)
+# Sampling parameters are refused by the API version that anthropic 2.x sends, whatever the model.
+_CLAUDE_SAMPLING_VERSION = "2023-06-01"
+_CLAUDE_BEFORE_SCHEMAS = Capabilities(
+    seed=False, length_parameter="max_tokens", schema="none", api_version=_CLAUDE_SAMPLING_VERSION
+)
+_CLAUDE_SAMPLING = Capabilities(
+    seed=False, length_parameter="max_tokens", schema="output_config", api_version=_CLAUDE_SAMPLING_VERSION
+)
+_CLAUDE = Capabilities(
+    temperature="none", top_p="none", seed=False, length_parameter="max_tokens", schema="output_config"
+)
+_GEMINI = Capabilities(length_parameter="max_output_tokens", schema="response_json_schema")
+_CHAT = Capabilities(length_parameter="max_tokens", schema="response_format")
+
+FAMILIES = (
+    Family("openai", r"(?:ft:)?gpt-5(?:\.\d+)?-chat", _GPT),
+    # GPT-5.1 to 5.4 take a temperature at reasoning effort `none` only; the effort is left as the maker set it.
+    Family("openai", r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d))", _GPT_REASONING),
+    Family("openai", r"(?:ft:)?(?:gpt-3\.5|gpt-4-|gpt-4$|gpt-4o-2024-05-13|chatgpt-4o)", _GPT_BEFORE_SCHEMAS),
+    Family("openai", r"", _GPT),
+    Family("anthropic", r"claude-(?:[123]|instant)", _CLAUDE_BEFORE_SCHEMAS),
+    Family("anthropic", r"claude-(?:opus|sonnet)-4(?:-0|[-@]\d{8})?$", _CLAUDE_BEFORE_SCHEMAS),
+    Family("anthropic", r"claude-(?:opus|sonnet|haiku)-4-[1-6](?!\d)", _CLAUDE_SAMPLING),
+    Family("anthropic", r"", _CLAUDE),
+    Family("google", r"", _GEMINI),
+    Family("xai", r"", _CHAT),
+    Family("compatible", r"", _CHAT),
+)
+
+
+def capabilities(provider: str, model: str) -> Capabilities:
+    """What `model` (an API id) of `provider` takes; a provider not in the table counts as OpenAI-compatible."""
+    for family in FAMILIES:
+        if family.provider == provider and re.match(family.pattern, model):
+            return family.takes
+    return _CHAT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A request fitted to the model it goes to: what goes on the wire, and what does not."""
+
+    request: ModelRequest
+    model: str
+    """The API id."""
+    takes: Capabilities
+    temperature: float | None
+    seed: int | None
+    schema: dict[str, Any] | None
+    """The response schema as strict mechanisms take it."""
+    not_applied: tuple[str, ...]
+
+
+def fitted(provider: str, request: ModelRequest) -> Call:
+    """Fit a request's parameters to its model; raises `UnfitSchema`."""
+    model = split_name(request.model)[1]
+    takes = capabilities(provider, model)
+    asked, schema = request.temperature, request.response_schema
+    refused = {
+        "temperature": asked is not None
+        and not (takes.temperature == "any" or (takes.temperature == "one" and asked == 1)),
+        "seed": not takes.seed,
+        "response_schema": schema is not None and takes.schema == "none",
+    }
+    return Call(
+        request=request,
+        model=model,
+        takes=takes,
+        temperature=None if refused["temperature"] else asked,
+        seed=None if refused["seed"] else request.seed,
+        schema=None if schema is None or refused["response_schema"] else strict_schema(schema),
+        not_applied=tuple(name for name, is_refused in refused.items() if is_refused),
+    )
+
+
+_LIMITS = frozenset(
+    {
+        *("default", "examples", "format", "pattern", "minLength", "maxLength", "multipleOf", "discriminator"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
+    }
+)
+"""Keywords one provider or another refuses. The reply is validated against the full schema by us in any case."""
+_BY_NAME = frozenset({"properties", "$defs", "definitions"})
+"""Keywords whose value maps names, which are no keywords, to schemas."""
+
+
+def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a JSON Schema that every provider's strict mechanism takes.
+
+    Objects are closed and need all their properties, defaults and limits are gone, `oneOf` is `anyOf`, and a `$ref`
+    stands alone. A schema that allows free keys cannot be made strict: that is an `UnfitSchema`.
+    """
+    strict = _strict(copy.deepcopy(schema))
+    assert isinstance(strict, dict)
+    return strict
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return {key: node[key] if key == "$ref" else _named(node[key]) for key in node if key in ("$ref", "$defs")}
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _BY_NAME:
+            kept[key] = _named(value)
+        elif key in ("enum", "const", "required", "title", "description", "type"):
+            kept[key] = value
+        elif key not in _LIMITS and key != "additionalProperties":
+            kept["anyOf" if key == "oneOf" else key] = _strict(value)
+    if node.get("type") == "object" or "properties" in node:
+        if node.get("additionalProperties") not in (None, False) or not node.get("properties"):
+            raise UnfitSchema("a response schema may hold only objects with named properties and no others")
+        kept["additionalProperties"] = False
+        kept["required"] = list(node["properties"])
+    return kept
+
+
+def _named(schemas: dict[str, Any]) -> dict[str, Any]:
+    return {name: _strict(schema) for name, schema in schemas.items()}

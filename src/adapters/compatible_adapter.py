@@ -1,0 +1,23 @@
+"""Any server that speaks OpenAI's Chat Completions: vLLM, Ollama, llama.cpp, a gateway."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..errors import ConfigError
+from .openai_adapter import ThirdPartyChat
+from .wire import HttpAdapter, Secret, checked_key, checked_url
+
+_NO_KEY = "unused"
+
+
+class CompatibleAdapter(ThirdPartyChat):
+    """Models of a server the user names by its base URL (with its `/v1`), with a key or without."""
+
+    provider: ClassVar[str] = "compatible"
+
+    def __init__(self, *, base_url: str, api_key: str | None = None) -> None:
+        if not base_url:
+            raise ConfigError("An OpenAI-compatible endpoint needs its base URL, such as http://127.0.0.1:8000/v1.")
+        HttpAdapter.__init__(self, checked_key(api_key, "the compatible endpoint") if api_key else Secret(_NO_KEY))
+        self._open(checked_url(base_url, "the compatible endpoint"), keyless=not api_key)

@@ -1,0 +1,142 @@
+"""Google's Gemini, over the Gemini Developer API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..schemas import Usage
+from .base import ReplyOutcome
+from .capabilities import Call
+from .wire import (
+    Answer,
+    HttpAdapter,
+    Secret,
+    ShapeError,
+    checked_key,
+    checked_url,
+    client_options,
+    count_of,
+    first_object,
+    inner_object,
+    opened,
+    retry_after,
+    text_of,
+    total,
+)
+
+if TYPE_CHECKING:
+    from google import genai
+    from httpx2 import AsyncClient
+
+_FILTERED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
+_CUT_SHORT = frozenset({"MAX_TOKENS", "CONTINUATION"})
+_RETRY_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+
+
+class GoogleAdapter(HttpAdapter):
+    """`google:` models."""
+
+    provider: ClassVar[str] = "google"
+    request_id_headers: ClassVar[tuple[str, ...]] = ("x-request-id", "x-goog-request-id")
+
+    def __init__(self, *, api_key: str, base_url: str | None = None, api_version: str | None = None) -> None:
+        """`api_version` is for servers that have only `v1beta`; None leaves the SDK's choice."""
+        super().__init__(checked_key(api_key, self.provider))
+        url = checked_url(base_url, self.provider)
+        self._http = opened(self.provider, _http_client)
+        self._client = opened(self.provider, lambda: _client(self._secret, url, api_version, self._http))
+
+    async def _send(self, call: Call, timeout_s: float) -> None:
+        from google.genai import types
+
+        request = call.request
+        config = types.GenerateContentConfig(
+            max_output_tokens=request.max_tokens,
+            system_instruction=request.system,
+            temperature=call.temperature,
+            seed=call.seed,
+            response_mime_type=None if call.schema is None else "application/json",
+            response_json_schema=call.schema,
+            should_return_http_response=True,  # the SDK leaves the body alone, so it follows no continuation either
+        )
+        contents = [
+            types.Content(
+                role="model" if message.role == "assistant" else "user", parts=[types.Part(text=message.content)]
+            )
+            for message in request.messages
+        ]
+        await self._client.aio.models.generate_content(model=call.model, contents=contents, config=config)
+
+    def _read(self, payload: dict[str, Any]) -> Answer:
+        feedback = text_of(inner_object(payload, "promptFeedback"), "blockReason")
+        if feedback is not None:
+            return self._answer(payload, "blocked", "", feedback)
+        candidate = first_object(payload, "candidates")
+        stop = text_of(candidate, "finishReason")
+        text = _text(candidate)
+        outcome: ReplyOutcome = "ok" if text.strip() else "empty"
+        if stop in _FILTERED:
+            outcome = "blocked"
+        elif stop in _CUT_SHORT:
+            outcome = "truncated"
+        return self._answer(payload, outcome, text, stop)
+
+    def _answer(self, payload: dict[str, Any], outcome: ReplyOutcome, text: str, stop: str | None) -> Answer:
+        return Answer(
+            outcome=outcome,
+            text=text,
+            stop_reason=stop,
+            served_model=text_of(payload, "modelVersion"),
+            request_id=text_of(payload, "responseId"),
+            usage=_usage(inner_object(payload, "usageMetadata")),
+        )
+
+    def _retry_after(self, headers: Mapping[str, str], error: dict[str, Any]) -> float | None:
+        """Google says how long to wait in the body: `{"@type": ".../google.rpc.RetryInfo", "retryDelay": "37s"}`."""
+        details = error.get("details")
+        for detail in details if isinstance(details, list) else []:
+            found = _RETRY_DELAY.fullmatch(str(detail.get("retryDelay"))) if isinstance(detail, dict) else None
+            if found:
+                return float(found[1])
+        return retry_after(headers)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+        self._client.close()
+
+
+def _http_client() -> AsyncClient:
+    """A client of ours: it has the hooks, and with it the SDK does not turn to aiohttp, where it would retry."""
+    import httpx2
+
+    limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+    return httpx2.AsyncClient(timeout=None, limits=limits, **client_options())
+
+
+def _client(secret: Secret, base_url: str | None, api_version: str | None, http: AsyncClient) -> genai.Client:
+    from google import genai
+
+    options = genai.types.HttpOptions(base_url=base_url, api_version=api_version, httpx_async_client=http)
+    # `vertexai` is said outright: an environment variable would turn to another service, with other credentials.
+    return genai.Client(vertexai=False, api_key=secret.reveal(), http_options=options)
+
+
+def _text(candidate: dict[str, Any]) -> str:
+    """The text parts, without thoughts; a candidate that a filter stopped has no content at all."""
+    parts = inner_object(candidate, "content").get("parts", [])
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise ShapeError("'candidates[0].content.parts' is not a list of parts")
+    return "".join(text_of(part, "text") or "" for part in parts if part.get("thought") is not True)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    thoughts = count_of(usage, "thoughtsTokenCount")
+    return Usage(
+        input_tokens=count_of(usage, "promptTokenCount"),
+        # Google counts thoughts beside the candidates; ours, like the others', is all that came out.
+        output_tokens=total(count_of(usage, "candidatesTokenCount"), thoughts),
+        cached_tokens=count_of(usage, "cachedContentTokenCount"),
+        reasoning_tokens=thoughts,
+    )

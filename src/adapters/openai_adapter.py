@@ -1,0 +1,162 @@
+"""OpenAI, over Chat Completions: the one interface of theirs that takes a seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..schemas import Usage
+from .base import FailureOutcome, ReplyOutcome
+from .capabilities import Call
+from .wire import (
+    Answer,
+    HttpAdapter,
+    Secret,
+    ShapeError,
+    checked_key,
+    checked_url,
+    classify_status,
+    client_options,
+    count_of,
+    first_object,
+    inner_object,
+    opened,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_FILTERED = frozenset({"content_filter", "content_policy_violation"})
+
+
+class OpenAIAdapter(HttpAdapter):
+    """`openai:` models, and the base of every adapter that speaks the same wire format."""
+
+    provider: ClassVar[str] = "openai"
+    extra: ClassVar[str] = "openai"
+    """What to install it with."""
+
+    def __init__(self, *, api_key: str, base_url: str | None = None) -> None:
+        super().__init__(checked_key(api_key, self.provider))
+        self._open(checked_url(base_url, self.provider))
+
+    def _open(self, base_url: str | None, *, keyless: bool = False) -> None:
+        self._client = opened(self.extra, lambda: _client(self._secret, base_url))
+        self._extra_headers: dict[str, Any] = {"Authorization": _omitted()} if keyless else {}
+
+    async def _send(self, call: Call, timeout_s: float) -> None:
+        from httpx2 import Response
+
+        # The SDK's way to post a body as it is: half the work of `chat.completions.create`, and nothing is parsed.
+        await self._client.post(
+            "/chat/completions",
+            cast_to=Response,
+            body=_body(call),
+            options={"headers": self._extra_headers, "timeout": timeout_s},
+        )
+
+    def _read(self, payload: dict[str, Any]) -> Answer:
+        choice = first_object(payload, "choices")
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise ShapeError("'choices[0].message' is not an object")
+        text = _content(message)
+        refusal = text_of(message, "refusal")
+        stop = text_of(choice, "finish_reason")
+        outcome: ReplyOutcome = "ok" if text.strip() else "empty"
+        if stop == "content_filter":
+            outcome = "blocked"
+        elif refusal is not None:
+            outcome, text = "refused", refusal
+        elif stop == "length":
+            outcome = "truncated"
+        return Answer(
+            outcome=outcome,
+            text=text,
+            stop_reason=stop,
+            served_model=text_of(payload, "model"),
+            fingerprint=text_of(payload, "system_fingerprint"),
+            request_id=text_of(payload, "id"),
+            usage=_usage(inner_object(payload, "usage")),
+        )
+
+    def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
+        code = text_of(error, "code")
+        return code if status == 400 and code in _FILTERED else None
+
+    def _outcome(self, status: int, error: dict[str, Any]) -> FailureOutcome:
+        # An account without credit answers 429 too, but waiting does not fill it.
+        if status == 429 and {text_of(error, "code"), text_of(error, "type")} & _NO_CREDIT:
+            return "permanent"
+        return classify_status(status)
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+
+class ThirdPartyChat(OpenAIAdapter):
+    """Someone else's server reached with OpenAI's SDK: nothing of the user's OpenAI account may go there."""
+
+    def _open(self, base_url: str | None, *, keyless: bool = False) -> None:
+        super()._open(base_url, keyless=keyless)
+        self._client.organization = None
+        self._client.project = None
+        # OPENAI_CUSTOM_HEADERS can hold a gateway's credentials; the SDK has no public way to leave it out.
+        self._client._custom_headers = {}
+
+
+def _client(secret: Secret, base_url: str | None) -> AsyncOpenAI:
+    import openai
+
+    http_client = openai.DefaultAsyncHttpxClient(timeout=None, **client_options())
+    return openai.AsyncOpenAI(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
+
+
+def _omitted() -> Any:
+    import openai
+
+    return openai.Omit()
+
+
+def _body(call: Call) -> dict[str, Any]:
+    request = call.request
+    messages = [{"role": message.role, "content": message.content} for message in request.messages]
+    if request.system is not None:
+        messages.insert(0, {"role": "system", "content": request.system})
+    body: dict[str, Any] = {"model": call.model, "messages": messages, call.takes.length_parameter: request.max_tokens}
+    if call.temperature is not None:
+        body["temperature"] = call.temperature
+    if call.seed is not None:
+        body["seed"] = call.seed
+    if call.schema is not None:
+        named = {"name": "reply", "strict": True, "schema": call.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    return body
+
+
+def _content(message: dict[str, Any]) -> str:
+    """The text of a message: a string, nothing, or (from some servers) a list of parts."""
+    content = message.get("content")
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        return "".join(text_of(part, "text") or "" for part in content if part.get("type") == "text")
+    raise ShapeError("'choices[0].message.content' is not text")
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    prompt, output = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
+    reasoning = count_of(inner_object(usage, "completion_tokens_details"), "reasoning_tokens")
+    whole = count_of(usage, "total_tokens")
+    # xAI counts reasoning beside the completion, OpenAI within it; the total tells which. Ours is always the sum.
+    if None not in (prompt, output, reasoning, whole) and whole == (prompt or 0) + (output or 0) + (reasoning or 0):
+        output = (output or 0) + (reasoning or 0)
+    return Usage(
+        input_tokens=prompt,
+        output_tokens=output,
+        cached_tokens=count_of(inner_object(usage, "prompt_tokens_details"), "cached_tokens"),
+        reasoning_tokens=reasoning,
+    )

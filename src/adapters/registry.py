@@ -1,0 +1,150 @@
+"""Providers by name: which file serves each, which variable holds its key, which extra installs its SDK.
+
+A row is data. The file behind it is imported only when a run names the provider. Packages may add providers through
+the entry point group `medicare_eval.adapters`: an object called with no arguments that returns an `Adapter`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module, metadata, util
+
+from ..errors import ConfigError, InputError
+from .base import Adapter, split_name
+
+ENTRY_POINTS = "medicare_eval.adapters"
+
+
+@dataclass(frozen=True)
+class Provider:
+    name: str
+    module: str
+    class_name: str
+    sdk: str | None = None
+    """The package that must be importable."""
+    extra: str | None = None
+    key_variable: str | None = None
+    key_required: bool = True
+    base_url_variable: str | None = None
+    default_judge: str | None = None
+    """The model that judges by default when another maker's model is the target."""
+
+    @property
+    def needs_key(self) -> bool:
+        return self.key_variable is not None and self.key_required
+
+    def key_is_set(self) -> bool:
+        return bool(self.key_variable and os.environ.get(self.key_variable))
+
+
+# The order of this table is the documented order in which default judges are chosen.
+PROVIDERS: dict[str, Provider] = {
+    provider.name: provider
+    for provider in (
+        Provider("fake", "fake_adapter", "FakeAdapter"),
+        Provider("offline", "offline_adapter", "OfflineAdapter"),
+        Provider(
+            "anthropic",
+            "anthropic_adapter",
+            "AnthropicAdapter",
+            sdk="anthropic",
+            extra="anthropic",
+            key_variable="ANTHROPIC_API_KEY",
+            base_url_variable="ANTHROPIC_BASE_URL",
+            default_judge="claude-sonnet-4-6",
+        ),
+        Provider(
+            "openai",
+            "openai_adapter",
+            "OpenAIAdapter",
+            sdk="openai",
+            extra="openai",
+            key_variable="OPENAI_API_KEY",
+            base_url_variable="OPENAI_BASE_URL",
+            default_judge="gpt-5.5-2026-04-23",
+        ),
+        Provider(
+            "google",
+            "google_adapter",
+            "GoogleAdapter",
+            sdk="google.genai",
+            extra="google",
+            key_variable="GEMINI_API_KEY",
+            base_url_variable="GOOGLE_GEMINI_BASE_URL",
+            default_judge="gemini-3.8-flash",
+        ),
+        Provider(
+            "xai",
+            "grok_adapter",
+            "GrokAdapter",
+            sdk="openai",
+            extra="grok",
+            key_variable="XAI_API_KEY",
+            base_url_variable="XAI_BASE_URL",
+            default_judge="grok-4.6",
+        ),
+        Provider(
+            "compatible",
+            "compatible_adapter",
+            "CompatibleAdapter",
+            sdk="openai",
+            extra="openai",
+            key_variable="COMPATIBLE_API_KEY",
+            key_required=False,
+            base_url_variable="COMPATIBLE_BASE_URL",
+        ),
+    )
+}
+ALIASES = {"grok": "xai"}
+
+
+def canonical_name(name: str) -> str:
+    """`grok:grok-2` -> `xai:grok-2`; raises `InputError` for what is not a `provider:model` we know."""
+    provider, model = split_name(name)
+    provider = ALIASES.get(provider, provider)
+    if not model or any(char.isspace() or not char.isprintable() for char in name) or len(name) > 200:
+        raise InputError(f"{name[:80]!r} is not a model: write provider:model, such as fake:careful or openai:gpt-4.1.")
+    if provider not in PROVIDERS and provider not in _plugins():
+        known = ", ".join([*PROVIDERS, *ALIASES, *_plugins()])
+        raise InputError(f"{name!r}: there is no provider {provider!r}; use one of {known}.")
+    return f"{provider}:{model}"
+
+
+def _plugins() -> Mapping[str, metadata.EntryPoint]:
+    return {point.name: point for point in metadata.entry_points(group=ENTRY_POINTS)}
+
+
+def check_usable(name: str) -> None:
+    """Fail now, before anything is spent, if a provider's SDK, key or model is missing."""
+    provider = PROVIDERS.get(split_name(name)[0])
+    if provider is None:
+        return
+    if provider.needs_key and not provider.key_is_set():
+        raise ConfigError(f"{name}: no key; set the environment variable {provider.key_variable}.")
+    if provider.name == "compatible" and not os.environ.get("COMPATIBLE_BASE_URL"):
+        raise ConfigError(f"{name}: no address; set COMPATIBLE_BASE_URL, for example http://127.0.0.1:8000/v1.")
+    if provider.sdk and not _importable(provider.sdk):
+        raise ConfigError(f"{name}: its SDK is missing; run: pip install 'ai-medicare-eval[{provider.extra}]'")
+    if provider.key_variable is None:
+        make_adapter(provider.name).check(split_name(name)[1])  # type: ignore[attr-defined] # fake and offline know their models
+
+
+def _importable(module: str) -> bool:
+    try:
+        return util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def make_adapter(provider_name: str) -> Adapter:
+    """Import a provider's file and make its adapter."""
+    provider = PROVIDERS.get(provider_name)
+    if provider is None:
+        return _plugins()[provider_name].load()()  # type: ignore[no-any-return]
+    made = getattr(import_module(f".{provider.module}", __package__), provider.class_name)
+    if provider.key_variable is None:
+        return made()  # type: ignore[no-any-return]
+    base_url = os.environ.get(provider.base_url_variable or "") or None
+    return made(api_key=os.environ.get(provider.key_variable, ""), base_url=base_url)  # type: ignore[no-any-return]

@@ -1,0 +1,88 @@
+"""Asking a judge for JSON until it fits the contract, a stated number of times.
+
+What a judge answers is checked twice: by the record's schema, and by the agent's own rules (`accept`). Problems are
+told to the judge in words and it is asked again; each asking is a call of its own in the journal. When the askings are
+used up the judge has failed, which is an outcome and never a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from ..adapters.base import Message, ModelRequest
+from ..canonical import StrictJSONError, derive_seed, encode, loads
+from ..schemas import CallParameters, CallRecord, Record
+
+T = TypeVar("T", bound=Record)
+_FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*)\n\s*```\s*$", re.DOTALL)
+MAX_REPLY_CHARS = 2_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seat:
+    """One judge in one role, ready to be asked."""
+
+    model: str
+    system: str
+    seed: int
+    parameters: CallParameters
+    max_asks: int
+    call: Callable[[int, ModelRequest], Awaitable[CallRecord]]
+    """Makes the call numbered so (0 is the first asking) and returns what came of it."""
+
+
+async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable[[T], list[str]]) -> str | None:
+    """Ask until `accept` finds no problem. Returns None then, or the last reason why the judge failed."""
+    question = Message("user", encode(payload.model_dump(mode="json")).decode("utf-8"))
+    messages: tuple[Message, ...] = (question,)
+    reason = ""
+    for number in range(seat.max_asks):
+        record = await seat.call(
+            number,
+            ModelRequest(
+                model=seat.model,
+                system=seat.system,
+                messages=messages,
+                temperature=seat.parameters.temperature,
+                max_tokens=seat.parameters.max_tokens,
+                seed=derive_seed(seat.seed, number),
+                response_schema=reply_type.model_json_schema(),
+            ),
+        )
+        if record.outcome == "ok" and record.text is not None:
+            problems = _problems(record.text, reply_type, accept)
+        elif record.text is None:
+            return f"the call failed: {record.outcome}: {record.error}"
+        else:
+            problems = [f"your answer was {record.outcome}, not JSON"]
+        if not problems:
+            return None
+        reason = "; ".join(problems)
+        again = encode({"problems": problems, "instruction": "Answer again with JSON that mends these problems."})
+        answer = Message("assistant", record.text or "(no answer)")
+        messages = (question, answer, Message("user", again.decode("utf-8")))
+    return f"no usable answer after {seat.max_asks} askings: {reason}"
+
+
+def _problems(text: str, reply_type: type[T], accept: Callable[[T], list[str]]) -> list[str]:
+    try:
+        return accept(parse(text, reply_type))
+    except StrictJSONError as error:
+        return [f"the answer is {error}"]
+    except ValidationError as error:
+        return [f"{'.'.join(str(part) for part in e['loc']) or 'answer'}: {e['msg']}" for e in error.errors()[:5]]
+
+
+def parse(text: str, reply_type: type[T]) -> T:
+    """Read a judge's answer: one JSON object, bare or in a code fence, valid to the letter."""
+    if len(text) > MAX_REPLY_CHARS:
+        raise StrictJSONError(f"longer than {MAX_REPLY_CHARS} characters")
+    fenced = _FENCE.match(text)
+    body = fenced.group(1) if fenced else text
+    loads(body)
+    return reply_type.model_validate_json(body)

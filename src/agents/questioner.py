@@ -1,0 +1,87 @@
+"""The questioner: a scenario and a seed in, the turns to ask out. Exact, and by code.
+
+It fills slots, draws knobs and orders as the scenario allows, and nothing else. The draw depends on the run's seed,
+the scenario and the repetition, never on the target: every target is asked the same. Only where the scenario and the
+user both allow it does a model reword the turns, and then code holds it to the same turns and the same figures.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+from ..canonical import derive_seed
+from ..figures import figures
+from ..schemas import SLOT, Condition, PlannedTurn, QuestionerInput, QuestionerOutput
+from .asking import Seat, ask
+
+
+def question(payload: QuestionerInput) -> QuestionerOutput:
+    """The turns, in the order in which they are to be asked."""
+    scenario, knobs = payload.scenario, payload.scenario.variation_knobs
+    drawn = {
+        name: _random(payload.seed, "choice", name).choice(values) for name, values in sorted(knobs.choices.items())
+    }
+    turns = [
+        PlannedTurn(
+            turn_id=turn.turn_id,
+            user_message=SLOT.sub(lambda match: scenario.slot_value(match.group(1), drawn), turn.user_message),
+        )
+        for turn in scenario.scripted_turns
+    ]
+    for number, group in enumerate(knobs.shuffle):
+        places = [place for place, turn in enumerate(turns) if turn.turn_id in group]
+        moved = [turns[place] for place in places]
+        _random(payload.seed, "shuffle", number).shuffle(moved)
+        for place, turn in zip(places, moved, strict=True):
+            turns[place] = turn
+    return QuestionerOutput(turns=tuple(turns))
+
+
+def _random(seed: int, *use: object) -> random.Random:
+    return random.Random(derive_seed(seed, *use))  # noqa: S311 - draws a study design, no secret
+
+
+async def paraphrase(seat: Seat, turns: QuestionerOutput) -> tuple[QuestionerOutput, str | None]:
+    """The turns reworded by a model, or the reason why it failed."""
+    accepted = turns
+
+    def accept(reply: QuestionerOutput) -> list[str]:
+        nonlocal accepted
+        problems = same_questions(turns, reply)
+        if not problems:
+            accepted = reply
+        return problems
+
+    failure = await ask(seat, turns, QuestionerOutput, accept)
+    return accepted, failure
+
+
+def same_questions(before: QuestionerOutput, after: QuestionerOutput) -> list[str]:
+    """Why a rewording is not the same questions: other turns, or figures that came or went."""
+    if [turn.turn_id for turn in after.turns] != [turn.turn_id for turn in before.turns]:
+        return [f"the turn ids must be {[turn.turn_id for turn in before.turns]}, in this order"]
+    return [
+        f"turn {old.turn_id}: the figures must stay exactly {sorted(figures(old.user_message))}"
+        for old, new in zip(before.turns, after.turns, strict=True)
+        if figures(old.user_message) != figures(new.user_message)
+    ]
+
+
+def holds(condition: Condition | None, last_reply: str | None) -> bool:
+    """Whether a conditional turn is to be asked after this reply."""
+    if condition is None:
+        return True
+    reply = last_reply or ""
+    if condition.unless_last_reply_mentions and mentions(reply, condition.unless_last_reply_mentions):
+        return False
+    return not condition.if_last_reply_mentions or mentions(reply, condition.if_last_reply_mentions)
+
+
+def mentions(reply: str, phrases: tuple[str, ...]) -> bool:
+    """Whether one of the phrases stands in the reply as words, whatever the case and the spaces between."""
+    for phrase in phrases:
+        words = r"\s+".join(re.escape(word) for word in phrase.split())
+        if re.search(rf"(?<!\w){words}(?!\w)", reply, re.IGNORECASE):
+            return True
+    return False

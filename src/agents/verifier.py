@@ -1,0 +1,115 @@
+"""The verifier: a model labels each claim against the key; code holds it to the rules.
+
+Every claim gets one verdict. SUPPORTED and CONTRADICTED cite at least one id of this key, NOT_IN_KEY cites none. A
+judge must not credit what only its own prompt says: where a cited fact states amounts, one of them must stand in the
+claim's own quote. Verdicts that pass are kept; only the rest is asked for again.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from ..figures import figures, is_amount
+from ..schemas import (
+    AnswerKey,
+    Claim,
+    ClaimInView,
+    FactInView,
+    KeyInView,
+    Verdict,
+    VerifierInput,
+    VerifierOutput,
+)
+from .asking import Seat, ask
+
+
+@dataclass(frozen=True)
+class Verification:
+    verdicts: tuple[Verdict, ...]
+    """In the order of the claims, whatever order the judge saw."""
+    unjudged: tuple[str, ...]
+    """Claims left without a valid verdict."""
+    failure: str | None
+
+
+def key_in_view(key: AnswerKey) -> KeyInView:
+    return KeyInView(
+        canonical_facts=tuple(
+            FactInView(fact_id=fact.fact_id, statement=fact.statement, severity_if_wrong=fact.severity_if_wrong)
+            for fact in key.canonical_facts
+        ),
+        disallowed_claims=key.disallowed(),
+    )
+
+
+def in_view(claim: Claim, reply: str) -> ClaimInView:
+    quotes = tuple(reply[span.start : span.end] for span in claim.quote_spans)
+    return ClaimInView(claim_id=claim.claim_id, text=claim.text, quotes=quotes)
+
+
+async def verify(seat: Seat, question: str, claims: tuple[ClaimInView, ...], key: KeyInView) -> Verification:
+    """One judge's verdicts on one reply's claims, shown in an order of its own."""
+    shown = list(claims)
+    random.Random(seat.seed).shuffle(shown)  # noqa: S311 - an order, no secret
+    accepted: dict[str, Verdict] = {}
+    by_id = {claim.claim_id: claim for claim in claims}
+
+    def accept(reply: VerifierOutput) -> list[str]:
+        problems = []
+        given = [verdict.claim_id for verdict in reply.verdicts]
+        for verdict in reply.verdicts:
+            claim = by_id.get(verdict.claim_id)
+            if claim is None:
+                problems.append(f"{verdict.claim_id[:80]} is not one of the claims")
+            elif verdict.claim_id not in accepted:
+                found = violations(verdict, claim, key)
+                if given.count(verdict.claim_id) > 1:
+                    found.append("stands more than once")
+                if found:
+                    problems += [f"{verdict.claim_id}: {problem}" for problem in found]
+                else:
+                    accepted[verdict.claim_id] = verdict
+        missing = [claim_id for claim_id in by_id if claim_id not in accepted and claim_id not in given]
+        return problems + [f"{claim_id}: has no verdict" for claim_id in missing]
+
+    failure = await ask(
+        seat, VerifierInput(question=question, claims=tuple(shown), answer_key=key), VerifierOutput, accept
+    )
+    verdicts = tuple(accepted[claim_id] for claim_id in by_id if claim_id in accepted)
+    unjudged = tuple(claim_id for claim_id in by_id if claim_id not in accepted)
+    return Verification(VerifierOutput(verdicts=verdicts).verdicts, unjudged, failure if unjudged else None)
+
+
+def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView) -> list[str]:
+    """Which rules a verdict breaks, in words a judge can act on."""
+    facts = {fact.fact_id: fact.statement for fact in key.canonical_facts}
+    disallowed = {claim.claim_id for claim in key.disallowed_claims}
+    problems = []
+    unknown = [cited for cited in verdict.evidence if cited not in facts and cited not in disallowed]
+    if unknown:
+        problems.append(f"cites {unknown}, which are not ids of this key")
+    if len(set(verdict.evidence)) != len(verdict.evidence):
+        problems.append("cites an id twice")
+    if verdict.label == "NOT_IN_KEY" and verdict.evidence:
+        problems.append("is NOT_IN_KEY and so must cite nothing")
+    if verdict.label != "NOT_IN_KEY" and not verdict.evidence:
+        problems.append(f"is {verdict.label} and so must cite at least one id")
+    if (verdict.label == "CONTRADICTED") == (verdict.severity == "none"):
+        problems.append("severity must be low, medium or high if CONTRADICTED and none if not")
+    if verdict.label == "SUPPORTED":
+        if disallowed.intersection(verdict.evidence):
+            problems.append("a disallowed claim cannot support anything")
+        problems += _uncredited(claim, {cited: facts[cited] for cited in verdict.evidence if cited in facts})
+    return problems
+
+
+def _uncredited(claim: ClaimInView, cited: dict[str, str]) -> list[str]:
+    """Amounts that stand in the key but not in what the target wrote are not the target's."""
+    quoted = figures(" ".join(claim.quotes))
+    problems = []
+    for fact_id, statement in cited.items():
+        amounts = {figure for figure in figures(statement) if is_amount(figure)}
+        if amounts and not amounts & quoted:
+            problems.append(f"credits {fact_id}, but none of its amounts {sorted(amounts)} stands in the quote")
+    return problems

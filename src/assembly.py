@@ -1,0 +1,167 @@
+"""From what was said and how it was judged to one result record. Pure: no call, no clock, no file.
+
+Scores are computed here by code, once from each verifier's own verdicts and once from the final ones. Only a trial in
+which every asked turn was answered or refused, and every judge did its work, is `scored`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .adapters.base import split_name
+from .agents import adjudicator, scorer
+from .families import family
+from .planning import Trial
+from .schemas import (
+    AdjudicatorOutput,
+    CallRecord,
+    Claim,
+    Exchange,
+    FinalClaim,
+    Fingerprints,
+    Flags,
+    JudgedBy,
+    JudgeFailure,
+    Label,
+    Observation,
+    RejectedClaim,
+    RunPlan,
+    ScorerOutput,
+    Stage,
+    TargetRecord,
+    TrialOutcome,
+    TrialResult,
+    TurnObservation,
+    TurnOutcome,
+    Verdict,
+)
+
+ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
+    {"transient", "timeout", "rate_limited", "malformed", "permanent"}
+)
+_NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
+
+
+@dataclass
+class Judgement:
+    """What the judges made of one reply."""
+
+    turn_id: str
+    claims: tuple[Claim, ...] = ()
+    rejected: tuple[RejectedClaim, ...] = ()
+    verdicts: list[tuple[Verdict, ...]] = field(default_factory=list)
+    observations: tuple[Observation, ...] = ()
+    settled: dict[str, Label] = field(default_factory=dict)
+    failures: list[JudgeFailure] = field(default_factory=list)
+
+
+def failed(stage: Stage, turn_id: str, judge: int, claims: tuple[str, ...], reason: str) -> JudgeFailure:
+    return JudgeFailure(stage=stage, turn_id=turn_id, judge=judge, claim_ids=claims, reason=reason)
+
+
+def _outcome(exchanges: Sequence[Exchange], failures: Sequence[JudgeFailure], questioner_failed: bool) -> TrialOutcome:
+    """What became of the trial; only `scored` counts in scores."""
+    happened = {exchange.outcome for exchange in exchanges}
+    if questioner_failed:
+        return "questioner_failure"
+    if happened & ENDS_CONVERSATION:
+        return "failed"
+    for outcome in _NOT_SCORED:
+        if outcome in happened:
+            return outcome
+    if "answered" not in happened:
+        return "refused"
+    return "judge_failure" if any(not failure.claim_ids for failure in failures) else "scored"
+
+
+def assemble(
+    plan: RunPlan,
+    trial: Trial,
+    exchanges: Sequence[Exchange],
+    records: Sequence[CallRecord],
+    judgements: Sequence[Judgement],
+    *,
+    questioner_failure: str | None = None,
+) -> TrialResult:
+    """Everything the trial came to. Pure: scores are computed here, from verdicts, by code."""
+    scenario = trial.planned.scenario
+    claims = tuple(claim for judgement in judgements for claim in judgement.claims)
+    failures = [failure for judgement in judgements for failure in judgement.failures]
+    if questioner_failure:
+        failures.append(failed("questioner", "-", 0, (), questioner_failure))
+    outcome = _outcome(exchanges, failures, questioner_failure is not None)
+    by_judge = [
+        tuple(verdict for judgement in judgements if judgement.verdicts for verdict in judgement.verdicts[number])
+        for number in range(len(plan.verifiers))
+    ]
+    settled = {claim_id: label for judgement in judgements for claim_id, label in judgement.settled.items()}
+    final = adjudicator.conclude(claims, by_judge, settled)
+    observed = tuple(
+        TurnObservation(turn_id=judgement.turn_id, observation=observation)
+        for judgement in judgements
+        for observation in judgement.observations
+    )
+    observations = [item.observation for item in observed]
+    refused = any(exchange.outcome == "refused" for exchange in exchanges)
+    confidence = {claim.claim_id: claim.confidence for claim in claims}
+
+    def score(judged: Sequence[FinalClaim | Verdict]) -> ScorerOutput:
+        decided = [
+            scorer.JudgedClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
+            for claim in judged
+            if claim.label is not None
+        ]
+        return scorer.score(scenario, decided, observations, refused=refused)
+
+    summary = score(final)
+    review = adjudicator.needs_review(final)
+    concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
+    scored = outcome == "scored"
+    return TrialResult(
+        trial_id=trial.trial_id,
+        scenario_id=scenario.scenario_id,
+        repetition=trial.repetition,
+        target=_target(trial, records),
+        outcome=outcome,
+        conversation=tuple(exchanges),
+        claims=claims,
+        rejected_claims=tuple(rejected for judgement in judgements for rejected in judgement.rejected),
+        verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(by_judge, 1)},
+        scores_by_judge={f"judge_{number}": score(verdicts) for number, verdicts in enumerate(by_judge, 1) if scored},
+        final_claims=concluded.final_claims,
+        final_scores=concluded.final_scores if scored else None,
+        missing_required_points=summary.missing_required_points if scored else (),
+        error_categories=summary.error_categories if scored else (),
+        needs_manual_review=concluded.needs_manual_review,
+        disagreement=adjudicator.disagreement(final),
+        flags=Flags(
+            refusal=refused or any(o.kind == "refusal" for o in observations),
+            hallucinated_specifics=any(o.kind == "fabricated_specific" for o in observations),
+        ),
+        observations=observed,
+        judge_failures=tuple(failures),
+        judged_by=JudgedBy(
+            extractor=plan.extractor,
+            verifiers={f"judge_{number}": model for number, model in enumerate(plan.verifiers, 1)},
+            scorer=plan.scorer,
+            adjudicator=plan.adjudicator,
+        ),
+        rubric_version=scenario.rubric_version,
+        fingerprints=Fingerprints(
+            scenario=trial.planned.sha256, prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()}
+        ),
+    )
+
+
+def _target(trial: Trial, records: Sequence[CallRecord]) -> TargetRecord:
+    provider, model = split_name(trial.target)
+    return TargetRecord(
+        name=trial.target,
+        provider=provider,
+        model=model,
+        family=family(trial.target),
+        served_models=tuple(dict.fromkeys(record.served_model for record in records if record.served_model)),
+        fingerprints=tuple(dict.fromkeys(record.fingerprint for record in records if record.fingerprint)),
+        not_applied=tuple(dict.fromkeys(name for record in records for name in record.not_applied)),
+    )

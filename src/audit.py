@@ -1,0 +1,141 @@
+"""`verify`: is a run folder exactly what was written, and does every reference in it hold?
+
+Checked in this order: manifest, journal chain, results chain, records against their schemas, every quote span and
+evidence id, plan order, seal. The first thing wrong is named by file and line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from . import canonical, chain, storage
+from .errors import IntegrityError
+from .planning import trials
+from .schemas import CallRecord, Manifest, Record, RecoveryRecord, Scenario, Seal, TrialResult
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True)
+class Verified:
+    run_id: str
+    trials: int
+    planned: int
+    calls: int
+    torn_lines: int
+    head: str
+    sealed: bool
+
+
+def verify(folder: Path, expect: str | None = None) -> Verified:
+    manifest = storage.read_manifest(folder)
+    if canonical.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
+        raise IntegrityError(
+            f"{folder / storage.MANIFEST}: line 1 is not what was written: the plan is not its hash's."
+        )
+    seal = _seal(folder)
+    calls, torn, journal_head = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder))
+    count, head = _results(folder / storage.RESULTS, manifest)
+    planned = len(trials(manifest.plan))
+    if seal:
+        files = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS)
+        found = Seal(
+            results_head=head,
+            journal_head=journal_head,
+            trials=count,
+            calls=calls,
+            files={name: storage.file_sha256(folder / name) for name in files},
+        )
+        _compare_seal(folder, seal, found)
+        if count != planned:
+            raise IntegrityError(
+                f"{folder / storage.RESULTS}: line {count + 1} is missing: {planned} trials were planned."
+            )
+    if expect is not None and expect.lower() != head:
+        raise IntegrityError(f"{folder / storage.RESULTS}: its head is {head}, not the expected {expect}.")
+    return Verified(manifest.run_id, count, planned, calls, torn, head, seal is not None)
+
+
+def _seal(folder: Path) -> Seal | None:
+    try:
+        return storage.read_record(folder / storage.SEAL, Seal)
+    except FileNotFoundError:
+        return None
+
+
+def _compare_seal(folder: Path, seal: Seal, found: Seal) -> None:
+    for name, value in found.model_dump().items():
+        if getattr(seal, name) != value:
+            files = [file for file, digest in found.files.items() if seal.files.get(file) != digest]
+            where = f" ({', '.join(files)})" if name == "files" else ""
+            raise IntegrityError(f"{folder / storage.SEAL}: line 1: {name}{where} is not what the run's files hold.")
+
+
+def _journal(path: Path, genesis: str) -> tuple[int, int, str]:
+    if not path.exists():
+        return 0, 0, genesis
+    reader = chain.ChainReader(path, genesis)
+    calls = torn = 0
+    for line in reader:
+        if chain.is_recovery(line.payload):
+            torn += len(_parsed(path, line, RecoveryRecord).recovered)
+        else:
+            _parsed(path, line, CallRecord)
+            calls += 1
+    return calls, torn + len(reader.torn), reader.head
+
+
+def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
+    if not path.exists():
+        return 0, chain.GENESIS
+    scenarios = {planned.scenario.scenario_id: planned.scenario for planned in manifest.plan.scenarios}
+    planned = [trial.trial_id for trial in trials(manifest.plan)]
+    reader = chain.ChainReader(path, chain.GENESIS)
+    for line in reader:
+        result = _parsed(path, line, TrialResult)
+        if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
+            raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned here")
+        for problem in dangling(result, scenarios[result.scenario_id]):
+            raise _bad(path, line.number, problem)
+    return reader.count, reader.head
+
+
+def _parsed(path: Path, line: chain.ChainedLine, kind: type[R]) -> R:
+    try:
+        record = kind.model_validate_json(line.payload)
+    except ValidationError as error:
+        field = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise _bad(path, line.number, f"field {field} does not fit a {kind.__name__}") from None
+    return record
+
+
+def _bad(path: Path, number: int, why: str) -> IntegrityError:
+    return IntegrityError(f"{path}: line {number} is not right: {why}.")
+
+
+def dangling(result: TrialResult, scenario: Scenario) -> list[str]:
+    """References of a result that lead nowhere: spans outside their reply, claims or evidence that do not exist."""
+    replies = {exchange.turn_id: exchange.reply or "" for exchange in result.conversation}
+    claim_ids = {claim.claim_id for claim in result.claims}
+    evidence_ids = scenario.answer_key.evidence_ids()
+    problems = []
+    for claim in result.claims:
+        reply = replies.get(claim.turn_id or "", "")
+        for span in claim.quote_spans:
+            if not (span.start < span.end <= len(reply)):
+                problems.append(f"the quote of claim {claim.claim_id} lies outside its reply")
+    judged = [(v.claim_id, v.evidence) for verdicts in result.verdicts.values() for v in verdicts]
+    judged += [(final.claim_id, final.evidence) for final in result.final_claims]
+    for claim_id, evidence in judged:
+        if claim_id not in claim_ids:
+            problems.append(f"a verdict is on claim {claim_id}, which is not there")
+        problems += [
+            f"claim {claim_id} cites {cited}, which is not in the key"
+            for cited in evidence
+            if cited not in evidence_ids
+        ]
+    return problems

@@ -1,0 +1,155 @@
+"""The command line: argv in, exit code out. Heavy modules are imported by the command that needs them, so that
+`--help` is quick. Results go to stdout, progress and errors to stderr."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from . import __version__
+from .errors import HarnessError
+
+if TYPE_CHECKING:
+    pass
+
+DESCRIPTION = """\
+Asks AI systems the Medicare questions a mystery shopper would ask, and judges the answers only against a
+written, dated answer key. Every figure leads back to a quote, a fact, a source and the raw bytes.
+
+  medicare-eval demo                                   a complete evaluation, without key or network
+  medicare-eval run --scenario scenarios/v1 --target openai:gpt-4.1 --judges 2 --seed 42
+  medicare-eval replay runs/20260101T120000Z           compute a run's results again, without any key
+"""
+EXIT_CODES = """\
+exit codes:
+  0 ok   2 usage or bad input   3 configuration or key   4 incomplete, `resume` goes on
+  5 integrity   6 storage (disk full, read-only, run in use)   130 stopped at once by a second Ctrl-C
+"""
+RUN_HELP = """\
+Put scenarios to targets and judge the answers. Every call is journalled before it is used, so a run that
+is stopped or killed goes on with `resume` and nothing is paid for twice.
+
+  medicare-eval run --scenario scenarios/v1/scenario_001.json --target openai:gpt-4.1 --judges 2 --seed 42
+  medicare-eval run --scenario scenarios/v1 --target fake:careful --target fake:wrong
+  medicare-eval run --scenario 'scenarios/**/*.json' --target anthropic:claude-sonnet-4-6 \\
+      --judge-model openai:gpt-5.5-2026-04-23 --judge-model google:gemini-3.8-flash --repeats 5
+
+Without --judge-model, fake: targets are judged by offline:rules (for trying out, not for findings), and real
+targets by the default judges of other makers whose keys are set, in the order anthropic, openai, google, xai:
+two makers if there are two. A judge is never of the target's family.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}. Try: {self.prog} --help\n")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise ValueError
+    return value
+
+
+_positive.__name__ = "whole number above 0"
+_seed.__name__ = "whole number from 0"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(prog="medicare-eval", description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=formatter)
+    parser.add_argument("--version", action="version", version=f"medicare-eval {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    def add(name: str, help_: str, description: str | None = None) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=help_, description=description or help_, formatter_class=formatter)
+
+    _add_run(add("run", "put scenarios to targets and judge the answers", RUN_HELP))
+    demo = add("demo", "a complete evaluation of four fake targets, without key or network")
+    _add_execution(demo)
+    resume = add("resume", "go on with a run that was stopped or killed; recorded calls are not made again")
+    resume.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
+    _add_execution(resume, out=False)
+    verify = add("verify", "check that a run is exactly what was written, down to every quote and evidence id")
+    verify.add_argument("run", type=Path, metavar="RUN")
+    verify.add_argument("--expect", metavar="HEAD", help="head hash kept elsewhere that the results must end in")
+    verify.add_argument("--json", action="store_true", help="print the finding as JSON")
+    replay = add("replay", "compute a run's results again from its journal, without any adapter, and compare bytes")
+    replay.add_argument("run", type=Path, metavar="RUN")
+    validate = add("validate", "check scenario files")
+    validate.add_argument("scenario", nargs="+", metavar="SCENARIO", help="file, folder or glob")
+    report = add("report", "write a CSV and a Markdown report of a run")
+    report.add_argument("run", type=Path, metavar="RUN")
+    report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: RUN/report)")
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.add_argument(
+        "--scenario", action="append", required=True, metavar="PATH", help="file, folder or glob; repeatable"
+    )
+    run.add_argument("--target", action="append", required=True, metavar="P:M", help="provider:model; repeatable")
+    run.add_argument("--judges", type=int, default=2, metavar="N", help="verifiers, at least 2 (default: 2)")
+    run.add_argument(
+        "--judge-model", action="append", default=[], metavar="P:M", help="repeatable; judges cycle through them"
+    )
+    run.add_argument(
+        "--adjudicator-model", metavar="P:M", help="settles ties (default: a third maker, else the first judge)"
+    )
+    run.add_argument("--seed", type=_seed, default=42, metavar="N", help="decides every draw of the run (default: 42)")
+    run.add_argument(
+        "--repeats", type=_positive, default=1, metavar="N", help="trials of each scenario and target (default: 1)"
+    )
+    run.add_argument(
+        "--paraphrase", action="store_true", help="let a model reword the questions where the scenario allows it"
+    )
+    run.add_argument("--questioner-model", metavar="P:M", help="the model that rewords, with --paraphrase")
+    run.add_argument(
+        "--max-tokens", type=_positive, default=2048, metavar="N", help="longest target reply (default: 2048)"
+    )
+    run.add_argument("--temperature", type=float, default=0.0, metavar="T", help="of the target, 0 to 2 (default: 0)")
+    run.add_argument(
+        "--dry-run", action="store_true", help="show the plan, its trials and calls; make no call, write nothing"
+    )
+    _add_execution(run)
+
+
+def _add_execution(parser: argparse.ArgumentParser, *, out: bool = True) -> None:
+    if out:
+        parser.add_argument(
+            "--out", type=Path, default=Path("runs"), metavar="DIR", help="where runs go (default: runs)"
+        )
+    parser.add_argument("--concurrency", type=_positive, default=8, metavar="N", help="trials at once (default: 8)")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = build_parser().parse_args(argv)
+    from . import commands
+
+    try:
+        return int(getattr(commands, arguments.command)(arguments))
+    except HarnessError as error:
+        print(f"medicare-eval: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,283 @@
+"""What each command of the command line does."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import signal
+import sys
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from . import __version__, canonical, chain, orchestrator, reporting, storage
+from .adapters.base import Adapter, split_name
+from .adapters.fake_adapter import NAMES as FAKE_NAMES
+from .adapters.registry import make_adapter
+from .audit import verify as audit_run
+from .datafiles import data_folder
+from .errors import IncompleteRun, InputError, IntegrityError
+from .failpoints import Failpoints
+from .planning import RunOptions, make_plan, planned_calls, trials
+from .progress import Progress
+from .scenarios import expand, explain, load_scenario, load_scenarios
+from .schemas import Manifest, RunPlan, Seal, TrialResult
+
+DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        plan = make_plan(
+            RunOptions(
+                scenarios=arguments.scenario,
+                targets=arguments.target,
+                judges=arguments.judges,
+                judge_models=arguments.judge_model,
+                adjudicator_model=arguments.adjudicator_model,
+                paraphrase=arguments.paraphrase,
+                questioner_model=arguments.questioner_model,
+                seed=arguments.seed,
+                repeats=arguments.repeats,
+                temperature=arguments.temperature,
+                max_tokens=arguments.max_tokens,
+            )
+        )
+    except ValidationError as error:
+        raise InputError(f"The plan cannot be made: {explain(error)}") from None
+    if arguments.dry_run:
+        return _show_plan(plan, as_json=arguments.json)
+    return _start(plan, arguments)
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    options = RunOptions(
+        scenarios=[str(data_folder("scenarios") / "v1")], targets=[f"fake:{name}" for name in FAKE_NAMES]
+    )
+    code = _start(make_plan(options), arguments)
+    if not arguments.json:
+        print("\nNext, with a real key and a judge of another maker:")
+        print("  export OPENAI_API_KEY=...  ANTHROPIC_API_KEY=...")
+        scenario = data_folder("scenarios") / "v1" / "scenario_001.json"
+        shown = os.path.relpath(scenario) if Path.cwd() in scenario.parents else scenario
+        print(f"  medicare-eval run --scenario {shown} --target openai:gpt-4.1 --judges 2 --seed 42")
+    return code
+
+
+def _show_plan(plan: RunPlan, *, as_json: bool) -> int:
+    calls = planned_calls(plan)
+    calls["total"] = sum(calls.values())
+    count_of_trials = len(trials(plan))
+    scenario_ids = [planned.scenario.scenario_id for planned in plan.scenarios]
+    document = {
+        "trials": count_of_trials,
+        "scenarios": scenario_ids,
+        "targets": list(plan.targets),
+        "verifiers": list(plan.verifiers),
+        "adjudicator": plan.adjudicator,
+        "repeats": plan.repeats,
+        "seed": plan.seed,
+        "calls": calls,
+        "plan_sha256": canonical.fingerprint(plan.model_dump(mode="json")),
+    }
+    if as_json:
+        print(json.dumps(document, indent=2))
+        return 0
+    size = f"{len(plan.scenarios)} scenarios x {len(plan.targets)} targets x {plan.repeats} repeats"
+    print(f"{count_of_trials} trials: {size}")
+    print(f"  scenarios   {', '.join(scenario_ids)}")
+    print(f"  targets     {', '.join(plan.targets)}")
+    print(f"  verifiers   {', '.join(plan.verifiers)}")
+    print(f"  adjudicator {plan.adjudicator}")
+    print("calls, if every turn is asked, every first answer is fit and no claim is tied:")
+    for role, count in calls.items():
+        print(f"  {role:<12}{count:>8,}")
+    print("No call was made and nothing was written.")
+    return 0
+
+
+def _versions() -> dict[str, str]:
+    found = {"ai-medicare-eval": __version__, "python": platform.python_version()}
+    for name in DEPENDENCIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _start(plan: RunPlan, arguments: argparse.Namespace) -> int:
+    failpoints = Failpoints.from_environment()
+    now = datetime.now(UTC)
+    folder = storage.create_run_folder(arguments.out, now, failpoints)
+    manifest = Manifest(
+        run_id=folder.name,
+        created=now.isoformat(timespec="seconds"),
+        plan_sha256=canonical.fingerprint(plan.model_dump(mode="json")),
+        versions=_versions(),
+        concurrency=arguments.concurrency,
+        plan=plan,
+    )
+    storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
+    return _carry_out(folder, manifest, arguments)
+
+
+def resume(arguments: argparse.Namespace) -> int:
+    folder: Path = arguments.run
+    manifest = storage.read_manifest(folder)
+    if (folder / storage.SEAL).exists():
+        _print_summary(folder, manifest, None, as_json=arguments.json)
+        print("This run is complete already; nothing was called.", file=sys.stderr)
+        return 0
+    return _carry_out(folder, manifest, arguments)
+
+
+def _carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace) -> int:
+    progress = Progress(quiet=arguments.quiet)
+    try:
+        seal = asyncio.run(_execute(folder, manifest, arguments.concurrency, progress))
+    except IncompleteRun:
+        _print_summary(folder, manifest, None, as_json=arguments.json)
+        raise IncompleteRun(f"Stopped before the end; go on with: medicare-eval resume {folder}") from None
+    _print_summary(folder, manifest, seal, as_json=arguments.json)
+    return 0
+
+
+async def _execute(folder: Path, manifest: Manifest, concurrency: int, progress: Progress) -> Seal:
+    stopping = asyncio.Event()
+    made: dict[str, Adapter] = {}
+
+    def adapter_for(model: str) -> Adapter:
+        provider = split_name(model)[0]
+        if provider not in made:
+            made[provider] = make_adapter(provider)
+        return made[provider]
+
+    _stop_on_signal(stopping)
+    try:
+        return await orchestrator.execute(
+            folder,
+            manifest,
+            concurrency=concurrency,
+            adapter_for=adapter_for,
+            stopping=stopping,
+            on_call=progress.on_call,
+            on_start=progress.start,
+            on_trial=progress.on_trial,
+        )
+    finally:
+        progress.stop()
+        for adapter in made.values():
+            await adapter.aclose()
+
+
+def _stop_on_signal(stopping: asyncio.Event) -> None:
+    """The first Ctrl-C lets calls under way finish; the second ends the process where it stands."""
+
+    def stop() -> None:
+        if stopping.is_set():
+            os._exit(130)
+        stopping.set()
+        print("Stopping: calls under way are being finished. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+
+
+def _print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_json: bool) -> None:
+    summary = reporting.summarise(folder, manifest)
+    names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
+    written = [folder / name for name in names if (folder / name).exists()]
+    if as_json:
+        document = {"run": str(folder), "head": seal.results_head if seal else None, "sealed": seal is not None}
+        print(json.dumps({**document, **reporting.summary_json(summary)}, indent=2, ensure_ascii=False))
+        return
+    print(reporting.summary_table(summary))
+    for notice in reporting.notices(summary):
+        print(f"\n{notice}")
+    print("\nWritten:")
+    for path in written:
+        print(f"  {path}")
+    if seal:
+        print(f"Head of the results (keep it elsewhere; `verify --expect` checks it):\n  {seal.results_head}")
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    found = audit_run(arguments.run, arguments.expect)
+    if arguments.json:
+        print(json.dumps(vars(found), indent=2))
+    else:
+        print(
+            f"{arguments.run}: {found.trials} of {found.planned} trials, {found.calls} calls: all is as it was written."
+        )
+        print(f"  torn lines left by crashes, and recovered: {found.torn_lines}")
+        print(f"  head: {found.head}")
+    if not found.sealed:
+        raise IncompleteRun(
+            f"{arguments.run}: is not sealed: the run is not complete; go on with `medicare-eval resume`."
+        )
+    return 0
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    folder: Path = arguments.run
+    manifest = storage.read_manifest(folder)
+    stored = chain.ChainReader(folder / storage.RESULTS, chain.GENESIS)
+    compared = _Comparer(folder / storage.RESULTS)
+    asyncio.run(orchestrator.recompute(folder, manifest, compared, sum(1 for _ in stored)))
+    planned = len(trials(manifest.plan))
+    print(f"{folder}: {compared.count} of {planned} results computed again from the journal: identical to the byte.")
+    print(f"  head: {compared.head}")
+    if compared.count < planned:
+        raise IncompleteRun(f"{folder}: the run is not complete; go on with `medicare-eval resume {folder}`.")
+    return 0
+
+
+class _Comparer:
+    """Chains results anew and holds each line against the stored one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb")
+        self.head = chain.GENESIS
+        self.count = 0
+
+    def __call__(self, result: TrialResult) -> None:
+        self.head, line = chain.chained(self.head, storage.encode_record(result))
+        self.count += 1
+        if self._file.read(len(line)) != line:
+            raise IntegrityError(
+                f"{self._path}: line {self.count} ({result.trial_id}) is not what its journal gives when computed again."
+            )
+
+
+def validate(arguments: argparse.Namespace) -> int:
+    paths = expand(arguments.scenario)
+    bad = []
+    for path in paths:
+        try:
+            load_scenario(path)
+        except InputError as error:
+            bad.append(str(error))
+    if bad:
+        raise InputError("\nmedicare-eval: ".join(bad))
+    for planned in load_scenarios(arguments.scenario):
+        scenario = planned.scenario
+        print(
+            f"{planned.path}: ok: {scenario.scenario_id}, {len(scenario.scripted_turns)} turns, "
+            f"{len(scenario.answer_key.canonical_facts)} facts, {len(scenario.all_required_points())} required points"
+        )
+    return 0
+
+
+def report(arguments: argparse.Namespace) -> int:
+    manifest = storage.read_manifest(arguments.run)
+    for path in reporting.write_report(arguments.run, manifest, arguments.out or arguments.run / "report"):
+        print(path)
+    return 0

@@ -1,0 +1,61 @@
+"""Named places in storage where a test may kill the process or make the disk fail.
+
+`MEDICARE_EVAL_FAILPOINT=journal.after_write:3` kills the process (SIGKILL) the third time that place is reached;
+`journal.fsync:1:ENOSPC` raises that error there instead. Unset, as always outside tests, a failpoint does nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections import Counter
+
+VARIABLE = "MEDICARE_EVAL_FAILPOINT"
+NAMES = (
+    "run.after_mkdir",
+    "manifest.before_link",
+    "manifest.after_link",
+    "journal.before_write",
+    "journal.torn_write",
+    "journal.after_write",
+    "journal.fsync",
+    "journal.after_fsync",
+    "journal.before_recovery",
+    "results.before_write",
+    "results.torn_write",
+    "results.after_write",
+    "results.fsync",
+    "seal.before_link",
+    "seal.after_link",
+)
+
+
+class Failpoints:
+    """Counts how often each place was reached; one a run folder, so that no state is shared."""
+
+    def __init__(self, setting: str | None) -> None:
+        name, count, error, *_ = [*(setting or "").split(":"), "", ""]
+        self._name = name
+        self._at = int(count or 1)
+        self._error = error
+        self._hits: Counter[str] = Counter()
+
+    @classmethod
+    def from_environment(cls) -> Failpoints:
+        return cls(os.environ.get(VARIABLE))
+
+    def armed(self, name: str) -> bool:
+        """Whether the next `hit(name)` will strike; for places that must do something half before they die."""
+        return name == self._name and self._hits[name] + 1 == self._at
+
+    def hit(self, name: str) -> None:
+        if name != self._name:
+            return
+        self._hits[name] += 1
+        if self._hits[name] != self._at:
+            return
+        if self._error:
+            code = getattr(errno, self._error)
+            raise OSError(code, os.strerror(code))
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,386 @@
+"""One claim against one statement of the key: same topic, same figures, same polarity?
+
+A claim and a statement are about the same thing when they share enough weighted words, rarer words weighing more,
+and name no two members of an exclusive group (Part A and Part B, QMB and SLMB, premium and deductible). Only then
+are figures and polarity looked at. Unsure means unrelated: a judge that stays silent does less harm than a wrong one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from ..figures import is_amount, kind
+from .text import Reading, Word, canonical, read_words, sentences
+from .words import (
+    ANTONYMS,
+    DIRECTIONAL,
+    LEADING_GROUPS,
+    MEASURES,
+    RESTRICTED,
+    SERVICES,
+    STRICT_GROUPS,
+    UNIVERSALS,
+    WEAK_ANTONYMS,
+)
+
+Relation = Literal["supports", "contradicts", "unrelated"]
+
+SUPPORT_AT = 0.46
+CLASH_AT = 0.44
+POLARITY_AT = 0.48
+PARITY_AT = 0.62
+ASSERT_AT = 0.55
+"""Topic scores from which a match supports; contradicts by a figure, by a denied word, by a bare negation; and from
+which a claim is taken to assert a disallowed one."""
+
+_MEASURES = frozenset(canonical(word) for word in MEASURES)
+_PAIRED = (*STRICT_GROUPS, LEADING_GROUPS[0], _MEASURES)
+_ANTONYMS = tuple((canonical(a), canonical(b)) for a, b in ANTONYMS)
+_WEAK = frozenset((canonical(a), canonical(b)) for a, b in WEAK_ANTONYMS)
+_AGES = frozenset({"n65"})
+_EVERYWHERE = frozenset({"medicar", "plan"})
+_UNKNOWN = math.log(5) * 0.35
+"""Weight of a word the key does not have: it may be a paraphrase or another matter."""
+_SEGMENT = re.compile(r"[;:]\s+|,\s+(?:and|but|while|whereas|or)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+")
+
+
+@dataclass(frozen=True)
+class Match:
+    fact_id: str
+    relation: Relation
+    topic: float
+    reason: str
+    figures: frozenset[str] = frozenset()
+    """The claim's figures that this statement bears out."""
+    bad: frozenset[str] = frozenset()
+    """The claim's figures that this statement contradicts."""
+
+
+@lru_cache(maxsize=256)
+def weigh(statements: frozenset[str]) -> dict[str, float]:
+    """Each token's weight within a key: rare tokens say more about what a statement is about."""
+    counts: dict[str, int] = {}
+    for statement in statements:
+        for token in read_words(statement).content:
+            counts[token] = counts.get(token, 0) + 1
+    # At least four, so that a key of one or two facts still tells a rare word from a common one.
+    total = max(len(statements), 4)
+    return {token: math.log(1 + total / count) * _kind_weight(token) for token, count in sorted(counts.items())}
+
+
+def _kind_weight(token: str) -> float:
+    if token in _EVERYWHERE:
+        return 0.4
+    return 1.3 if token.startswith("@") or token in _MEASURES else 1.0
+
+
+@lru_cache(maxsize=4096)
+def segments(statement: str) -> tuple[Reading, ...]:
+    """The whole statement, then its sentences and clauses: a claim often repeats only one of them."""
+    parts = [statement]
+    spans = sentences(statement)
+    for span in spans:
+        sentence = statement[span.start : span.end]
+        parts += [sentence] if len(spans) > 1 else []
+        pieces = [piece for piece in _SEGMENT.split(sentence) if piece and len(piece.split()) >= 3]
+        parts += pieces if len(pieces) > 1 else []
+    readings = [read_words(part) for part in dict.fromkeys(parts)]
+    return (readings[0], *(reading for reading in readings[1:] if len(reading.content) >= 3))
+
+
+@dataclass(frozen=True)
+class Overlap:
+    score: float
+    precision: float
+    """How much of the claim the statement says."""
+
+
+_NOTHING = Overlap(0.0, 0.0)
+
+
+def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
+    """How much of the claim the statement says and how much of the statement the claim says, 0 to 1."""
+    best = _NOTHING
+    for at, part in enumerate(segments(statement)):
+        found = _overlap(claim, part, weights)
+        score = found.score * (0.93 if at else 1.0)
+        if score > best.score:
+            best = Overlap(score, found.precision)
+    return best
+
+
+def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overlap:
+    shared = claim.content & part.content
+    same = claim.figures & part.figures
+    telling = len(shared - _EVERYWHERE) + len(same - _AGES)
+    if telling < 2 or (telling < 3 and len(part.content - _EVERYWHERE) > 2 and not shared & _MEASURES):
+        return _NOTHING
+    common = sum(weights.get(token, _UNKNOWN) for token in sorted(shared))
+    of_claim = sum(weights.get(token, _UNKNOWN) for token in sorted(claim.content))
+    of_part = sum(weights.get(token, _UNKNOWN) for token in sorted(part.content))
+    # A figure both give is strong evidence that both speak of the same thing.
+    bonus = sum(0.7 if kind(figure) in ("year", "number") else 1.4 for figure in sorted(same - _AGES))
+    precision, recall = (common + bonus) / (of_claim + bonus), (common + bonus) / (of_part + bonus)
+    return Overlap(math.sqrt(precision * recall), precision)
+
+
+def compatible(claim: Reading, fact: Reading) -> bool:
+    """Whether they can be about the same programme, part, period and measure."""
+    for group in STRICT_GROUPS:
+        mine, theirs = claim.content & group, fact.content & group
+        if mine and theirs and not mine <= theirs:
+            return False
+    for group in (*LEADING_GROUPS, _MEASURES):
+        theirs = fact.content & group
+        lead = next((word.token for word in claim.words if word.token in group), None)
+        if lead and theirs and lead not in theirs:
+            return False
+    if claim.content & SERVICES and not claim.content & SERVICES <= fact.content:
+        return False
+    mine_bounds, their_bounds = _bounds(claim), _bounds(fact)
+    if any(their_bounds.get(figure, side) != side for figure, side in mine_bounds.items()):
+        return False
+    return not _other_payer(claim, fact)
+
+
+def _bounds(reading: Reading) -> dict[str, str]:
+    """Numbers that bound a case from one side: `20 or more`, `fewer than 20`. The other side is another case."""
+    bounds: dict[str, str] = {}
+    for at, word in enumerate(reading.words):
+        if word.token.startswith("#"):
+            near = reading.words[max(0, at - 1) : at + 2]
+            side = next((other.token for other in near if other.token in ("higher", "lower")), "")
+            if side:
+                bounds[word.token] = side
+    return bounds
+
+
+def _first_payer(reading: Reading) -> str:
+    """Who is said to pay first: `medicare`, `group` or nobody."""
+    payer = ""
+    for at, word in enumerate(reading.words):
+        if word.token in ("medicar", "employer"):
+            payer = "medicare" if word.token == "medicar" else "group"  # noqa: S105 -- a word of the vocabulary
+        following = {other.token for other in reading.words[at + 1 : at + 3]}
+        if word.token == "pay" and payer and "first" in following:  # noqa: S105
+            return payer
+        if word.token == "pay" and payer and "second" in following:  # noqa: S105
+            return "group" if payer == "medicare" else "medicare"
+    return ""
+
+
+def _other_payer(claim: Reading, fact: Reading) -> bool:
+    """Medicare named where the statement is about Medicaid only, or the other way round."""
+    mine = {_programme(word.token) for word in claim.words} - {""}
+    theirs = {_programme(word.token) for word in fact.words} - {""}
+    return len(mine) == 1 and len(theirs) == 1 and mine != theirs
+
+
+def _programme(token: str) -> str:
+    if token == "@medicaid":  # noqa: S105 -- a word of the vocabulary
+        return "medicaid"
+    return "medicare" if token == "medicar" or token in LEADING_GROUPS[1] or token in LEADING_GROUPS[0] else ""
+
+
+def compare(
+    claim: Reading, quoted: frozenset[str], fact_id: str, statement: str, weights: dict[str, float], asked: Reading
+) -> Match:
+    """What the statement says about the claim. `quoted` are the figures that stand in the claim's own quotes."""
+    fact = read_words(statement)
+    found = topic(claim, statement, weights)
+    score = found.score
+    if score < min(SUPPORT_AT, CLASH_AT) or not compatible(claim, fact):
+        return Match(fact_id, "unrelated", score, "")
+    good = claim.figures & fact.figures
+    bad, why = _figure_clash(claim, fact)
+    clash = why or _payer_clash(claim, fact) or _mispaired(claim, fact) or _polarity_clash(claim, statement, score)
+    if clash and score >= CLASH_AT and _same_subject(claim, fact, asked, found):
+        return Match(fact_id, "contradicts", score, clash, good, bad)
+    level = _same_level(claim, statement)
+    if not clash and not level and score >= PARITY_AT and _same_subject(claim, fact, asked, found):
+        return Match(fact_id, "contradicts", score, "denies what the key asserts, or asserts what it denies", good)
+    if score >= SUPPORT_AT and not clash and level and _bears_out(claim, quoted, fact):
+        return Match(fact_id, "supports", score, "", good)
+    return Match(fact_id, "unrelated", score, "", good)
+
+
+def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap) -> bool:
+    """Whether the claim names the statement's programme, or leaves it out because the question named it."""
+    programmes = _named(fact)
+    if not programmes or programmes & _named(claim):
+        return True
+    return not _named(claim) and bool(programmes & _named(asked)) and found.precision >= 0.8
+
+
+def _named(reading: Reading) -> frozenset[str]:
+    return frozenset(token for token in reading.content if token.startswith("@"))
+
+
+def _payer_clash(claim: Reading, fact: Reading) -> str:
+    mine, theirs = _first_payer(claim), _first_payer(fact)
+    return f"says {mine} pays first where the key says {theirs}" if mine and theirs and mine != theirs else ""
+
+
+def _nearest(claim: Reading, statement: str) -> Reading:
+    """The sentence or clause of the statement that the claim is closest to."""
+    parts = segments(statement)
+    return max(parts[1:], key=lambda part: len(claim.content & part.content), default=parts[0])
+
+
+def _same_level(claim: Reading, statement: str) -> bool:
+    """Whether both deny or both assert."""
+    return bool(claim.denials % 2) == bool(_nearest(claim, statement).denials % 2)
+
+
+def _of_kind(figures: Iterable[str], wanted: str) -> frozenset[str]:
+    return frozenset(figure for figure in figures if kind(figure) == wanted)
+
+
+def _other_year(claim: Reading, fact: Reading) -> bool:
+    mine, theirs = _of_kind(claim.figures, "year"), _of_kind(fact.figures, "year")
+    return bool(mine and theirs and not mine & theirs)
+
+
+def _figure_clash(claim: Reading, fact: Reading) -> tuple[frozenset[str], str]:
+    """The claim's figures that differ from the statement's of the same kind, and how."""
+    kinds = sorted({kind(figure) for figure in claim.figures} & {kind(figure) for figure in fact.figures})
+    if _other_year(claim, fact):
+        # Another year's amount is another fact; a different year alone is a different answer.
+        kinds = ["year"] if kinds == ["year"] else []
+    for wanted in kinds:
+        mine, theirs = _of_kind(claim.figures, wanted), _of_kind(fact.figures, wanted)
+        bad, missing = mine - theirs, theirs - mine
+        if wanted == "number":
+            bad = _same_context(claim, fact, bad, missing)
+        if wanted == "year" and len(kinds) > 1:
+            continue
+        partly = bool(mine & theirs) and wanted != "date" and len(mine) != len(theirs)
+        if bad and missing and not partly:
+            return bad, f"says {_names(bad)} where the key says {_names(missing)}"
+    return frozenset(), ""
+
+
+def _names(figures: Iterable[str]) -> str:
+    return " and ".join(figure.removeprefix("n") for figure in sorted(figures)[:3])
+
+
+def _contexts(reading: Reading, figure: str) -> set[str]:
+    found: set[str] = set()
+    words = reading.words
+    for at, word in enumerate(words):
+        if word.token == f"#{figure}":
+            near = [*reversed(words[max(0, at - 2) : at]), *words[at + 1 : at + 3]]
+            found.update(other.token for other in near if not other.token.startswith(("#", "@")))
+    return found
+
+
+def _same_context(claim: Reading, fact: Reading, bad: frozenset[str], missing: frozenset[str]) -> frozenset[str]:
+    """Plain numbers differ only where they count the same thing: 50 employees and 20 employees."""
+    theirs = set().union(*(_contexts(fact, figure) for figure in sorted(missing))) if missing else set()
+    return frozenset(figure for figure in bad - _AGES if _contexts(claim, figure) & theirs - _EVERYWHERE)
+
+
+def _pairs(words: tuple[Word, ...], group: frozenset[str]) -> dict[str, str]:
+    """Amount to group member, where amounts and members strictly alternate."""
+    line = [word.token for word in words if word.token in group or (word.token[0] == "#" and is_amount(word.token[1:]))]
+    if len(line) % 2 or any((a[0] == "#") == (b[0] == "#") for a, b in zip(line[::2], line[1::2], strict=True)):
+        return {}
+    pairs = [(a, b) if a[0] == "#" else (b, a) for a, b in zip(line[::2], line[1::2], strict=True)]
+    return dict(pairs) if len({a for a, _ in pairs}) == len(pairs) else {}
+
+
+def _mispaired(claim: Reading, fact: Reading) -> str:
+    """An amount of the statement, given to another member of a group than the statement gives it to."""
+    for group in _PAIRED:
+        mine, theirs = _pairs(claim.words, group), _pairs(fact.words, group)
+        for amount in sorted(mine.keys() & theirs.keys()):
+            if mine[amount] != theirs[amount] and mine[amount] in theirs.values():
+                return f"gives {amount[1:]} to {mine[amount]} where the key gives it to {theirs[amount]}"
+    return ""
+
+
+def _signs(words: tuple[Word, ...]) -> dict[str, set[str]]:
+    """For each token: denied (-), plain (+), or in the wake of a negation (?)."""
+    signs: dict[str, set[str]] = {}
+    for word in words:
+        signs.setdefault(word.token, set()).add("-" if word.head else "?" if word.negated else "+")
+    return signs
+
+
+def _polarity_clash(claim: Reading, statement: str, score: float) -> str:
+    """Opposite polarity or an antonym, against that part of the statement which the claim is closest to."""
+    whole, mine = _signs(read_words(statement).words), _signs(claim.words)
+    theirs = _signs(_nearest(claim, statement).words)
+    for token in sorted(mine.keys() & theirs.keys() - _EVERYWHERE):
+        if token.startswith(("#", "@")) or score < POLARITY_AT:
+            continue
+        a, b, everywhere = mine[token], theirs[token], whole.get(token, set())
+        if a == {"-"} and b == {"+"} and "-" not in everywhere:
+            return f"denies '{token}' where the key asserts it"
+        if a == {"+"} and b == {"-"} and "+" not in everywhere:
+            return f"asserts '{token}' where the key denies it"
+    return _antonym_clash(claim, read_words(statement), score)
+
+
+def _antonym_clash(claim: Reading, fact: Reading, score: float) -> str:
+    for pair in _ANTONYMS:
+        for mine, theirs in (pair, pair[::-1]):
+            if mine not in claim.content or theirs not in fact.content:
+                continue
+            if theirs in claim.content or mine in fact.content or (pair in _WEAK and score < 0.8):
+                continue
+            if _negates(claim, mine) or _negates(fact, theirs):
+                continue
+            if mine in DIRECTIONAL and not _followers(claim, mine) & _followers(fact, theirs):
+                continue
+            return f"says '{mine}' where the key says '{theirs}'"
+    return ""
+
+
+def _negates(reading: Reading, token: str) -> bool:
+    return any(word.token == token and word.negated for word in reading.words)
+
+
+def _followers(reading: Reading, token: str) -> set[str]:
+    return {after.token for word, after in zip(reading.words, reading.words[1:], strict=False) if word.token == token}
+
+
+def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading) -> bool:
+    """Whether nothing in the claim goes beyond the statement, and its amounts are in the answer's own words."""
+    amounts = {figure for figure in fact.figures if is_amount(figure)}
+    if amounts and not amounts & quoted & claim.figures:
+        return False
+    if _other_year(claim, fact) or _over_general(claim, fact):
+        return False
+    numbers = _of_kind(claim.figures, "number") - _AGES
+    theirs = _of_kind(fact.figures, "number") - _AGES
+    if numbers and theirs and not numbers & theirs:
+        return False
+    kinds = {kind(figure) for figure in fact.figures} - {"number", "year"}
+    return all(figure in fact.figures for figure in claim.figures if kind(figure) in kinds)
+
+
+def _over_general(claim: Reading, fact: Reading) -> bool:
+    return bool(claim.raw & UNIVERSALS and fact.raw & RESTRICTED and not fact.raw & UNIVERSALS)
+
+
+def asserts(claim: Reading, statement: str, weights: dict[str, float]) -> float:
+    """How strongly the claim says what the statement says; 0 where it denies it or differs in a figure."""
+    other = read_words(statement)
+    score = topic(claim, statement, weights).score
+    if (
+        score < ASSERT_AT
+        or not _same_level(claim, statement)
+        or not compatible(claim, other)
+        or _figure_clash(claim, other)[0]
+    ):
+        return 0.0
+    amounts = {figure for figure in other.figures if is_amount(figure)}
+    if amounts and not amounts & claim.figures:
+        return 0.0
+    return 0.0 if _mispaired(claim, other) or _polarity_clash(claim, statement, score) else score

@@ -1,0 +1,304 @@
+"""The order of stages, and the only file that knows it.
+
+    scenario -> questioner -> target, turn by turn, with its real replies in context
+             -> per reply, as soon as it is there: extractor -> verifiers side by side, scorer's reading -> ties settled
+             -> scorer by code, per verifier and for the final verdicts -> one line in results.jsonl, in plan order
+
+Trials run concurrently and each is a pure function of the plan and the replies that came through the door, so neither
+concurrency nor a crash in between can change a result. `execute` serves `run` and `resume`; `recompute` serves
+`replay`, through a closed door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import storage
+from .adapters.base import Adapter, Message, ModelRequest
+from .agents import adjudicator, extractor, questioner, scorer, verifier
+from .agents.asking import Seat
+from .assembly import ENDS_CONVERSATION, Judgement, assemble, failed
+from .door import CallId, ClosedDoor, Door, OpenDoor
+from .failpoints import Failpoints
+from .families import family
+from .planning import Trial, trials
+from .schemas import (
+    CallRecord,
+    ClaimInView,
+    Exchange,
+    ExtractorInput,
+    KeyInView,
+    Manifest,
+    QuestionerInput,
+    QuestionerOutput,
+    Role,
+    RunPlan,
+    ScorerInput,
+    Seal,
+    TrialResult,
+    TurnOutcome,
+)
+
+
+class Study:
+    """A plan being carried out through a door."""
+
+    def __init__(self, plan: RunPlan, door: Door) -> None:
+        self.plan = plan
+        self._door = door
+        self._questions: dict[str, asyncio.Task[tuple[QuestionerOutput, str | None]]] = {}
+
+    async def run_trial(self, trial: Trial) -> TrialResult:
+        turns, failure = await self._turns(trial)
+        if failure:
+            return assemble(self.plan, trial, [], [], [], questioner_failure=failure)
+        exchanges: list[Exchange] = []
+        records: list[CallRecord] = []
+        judging: list[asyncio.Task[Judgement]] = []
+        try:
+            async for exchange, record in self._converse(trial, turns):
+                exchanges.append(exchange)
+                if record:
+                    records.append(record)
+                if exchange.outcome == "answered":
+                    judging.append(asyncio.create_task(self._judge(trial, exchange, tuple(records))))
+        finally:
+            await _to_the_end(judging)
+        return assemble(self.plan, trial, exchanges, records, [task.result() for task in judging])
+
+    async def _turns(self, trial: Trial) -> tuple[QuestionerOutput, str | None]:
+        """The questions; a rewording is made once and shared by all targets."""
+        scenario = trial.planned.scenario
+        seed = trial.question_seed(self.plan.seed)
+        exact = questioner.question(QuestionerInput(scenario=scenario, seed=seed))
+        if not self.plan.questioner or not scenario.variation_knobs.paraphrase:
+            return exact, None
+        if trial.questions_id not in self._questions:
+            seat = self._seat("questioner", self.plan.questioner, CallId(trial.questions_id, "questioner"), seed, ())
+            self._questions[trial.questions_id] = asyncio.create_task(questioner.paraphrase(seat, exact))
+        return await self._questions[trial.questions_id]
+
+    async def _converse(
+        self, trial: Trial, turns: QuestionerOutput
+    ) -> AsyncIterator[tuple[Exchange, CallRecord | None]]:
+        scripted = {turn.turn_id: turn for turn in trial.planned.scenario.scripted_turns}
+        context: list[Message] = []
+        last_reply: str | None = None
+        ended = False
+        for turn in turns.turns:
+            group, condition = scripted[turn.turn_id].question_group, scripted[turn.turn_id].condition
+            unasked: TurnOutcome | None = None
+            if ended:
+                unasked = "not_asked"
+            elif not questioner.holds(condition, last_reply):
+                unasked = "skipped"
+            if unasked:
+                yield _exchange(turn.turn_id, group, turn.user_message, unasked, None), None
+                continue
+            asked = Message("user", turn.user_message)
+            record = await self._door.call(
+                CallId(trial.trial_id, "target", turn.turn_id),
+                ModelRequest(
+                    model=trial.target,
+                    messages=(*context, asked),
+                    temperature=self.plan.target_parameters.temperature,
+                    max_tokens=self.plan.target_parameters.max_tokens,
+                    seed=trial.seed(self.plan.seed, "target", turn.turn_id),
+                    hint=f"{trial.planned.scenario.scenario_id}/{turn.turn_id}",
+                ),
+            )
+            outcome: TurnOutcome = "answered" if record.outcome == "ok" else record.outcome
+            ended = outcome in ENDS_CONVERSATION
+            last_reply = record.text
+            if record.text:  # what the target wrote stays in its context; an exchange without words is left out
+                context += [asked, Message("assistant", record.text)]
+            yield _exchange(turn.turn_id, group, turn.user_message, outcome, record), record
+
+    async def _judge(self, trial: Trial, exchange: Exchange, answered_by: tuple[CallRecord, ...]) -> Judgement:
+        """All that judges do with one reply. No judge sees another, or the target's name."""
+        plan, turn_id, reply = self.plan, exchange.turn_id, exchange.reply or ""
+        found = Judgement(turn_id)
+        kin = _families(trial, answered_by)
+
+        def seat(role: Role, model: str, number: int = 0) -> Seat:
+            call = CallId(trial.trial_id, role, turn_id, number)
+            return self._seat(role, model, call, trial.seed(plan.seed, role, turn_id, number), kin)
+
+        extraction = await extractor.extract(
+            seat("extractor", plan.extractor), turn_id, ExtractorInput(question=exchange.user_message, reply=reply)
+        )
+        found.claims, found.rejected = extraction.claims, extraction.rejected
+        if extraction.failure:
+            found.failures.append(failed("extractor", turn_id, 0, (), extraction.failure))
+        key = verifier.key_in_view(trial.planned.scenario.answer_key)
+        shown = tuple(verifier.in_view(claim, reply) for claim in found.claims if claim.verifiable)
+        to_read = ScorerInput(question=exchange.user_message, reply=reply, disallowed_claims=key.disallowed_claims)
+        reading = asyncio.create_task(scorer.read(seat("scorer", plan.scorer), to_read))
+        verifying = [
+            asyncio.create_task(verifier.verify(seat("verifier", model, number), exchange.user_message, shown, key))
+            for number, model in enumerate(plan.verifiers, 1)
+            if shown
+        ]
+        await _to_the_end([reading, *verifying])
+        found.observations, unread = reading.result()
+        if unread:
+            found.failures.append(failed("scorer", turn_id, 0, (), unread))
+        for number, verification in enumerate([task.result() for task in verifying], 1):
+            found.verdicts.append(verification.verdicts)
+            if verification.failure:
+                found.failures.append(failed("verifier", turn_id, number, verification.unjudged, verification.failure))
+        await self._settle(seat("adjudicator", plan.adjudicator), exchange.user_message, found, shown, key)
+        return found
+
+    async def _settle(
+        self, seat: Seat, question: str, found: Judgement, shown: Sequence[ClaimInView], key: KeyInView
+    ) -> None:
+        ties = adjudicator.tied(shown, found.verdicts)
+        if not ties:
+            return
+        found.settled, failure = await adjudicator.settle(seat, question, ties, key)
+        if failure:
+            left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled)
+            found.failures.append(failed("adjudicator", found.turn_id, 0, left, failure))
+
+    def _seat(self, role: Role, model: str, call: CallId, seed: int, kin: Sequence[str]) -> Seat:
+        async def make(ask: int, request: ModelRequest) -> CallRecord:
+            record = await self._door.call(CallId(call.trial, call.stage, call.turn, call.judge, ask), request)
+            if record.served_model and family(record.served_model) in kin:
+                message = f"answered by {record.served_model}, of the target's own family"
+                return record.model_copy(update={"outcome": "permanent", "text": None, "error": message})
+            return record
+
+        return Seat(
+            model=model,
+            system=self.plan.prompts[role].text,
+            seed=seed,
+            parameters=self.plan.judge_parameters,
+            max_asks=self.plan.policy.max_asks,
+            call=make,
+        )
+
+
+async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Wait for all of them, then raise the first error if there was one: calls under way are never cut off."""
+    if tasks:
+        await asyncio.wait(tasks)
+    for task in tasks:
+        task.result()
+
+
+def _families(trial: Trial, records: Sequence[CallRecord]) -> tuple[str, ...]:
+    """The target's family as requested and as served."""
+    served = [family(record.served_model) for record in records if record.served_model]
+    return tuple(dict.fromkeys((family(trial.target), *served)))
+
+
+def _exchange(
+    turn_id: str, group: str | None, user_message: str, outcome: TurnOutcome, record: CallRecord | None
+) -> Exchange:
+    return Exchange(
+        turn_id=turn_id,
+        question_group=group,
+        user_message=user_message,
+        outcome=outcome,
+        reply=record.text if record else None,
+        detail=record.error if record else None,
+        served_model=record.served_model if record else None,
+    )
+
+
+async def in_plan_order(
+    study: Study, todo: Sequence[Trial], concurrency: int, sink: Callable[[TrialResult], None]
+) -> None:
+    """Run trials side by side and hand their results on in plan order. A slow trial holds back at most a window."""
+    window = 4 * concurrency
+    done: dict[int, TrialResult] = {}
+    written = 0
+    moved = asyncio.Condition()
+    numbers = iter(range(len(todo)))
+
+    async def worker() -> None:
+        nonlocal written
+        for number in numbers:
+            async with moved:
+                while number >= written + window:
+                    await moved.wait()
+            result = await study.run_trial(todo[number])
+            async with moved:
+                done[number] = result
+                while written in done:
+                    sink(done.pop(written))
+                    written += 1
+                moved.notify_all()
+
+    workers = [asyncio.create_task(worker()) for _ in range(min(concurrency, len(todo)))]
+    try:
+        for finished in asyncio.as_completed(workers):
+            await finished
+    except BaseException:
+        # A stop, a failed disk or a fault ends every worker, but only once its calls under way are in the journal.
+        async with moved:
+            written += len(todo) + window
+            moved.notify_all()
+        for _ in numbers:
+            pass
+        await asyncio.gather(*workers, return_exceptions=True)
+        raise
+
+
+async def execute(
+    folder: Path,
+    manifest: Manifest,
+    *,
+    concurrency: int,
+    adapter_for: Callable[[str], Adapter],
+    stopping: asyncio.Event,
+    on_call: Callable[[CallRecord], None],
+    on_start: Callable[[int, int], None],
+    on_trial: Callable[[TrialResult], None],
+) -> Seal:
+    """Carry a run to its end from wherever it stands. Raises `Stopping` where it was asked to stop before that."""
+    failpoints = Failpoints.from_environment()
+    everything = trials(manifest.plan)
+    with storage.RunLock(folder):
+        results = storage.Results(folder / storage.RESULTS, [trial.trial_id for trial in everything], failpoints)
+        todo = everything[results.count :]
+        wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo}
+        journal = storage.Journal(
+            folder / storage.JOURNAL,
+            storage.manifest_sha256(folder),
+            wanted=wanted.__contains__,
+            failpoints=failpoints,
+        )
+        door = OpenDoor(journal, adapter_for, manifest.plan.policy, stopping=stopping, on_call=on_call)
+        on_start(len(everything), results.count)
+
+        def sink(result: TrialResult) -> None:
+            results.append(result)
+            on_trial(result)
+
+        try:
+            await in_plan_order(Study(manifest.plan, door), todo, concurrency, sink)
+            return storage.write_seal(folder, journal, results, failpoints)
+        finally:
+            journal.close()
+            results.close()
+
+
+async def recompute(folder: Path, manifest: Manifest, sink: Callable[[TrialResult], None], first: int) -> None:
+    """Compute the first results again from manifest and journal alone; no adapter is even imported."""
+    todo = trials(manifest.plan)[:first]
+    recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
+    try:
+        await in_plan_order(Study(manifest.plan, ClosedDoor(recorded)), todo, 1, sink)
+    finally:
+        recorded.close()
+
+
+if __name__ == "__main__":
+    from .cli import main
+
+    raise SystemExit(main())

@@ -1,0 +1,230 @@
+"""From what the user asked to a `RunPlan`: scenarios read, judges chosen, roles kept apart, everything checked.
+
+Nothing is written and no call is made here; whatever is wrong is said before anything is spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from re import sub
+
+from .adapters.base import split_name
+from .adapters.registry import PROVIDERS, canonical_name, check_usable
+from .canonical import derive_seed
+from .datafiles import data_folder
+from .errors import ConfigError, InputError
+from .families import family
+from .prompts import load_prompts
+from .scenarios import load_scenarios
+from .schemas import CallParameters, CallPolicy, PlannedScenario, RunPlan
+
+OFFLINE_JUDGE = "offline:rules"
+OFFLINE_NOTICE = (
+    "Judged by offline:rules, a judge made of rules. It is for trying out and for tests; its scores are not findings."
+)
+MAX_TRIALS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What the command line gives."""
+
+    scenarios: list[str]
+    targets: list[str]
+    judges: int = 2
+    judge_models: list[str] = field(default_factory=list)
+    adjudicator_model: str | None = None
+    paraphrase: bool = False
+    questioner_model: str | None = None
+    seed: int = 42
+    repeats: int = 1
+    temperature: float | None = 0.0
+    max_tokens: int = 2_048
+    policy: CallPolicy = field(default_factory=lambda: CallPolicy())
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One scenario put to one target once."""
+
+    trial_id: str
+    planned: PlannedScenario
+    target: str
+    repetition: int
+
+    @property
+    def questions_id(self) -> str:
+        """Names the wording that all targets of one scenario and repetition share."""
+        return f"{self.planned.scenario.scenario_id}.r{self.repetition}"
+
+    def question_seed(self, run_seed: int) -> int:
+        """The same for every target, so that all are asked the same."""
+        return derive_seed(run_seed, self.planned.scenario.scenario_id, self.repetition, "questioner")
+
+    def seed(self, run_seed: int, *use: object) -> int:
+        return derive_seed(run_seed, self.planned.scenario.scenario_id, self.target, self.repetition, *use)
+
+
+def make_plan(options: RunOptions) -> RunPlan:
+    targets = _unique([canonical_name(name) for name in options.targets], "--target")
+    if options.judges < 2:
+        raise InputError(f"--judges {options.judges}: at least two independent verifiers are needed; give 2 or more.")
+    scenarios = load_scenarios(options.scenarios)
+    models = _judge_models(options, targets)
+    adjudicator = (
+        canonical_name(options.adjudicator_model) if options.adjudicator_model else _adjudicator(models, targets)
+    )
+    questioner = _questioner(options, scenarios)
+    verifiers = tuple(islice(cycle(models), options.judges))
+    plan = RunPlan(
+        scenarios=scenarios,
+        targets=targets,
+        verifiers=verifiers,
+        extractor=models[0],
+        scorer=models[0],
+        adjudicator=adjudicator,
+        questioner=questioner,
+        repeats=options.repeats,
+        seed=options.seed,
+        target_parameters=CallParameters(temperature=options.temperature, max_tokens=options.max_tokens),
+        judge_parameters=CallParameters(temperature=0.0, max_tokens=16_000),
+        policy=options.policy,
+        prompts=load_prompts(),
+    )
+    _keep_roles_apart(plan)
+    _check_models(plan)
+    _check_size(plan)
+    return plan
+
+
+def _unique(names: list[str], flag: str) -> tuple[str, ...]:
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{flag} {name}: stands more than once; use --repeats for repeated trials.")
+    return tuple(names)
+
+
+def _judge_models(options: RunOptions, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """The judge models given, or the defaults: rules for fakes, other makers' models for real targets."""
+    if options.judge_models:
+        return tuple(dict.fromkeys(canonical_name(name) for name in options.judge_models))
+    if all(split_name(target)[0] == "fake" for target in targets):
+        return (OFFLINE_JUDGE,)
+    usable = _default_judges(targets, with_key=True)
+    if not usable:
+        keys = ", ".join(
+            str(PROVIDERS[split_name(name)[0]].key_variable) for name in _default_judges(targets, with_key=False)
+        )
+        raise ConfigError(
+            f"No judge for {', '.join(targets)}: a judge must be of another maker than the target, and none has a key. "
+            f"Set {keys or 'a key of another maker'} (two makers are best), or name judges with --judge-model; "
+            f"to try out without a key: --judge-model {OFFLINE_JUDGE}"
+        )
+    return usable[:2]
+
+
+def _default_judges(targets: tuple[str, ...], *, with_key: bool) -> tuple[str, ...]:
+    """Default judges of makers that no target is of, in the order of the registry's table."""
+    families = {family(target) for target in targets}
+    return tuple(
+        f"{provider.name}:{provider.default_judge}"
+        for provider in PROVIDERS.values()
+        if provider.default_judge
+        and family(f"{provider.name}:{provider.default_judge}") not in families
+        and (provider.key_is_set() or not with_key)
+    )
+
+
+def _adjudicator(models: tuple[str, ...], targets: tuple[str, ...]) -> str:
+    """A third maker's model where there is one: among those given, else among those with a key."""
+    used = {family(model) for model in models[:2]}
+    if models[0] == OFFLINE_JUDGE:
+        return OFFLINE_JUDGE
+    for model in (*models[2:], *_default_judges(targets, with_key=True)):
+        if family(model) not in used:
+            return model
+    return models[0]
+
+
+def _questioner(options: RunOptions, scenarios: tuple[PlannedScenario, ...]) -> str | None:
+    if not options.paraphrase:
+        if options.questioner_model:
+            raise InputError("--questioner-model: is used only with --paraphrase; add it or leave both out.")
+        return None
+    if not any(planned.scenario.variation_knobs.paraphrase for planned in scenarios):
+        raise InputError("--paraphrase: no scenario given allows it (variation_knobs.paraphrase); leave the flag out.")
+    if not options.questioner_model:
+        raise InputError(
+            "--paraphrase: name the model that rewords with --questioner-model (offline:rephrase to try out)."
+        )
+    return canonical_name(options.questioner_model)
+
+
+def _keep_roles_apart(plan: RunPlan) -> None:
+    """Questioner, responder and judge are different models; a judge is never of the target's family."""
+    for target in plan.targets:
+        for judge in plan.judge_models():
+            if family(judge) == family(target):
+                raise ConfigError(
+                    f"{judge} may not judge {target}: both are of the {family(target)} family; "
+                    "name a judge of another maker with --judge-model (or --adjudicator-model)."
+                )
+        if plan.questioner and family(plan.questioner) == family(target):
+            raise ConfigError(f"{plan.questioner} may not reword questions for {target}: both are of one family.")
+    if plan.questioner in plan.judge_models():
+        raise ConfigError(f"{plan.questioner} is a judge; the questioner must be another model.")
+
+
+def _check_models(plan: RunPlan) -> None:
+    for name in (*plan.targets, *plan.judge_models(), *([plan.questioner] if plan.questioner else [])):
+        check_usable(name)
+    if "offline:rephrase" in plan.judge_models():
+        raise ConfigError("offline:rephrase rewords questions and judges nothing; use --judge-model offline:rules.")
+    for target in plan.targets:
+        if split_name(target)[0] == "offline":
+            raise ConfigError(f"{target}: is a judge, not a target; use one of the fake: targets to try out.")
+        if split_name(target)[0] == "fake":
+            for planned in plan.scenarios:
+                if not (data_folder("fakes") / f"{planned.scenario.scenario_id}.json").is_file():
+                    raise ConfigError(
+                        f"{planned.path}: {target} has no canned replies to scenario {planned.scenario.scenario_id!r}; "
+                        "use a real target, or one of the scenarios that ship with the project."
+                    )
+
+
+def _check_size(plan: RunPlan) -> None:
+    count = len(plan.scenarios) * len(plan.targets) * plan.repeats
+    if count > MAX_TRIALS:
+        raise InputError(f"The plan has {count:,} trials; {MAX_TRIALS:,} is the most one run takes. Lower --repeats.")
+    slugs = [_slug(target) for target in plan.targets]
+    if len(set(slugs)) < len(slugs):
+        raise InputError(f"Two targets have the same short name ({', '.join(slugs)}); run them apart.")
+
+
+def _slug(name: str) -> str:
+    return sub(r"[^A-Za-z0-9_-]+", "-", name)
+
+
+def trials(plan: RunPlan) -> list[Trial]:
+    """All trials in plan order: by scenario, then repetition, then target, so that targets are asked close together."""
+    return [
+        Trial(f"{planned.scenario.scenario_id}.{_slug(target)}.r{repetition}", planned, target, repetition)
+        for planned in plan.scenarios
+        for repetition in range(1, plan.repeats + 1)
+        for target in plan.targets
+    ]
+
+
+def planned_calls(plan: RunPlan) -> dict[str, int]:
+    """Calls by role if every turn is asked, every first answer is fit, and no claim is tied."""
+    turns = sum(len(planned.scenario.scripted_turns) for planned in plan.scenarios) * plan.repeats * len(plan.targets)
+    reworded = sum(planned.scenario.variation_knobs.paraphrase for planned in plan.scenarios)
+    return {
+        "questioner": reworded * plan.repeats if plan.questioner else 0,
+        "target": turns,
+        "extractor": turns,
+        "verifier": turns * len(plan.verifiers),
+        "scorer": turns,
+        "adjudicator": 0,
+    }

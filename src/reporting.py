@@ -1,0 +1,308 @@
+"""Records in, tables and text out. Needs no SDK, no key and no model: a run folder is enough.
+
+Results are streamed: what is kept of a trial is its scores, its outcome and, for a few, its gravest wrong claim.
+What a model wrote is data here too: escaped in Markdown, and defused in CSV where a spreadsheet would run it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from . import chain, storage
+from .schemas import FinalClaim, Manifest, Severity, TrialOutcome, TrialResult
+from .stats.intervals import Estimate, mean_interval
+
+SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
+OFFLINE_NOTICE = (
+    "Judged by offline:rules, a judge made of rules. It is for trying out and for tests; its scores are not findings."
+)
+FAKE_NOTICE = "fake: targets are canned texts written for this project, not the words of any model."
+ETHICS = (
+    "This system evaluates AI-generated information for research purposes only. "
+    "It does not provide medical, legal, or insurance advice."
+)
+WORDING_NOTICE = "Questions reworded: same topics as the published study, our own words."
+EXAMPLES = 5
+_MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_{}[]()#+-!|~$"} | {ord(mark): f"&#{ord(mark)};" for mark in "<>&"}
+_GRAVITY: tuple[Severity, ...] = get_args(Severity)
+
+
+def read_results(folder: Path) -> Iterator[TrialResult]:
+    """The results of a run, complete or not; a broken chain is an integrity error."""
+    path = folder / storage.RESULTS
+    if not path.exists():
+        return
+    for line in chain.ChainReader(path, chain.GENESIS):
+        yield TrialResult.model_validate_json(line.payload)
+
+
+@dataclass
+class Tally:
+    """What is kept of the trials of one target, or of one scenario and target."""
+
+    trials: int = 0
+    outcomes: Counter[TrialOutcome] = field(default_factory=Counter)
+    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    errors: Counter[str] = field(default_factory=Counter)
+    refusals: int = 0
+    fabricated: int = 0
+    review: int = 0
+
+    def add(self, result: TrialResult) -> None:
+        self.trials += 1
+        self.outcomes[result.outcome] += 1
+        self.errors.update(result.error_categories)
+        self.refusals += result.flags.refusal
+        self.fabricated += result.flags.hallucinated_specifics
+        self.review += result.needs_manual_review
+        if result.final_scores:
+            for name in SCORES:
+                value = getattr(result.final_scores, name)
+                if value is not None:
+                    self.values[name].append(value)
+
+    def estimate(self, name: str) -> Estimate:
+        return mean_interval(self.values[name])
+
+
+@dataclass(frozen=True)
+class Example:
+    """A contradicted claim with all that shows it."""
+
+    trial_id: str
+    question: str
+    quote: str
+    claim: FinalClaim
+
+
+@dataclass
+class Summary:
+    by_target: dict[str, Tally]
+    by_scenario: dict[tuple[str, str], Tally]
+    examples: list[Example]
+    planned: int
+    offline: bool
+    fake: bool
+
+    @property
+    def done(self) -> int:
+        return sum(tally.trials for tally in self.by_target.values())
+
+
+def summarise(folder: Path, manifest: Manifest) -> Summary:
+    plan = manifest.plan
+    by_target = {target: Tally() for target in plan.targets}
+    by_scenario = {(p.scenario.scenario_id, target): Tally() for p in plan.scenarios for target in plan.targets}
+    examples: list[Example] = []
+    for result in read_results(folder):
+        by_target[result.target.name].add(result)
+        by_scenario[result.scenario_id, result.target.name].add(result)
+        examples = sorted([*examples, *_examples(result)], key=lambda e: -_GRAVITY.index(e.claim.severity))[:EXAMPLES]
+    return Summary(
+        by_target=by_target,
+        by_scenario=by_scenario,
+        examples=examples,
+        planned=len(plan.scenarios) * len(plan.targets) * plan.repeats,
+        offline=any(model.startswith("offline:") for model in plan.judge_models()),
+        fake=any(target.startswith("fake:") for target in plan.targets),
+    )
+
+
+def _examples(result: TrialResult) -> Iterable[Example]:
+    exchanges = {exchange.turn_id: exchange for exchange in result.conversation}
+    spans = {claim.claim_id: claim.quote_spans for claim in result.claims}
+    for claim in result.final_claims:
+        if claim.label == "CONTRADICTED":
+            exchange = exchanges[claim.turn_id]
+            reply = exchange.reply or ""
+            quote = " … ".join(reply[span.start : span.end] for span in spans[claim.claim_id])
+            yield Example(result.trial_id, exchange.user_message, quote, claim)
+
+
+def notices(summary: Summary) -> list[str]:
+    """What every reader must be told before the numbers."""
+    found = [OFFLINE_NOTICE] if summary.offline else []
+    if summary.fake:
+        found.append(FAKE_NOTICE)
+    if summary.done < summary.planned:
+        found.append(f"Incomplete: {summary.done} of {summary.planned} planned trials are here.")
+    return found
+
+
+def estimate_text(estimate: Estimate, separator: str = " ") -> str:
+    """0.93 [0.78, 1.00]; a single value says so instead of an interval."""
+    if estimate.mean is None:
+        return "–"
+    interval = "[n=1]" if estimate.low is None else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+    return f"{estimate.mean:.2f}{separator}{interval}"
+
+
+def summary_table(summary: Summary, width: int | None = None) -> str:
+    """The table a run ends with, for a terminal of the given width."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        caption="Mean over scored trials, with its 95% interval.", box=None, header_style="bold", padding=(0, 1)
+    )
+    table.add_column("target")
+    for name in ("scored", "accuracy", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refused", "fabri-\ncated"):
+        table.add_column(name, justify="right")
+    for target, tally in summary.by_target.items():
+        estimates = [Text(estimate_text(tally.estimate(name), "\n")) for name in SCORES]
+        scored = f"{tally.outcomes['scored']}/{tally.trials}"
+        table.add_row(Text(target), scored, *estimates, str(tally.refusals), str(tally.fabricated))
+    buffer = io.StringIO()
+    Console(file=buffer, width=width, highlight=False, color_system=None).print(table)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def summary_json(summary: Summary) -> dict[str, object]:
+    return {
+        "planned": summary.planned,
+        "done": summary.done,
+        "notices": notices(summary),
+        "targets": {target: _tally_json(tally) for target, tally in summary.by_target.items()},
+    }
+
+
+def _tally_json(tally: Tally) -> dict[str, object]:
+    scores = {}
+    for name in SCORES:
+        estimate = tally.estimate(name)
+        scores[name] = {"mean": estimate.mean, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+    return {
+        "trials": tally.trials,
+        "outcomes": dict(sorted(tally.outcomes.items())),
+        "scores": scores,
+        "refusals": tally.refusals,
+        "fabricated_specifics": tally.fabricated,
+        "needs_manual_review": tally.review,
+    }
+
+
+def write_report(folder: Path, manifest: Manifest, out: Path) -> list[Path]:
+    """A CSV per scenario and target, and a Markdown report. Derived, so made anew each time."""
+    summary = summarise(folder, manifest)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        paths = [out / "per_scenario.csv", out / "report.md"]
+        paths[0].write_text(scenario_csv(summary), encoding="utf-8", newline="")
+        paths[1].write_text(markdown(summary, manifest), encoding="utf-8", newline="")
+    except OSError as error:
+        raise storage.storage_error(out, error) from None
+    return paths
+
+
+def scenario_csv(summary: Summary) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    columns = [f"{name}{part}" for name in SCORES for part in ("", "_low", "_high", "_n")]
+    writer.writerow(["scenario_id", "target", "trials", "scored", *columns])
+    for (scenario_id, target), tally in summary.by_scenario.items():
+        cells: list[object] = []
+        for name in SCORES:
+            estimate = tally.estimate(name)
+            cells += [_number(estimate.mean), _number(estimate.low), _number(estimate.high), estimate.n]
+        writer.writerow([defused(scenario_id), defused(target), tally.trials, tally.outcomes["scored"], *cells])
+    return buffer.getvalue()
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def defused(cell: str) -> str:
+    """Text that a spreadsheet shows and does not run."""
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def inert(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no terminal escapes, no direction tricks, one line."""
+    shown = " ".join(text.split())
+    shown = "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+    return shown.translate(_MARKS)
+
+
+def markdown(summary: Summary, manifest: Manifest) -> str:
+    plan = manifest.plan
+    lines = [f"# AI Medicare evaluation: run {manifest.run_id}", ""]
+    lines += [f"> **{notice}**" for notice in notices(summary)]
+    lines += ["", WORDING_NOTICE, "", "## What was run", ""]
+    lines += [
+        f"- Targets: {', '.join(inert(target) for target in plan.targets)}",
+        f"- Scenarios: {', '.join(p.scenario.scenario_id for p in plan.scenarios)}; repeats: {plan.repeats}",
+        f"- Judges: {', '.join(inert(model) for model in plan.verifiers)}; ties: {inert(plan.adjudicator)}",
+        f"- Seed {plan.seed}; plan {manifest.plan_sha256[:16]}; begun {manifest.created}",
+        "",
+        "## Flow",
+        "",
+    ]
+    lines += [*_flow(summary), "", "## Scores", "", "Mean over scored trials with its 95% interval.", ""]
+    rows = [
+        [inert(t), str(y.outcomes["scored"]), *(estimate_text(y.estimate(n)) for n in SCORES)]
+        for t, y in summary.by_target.items()
+    ]
+    lines += [*_table(["target", "scored", *SCORES], rows), "", "## Distribution of accuracy", ""]
+    lines += [*_distribution(summary), "", "## Common failure modes", ""]
+    rows = [[inert(t), *(str(y.errors[name]) for name in _error_names(summary))] for t, y in summary.by_target.items()]
+    lines += [*_table(["trials with", *_error_names(summary)], rows), "", "## Exemplary incorrect responses", ""]
+    lines += [*_example_lines(summary, manifest), "", "## Ethics", "", ETHICS, ""]
+    return "\n".join(lines)
+
+
+def _error_names(summary: Summary) -> list[str]:
+    return sorted({name for tally in summary.by_target.values() for name in tally.errors})
+
+
+def _flow(summary: Summary) -> list[str]:
+    """Planned trials and where each went; every row sums to what was planned."""
+    outcomes: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
+    planned = summary.planned // max(1, len(summary.by_target))
+    rows = [
+        [inert(target), str(planned), *(str(tally.outcomes[o]) for o in outcomes), str(planned - tally.trials)]
+        for target, tally in summary.by_target.items()
+    ]
+    return _table(["target", "planned", *(o.replace("_", " ") for o in outcomes), "not yet run"], rows)
+
+
+def _distribution(summary: Summary) -> list[str]:
+    """How many scored trials fall into each fifth of the accuracy scale."""
+    labels = ["0.0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1.0"]
+    rows = []
+    for target, tally in summary.by_target.items():
+        values = tally.values["accuracy"]
+        counts = Counter(min(4, int(value * 5)) for value in values)
+        rows.append(
+            [inert(target), *(str(counts[fifth]) for fifth in range(5)), str(tally.outcomes["scored"] - len(values))]
+        )
+    return _table(["target", *labels, "nothing to check"], rows)
+
+
+def _example_lines(summary: Summary, manifest: Manifest) -> list[str]:
+    keys = {p.scenario.scenario_id: p.scenario.answer_key for p in manifest.plan.scenarios}
+    lines: list[str] = []
+    for example in summary.examples:
+        key = keys[example.trial_id.partition(".")[0]]
+        facts = {fact.fact_id: f"{fact.statement} ({fact.source})" for fact in key.canonical_facts}
+        facts |= {claim.claim_id: f"Disallowed: {claim.statement}" for claim in key.disallowed()}
+        lines += [
+            f"- `{example.trial_id}`, claim {example.claim.claim_id}, severity {example.claim.severity}",
+            f"  - Asked: {inert(example.question)}",
+            f"  - Answered: “{inert(example.quote)}”",
+            *(f"  - Key {cited}: {inert(facts[cited])}" for cited in example.claim.evidence),
+        ]
+    return lines or ["None: no claim was found to contradict the key."]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    return [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]

@@ -1,0 +1,1 @@
+"""Statistics: pure functions on numbers. No file, no model, no clock."""

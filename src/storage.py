@@ -1,0 +1,353 @@
+"""The run folder: created exclusively, appended to, never overwritten.
+
+    runs/<UTC timestamp>/
+      manifest.json   the plan and what it ran on; written once, before the first call
+      calls.jsonl     the journal: every attempt at every call, chained, durable before it is used
+      results.jsonl   one line a trial, in plan order, chained; holds no clock
+      seal.json       heads, counts and file hashes; written when the run is complete
+
+One process at a time holds a run, by an exclusive lock on the folder. A disk that fails stops the run (exit code 6)
+and leaves what was there; `resume` goes on from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from . import canonical, chain
+from .errors import InputError, IntegrityError, StorageError
+from .failpoints import Failpoints
+from .schemas import CallRecord, Manifest, Record, Seal, TrialResult
+
+MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
+R = TypeVar("R", bound=Record)
+
+
+def encode_record(record: Record) -> bytes:
+    return canonical.encode(record.model_dump(mode="json"))
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"{path}: the disk refused ({error.strerror or error}); nothing written before was changed. "
+        "Make room or choose a folder you may write to, then go on with `medicare-eval resume RUN`."
+    )
+
+
+def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Path:
+    """Make `parent/<UTC timestamp>`, or the first free `-2`, `-3`, ... of it; never take one that exists."""
+    stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        for n in range(1, 10_000):
+            folder = parent / (stamp if n == 1 else f"{stamp}-{n}")
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            _sync_folder(parent)
+            failpoints.hit("run.after_mkdir")
+            return folder
+    except OSError as error:
+        raise storage_error(parent, error) from None
+    raise StorageError(f"{parent}: ten thousand runs started in one second; choose another --out.")
+
+
+def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str) -> None:
+    """Put a whole file in place durably, or fail and leave nothing there. An existing file is never replaced."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        failpoints.hit(f"{name}.before_link")
+        os.link(temporary, path)
+        failpoints.hit(f"{name}.after_link")
+        _sync_folder(path.parent)
+    except FileExistsError:
+        raise StorageError(f"{path}: is there already, and nothing is overwritten here.") from None
+    except OSError as error:
+        raise storage_error(path, error) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_record(path: Path, kind: type[R]) -> R:
+    """Read a record that this project wrote, and that must still be exactly what it wrote."""
+    try:
+        data = path.read_bytes()
+        record = kind.model_validate_json(data)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror}).") from None
+    except ValidationError:
+        raise IntegrityError(f"{path}: line 1 is not what was written: it is no valid {kind.__name__}.") from None
+    if encode_record(record) + b"\n" != data:
+        raise IntegrityError(f"{path}: line 1 is not what was written: its bytes are not this project's.")
+    return record
+
+
+def read_manifest(folder: Path) -> Manifest:
+    try:
+        return read_record(folder / MANIFEST, Manifest)
+    except FileNotFoundError:
+        what = "the run never began; start it again" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder}: holds no {MANIFEST}: {what}.") from None
+
+
+def manifest_sha256(folder: Path) -> str:
+    return canonical.sha256((folder / MANIFEST).read_bytes())
+
+
+class RunLock:
+    """Holds a run for one process; the second is refused. The system lets go of it when the process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._fd)
+            raise StorageError(f"{folder}: is in use by another process; wait for it or stop it.") from None
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+class RecordedCalls:
+    """A journal as it is read: streamed once, its chain checked, the wanted trials' calls findable by id."""
+
+    def __init__(self, path: Path, genesis: str, wanted: Callable[[str], bool]) -> None:
+        self.path = path
+        self.calls = 0
+        self._index: dict[str, tuple[int, int]] = {}
+        self.reader = chain.ChainReader(path, genesis)
+        for line in self.reader:
+            if chain.is_recovery(line.payload):
+                continue
+            self.calls += 1
+            call = call_id(line.payload)
+            if wanted(call.partition("|")[0]):
+                self._index[call] = (line.offset, line.length)
+        self._file = path.open("rb")
+
+    def lookup(self, call: str) -> CallRecord | None:
+        """The record of this attempt, if there is one. Each is asked for once, so it is then forgotten."""
+        place = self._index.pop(call, None)
+        if place is None:
+            return None
+        offset, length = place
+        line = os.pread(self._file.fileno(), length, offset)
+        return CallRecord.model_validate_json(chain.payload_of(line))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Journal:
+    """The append-only record of calls behind the one door. See `chain` for its lines and how it recovers."""
+
+    def __init__(self, path: Path, genesis: str, *, wanted: Callable[[str], bool], failpoints: Failpoints) -> None:
+        self._path = path
+        self._failpoints = failpoints
+        self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._flushing: asyncio.Task[None] | None = None
+        self._broken: StorageError | None = None
+        self._fd = _open_for_append(path)
+        self._recorded = RecordedCalls(path, genesis, wanted)
+        self.head, self.calls = self._recorded.reader.head, self._recorded.calls
+        self._recover(self._recorded.reader)
+
+    def lookup(self, call: str) -> CallRecord | None:
+        return self._recorded.lookup(call)
+
+    def _recover(self, reader: chain.ChainReader) -> None:
+        addition = b"" if reader.ends_clean else b"\n"
+        if reader.torn:
+            self.head, line = chain.chained(self.head, chain.recovery_payload(reader.torn))
+            addition += line
+        if not addition:
+            return
+        try:
+            self._failpoints.hit("journal.before_recovery")
+            _write_all(self._fd, addition)
+            os.fsync(self._fd)
+        except OSError as error:
+            raise storage_error(self._path, error) from None
+
+    async def append(self, record: CallRecord) -> None:
+        """Return once the record is on disk. Many waiting records share one sync."""
+        if self._broken:
+            raise self._broken
+        future = asyncio.get_running_loop().create_future()
+        self._pending.append((encode_record(record), future))
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+        await future
+
+    async def _flush(self) -> None:
+        try:
+            while self._pending:
+                batch, self._pending = self._pending, []
+                head, lines = self.head, []
+                for payload, _ in batch:
+                    head, line = chain.chained(head, payload)
+                    lines.append(line)
+                error = self._broken or await asyncio.to_thread(self._commit, b"".join(lines))
+                if error:
+                    self._broken = error
+                else:
+                    self.head = head
+                    self.calls += len(batch)
+                for _, future in batch:
+                    if future.cancelled():
+                        continue
+                    if error:
+                        future.set_exception(error)
+                    else:
+                        future.set_result(None)
+        finally:
+            self._flushing = None
+
+    def _commit(self, data: bytes) -> StorageError | None:
+        """Write and sync. After a failed sync the data may be gone although a second one succeeds: no second try."""
+        try:
+            self._failpoints.hit("journal.before_write")
+            if self._failpoints.armed("journal.torn_write"):
+                _write_all(self._fd, data[: len(data) // 2])
+            self._failpoints.hit("journal.torn_write")
+            _write_all(self._fd, data)
+            self._failpoints.hit("journal.after_write")
+            self._failpoints.hit("journal.fsync")
+            os.fdatasync(self._fd)
+            self._failpoints.hit("journal.after_fsync")
+        except OSError as error:
+            return storage_error(self._path, error)
+        return None
+
+    def close(self) -> None:
+        self._recorded.close()
+        os.close(self._fd)
+
+
+def _open_for_append(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise storage_error(path, error) from None
+
+
+def call_id(payload: bytes) -> str:
+    """The id of a journal line without parsing it: it comes first, and holds no escapes."""
+    start = len(b'{"call":"')
+    return payload[start : payload.index(b'"', start)].decode("utf-8")
+
+
+def trial_id(payload: bytes) -> str:
+    start = len(b'{"trial_id":"')
+    return payload[start : payload.index(b'"', start)].decode("utf-8")
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+class Results:
+    """results.jsonl, written in plan order. What stands there already must be what would be written again."""
+
+    def __init__(self, path: Path, plan_order: list[str], failpoints: Failpoints) -> None:
+        self._path = path
+        self._failpoints = failpoints
+        self._fd = _open_for_append(path)
+        reader = chain.ChainReader(path, chain.GENESIS)
+        for line, expected in zip(reader, [*plan_order, None], strict=False):
+            if expected is None or trial_id(line.payload) != expected:
+                raise IntegrityError(f"{path}: line {line.number} is not what was written: its trial is out of place.")
+        self.head, self.count = reader.head, reader.count
+        self._fragment = self._torn_end(reader)
+
+    def _torn_end(self, reader: chain.ChainReader) -> bytes:
+        """The bytes of a half-written last line, or the newline that a whole last line still lacks."""
+        if reader.torn and (len(reader.torn) > 1 or reader.torn[0].ended):
+            raise reader.broken()
+        if reader.torn:
+            length = reader.torn[0].length
+            return os.pread(self._fd, length, reader.size - length)
+        if not reader.ends_clean:
+            self._write(b"\n")
+        return b""
+
+    def append(self, result: TrialResult) -> None:
+        head, line = chain.chained(self.head, encode_record(result))
+        if not line.startswith(self._fragment):
+            raise IntegrityError(
+                f"{self._path}: line {self.count + 1} is not what was written: its torn beginning is not that of "
+                f"the result computed again for {result.trial_id}."
+            )
+        self._write(line[len(self._fragment) :])
+        self._fragment = b""
+        self.head = head
+        self.count += 1
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self._failpoints.hit("results.before_write")
+            if self._failpoints.armed("results.torn_write"):
+                _write_all(self._fd, data[: len(data) // 2])
+            self._failpoints.hit("results.torn_write")
+            _write_all(self._fd, data)
+            self._failpoints.hit("results.after_write")
+        except OSError as error:
+            raise storage_error(self._path, error) from None
+
+    def sync(self) -> None:
+        try:
+            self._failpoints.hit("results.fsync")
+            os.fsync(self._fd)
+        except OSError as error:
+            raise storage_error(self._path, error) from None
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def file_sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_seal(folder: Path, journal: Journal, results: Results, failpoints: Failpoints) -> Seal:
+    results.sync()
+    seal = Seal(
+        results_head=results.head,
+        journal_head=journal.head,
+        trials=results.count,
+        calls=journal.calls,
+        files={name: file_sha256(folder / name) for name in (MANIFEST, JOURNAL, RESULTS)},
+    )
+    write_once(folder / SEAL, encode_record(seal) + b"\n", failpoints, "seal")
+    return seal

@@ -1,0 +1,562 @@
+"""One contract, every adapter: what goes over the wire for a request, and what is read from each kind of answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from src.adapters.anthropic_adapter import AnthropicAdapter
+from src.adapters.base import Adapter, CallFailure, Message, ModelReply, ModelRequest
+from src.adapters.capabilities import UnfitSchema, capabilities, strict_schema
+from src.adapters.compatible_adapter import CompatibleAdapter
+from src.adapters.google_adapter import GoogleAdapter
+from src.adapters.grok_adapter import GrokAdapter
+from src.adapters.openai_adapter import OpenAIAdapter
+from src.canonical import encode
+from src.errors import ConfigError
+from src.schemas import ExtractorReply, Usage, VerifierOutput
+from tests.loopback import Loopback, Received, Reply, Scripted, Wire
+
+KEY = "sentinel-key-0123456789"
+ENVIRONMENT = ("OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "XAI_")
+
+
+@dataclass(frozen=True)
+class Maker:
+    """One adapter as the contract drives it."""
+
+    name: str
+    wire: Wire
+    model: str
+    """A model that takes a temperature."""
+
+    def open(self, server: Loopback) -> Adapter:
+        url = server.url(self.wire)
+        match self.name:
+            case "openai":
+                return OpenAIAdapter(api_key=KEY, base_url=url)
+            case "xai":
+                return GrokAdapter(api_key=KEY, base_url=url)
+            case "compatible":
+                return CompatibleAdapter(api_key=KEY, base_url=url)
+            case "anthropic":
+                return AnthropicAdapter(api_key=KEY, base_url=url)
+            case _:
+                return GoogleAdapter(api_key=KEY, base_url=url)
+
+
+MAKERS = (
+    Maker("openai", "openai", "gpt-4.1-2025-04-14"),
+    Maker("xai", "openai", "grok-2-1212"),
+    Maker("compatible", "openai", "qwen3:8b"),
+    Maker("anthropic", "anthropic", "claude-sonnet-4-6"),
+    Maker("google", "google", "gemini-1.5-pro-002"),
+)
+BY_NAME = {maker.name: maker for maker in MAKERS}
+every_maker = pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.name)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Loopback]:
+    with Loopback() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in list(os.environ):
+        if name.startswith(ENVIRONMENT) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+def asked(maker: Maker, **changes: Any) -> ModelRequest:
+    request = ModelRequest(
+        model=f"{maker.name}:{maker.model}",
+        messages=(Message("user", "Is Part B free?"),),
+        temperature=0.0,
+        max_tokens=300,
+        seed=42,
+    )
+    return replace(request, **changes)
+
+
+def call(server: Loopback, maker: Maker, request: ModelRequest, scripted: Scripted | None = None) -> ModelReply:
+    """Make one call against a scripted answer; the request it made is `server.last`."""
+    server.script(scripted or Scripted())
+
+    async def once() -> ModelReply:
+        adapter = maker.open(server)
+        try:
+            return await adapter.complete(request, timeout_s=5)
+        finally:
+            await adapter.aclose()
+
+    reply = asyncio.run(once())
+    assert server.count == 1
+    return reply
+
+
+# What goes out
+
+
+@dataclass(frozen=True)
+class OnTheWire:
+    """A request body, told apart from the format it came in."""
+
+    model: str
+    turns: list[tuple[str, str]]
+    system: str | None
+    temperature: float | None
+    seed: int | None
+    length: tuple[str, int]
+    schema: Any
+
+
+def told(received: Received) -> OnTheWire:
+    body = received.body
+    if received.wire == "google":
+        config = body["generationConfig"]
+        system = body.get("systemInstruction")
+        return OnTheWire(
+            model=received.model,
+            turns=[(turn["role"], turn["parts"][0]["text"]) for turn in body["contents"]],
+            system=system["parts"][0]["text"] if system else None,
+            temperature=config.get("temperature"),
+            seed=config.get("seed"),
+            length=("maxOutputTokens", config["maxOutputTokens"]),
+            schema=config.get("responseJsonSchema"),
+        )
+    turns = [(turn["role"], turn["content"]) for turn in body["messages"]]
+    system = body.get("system")
+    schema = body.get("output_config", {}).get("format", {}).get("schema")
+    if received.wire == "openai":
+        system = turns.pop(0)[1] if turns[0][0] == "system" else None
+        schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    (length,) = [(name, body[name]) for name in ("max_tokens", "max_completion_tokens") if name in body]
+    return OnTheWire(body["model"], turns, system, body.get("temperature"), body.get("seed"), length, schema)
+
+
+@every_maker
+def test_request_is_mapped(server: Loopback, maker: Maker) -> None:
+    reply = call(server, maker, asked(maker, system="Answer briefly.", temperature=0.25))
+    wire = told(server.last)
+    assert wire.model == maker.model
+    assert wire.turns == [("user", "Is Part B free?")]
+    assert wire.system == "Answer briefly."
+    assert wire.temperature == 0.25
+    assert wire.seed == (None if maker.name == "anthropic" else 42)
+    names = {"openai": "max_completion_tokens", "google": "maxOutputTokens"}
+    assert wire.length == (names.get(maker.name, "max_tokens"), 300)
+    assert wire.schema is None
+    assert server.last.key == KEY
+    assert reply.sent == server.last.body
+    assert reply.not_applied == (("seed",) if maker.name == "anthropic" else ())
+
+
+@every_maker
+def test_what_is_not_asked_is_not_sent(server: Loopback, maker: Maker) -> None:
+    reply = call(server, maker, asked(maker, temperature=None))
+    wire = told(server.last)
+    assert wire.temperature is None and wire.system is None and wire.schema is None
+    assert "temperature" not in json.dumps(reply.sent)
+    assert "hint" not in json.dumps(reply.sent)
+    assert "temperature" not in reply.not_applied
+
+
+@every_maker
+def test_conversation_keeps_its_turns(server: Loopback, maker: Maker) -> None:
+    turns = (Message("user", "one"), Message("assistant", "two — “zwei”"), Message("user", "three"))
+    call(server, maker, asked(maker, messages=turns))
+    other = "model" if maker.wire == "google" else "assistant"
+    assert told(server.last).turns == [("user", "one"), (other, "two — “zwei”"), ("user", "three")]
+
+
+@every_maker
+@pytest.mark.parametrize("contract", [ExtractorReply, VerifierOutput])
+def test_schema_goes_by_the_providers_own_mechanism(
+    server: Loopback, maker: Maker, contract: type[ExtractorReply | VerifierOutput]
+) -> None:
+    schema = contract.model_json_schema()
+    before = json.dumps(schema)
+    reply = call(server, maker, asked(maker, response_schema=schema), Scripted(text='{"claims": []}'))
+    assert told(server.last).schema == strict_schema(schema)
+    assert json.dumps(schema) == before, "the caller's schema is not changed"
+    assert reply.text == '{"claims": []}'
+    body = server.last.body
+    if maker.wire == "openai":
+        assert body["response_format"]["type"] == "json_schema"
+        assert body["response_format"]["json_schema"]["strict"] is True
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", body["response_format"]["json_schema"]["name"])
+    elif maker.wire == "anthropic":
+        assert body["output_config"]["format"]["type"] == "json_schema"
+    else:
+        assert body["generationConfig"]["responseMimeType"] == "application/json"
+
+
+# The six models of the specification, and one of each maker that reasons: what of (temperature, seed) is applied.
+MODELS = [
+    ("openai", "gpt-4.1-2025-04-14", 0.0, 42, ()),
+    ("openai", "gpt-4.1-mini-2025-04-14", 0.0, 42, ()),
+    ("anthropic", "claude-3-5-sonnet-20241022", 0.0, None, ("seed", "response_schema")),
+    ("anthropic", "claude-3-opus-20240229", 0.0, None, ("seed", "response_schema")),
+    ("google", "gemini-1.5-pro-002", 0.0, 42, ()),
+    ("xai", "grok-2-1212", 0.0, 42, ()),
+    ("openai", "gpt-5.5-2026-04-23", None, 42, ("temperature",)),
+    ("openai", "o3-2025-04-16", None, 42, ("temperature",)),
+    ("openai", "gpt-6.1", None, 42, ("temperature",)),
+    ("openai", "gpt-5-chat-latest", 0.0, 42, ()),
+    ("openai", "gpt-4-turbo-2024-04-09", 0.0, 42, ("response_schema",)),
+    ("anthropic", "claude-sonnet-4-20250514", 0.0, None, ("seed", "response_schema")),
+    ("anthropic", "claude-haiku-4-5-20251001", 0.0, None, ("seed",)),
+    ("anthropic", "claude-opus-4-7", None, None, ("temperature", "seed")),
+    ("anthropic", "claude-opus-5-5", None, None, ("temperature", "seed")),
+    ("google", "gemini-3.1-pro-preview", 0.0, 42, ()),
+    ("xai", "grok-4.6", 0.0, 42, ()),
+    ("compatible", "deepseek-r1:7b", 0.0, 42, ()),
+]
+
+
+@pytest.mark.parametrize(("name", "model", "temperature", "seed", "left_off"), MODELS)
+def test_model_gets_what_it_takes(
+    server: Loopback, name: str, model: str, temperature: float | None, seed: int | None, left_off: tuple[str, ...]
+) -> None:
+    maker = replace(BY_NAME[name], model=model)
+    schema = VerifierOutput.model_json_schema()
+    reply = call(server, maker, asked(maker, response_schema=schema))
+    wire = told(server.last)
+    assert (wire.model, wire.temperature, wire.seed) == (model, temperature, seed)
+    assert (wire.schema is None) == ("response_schema" in left_off)
+    assert reply.not_applied == left_off
+    assert (reply.outcome, reply.served_model) == ("ok", model)
+    if name == "anthropic":
+        takes_sampling = "temperature" not in left_off
+        assert (server.last.headers["anthropic-version"] == "2023-06-01") == takes_sampling
+
+
+def test_reasoning_model_takes_temperature_one(server: Loopback) -> None:
+    maker = replace(BY_NAME["openai"], model="gpt-5.5-2026-04-23")
+    reply = call(server, maker, asked(maker, temperature=1.0))
+    assert told(server.last).temperature == 1.0
+    assert reply.not_applied == ()
+
+
+def test_unknown_provider_is_taken_for_a_compatible_one() -> None:
+    assert capabilities("plugin", "anything") == capabilities("compatible", "anything")
+
+
+# What comes back
+
+
+@every_maker
+def test_reply_carries_all_that_was_said(server: Loopback, maker: Maker) -> None:
+    reply = call(server, maker, asked(maker), Scripted(text="No. The premium is $185.", served="other-model-9"))
+    assert (reply.outcome, reply.text) == ("ok", "No. The premium is $185.")
+    assert reply.served_model == "other-model-9"
+    assert reply.request_id == "req-loopback"
+    assert reply.fingerprint == ("fp_loopback" if maker.wire == "openai" else None)
+    assert reply.usage == Usage(input_tokens=11, output_tokens=7, cached_tokens=5, reasoning_tokens=3)
+    assert reply.stop_reason == {"openai": "stop", "anthropic": "end_turn", "google": "STOP"}[maker.wire]
+    assert "No. The premium is $185." in json.loads(reply.received).__repr__()
+
+
+REPLIES: list[tuple[Reply, str, dict[Wire, tuple[str, str]]]] = [
+    ("thinking_first", "ok", {"openai": ("stop", "T"), "anthropic": ("end_turn", "T"), "google": ("STOP", "T")}),
+    ("empty", "empty", {"openai": ("stop", " \n"), "anthropic": ("end_turn", ""), "google": ("STOP", "")}),
+    (
+        "truncated",
+        "truncated",
+        {"openai": ("length", "T"), "anthropic": ("max_tokens", "T"), "google": ("MAX_TOKENS", "T")},
+    ),
+    ("refusal", "refused", {"openai": ("stop", "T"), "anthropic": ("refusal", "T")}),
+    (
+        "content_filter",
+        "blocked",
+        {"openai": ("content_filter", ""), "anthropic": ("content_filter", ""), "google": ("SAFETY", "")},
+    ),
+    (
+        "prompt_block",
+        "blocked",
+        {"openai": ("content_filter", ""), "anthropic": ("content_filter", ""), "google": ("PROHIBITED_CONTENT", "")},
+    ),
+]
+
+
+@every_maker
+@pytest.mark.parametrize(("kind", "outcome", "stops"), REPLIES, ids=[kind for kind, *_ in REPLIES])
+def test_every_kind_of_reply(
+    server: Loopback, maker: Maker, kind: Reply, outcome: str, stops: dict[Wire, tuple[str, str]]
+) -> None:
+    if maker.wire not in stops:
+        return  # Google has no refusal of its own: a model that declines does so in plain text
+    reply = call(server, maker, asked(maker), Scripted(reply=kind, text="T"))
+    assert (reply.outcome, reply.stop_reason, reply.text) == (outcome, *stops[maker.wire])
+    assert reply.sent == server.last.body
+    assert reply.request_id == "req-loopback"
+
+
+@pytest.mark.parametrize("stop", ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"])
+def test_google_filters_keep_what_was_written(server: Loopback, stop: str) -> None:
+    maker = BY_NAME["google"]
+    reply = call(server, maker, asked(maker), Scripted(text="half an ans", stop=stop))
+    assert (reply.outcome, reply.stop_reason, reply.text) == ("blocked", stop, "half an ans")
+
+
+@every_maker
+@pytest.mark.parametrize(("text", "outcome"), [("An answer.", "ok"), ("", "empty")])
+def test_unknown_stop_reason_counts_by_its_text(server: Loopback, maker: Maker, text: str, outcome: str) -> None:
+    reply = call(server, maker, asked(maker), Scripted(text=text, stop="novel_reason"))
+    assert (reply.outcome, reply.stop_reason, reply.text) == (outcome, "novel_reason", text)
+
+
+def test_anthropic_refusal_without_text_gives_its_explanation(server: Loopback) -> None:
+    maker = BY_NAME["anthropic"]
+    details = {"type": "refusal", "category": None, "explanation": "Not this."}
+    raw = encode({"content": [], "model": "m", "stop_reason": "refusal", "stop_details": details})
+    assert call(server, maker, asked(maker), Scripted(raw=raw)).text == "Not this."
+
+
+def test_anthropic_joins_all_text_blocks(server: Loopback) -> None:
+    maker = BY_NAME["anthropic"]
+    blocks = [{"type": "text", "text": "a"}, {"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "b"}]
+    raw = encode({"content": blocks, "model": "m", "stop_reason": "end_turn"})
+    reply = call(server, maker, asked(maker), Scripted(raw=raw))
+    assert (reply.text, reply.usage) == ("ab", Usage())
+
+
+def test_xai_reasoning_tokens_count_as_output(server: Loopback) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 45}
+    usage_details = {"completion_tokens_details": {"reasoning_tokens": 30}}
+    choice = {"message": {"content": "x"}, "finish_reason": "stop"}
+    raw = encode({"choices": [choice], "model": "grok-4.6", "usage": usage | usage_details})
+    maker = BY_NAME["xai"]
+    reply = call(server, maker, asked(maker), Scripted(raw=raw))
+    assert reply.usage == Usage(input_tokens=10, output_tokens=35, reasoning_tokens=30)
+
+
+def test_compatible_server_may_answer_in_parts(server: Loopback) -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    raw = encode({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]})
+    maker = BY_NAME["compatible"]
+    assert call(server, maker, asked(maker), Scripted(raw=raw)).text == "ab"
+
+
+@every_maker
+def test_text_that_cannot_be_stored_is_mended(server: Loopback, maker: Maker) -> None:
+    reply = call(server, maker, asked(maker), Scripted(text="cut \ud83d", served="m\ud800"))
+    assert (reply.text, reply.served_model) == ("cut \N{REPLACEMENT CHARACTER}", "m\N{REPLACEMENT CHARACTER}")
+    assert "\\ud83d" in reply.received, "the bytes are kept as they came"
+    encode([reply.text, reply.received, reply.sent])
+
+
+@every_maker
+def test_odd_usage_is_left_unknown(server: Loopback, maker: Maker) -> None:
+    body = {
+        "choices": [{"message": {"content": "x"}, "finish_reason": None}],
+        "content": [{"type": "text", "text": "x"}],
+        "candidates": [{"content": {"parts": [{"text": "x"}]}}],
+        "usage": {"prompt_tokens": "7", "input_tokens": -1, "completion_tokens": True, "output_tokens": 1.5},
+        "usageMetadata": ["?"],
+        "model": 5,
+    }
+    reply = call(server, maker, asked(maker), Scripted(raw=encode(body)))
+    assert (reply.outcome, reply.usage, reply.served_model) == ("ok", Usage(), None)
+
+
+def test_calls_of_one_adapter_do_not_mix(server: Loopback) -> None:
+    """Many calls share a client; each must get its own request and response."""
+
+    async def many(maker: Maker) -> list[ModelReply]:
+        with Loopback(lambda got: Scripted(text=told(got).turns[0][1], delay_s=0.01)) as echo:
+            adapter = maker.open(echo)
+            questions = [asked(maker, messages=(Message("user", f"q{number}"),)) for number in range(40)]
+            try:
+                return await asyncio.gather(*(adapter.complete(question, timeout_s=10) for question in questions))
+            finally:
+                await adapter.aclose()
+
+    for maker in MAKERS:
+        replies = asyncio.run(many(maker))
+        assert [reply.text for reply in replies] == [f"q{number}" for number in range(40)]
+        assert all(f'"q{number}"' in json.dumps(reply.sent) for number, reply in enumerate(replies))
+
+
+# Opening an adapter
+
+
+def test_base_urls_come_from_the_sdks_variables(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url("openai"))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url("anthropic"))
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url("google"))
+    server.script()
+
+    async def each() -> None:
+        adapters = [OpenAIAdapter(api_key=KEY), AnthropicAdapter(api_key=KEY), GoogleAdapter(api_key=KEY)]
+        for adapter, name in zip(adapters, ("openai", "anthropic", "google"), strict=True):
+            await adapter.complete(asked(BY_NAME[name]), timeout_s=5)
+            await adapter.aclose()
+
+    asyncio.run(each())
+    assert [request.wire for request in server.requests] == ["openai", "anthropic", "google"]
+
+
+def test_google_api_version_and_service_are_ours_to_choose(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    server.script()
+
+    async def once() -> None:
+        adapter = GoogleAdapter(api_key=KEY, base_url=server.url("google"), api_version="v1beta")
+        await adapter.complete(asked(BY_NAME["google"]), timeout_s=5)
+        await adapter.aclose()
+
+    asyncio.run(once())
+    assert server.last.path == "/v1beta/models/gemini-1.5-pro-002:generateContent"
+
+
+@pytest.mark.parametrize("name", ["xai", "compatible"])
+def test_nothing_of_the_openai_account_goes_elsewhere(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "leak-organization")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "leak-project")
+    monkeypatch.setenv("OPENAI_API_KEY", "leak-key")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "leak-admin")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/leak")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: leak-header\nAuthorization: Bearer leak-bearer")
+    call(server, BY_NAME[name], asked(BY_NAME[name]))
+    assert server.last.key == KEY
+    assert "leak" not in json.dumps(server.last.headers)
+
+
+def test_compatible_endpoint_needs_no_key(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "leak-key")
+    server.script(Scripted(text="unused words"))
+
+    async def once() -> ModelReply:
+        adapter = CompatibleAdapter(base_url=server.url("openai"))
+        try:
+            return await adapter.complete(asked(BY_NAME["compatible"]), timeout_s=5)
+        finally:
+            await adapter.aclose()
+
+    reply = asyncio.run(once())
+    assert "authorization" not in server.last.headers
+    assert reply.text == "unused words"
+
+
+@every_maker
+@pytest.mark.parametrize("key", ["", "  ", "clé-0123456789", "two words-0123", "line\nbreak-0123"])
+def test_unusable_keys_are_refused_without_showing_them(
+    maker: Maker, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "KEY", key)
+    if maker.name == "compatible" and not key:
+        return  # there, no key is a choice
+    with Loopback() as unused, pytest.raises(ConfigError) as caught:
+        maker.open(unused)
+    assert not key.strip() or key not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8000/v1", "ftp://127.0.0.1"])
+def test_unusable_urls_are_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="base URL"):
+        CompatibleAdapter(base_url=url)
+
+
+def test_missing_sdk_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ConfigError, match=re.escape("pip install 'ai-medicare-eval[grok]'")):
+        GrokAdapter(api_key=KEY)
+
+
+def test_adapter_files_import_no_sdk() -> None:
+    files = ", ".join(
+        f"src.adapters.{name}_adapter" for name in ("openai", "grok", "compatible", "anthropic", "google")
+    )
+    code = (
+        f"import sys, {files}; print([m for m in ('openai','anthropic','google.genai','httpx2') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "[]"
+
+
+def test_unclosed_adapter_leaves_no_warning_at_exit() -> None:
+    code = (
+        "import asyncio\n"
+        "from tests.loopback import Loopback\n"
+        "from tests.adapters.test_contract import MAKERS, asked\n"
+        "async def main(server):\n"
+        "    for maker in MAKERS:\n"
+        "        adapter = maker.open(server)\n"
+        "        await adapter.complete(asked(maker), timeout_s=5)\n"
+        "        await adapter.aclose()\n"
+        "with Loopback() as server: asyncio.run(main(server))\n"
+    )
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# Strict schemas
+
+
+def test_strict_schema_closes_and_requires_everything() -> None:
+    schema = {
+        "$defs": {"A": {"type": "object", "properties": {"pattern": {"type": "string", "pattern": "^a$"}}}},
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#/$defs/A", "description": "dropped beside a $ref"},
+            "n": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}], "default": None},
+            "l": {"type": "array", "items": {"oneOf": [{"const": "x"}, {"enum": ["default"]}]}, "maxItems": 3},
+        },
+        "required": ["a"],
+    }
+    closed = {"additionalProperties": False}
+    assert (
+        strict_schema(schema)
+        == {
+            "$defs": {
+                "A": {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]} | closed
+            },
+            "type": "object",
+            "properties": {
+                "a": {"$ref": "#/$defs/A"},
+                "n": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+                "l": {"type": "array", "items": {"anyOf": [{"const": "x"}, {"enum": ["default"]}]}},
+            },
+            "required": ["a", "n", "l"],
+        }
+        | closed
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "object"}, {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}],
+)
+def test_open_objects_cannot_be_strict(server: Loopback, schema: dict[str, Any]) -> None:
+    with pytest.raises(UnfitSchema):
+        strict_schema(schema)
+    maker = BY_NAME["openai"]
+    server.script()
+
+    async def once() -> ModelReply:
+        adapter = maker.open(server)
+        try:
+            return await adapter.complete(asked(maker, response_schema=schema), timeout_s=5)
+        finally:
+            await adapter.aclose()
+
+    with pytest.raises(CallFailure) as caught:
+        asyncio.run(once())
+    assert caught.value.outcome == "permanent"
+    assert "named properties" in caught.value.message
+    assert server.count == 0
