@@ -136,12 +136,12 @@ def notices(summary: Summary) -> list[str]:
     return found
 
 
-def estimate_text(estimate: Estimate, separator: str = " ") -> str:
-    """0.93 [0.78, 1.00]; a single value says so instead of an interval."""
+def estimate_text(estimate: Estimate, *, two_lines: bool = False) -> str:
+    """0.93 (0.78–1.00); where the spread is unknown, the number of values instead of an interval."""
     if estimate.mean is None:
         return "–"
-    interval = "[n=1]" if estimate.low is None else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
-    return f"{estimate.mean:.2f}{separator}{interval}"
+    interval = f"n={estimate.n}" if estimate.low is None else f"{estimate.low:.2f}–{estimate.high:.2f}"
+    return f"{estimate.mean:.2f}\n{interval}" if two_lines else f"{estimate.mean:.2f} ({interval})"
 
 
 def summary_table(summary: Summary, width: int | None = None) -> str:
@@ -151,13 +151,25 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
     from rich.text import Text
 
     table = Table(
-        caption="Mean over scored trials, with its 95% interval.", box=None, header_style="bold", padding=(0, 1)
+        caption="Mean over scored trials and, below it, its 95% interval.",
+        box=None,
+        header_style="bold",
+        padding=(0, 1),
+        pad_edge=False,
     )
-    table.add_column("target")
-    for name in ("scored", "accuracy", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refused", "fabri-\ncated"):
-        table.add_column(name, justify="right")
+    table.add_column("target", overflow="fold")
+    for name in (
+        "scored",
+        "accuracy",
+        "complete-\nness",
+        "safety\nrisk",
+        "calibra-\ntion",
+        "refu-\nsals",
+        "fabri-\ncated",
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
     for target, tally in summary.by_target.items():
-        estimates = [Text(estimate_text(tally.estimate(name), "\n")) for name in SCORES]
+        estimates = [Text(estimate_text(tally.estimate(name), two_lines=True)) for name in SCORES]
         scored = f"{tally.outcomes['scored']}/{tally.trials}"
         table.add_row(Text(target), scored, *estimates, str(tally.refusals), str(tally.fabricated))
     buffer = io.StringIO()

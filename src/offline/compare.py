@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from ..figures import is_amount, kind
@@ -43,6 +44,7 @@ _PAIRED = (*STRICT_GROUPS, LEADING_GROUPS[0], _MEASURES)
 _ANTONYMS = tuple((canonical(a), canonical(b)) for a, b in ANTONYMS)
 _WEAK = frozenset((canonical(a), canonical(b)) for a, b in WEAK_ANTONYMS)
 _AGES = frozenset({"n65"})
+_TIMES = frozenset({"daily", "weekly", "monthly", "quarterly", "yearly"})
 _EVERYWHERE = frozenset({"medicar", "plan"})
 _UNKNOWN = math.log(5) * 0.35
 """Weight of a word the key does not have: it may be a paraphrase or another matter."""
@@ -98,9 +100,11 @@ class Overlap:
     score: float
     precision: float
     """How much of the claim the statement says."""
+    recall: float
+    """How much of the statement, or of its nearest part, the claim says."""
 
 
-_NOTHING = Overlap(0.0, 0.0)
+_NOTHING = Overlap(0.0, 0.0, 0.0)
 
 
 def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
@@ -110,7 +114,7 @@ def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
         found = _overlap(claim, part, weights)
         score = found.score * (0.93 if at else 1.0)
         if score > best.score:
-            best = Overlap(score, found.precision)
+            best = Overlap(score, found.precision, found.recall)
     return best
 
 
@@ -118,7 +122,7 @@ def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overla
     shared = claim.content & part.content
     same = claim.figures & part.figures
     telling = len(shared - _EVERYWHERE) + len(same - _AGES)
-    if telling < 2 or (telling < 3 and len(part.content - _EVERYWHERE) > 2 and not shared & _MEASURES):
+    if telling < 2:
         return _NOTHING
     common = sum(weights.get(token, _UNKNOWN) for token in sorted(shared))
     of_claim = sum(weights.get(token, _UNKNOWN) for token in sorted(claim.content))
@@ -126,7 +130,9 @@ def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overla
     # A figure both give is strong evidence that both speak of the same thing.
     bonus = sum(0.7 if kind(figure) in ("year", "number") else 1.4 for figure in sorted(same - _AGES))
     precision, recall = (common + bonus) / (of_claim + bonus), (common + bonus) / (of_part + bonus)
-    return Overlap(math.sqrt(precision * recall), precision)
+    if telling == 2 and min(precision, recall) < 0.5:
+        return _NOTHING
+    return Overlap(math.sqrt(precision * recall), precision, recall)
 
 
 def compatible(claim: Reading, fact: Reading) -> bool:
@@ -214,7 +220,7 @@ def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap)
     programmes = _named(fact)
     if not programmes or programmes & _named(claim):
         return True
-    return not _named(claim) and bool(programmes & _named(asked)) and found.precision >= 0.8
+    return not _named(claim) and bool(programmes & _named(asked)) and found.precision >= 0.88
 
 
 def _named(reading: Reading) -> frozenset[str]:
@@ -233,8 +239,10 @@ def _nearest(claim: Reading, statement: str) -> Reading:
 
 
 def _same_level(claim: Reading, statement: str) -> bool:
-    """Whether both deny or both assert."""
-    return bool(claim.denials % 2) == bool(_nearest(claim, statement).denials % 2)
+    """Whether both deny or both assert, in the clauses that are closest to each other."""
+    theirs = _nearest(claim, statement)
+    mine = _nearest(theirs, claim.text)
+    return bool(mine.denials % 2) == bool(theirs.denials % 2)
 
 
 def _of_kind(figures: Iterable[str], wanted: str) -> frozenset[str]:
@@ -339,7 +347,20 @@ def _antonym_clash(claim: Reading, fact: Reading, score: float) -> str:
             if mine in DIRECTIONAL and not _followers(claim, mine) & _followers(fact, theirs):
                 continue
             return f"says '{mine}' where the key says '{theirs}'"
+    return _offset_clash(claim, fact)
+
+
+def _offset_clash(claim: Reading, fact: Reading) -> str:
+    """`a year after` and `the month after` are different times."""
+    for side in sorted(DIRECTIONAL):
+        mine, theirs = _leaders(claim, side) & _TIMES, _leaders(fact, side) & _TIMES
+        if mine and theirs and not mine & theirs:
+            return f"says '{min(mine)} {side}' where the key says '{min(theirs)} {side}'"
     return ""
+
+
+def _leaders(reading: Reading, token: str) -> set[str]:
+    return {word.token for word, after in pairwise(reading.words) if after.token == token}
 
 
 def _negates(reading: Reading, token: str) -> bool:
@@ -347,7 +368,7 @@ def _negates(reading: Reading, token: str) -> bool:
 
 
 def _followers(reading: Reading, token: str) -> set[str]:
-    return {after.token for word, after in zip(reading.words, reading.words[1:], strict=False) if word.token == token}
+    return {after.token for word, after in pairwise(reading.words) if word.token == token}
 
 
 def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading) -> bool:

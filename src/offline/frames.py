@@ -33,7 +33,9 @@ _DENYING = re.compile(
     r"\bnot guaranteed\b|\bcontrary to\b|\bif (?:someone|anyone|anybody) (?:tells|says|promises)\b|"
     r"\bsome(?:one| people)? (?:may |might |will )?(?:think|believe|say|tell)\b|\brather than assum"
 )
-_WHETHER = re.compile(r"\b(?:whether|if) (?:your|the|that|this|a|any|dr|he|she|it|they|or not)\b")
+_WHETHER = re.compile(
+    r"\bwhether\b(?! or not)|\b(?:know|check|ask|see|confirm|verify|find out|tell|sure|certain|say|determine|learn) if\b"
+)
 _ASKING_TO = re.compile(
     r"^(?:please |you (?:should|can|could|may|might|will) (?:want to |need to |also )?|i (?:would |d )?(?:suggest|recommend|advise|"
     r"encourage)\b|(?:it|that) (?:is|s|would be|might be|may be|could be) (?:best|wise|worth|good|better|helpful|safest|a good)|"
@@ -222,7 +224,7 @@ _META_VERB = re.compile(
 )
 _META_THAT = re.compile(
     r"^\s*(?:(?:any |a )?(?:claim|statement|assertion)s?|claiming|stating|saying|asserting|suggesting|implying|promising|advising|"
-    r"telling (?:\w+ ){1,4}|states?|says?|tells? (?:\w+ ){1,4})\s*that\s+",
+    r"telling (?:\w+ ){1,4}|states?|says?|tells? (?:\w+ ){1,4})\s*that\s+|^\s*tell(?:ing|s)?\s+(?=\w)",
     re.IGNORECASE,
 )
 

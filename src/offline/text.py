@@ -67,6 +67,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Reading:
+    text: str
     words: tuple[Word, ...]
     content: frozenset[str]
     """Content tokens, programmes among them, figures not."""
@@ -240,7 +241,7 @@ def read_words(text: str) -> Reading:
     plain = _PHRASE.sub(lambda match: f" {PHRASES[match.group()]} ", plain)
     words, denials = _polarise(plain, found)
     content = frozenset(word.token for word in words if not word.token.startswith("#"))
-    return Reading(words, content, frozenset(figure.token for figure in found), raw, denials)
+    return Reading(text, words, content, frozenset(figure.token for figure in found), raw, denials)
 
 
 def _mark_figures(text: str, found: tuple[Figure, ...]) -> str:
@@ -257,19 +258,20 @@ def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], 
     """The content words with their polarity, and how many negations stand outside conditions."""
     words: list[Word] = []
     denials, last = 0, 0
-    negated = head = noun_phrase = conditional = False
+    negated = head = noun_phrase = conditional = relative = False
     for match in _TOKEN.finditer(plain):
         token = match.group()
         # "no provider networks" denies the whole run of words; "not cover routine dental care" the first only.
         noun_phrase = noun_phrase and not plain[last : match.start()].strip()
         last = match.end()
-        if token in CLAUSE_WORDS or not (token[0] in "#@" or token[0].isalpha()):
+        if token in CLAUSE_WORDS or token in CONDITIONS or not (token[0] in "#@" or token[0].isalpha()):
             negated = head = noun_phrase = False
+            relative = token in ("who", "whose")  # "who is not on Medicaid": a condition up to its first word
             conditional = token in CONDITIONS or (conditional and token not in ",.;:!?")
         elif token in NEGATORS:
             negated = head = True
             noun_phrase = token in ("no", "without")
-            denials += not conditional
+            denials += not conditional and token != "without"  # noqa: S105 -- a word
         elif token in NEGATIVE_WORDS:
             words.append(Word(NEGATIVE_WORDS[token], not negated, not negated))
             denials += 0 if conditional else -1 if negated else 1
@@ -282,5 +284,6 @@ def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], 
         else:
             folded = canonical(token) if token[0] != "@" else token
             words.append(Word(folded, negated, head))
+            conditional, relative = conditional and not relative, False
             head = head and (noun_phrase or folded in MODIFIERS)
     return tuple(words), denials

@@ -84,6 +84,10 @@ PHRASES: dict[str, str] = {
     "of age": "", "years old": "", "year old": "", "at least": "", "health insurance": "insurance",
     "come with": "include", "comes with": "include", "built in": "include", "first come first served": "firstcome",
     "no longer": "not", "any longer": "", "anymore": "", "any more": "", "just like": "like", "no one": "nobody",
+    "at the same time": "together", "simultaneously": "together", "alongside": "together",
+    "whichever comes first": "earlier", "whichever is earlier": "earlier", "whichever happens first": "earlier",
+    "first of the month": "monthstart", "first of the next month": "next monthstart",
+    "first day of the month": "monthstart", "first of the following month": "next monthstart",
     "turn you down": "refuse", "turned down": "refuse", "turn down": "refuse", "turns you down": "refuse",
     "go without": "without", "going without": "without", "went without": "without",
 }  # fmt: skip
@@ -203,7 +207,7 @@ WEAK_ANTONYMS = frozenset({("free", "cost"), ("begin", "end"), ("yearly", "month
 MODIFIERS = word_set("yearly monthly routine separate oop further overall allow permit able entitle let possibl suppos")
 # Things that can be covered or not: a claim about one of them is not borne out by a fact that does not name it.
 SERVICES = word_set(
-    "drug ltc snf dental vision hearing ambulanc insulin vaccin hospital surgery dialysi hospic chiropractic "
+    "drug ltc snf dental vision hearing ambulanc insulin vaccin surgery dialysi hospic chiropractic "
     "acupunctur foot cosmetic transportation gym meal abroad emergency therapy brand generic"
 )
 NEGATORS = word_set(
@@ -221,7 +225,7 @@ NEGATIVE_WORDS: dict[str, str] = {
 NOT_NEGATIONS: tuple[str, ...] = (
     "not only", "not just", "no matter", "whether or not", "if not", "no later than", "no more than", "not more than",
     "no less than", "not less than", "do not forget", "do not worry", "no problem", "why not", "no doubt",
-    "not to mention", "no fewer than", "not simply", "not merely", "no sooner than", "not always", "not necessarily",
+    "not to mention", "no fewer than", "not simply", "not merely", "no sooner than", "not always", "not necessarily", "no exceptions", "no exception",
 )  # fmt: skip
 CLAUSE_WORDS = word_set("but however although though while whereas unless because if when so until since instead yet")
-CONDITIONS = word_set("if unless when because since until although though while")
+CONDITIONS = word_set("if unless when because since until although though while who whose")

@@ -13,7 +13,7 @@ class Estimate:
     mean: float | None
     low: float | None
     high: float | None
-    """The interval is None where n < 2: one value says nothing of its own spread."""
+    """The interval is None where n < 2 or all values are equal: nothing is known of the spread then."""
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Estimate:
@@ -25,6 +25,8 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Estimate
     if n == 1:
         return Estimate(1, mean, None, None)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    if min(values) == max(values):
+        return Estimate(n, mean, None, None)
     half = t_quantile(0.5 + confidence / 2, n - 1) * deviation / math.sqrt(n)
     return Estimate(n, mean, max(0.0, mean - half), min(1.0, mean + half))
 

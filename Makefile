@@ -1,0 +1,58 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Each sets up what it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+SEED ?= 42
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit crash lock schemas clean
+
+help: ## show what can be made
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; this is $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 3; }
+	@$(PYTHON) -c 'import ensurepip, venv' || \
+	  { echo "This Python lacks the venv module (on Debian: apt-get install python3-venv)."; exit 3; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.made requirements.lock pyproject.toml
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base requirements-dev.lock
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/.base ## a complete evaluation of four fake targets, without key or network
+	@$(VENV)/bin/medicare-eval demo
+
+test: lint types unit ## everything CI checks: ruff, mypy --strict, tests with coverage
+
+lint: $(VENV)/.dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: $(VENV)/.dev
+	$(PY) -m mypy
+
+unit: $(VENV)/.dev
+	$(PY) -m pytest --cov --cov-report=term
+
+crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, then resume (SEED=n to vary)
+	$(PY) -m tests.crash --kills 200 --seed $(SEED)
+
+schemas: $(VENV)/.dev ## write the JSON Schemas under schemas/ again
+	$(PY) -m src.schemas schemas
+
+lock: ## resolve dependencies again (needs uv); version and hash only, no address
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --no-emit-find-links --upgrade --group build pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --no-emit-find-links --upgrade --group dev --all-extras pyproject.toml -o requirements-dev.lock
+
+clean: ## remove what can be made again (never runs/)
+	rm -rf $(VENV) build dist *.egg-info .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
