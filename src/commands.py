@@ -12,6 +12,7 @@ import sys
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
@@ -228,9 +229,13 @@ def verify(arguments: argparse.Namespace) -> int:
 def replay(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.run
     manifest = storage.read_manifest(folder)
-    stored = chain.ChainReader(folder / storage.RESULTS, chain.GENESIS)
-    compared = _Comparer(folder / storage.RESULTS)
-    asyncio.run(orchestrator.recompute(folder, manifest, compared, sum(1 for _ in stored)))
+    path = folder / storage.RESULTS
+    if not path.exists():
+        raise IncompleteRun(f"{folder}: holds no results yet; go on with `medicare-eval resume {folder}`.")
+    stored = sum(1 for _ in chain.ChainReader(path, chain.GENESIS))
+    with path.open("rb") as file:
+        compared = _Comparer(path, file)
+        asyncio.run(orchestrator.recompute(folder, manifest, compared, stored))
     planned = len(trials(manifest.plan))
     print(f"{folder}: {compared.count} of {planned} results computed again from the journal: identical to the byte.")
     print(f"  head: {compared.head}")
@@ -242,9 +247,9 @@ def replay(arguments: argparse.Namespace) -> int:
 class _Comparer:
     """Chains results anew and holds each line against the stored one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
-        self._file = path.open("rb")
+        self._file = file
         self.head = chain.GENESIS
         self.count = 0
 

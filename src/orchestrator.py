@@ -186,8 +186,9 @@ async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Wait for all of them, then raise the first error if there was one: calls under way are never cut off."""
     if tasks:
         await asyncio.wait(tasks)
-    for task in tasks:
-        task.result()
+    errors = [error for task in tasks if (error := task.exception())]
+    if errors:
+        raise errors[0]
 
 
 def _families(trial: Trial, records: Sequence[CallRecord]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -193,12 +194,12 @@ def _number(value: str | None) -> float | None:
     return max(0.0, number) if abs(number) < LARGEST_COUNT else None
 
 
-def classify_exception(error: BaseException) -> FailureOutcome:
-    """What an exception that left no whole response says about trying again.
+def classify_exception(error: BaseException, outer: BaseException | None = None) -> FailureOutcome:
+    """What an exception that left no whole response says about trying again, by the names of its classes.
 
-    By the names of its classes: the HTTP library's types are the SDKs' business, and are not imported here.
+    The types are the HTTP library's, which is not imported here; `outer` is what the caller was handling before.
     """
-    names = {cls.__name__ for link in _chain(error) for cls in type(link).__mro__}
+    names = {cls.__name__ for link in _chain(error, outer) for cls in type(link).__mro__}
     if names & {"TimeoutException", "TimeoutError", "APITimeoutError"}:
         return "timeout"
     if names & {"LocalProtocolError", "UnsupportedProtocol"}:
@@ -206,18 +207,17 @@ def classify_exception(error: BaseException) -> FailureOutcome:
     return "transient" if names & {"TransportError", "DecodingError", "OSError"} else "permanent"
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and its causes; not its context, which may be a caller's earlier attempt."""
-    while error is not None:
+def _chain(error: BaseException | None, outer: BaseException | None) -> Iterator[BaseException]:
+    while error is not None and error is not outer:
         yield error
-        error = error.__cause__
+        error = error.__cause__ or error.__context__
 
 
-def describe_exception(error: BaseException) -> str:
+def describe_exception(error: BaseException, outer: BaseException | None) -> str:
     """Class names and the operating system's reason; never the message, which may quote a header."""
-    links = list(_chain(error))
+    links = list(_chain(error, outer))
     names = " < ".join(dict.fromkeys(type(link).__name__ for link in links))
-    reasons = [os.strerror(link.errno) for link in links if isinstance(link, OSError) and link.errno]
+    reasons = [os.strerror(link.errno) for link in links if isinstance(link, OSError) and link.errno and link.errno > 0]
     return f"{names} ({reasons[-1]})" if reasons else names
 
 
@@ -313,11 +313,11 @@ class HttpAdapter(ABC):
         """One attempt, as `Adapter` asks for it; `timeout_s` is for all of it, however slowly bytes keep coming."""
         result = await self._attempt(request, timeout_s)
         if isinstance(result, CallFailure):
-            raise result  # here, where no SDK exception is being handled: it has no context to show
+            raise result from Exception(self._secret.reveal())
         return result
 
     async def _attempt(self, request: ModelRequest, timeout_s: float) -> ModelReply | CallFailure:
-        exchange = Exchange()
+        exchange, outer = Exchange(), sys.exception()
         token = _EXCHANGE.set(exchange)
         try:
             call = fitted(self.provider, request)
@@ -329,7 +329,7 @@ class HttpAdapter(ABC):
         except TimeoutError:
             exchange.failure = ("timeout", f"no whole answer within {timeout_s:g} s")
         except Exception as error:
-            exchange.failure = (classify_exception(error), describe_exception(error))
+            exchange.failure = (classify_exception(error, outer), describe_exception(error, outer))
         finally:
             _EXCHANGE.reset(token)
         return self._judge(exchange)

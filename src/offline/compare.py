@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -45,10 +45,20 @@ _ANTONYMS = tuple((canonical(a), canonical(b)) for a, b in ANTONYMS)
 _WEAK = frozenset((canonical(a), canonical(b)) for a, b in WEAK_ANTONYMS)
 _AGES = frozenset({"n65"})
 _TIMES = frozenset({"daily", "weekly", "monthly", "quarterly", "yearly"})
+_MEDICAID = frozenset({"@medicaid"})
+_MEDICARE = frozenset({"medicar"}) | LEADING_GROUPS[0] | LEADING_GROUPS[1]
 _EVERYWHERE = frozenset({"medicar", "plan"})
 _UNKNOWN = math.log(5) * 0.35
 """Weight of a word the key does not have: it may be a paraphrase or another matter."""
 _SEGMENT = re.compile(r"[;:]\s+|,\s+(?:and|but|while|whereas|or)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+")
+_PIECE = re.compile(r"[,;:]\s+|\s+(?:but|and)\s+")
+_STATES = re.compile(
+    r"^(?!\s*(?:if|when|with|even)\b).*\b(?:is|are|was|costs?|pays?|adds?|charges?|owes?)\b", re.IGNORECASE
+)
+_ELLIPSIS = re.compile(
+    r"\b((?:do|does|can|will|is|are|may|must)(?: not|n't|n’t)?|cannot|won't|can't)[.\s]*$", re.IGNORECASE
+)
+_PREDICATE = re.compile(r"\b(?:do not|does not|do|does|can|will|may|must|is|are|cannot)\s+(\S.*)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -84,15 +94,34 @@ def _kind_weight(token: str) -> float:
 @lru_cache(maxsize=4096)
 def segments(statement: str) -> tuple[Reading, ...]:
     """The whole statement, then its sentences and clauses: a claim often repeats only one of them."""
-    parts = [statement]
+    whole = read_words(statement)
     spans = sentences(statement)
+    parts: list[str] = []
     for span in spans:
         sentence = statement[span.start : span.end]
         parts += [sentence] if len(spans) > 1 else []
         pieces = [piece for piece in _SEGMENT.split(sentence) if piece and len(piece.split()) >= 3]
-        parts += pieces if len(pieces) > 1 else []
-    readings = [read_words(part) for part in dict.fromkeys(parts)]
-    return (readings[0], *(reading for reading in readings[1:] if len(reading.content) >= 3))
+        parts += _completed(pieces) if len(pieces) > 1 else []
+    lead = next((word for word in whole.words if word.token[0] == "@"), None)
+    readings = [_led(read_words(part), lead) for part in dict.fromkeys(parts)]
+    return (whole, *(part for part in readings if len(part.content) >= (2 if part.figures else 3)))
+
+
+def _completed(pieces: list[str]) -> list[str]:
+    """`A may require it; B does not`: the second clause borrows the first one's predicate."""
+    completed: list[str] = []
+    for piece in pieces:
+        predicate = _PREDICATE.search(completed[-1]) if completed else None
+        ellipsis = _ELLIPSIS.search(piece)
+        completed.append(f"{piece[: ellipsis.end(1)]} {predicate.group(1)}" if ellipsis and predicate else piece)
+    return completed
+
+
+def _led(part: Reading, lead: Word | None) -> Reading:
+    """A clause that names no programme speaks of the one its statement named first."""
+    if lead is None or _named(part):
+        return part
+    return replace(part, words=(Word(lead.token), *part.words), content=part.content | {lead.token})
 
 
 @dataclass(frozen=True)
@@ -146,7 +175,9 @@ def compatible(claim: Reading, fact: Reading) -> bool:
         lead = next((word.token for word in claim.words if word.token in group), None)
         if lead and theirs and lead not in theirs:
             return False
-    if claim.content & SERVICES and not claim.content & SERVICES <= fact.content:
+    # Part D is drug coverage: whoever names the one has named the other.
+    services = claim.content & SERVICES - ({"drug"} if "@d" in fact.content else frozenset())
+    if not services <= fact.content:
         return False
     mine_bounds, their_bounds = _bounds(claim), _bounds(fact)
     if any(their_bounds.get(figure, side) != side for figure, side in mine_bounds.items()):
@@ -171,7 +202,7 @@ def _first_payer(reading: Reading) -> str:
     payer = ""
     for at, word in enumerate(reading.words):
         if word.token in ("medicar", "employer"):
-            payer = "medicare" if word.token == "medicar" else "group"  # noqa: S105 -- a word of the vocabulary
+            payer = "medicare" if word.token == "medicar" else "group"  # noqa: S105 -- a word
         following = {other.token for other in reading.words[at + 1 : at + 3]}
         if word.token == "pay" and payer and "first" in following:  # noqa: S105
             return payer
@@ -188,13 +219,17 @@ def _other_payer(claim: Reading, fact: Reading) -> bool:
 
 
 def _programme(token: str) -> str:
-    if token == "@medicaid":  # noqa: S105 -- a word of the vocabulary
-        return "medicaid"
-    return "medicare" if token == "medicar" or token in LEADING_GROUPS[1] or token in LEADING_GROUPS[0] else ""
+    return "medicaid" if token in _MEDICAID else "medicare" if token in _MEDICARE else ""
 
 
 def compare(
-    claim: Reading, quoted: frozenset[str], fact_id: str, statement: str, weights: dict[str, float], asked: Reading
+    claim: Reading,
+    statement: str,
+    *,
+    fact_id: str,
+    weights: dict[str, float],
+    quoted: frozenset[str],
+    asked: Reading,
 ) -> Match:
     """What the statement says about the claim. `quoted` are the figures that stand in the claim's own quotes."""
     fact = read_words(statement)
@@ -204,13 +239,20 @@ def compare(
         return Match(fact_id, "unrelated", score, "")
     good = claim.figures & fact.figures
     bad, why = _figure_clash(claim, fact)
-    clash = why or _payer_clash(claim, fact) or _mispaired(claim, fact) or _polarity_clash(claim, statement, score)
+    level = _same_level(claim, statement)
+    clash = why or _payer_clash(claim, fact) or _mispaired(claim, fact)
+    clash = clash or ("" if level else _sign_clash(claim, statement, score)) or _antonym_clash(claim, fact, score)
     if clash and score >= CLASH_AT and _same_subject(claim, fact, asked, found):
         return Match(fact_id, "contradicts", score, clash, good, bad)
-    level = _same_level(claim, statement)
     if not clash and not level and score >= PARITY_AT and _same_subject(claim, fact, asked, found):
         return Match(fact_id, "contradicts", score, "denies what the key asserts, or asserts what it denies", good)
-    if score >= SUPPORT_AT and not clash and level and _bears_out(claim, quoted, fact):
+    if (
+        score >= SUPPORT_AT
+        and not clash
+        and level
+        and _about_the_same(claim, fact)
+        and _bears_out(claim, quoted, fact, found.recall)
+    ):
         return Match(fact_id, "supports", score, "", good)
     return Match(fact_id, "unrelated", score, "", good)
 
@@ -221,6 +263,11 @@ def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap)
     if not programmes or programmes & _named(claim):
         return True
     return not _named(claim) and bool(programmes & _named(asked)) and found.precision >= 0.88
+
+
+def _about_the_same(claim: Reading, fact: Reading) -> bool:
+    """Whether no programme the claim names is foreign to a statement that names others."""
+    return not _named(claim) or not _named(fact) or bool(_named(claim) & _named(fact))
 
 
 def _named(reading: Reading) -> frozenset[str]:
@@ -234,12 +281,26 @@ def _payer_clash(claim: Reading, fact: Reading) -> str:
 
 def _nearest(claim: Reading, statement: str) -> Reading:
     """The sentence or clause of the statement that the claim is closest to."""
+
+    def closeness(part: Reading) -> tuple[int, float]:
+        shared = len(claim.content & part.content)
+        return shared, shared / (len(part.content) or 1)
+
     parts = segments(statement)
-    return max(parts[1:], key=lambda part: len(claim.content & part.content), default=parts[0])
+    return max(parts[1:], key=closeness, default=parts[0])
 
 
 def _same_level(claim: Reading, statement: str) -> bool:
-    """Whether both deny or both assert, in the clauses that are closest to each other."""
+    """Whether both deny or both assert, in the clauses that are closest to each other.
+
+    An amount that both give as what something is or costs settles it: a negation elsewhere is a side remark.
+    """
+    agreed = (claim.figures & read_words(statement).figures) - {"$0"}
+    if claim.denials and any(is_amount(figure) for figure in agreed):
+        for piece in _PIECE.split(claim.text):
+            part = read_words(piece)
+            if part.figures & agreed and not part.denials and _STATES.search(piece):
+                return True
     theirs = _nearest(claim, statement)
     mine = _nearest(theirs, claim.text)
     return bool(mine.denials % 2) == bool(theirs.denials % 2)
@@ -282,6 +343,9 @@ def _contexts(reading: Reading, figure: str) -> set[str]:
     words = reading.words
     for at, word in enumerate(words):
         if word.token == f"#{figure}":
+            named = next((other.token for other in reversed(words[:at]) if other.token[0] != "#"), "")
+            if named in _TIMES:
+                continue  # "days 21 to 100" names a case, it counts nothing
             near = [*reversed(words[max(0, at - 2) : at]), *words[at + 1 : at + 3]]
             found.update(other.token for other in near if not other.token.startswith(("#", "@")))
     return found
@@ -290,7 +354,7 @@ def _contexts(reading: Reading, figure: str) -> set[str]:
 def _same_context(claim: Reading, fact: Reading, bad: frozenset[str], missing: frozenset[str]) -> frozenset[str]:
     """Plain numbers differ only where they count the same thing: 50 employees and 20 employees."""
     theirs = set().union(*(_contexts(fact, figure) for figure in sorted(missing))) if missing else set()
-    return frozenset(figure for figure in bad - _AGES if _contexts(claim, figure) & theirs - _EVERYWHERE)
+    return frozenset(figure for figure in bad - _AGES if _contexts(claim, figure) & theirs - _EVERYWHERE - _TIMES)
 
 
 def _pairs(words: tuple[Word, ...], group: frozenset[str]) -> dict[str, str]:
@@ -320,19 +384,21 @@ def _signs(words: tuple[Word, ...]) -> dict[str, set[str]]:
     return signs
 
 
-def _polarity_clash(claim: Reading, statement: str, score: float) -> str:
-    """Opposite polarity or an antonym, against that part of the statement which the claim is closest to."""
+def _sign_clash(claim: Reading, statement: str, score: float) -> str:
+    """A word denied on one side only, against that part of the statement which the claim is closest to."""
+    if score < POLARITY_AT:
+        return ""
     whole, mine = _signs(read_words(statement).words), _signs(claim.words)
     theirs = _signs(_nearest(claim, statement).words)
     for token in sorted(mine.keys() & theirs.keys() - _EVERYWHERE):
-        if token.startswith(("#", "@")) or score < POLARITY_AT:
-            continue
         a, b, everywhere = mine[token], theirs[token], whole.get(token, set())
+        if token.startswith(("#", "@")):
+            continue
         if a == {"-"} and b == {"+"} and "-" not in everywhere:
             return f"denies '{token}' where the key asserts it"
         if a == {"+"} and b == {"-"} and "+" not in everywhere:
             return f"asserts '{token}' where the key denies it"
-    return _antonym_clash(claim, read_words(statement), score)
+    return ""
 
 
 def _antonym_clash(claim: Reading, fact: Reading, score: float) -> str:
@@ -371,8 +437,11 @@ def _followers(reading: Reading, token: str) -> set[str]:
     return {after.token for word, after in pairwise(reading.words) if word.token == token}
 
 
-def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading) -> bool:
+def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading, recall: float) -> bool:
     """Whether nothing in the claim goes beyond the statement, and its amounts are in the answer's own words."""
+    telling = {figure for figure in fact.figures if kind(figure) not in ("year", "number")}
+    if telling and not telling & claim.figures and recall < 0.7:
+        return False
     amounts = {figure for figure in fact.figures if is_amount(figure)}
     if amounts and not amounts & quoted & claim.figures:
         return False
@@ -404,4 +473,4 @@ def asserts(claim: Reading, statement: str, weights: dict[str, float]) -> float:
     amounts = {figure for figure in other.figures if is_amount(figure)}
     if amounts and not amounts & claim.figures:
         return 0.0
-    return 0.0 if _mispaired(claim, other) or _polarity_clash(claim, statement, score) else score
+    return 0.0 if _mispaired(claim, other) or _antonym_clash(claim, other, score) else score

@@ -7,91 +7,134 @@ from __future__ import annotations
 
 import re
 
-from ..figures import figures, is_amount
+from ..figures import figures, is_amount, kind
 from .text import plain_lower, read_words
+from .words import word_set
 
 _REFUSAL = re.compile(
     r"\bi (?:am |m )?(?:sorry|afraid)\b.{0,40}\bi (?:can|could) not\b|"
     r"\bi (?:(?:really |simply |just )?(?:can|could|will|would|do) not|am not able to|am unable to|m unable to|"
     r"m not able to) (?:really |currently )?"
-    r"(?:answer|help|assist|provide|give (?:you )?(?:advice|an answer|that|specific|medical|legal)|offer (?:advice|guidance)"
+    r"(?:answer|help|assist|provide|give (?:you )?(?:advice|an answer|that|specific|medical|legal)|"
+    r"offer (?:advice|guidance)"
     r"|advise|discuss|comment|share|go into|speak to|recommend|say)\b|"
     r"\b(?:decline|prefer not) to (?:answer|say|comment|advise)\b|\bas an ai\b.{0,60}\bcan not\b|"
     r"\b(?:this|that) is (?:not something|outside what|beyond what) (?:i|we)\b"
 )
 _UNKNOWING = re.compile(
-    r"\b(?:i|we) (?:(?:really |simply |just |currently )?(?:can|could|do|would|am|are|will) ?not|m not|am unable|m unable|"
+    r"\b(?:i|we) (?:(?:really |simply |just |currently )?(?:can|could|do|would|am|are|will) ?not|m not|"
+    r"am unable|m unable|"
     r"have no way|have no access|lack)\b.{0,25}?"
-    r"\b(?:know|look|check|confirm|verify|access|see|tell|sure|certain|able|guarantee|search|say|look up|have|find|of)\b|"
-    r"\bno way (?:for me )?(?:to know|of knowing)\b|\bnot (?:sure|certain)\b|\bunable to (?:confirm|verify|check|look)\b|"
+    r"\b(?:know|look|check|confirm|verify|access|see|tell|sure|certain|able|guarantee|search|say|look up|"
+    r"have|find|of)\b|"
+    r"\bno way (?:for me )?(?:to know|of knowing)\b|\bnot (?:sure|certain)\b|\bunable to (?:confirm|verify|"
+    r"check|look)\b|"
     r"\bwithout (?:a look ?up|looking it up|checking|access)\b"
 )
 _DENYING = re.compile(
     r"\bmyth\b|\bmisconception\b|\bnot true\b|\bfalse\b|\buntrue\b|\bmistaken\b|\bincorrect\b|\bis wrong\b|"
-    r"\b(?:do|should|can|must) not (?:just |simply |ever )?(?:assume|count on|rely on|believe|expect|think|trust|take)\b|"
-    r"\bnever (?:assume|count on|rely on|believe)\b|\bno guarantee\b|\bbeware\b|\bwary\b|\bbe careful\b|\bwatch out\b|"
-    r"\bnot guaranteed\b|\bcontrary to\b|\bif (?:someone|anyone|anybody) (?:tells|says|promises)\b|"
+    r"\b(?:do|should|can|must) not (?:just |simply |ever )?(?:assume|count on|rely on|believe|expect|think|"
+    r"trust|take)\b|"
+    r"\bnever (?:assume|count on|rely on|believe)\b|\bno guarantee\b|\bbeware\b|\bwary\b|\bbe careful\b|"
+    r"\bwatch out\b|"
+    r"\bnot guaranteed\b|\bnot (?:always|necessarily|every)\b|\bcontrary to\b|\bif (?:someone|anyone|"
+    r"anybody) (?:tells|says|promises)\b|"
     r"\bsome(?:one| people)? (?:may |might |will )?(?:think|believe|say|tell)\b|\brather than assum"
 )
 _WHETHER = re.compile(
-    r"\bwhether\b(?! or not)|\b(?:know|check|ask|see|confirm|verify|find out|tell|sure|certain|say|determine|learn) if\b"
+    r"\bwhether\b(?! or not)|\b(?:know|check|ask|see|confirm|verify|find out|tell|sure|certain|say|"
+    r"determine|learn) if\b"
 )
 _ASKING_TO = re.compile(
-    r"^(?:please |you (?:should|can|could|may|might|will) (?:want to |need to |also )?|i (?:would |d )?(?:suggest|recommend|advise|"
-    r"encourage)\b|(?:it|that) (?:is|s|would be|might be|may be|could be) (?:best|wise|worth|good|better|helpful|safest|a good)|"
-    r"(?:be sure|make sure|remember|consider|try|take|talk|speak|ask|check|visit|contact|call|compare|look|review|confirm|"
-    r"verify|see|use|find|get|go|let|start|reach|write|think|weigh|read|note|keep|bring|choose|pick|apply|enroll|sign)\b)"
+    r"^(?:please |you (?:should|can|could|may|might|will) (?:want to |need to |also )?|i (?:would |"
+    r"d )?(?:suggest|recommend|advise|"
+    r"encourage)\b|(?:it|that) (?:is|s|would be|might be|may be|could be) (?:best|wise|worth|good|better|"
+    r"helpful|safest|a good)|"
+    r"(?:be sure|make sure|remember|consider|try|take|talk|speak|ask|check|visit|contact|call|compare|look|"
+    r"review|confirm|"
+    r"verify|see|use|find|get|go|let|start|reach|write|think|weigh|read|note|keep|bring|choose|pick|apply|"
+    r"enroll|sign)\b)"
 )
 _RECOMMENDING = re.compile(
-    r"\b(?:i (?:would |d )?(?:suggest|recommend|advise|encourage)|(?:you|one) (?:should|ought to|may want to|might want to|"
-    r"may wish to|will want to|would do well)|(?:is|be|it s) (?:best|wise|worth|safest|a good idea|advisable|sensible|smart) |"
+    r"\b(?:i (?:would |d )?(?:suggest|recommend|advise|encourage)|(?:you|one) (?:should|ought to|"
+    r"may want to|might want to|"
+    r"may wish to|will want to|would do well)|(?:is|be|it) (?:best|wise|worth|safest|a good idea|"
+    r"advisable|sensible|smart) |"
     r"make sure|be sure|consider|my advice|keep in mind|remember to)\b"
 )
-_TARGET = (
-    r"(?:medicare\.gov|1 800|ship\b|shiphelp|counsel|social security|ssa\b|medicaid (?:office|agency)|state (?:office|agency|health)|"
-    r"plan finder|the plan\b|plans\b|your plan|insurer|agent|broker|directory|website|office|hotline|advis[eo]r|expert|"
-    r"professional|employer|benefits administrator|human resources|representative|member services|customer service|"
-    r"doctor|provider)"
+_OFFICES = (
+    r"(?:medicare\.gov|1 (?:800|877|888)|\bships?\b|shiphelp|counsel|social security|\bssa\b|"
+    r"medicaid (?:office|agency)|"
+    r"state (?:office|agency|health|medicaid|insurance)|plan finder|insurance department|website|hotline|helpline|"
+    r"member services|customer service|benefits administrator|human resources)"
+)
+_PEOPLE = (
+    r"(?:the plan\b|that plan|each plan|plans? directly|your plan|insurer|insurance company|agent|broker|directory|"
+    r"office|advis[eo]r|expert|professional|employer|representative|doctor|provider|medicare\b|pharmac)"
+)
+_BIDDEN = (
+    r"(?:^|[,;:.] ?|\b(?:please|kindly|or|and|to|also|can|could|should|may|might|must|by|just|simply|always|then|"
+    r"best to|suggest|recommend|directly) )"
+)
+_NO_NEED = re.compile(
+    r"\bno need to\b|\b(?:do|does|need) not (?:need to|have to|require)?\b ?(?:to )?(?:call|contact|ask|check)\b"
 )
 _REFERRAL = re.compile(
-    r"\b(?:call|contact|visit|ask|check with|check|speak (?:with|to)|talk (?:with|to)|reach out to|go to|see|consult|"
-    r"get in touch with|refer to|try|use|look at|write to|turn to|phone|confirm with|verify with|confirm (?:this|that|it)|work with"
-    r"|go through)\b.{0,60}?" + _TARGET + r"|"
-    + _TARGET + r".{0,50}\b(?:can|will|could|is able to|are able to|may) (?:also )?(?:help|tell|go through|answer|walk|explain|"
-    r"confirm|look|check|give|assist|compare|say|advise|point)\b|\bfor (?:more|further|personal\w*) (?:information|details|help|advice)\b"
+    _BIDDEN + r"(?:call|calling|contact|contacting|ask|check with|speak (?:with|to)|talk (?:with|to)|reach(?:ing)? out to|"
+    r"consult|get in touch with|phone|confirm with|verify with|work with|check|confirm|verify)\b.{0,60}?"
+    rf"(?:{_OFFICES}|{_PEOPLE})|"
+    + _BIDDEN + r"(?:visit|go to|see|use|try|look at|refer to|turn to|write to|find|search|start with)\b"
+    rf".{{0,50}}?{_OFFICES}|"
+    + rf"(?:{_OFFICES}|agent|broker|representative|office).{{0,50}}\b(?:can|will|could|is able to|are able to|may) "
+    r"(?:also )?(?:help|tell|go through|answer|walk|explain|confirm|look|check|give|assist|compare|say|advise|point)\b|"
+    r"\b(?:right|best) (?:person|place|people|source) to (?:ask|call|check|contact)\b|"
+    r"\bfor (?:more|further|personal\w*) (?:information|details|help|advice)\b"
 )  # fmt: skip
 _STRONG_HEDGE = re.compile(
-    r"\b(?:i am not|m not|not) (?:entirely |completely |quite |fully |100 )?(?:sure|certain)\b|\bmight\b|\bpossibly\b|\bperhaps\b|"
-    r"\bmaybe\b|\bi think\b|\bi believe\b|\bi guess\b|\bas far as i (?:know|can tell|am aware)\b|\bit is possible\b|\bcould be\b|"
-    r"\bi do not know\b|\bmy understanding\b|\bif i (?:recall|remember)\b|\bit seems\b|\bi can not (?:be sure|say|confirm|verify)\b|"
+    r"\b(?:i am not|m not|not) (?:entirely |completely |quite |fully |100 )?(?:sure|certain)\b|\bmight\b|"
+    r"\bpossibly\b|\bperhaps\b|"
+    r"\bmaybe\b|\bi think\b|\bi believe\b|\bi guess\b|\bas far as i (?:know|can tell|am aware)\b|"
+    r"\bit is possible\b|\bcould be\b|"
+    r"\bi do not know\b|\bmy understanding\b|\bif i (?:recall|remember)\b|\bit seems\b|"
+    r"\bi can not (?:be sure|say|confirm|verify)\b|"
     r"\bit depends\b|\bhard to say\b|\bnot entirely\b|\bunclear\b"
 )
 _MILD_HEDGE = re.compile(
-    r"\b(?:usually|generally|typically|normally|often|may|probably|likely|in most cases|tend to|tends to|as a rule|roughly|"
-    r"approximately|around|about \$|sometimes|mostly|commonly|in general|should be|can vary|varies|vary|depends|estimated)\b"
+    r"\b(?:usually|generally|typically|normally|often|may|probably|likely|in most cases|tend to|tends to|"
+    r"as a rule|roughly|"
+    r"approximately|around|about \$|sometimes|mostly|commonly|in general|should be|can vary|varies|vary|"
+    r"depends|estimated)\b"
 )
 _CHATTER = re.compile(
-    r"^(?:hi|hello|hey|thanks|thank you|great question|good question|sure|certainly|of course|absolutely|happy to|glad|"
+    r"^(?:hi|hello|hey|thanks|thank you|great question|good question|sure|certainly|of course|absolutely|"
+    r"happy to|glad|"
     r"i hope|hope this|i d be|i would be|i m happy|i am happy|let me|let s|here is|here are|here s|below|in summary|"
     r"feel free|good luck|congratulations|these are|i ll|i will|i understand|i m here|i am here|no problem|welcome|"
-    r"you re welcome|best wishes|take care|short answer|that s a|that is a|this is a (?:good|great|common)|would you like|"
-    r"if you (?:would like|d like|want|tell|share|let me)\b.{0,80}\bi (?:can|could|ll|will)\b|i can (?:also )?(?:help|explain|walk))\b"
+    r"you re welcome|best wishes|take care|short answer|that s a|that is a|this is a (?:good|great|common)|"
+    r"would you like|"
+    r"if you (?:would like|d like|want|tell|share|let me)\b.{0,80}\bi (?:can|could|ll|will)\b|"
+    r"i can (?:also )?(?:help|explain|walk))\b"
 )
 _OPINION = re.compile(
     r"\b(?:in my opinion|personally|i feel|i prefer|up to you|personal (?:choice|preference|decision))\b"
 )
 _LOOKED_UP = re.compile(
-    r"\bi (?:have |ve |just |did )?(?:just )?(?:checked|looked (?:it |this |that )?up|verified|confirmed|searched|found|called|see in)\b|"
-    r"\baccording to (?:the|its|their|your|his|her|my)? ?(?:\w+ ){0,3}(?:directory|formulary|database|records?|website|listing|"
-    r"provider list|plan documents?)\b|\b(?:directory|records|database|listing|formulary) (?:shows?|lists?|says?|confirms?|indicates?)\b"
+    r"\bi (?:have |ve |just |did )?(?:just )?(?:checked|looked (?:it |this |that )?up|verified|confirmed|"
+    r"searched|found|called|see in)\b|"
+    r"\baccording to (?:the|its|their|your|his|her|my)? ?(?:\w+ ){0,3}(?:directory|formulary|database|"
+    r"records?|website|listing|"
+    r"provider list|plan documents?)\b|\b(?:directory|records|database|listing|formulary) (?:shows?|lists?|"
+    r"says?|confirms?|indicates?)\b"
 )
 _PARTICIPATES = re.compile(
-    r"\b(?:in|part of|inside|within|outside|out of|not in|belongs to|joined|left) (?:of )?(?:\w+ ){0,5}network\b|\binnet\b|"
+    r"\b(?:in|part of|inside|within|outside|out of|not in|belongs to|joined|"
+    r"left) (?:of )?(?:\w+ ){0,5}network\b|\binnet\b|"
     r"\b(?:accepts?|takes?|participates?|participating|contracts? with|contracted|affiliated|listed)\b"
 )
 _CLINICIAN = re.compile(r"\bDr\.? [A-Z]|\b[A-Z][a-z]+,? (?:MD|M\.D\.|DO|NP)\b")
 _SOMEONES_DOCTOR = re.compile(
-    r"^(?:yes |good news )?(?:your|that|this|the|he|she) ?(?:doctor|physician|pcp|specialist|cardiologist)? (?:is|does|s)\b"
+    r"^(?:yes |good news )?(?:your|that|this|the|he|she) ?(?:doctor|physician|pcp|specialist|"
+    r"cardiologist)? (?:is|does|s)\b"
 )
 _COST_WORDS = re.compile(
     r"\b(?:premium|copay|copayment|deductible|coinsurance|costs?|price|charges?|fee|pay|maximum|limit)\b"
@@ -99,13 +142,19 @@ _COST_WORDS = re.compile(
 _COVER_WORDS = re.compile(r"\b(?:covers?|covered|formulary|tier|includes?|lists?)\b")
 _AREA_WORDS = re.compile(r"\b(?:available|offered|sold|serves?|offers?|in your (?:area|county|zip)|service area)\b")
 _NAME = re.compile(r"(?:[A-Z][A-Za-z0-9&'’]*(?:\.(?= [A-Z]))?)(?: (?:of |the )?[A-Z][A-Za-z0-9&'’]*)*")
-_COMMON_NAMES = frozenset(
-    """i i'm i’m i've i’ve medicare medicaid original advantage part parts a b c d medigap hmo ppo hmos ppos social security
+_PLAN_NAME = re.compile(
+    r"\b(?:Advantage|Plus|Gold|Silver|Bronze|Choice|Health|Healthcare|Care|Complete|Select|Value|Premier|"
+    r"HMO|PPO|Plan|Classic|Saver)\b"
+)
+_COMMON_NAMES = word_set(
+    """i i'm i’m i've i’ve
+    medicare medicaid original advantage part parts a b c d medigap hmo ppo hmos ppos social security
     ship january february march april may june july august september october november december monday plan plans qmb
     slmb qi cobra extra help open enrollment period initial special general annual savings program programs finder
     and is the what does do can will if how when where who my yes no hi hello please also for in it you your so but
     supplement lis msp msps aep iep sep gep spanish english state health insurance assistance u.s ssi irmaa dsnp d-snp
-    d-snps snp qualified beneficiary specified low-income low income qualifying individual traditional cms""".split()
+    d-snps snp qualified beneficiary united states america american federal government
+    specified low-income low income qualifying individual traditional cms"""
 )
 
 
@@ -113,14 +162,18 @@ def names(text: str) -> frozenset[str]:
     """Proper names that are not Medicare's own words: of plans, clinicians, drugs, places."""
     found = set()
     for match in _NAME.finditer(text):
-        words = [word.strip(".'’") for word in match.group().split()]
-        if all(word.lower() in _COMMON_NAMES or len(word) < 2 for word in words):
-            continue
-        before = text[: match.start()].rstrip()
-        if len(words) == 1 and (not before or before[-1] in ".!?:\n-*•"):
-            continue  # a capital at the start of a sentence names nothing
-        found.add(match.group())
+        before = text[: match.start()].rstrip(' *_"“‘(')
+        words = match.group().split()
+        # A capital at the start of a sentence names nothing.
+        own = words[1:] if not before or before[-1] in ".!?:;\n-•|" else words
+        if any(_is_own_name(word) for word in own):
+            found.add(match.group())
     return frozenset(found)
+
+
+def _is_own_name(word: str) -> bool:
+    bare = word.strip(".'’,")
+    return len(bare) > 1 and bare.lower().removesuffix("'s").removesuffix("’s") not in _COMMON_NAMES
 
 
 def is_question(sentence: str) -> bool:
@@ -148,7 +201,8 @@ def leaves_open(sentence: str) -> bool:
 
 
 def is_referral(sentence: str) -> bool:
-    return bool(_REFERRAL.search(plain_lower(sentence).replace("'", " ")))
+    plain = plain_lower(sentence).strip("*_ ")
+    return bool(_REFERRAL.search(plain)) and not _NO_NEED.search(plain)
 
 
 def is_recommendation(sentence: str) -> bool:
@@ -161,14 +215,15 @@ def is_recommendation(sentence: str) -> bool:
 def is_fact_shaped(plain: str) -> bool:
     """`You can ...` states a right; `You should ...` advises."""
     return bool(re.match(r"you (?:can|may|could|will)\b", plain)) and not re.match(
-        r"you (?:can|may|could|will) (?:want|wish|also )?(?:to )?(?:check|call|ask|contact|visit|talk|speak|compare|confirm|reach)\b",
+        r"you (?:can|may|could|will) (?:want|wish|also )?(?:to )?(?:check|call|ask|contact|visit|talk|speak|"
+        r"compare|confirm|reach)\b",
         plain,
     )
 
 
 def is_chatter(sentence: str) -> bool:
     plain = plain_lower(sentence).strip("*_#: ")
-    return bool(_CHATTER.search(plain)) and not figures(sentence)
+    return bool(_CHATTER.search(plain)) and all(kind(figure) == "number" for figure in figures(sentence))
 
 
 def is_opinion(sentence: str) -> bool:
@@ -195,7 +250,8 @@ def specifics(sentence: str, question: str) -> frozenset[str]:
     plain = plain_lower(sentence).strip("*_ ")
     asked = names(question)
     own = names(sentence)
-    named = bool(own) or any(part in sentence for name in asked for part in _distinctive(name))
+    named = any(_PLAN_NAME.search(name) for name in own)
+    named |= any(part in sentence for name in asked for part in _distinctive(name))
     about_this = named or (
         bool(asked) and bool(re.match(r"(?:yes|no)?[, ]*(?:it|this|that|the plan|they|he|she)\b", plain))
     )
@@ -219,11 +275,14 @@ def _distinctive(name: str) -> list[str]:
 
 _META = re.compile(r"\b(?:specific|particular|named|individual|exact|any)\b")
 _META_VERB = re.compile(
-    r"^(?:claim|claiming|stating|states|state|saying|says|asserting|asserts|telling|tells|quoting|quotes|giving|gives|suggesting|"
-    r"suggests|implying|implies|promising|inventing|invents|naming|advising|advises|any (?:claim|statement)|a (?:claim|statement)|that)\b"
+    r"^(?:claim|claiming|stating|states|state|saying|says|asserting|asserts|telling|tells|quoting|quotes|"
+    r"giving|gives|suggesting|"
+    r"suggests|implying|implies|promising|inventing|invents|naming|advising|advises|any (?:claim|statement)|"
+    r"a (?:claim|statement)|that)\b"
 )
 _META_THAT = re.compile(
-    r"^\s*(?:(?:any |a )?(?:claim|statement|assertion)s?|claiming|stating|saying|asserting|suggesting|implying|promising|advising|"
+    r"^\s*(?:(?:any |a )?(?:claim|statement|assertion)s?|claiming|stating|saying|asserting|suggesting|"
+    r"implying|promising|advising|"
     r"telling (?:\w+ ){1,4}|states?|says?|tells? (?:\w+ ){1,4})\s*that\s+|^\s*tell(?:ing|s)?\s+(?=\w)",
     re.IGNORECASE,
 )

@@ -30,8 +30,10 @@ from ..records.contracts import (
 )
 from . import frames
 from .compare import Match, asserts, compare, weigh
-from .rephrase import rephrase as rephrase
+from .rephrase import rephrase
 from .text import Span, read_words, sentences, strip_markup
+
+__all__ = ["adjudicate", "extract", "read", "rephrase", "verify"]
 
 _MAX_CLAIMS = 1_000
 _MAX_OBSERVATIONS = 200
@@ -39,10 +41,12 @@ _MAX_QUOTE = 20_000
 _SEVERITIES: tuple[Severity, ...] = ("none", "low", "medium", "high")
 _CAUTION: tuple[Label, ...] = ("NOT_IN_KEY", "CONTRADICTED", "SUPPORTED")
 
-# Two clauses with a subject and a verb each, joined by a semicolon or by ", and", ", but" and the like.
+# Two clauses with a subject and a verb each, joined by a semicolon or by ", and", ", but" and the like. A second
+# clause that begins with a pronoun stays with the first: alone, nobody could tell what it is about.
 _SUBJECT = (
-    r"(?:you|your|it|its|they|their|there|this|that|these|those|the|he|she|we|i|medicare|medicaid|part|medigap|original|"
-    r"most|some|many|all|each|no|if|hmos?|ppos?|social|coverage|enrollment)"
+    r"(?:medicare|medicaid|part [abcd]|medigap|original|most|some|many|hmos?|ppos?|social security|extra help|qmb|slmb|"
+    r"the (?:part|plan|penalty|premium|deductible|standard|annual|initial|general|special|medigap|income|limit)|"
+    r"coverage|enrollment)"
 )
 _JOINT = re.compile(rf";\s+(?=\S)|,\s+(?:and|but|while|whereas)\s+(?={_SUBJECT}\b)", re.IGNORECASE)
 _VERB = re.compile(
@@ -164,7 +168,10 @@ def _judge(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) ->
     claim, asked = read_words(text), read_words(question)
     weights = weigh(frozenset(fact.statement for fact in key.canonical_facts))
     quoted = frozenset(figure for quote in quotes for figure in figures(quote))
-    matches = [compare(claim, quoted, fact.fact_id, fact.statement, weights, asked) for fact in key.canonical_facts]
+    matches = [
+        compare(claim, fact.statement, fact_id=fact.fact_id, weights=weights, quoted=quoted, asked=asked)
+        for fact in key.canonical_facts
+    ]
     matches.sort(key=lambda match: (-match.topic, match.fact_id))
     supports = [match for match in matches if match.relation == "supports"]
     if not frames.leaves_open(text):

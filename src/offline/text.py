@@ -23,6 +23,7 @@ from .words import (
     PHRASES,
     STOPWORDS,
     SYNONYMS,
+    UNCOUNTED,
     word_set,
 )
 
@@ -213,6 +214,11 @@ _PHRASE = re.compile(
 _NOT_NEGATION = re.compile(r"\b(?:" + "|".join(sorted(NOT_NEGATIONS, key=lambda p: (-len(p), p))) + r")\b")
 _LEADING_NO = re.compile(r"^[^a-z]*no(?= ?[,.!:-])")
 _MODAL = re.compile(r"\b(?:have|has|had) (?:got )?to\b|\b(?:is|are|be) required to\b|\bneed(?:s|ed)? to\b")
+# "cannot be higher than $50" and "no plan may charge more than $50" set a limit; they deny nothing.
+_CEILING = re.compile(
+    r"\b(?:not|no|never|nobody)\b([^.;,#]{0,60})\b(?:above|over|more than|higher than|greater than|exceed|beyond)\b(?= ?#)"
+)
+_STOP_DOING = re.compile(r"\b(?:stop|stops|stopped|quit)\s+(?=(?!working)[a-z]+ing\b)")
 _TOKEN = re.compile(r"@?[a-z]+|#[0-9]+#|[.;:!?,()|]")
 _ASCII_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
@@ -236,7 +242,7 @@ def read_words(text: str) -> Reading:
     found = find_figures(text)
     plain = plain_lower(_mark_figures(text, found))
     plain = _NOT_NEGATION.sub(" ", _LEADING_NO.sub(" ", plain))
-    plain = _MODAL.sub("require", plain)
+    plain = _CEILING.sub(r" \1 limit ", _STOP_DOING.sub(" not ", _MODAL.sub("require", plain)))
     raw = frozenset(re.findall(r"[a-z]+", plain))
     plain = _PHRASE.sub(lambda match: f" {PHRASES[match.group()]} ", plain)
     words, denials = _polarise(plain, found)
@@ -267,11 +273,11 @@ def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], 
         if token in CLAUSE_WORDS or token in CONDITIONS or not (token[0] in "#@" or token[0].isalpha()):
             negated = head = noun_phrase = False
             relative = token in ("who", "whose")  # "who is not on Medicaid": a condition up to its first word
-            conditional = token in CONDITIONS or (conditional and token not in ",.;:!?")
+            conditional = token in CONDITIONS or (conditional and token[0].isalpha())
         elif token in NEGATORS:
             negated = head = True
             noun_phrase = token in ("no", "without")
-            denials += not conditional and token != "without"  # noqa: S105 -- a word
+            denials += not conditional and token not in UNCOUNTED
         elif token in NEGATIVE_WORDS:
             words.append(Word(NEGATIVE_WORDS[token], not negated, not negated))
             denials += 0 if conditional else -1 if negated else 1

@@ -49,7 +49,7 @@ PHRASES: dict[str, str] = {
     "medicaid": "@medicaid", "medi cal": "@medicaid",
     "state health insurance assistance program": "@ship", "state health insurance assistance programs": "@ship",
     "social security administration": "@ssa", "social security": "@ssa", "ssa": "@ssa",
-    "medicare prescription payment plan": "@m3p", "prescription payment plan": "@m3p",
+    "medicare prescription payment plan": "@mppp", "prescription payment plan": "@mppp",
     "sign up": "enroll", "signs up": "enroll", "signing up": "enroll", "signed up": "enroll", "enrolled": "enroll",
     "pay for": "cover", "pays for": "cover", "paid for": "cover", "paying for": "cover", "foot the bill": "cover",
     "take effect": "begin", "takes effect": "begin", "kick in": "begin", "kicks in": "begin",
@@ -84,6 +84,9 @@ PHRASES: dict[str, str] = {
     "of age": "", "years old": "", "year old": "", "at least": "", "health insurance": "insurance",
     "come with": "include", "comes with": "include", "built in": "include", "first come first served": "firstcome",
     "no longer": "not", "any longer": "", "anymore": "", "any more": "", "just like": "like", "no one": "nobody",
+    "with no": "without", "costs nothing": "free", "cost nothing": "free", "at no cost": "free", "no cost": "free",
+    "free of charge": "free", "for free": "free", "no charge": "free", "pay nothing": "free", "pays nothing": "free",
+    "as high as": "limit", "at most": "limit", "as much as": "limit",
     "at the same time": "together", "simultaneously": "together", "alongside": "together",
     "whichever comes first": "earlier", "whichever is earlier": "earlier", "whichever happens first": "earlier",
     "first of the month": "monthstart", "first of the next month": "next monthstart",
@@ -113,7 +116,7 @@ SYNONYMS: tuple[str, ...] = (
     "weekly week",
     "employer job work employment workplace employed",
     "employee worker staff",
-    "cost expense price",
+    "cost expense price spend spending",
     "help assistance assist aid support",
     "choose pick select",
     "delay late postpone wait later",
@@ -196,6 +199,7 @@ ANTONYMS: tuple[tuple[str, str], ...] = (
     ("higher", "lower"), ("first", "second"), ("monthly", "quarterly"), ("monthly", "weekly"),
     ("lifelong", "temporary"), ("lifelong", "onetime"), ("yearly", "monthly"), ("maximum", "minimum"),
     ("allow", "prohibit"), ("early", "delay"), ("before", "after"), ("always", "never"), ("free", "cost"),
+    ("free", "fee"),
     ("automatic", "manual"), ("gain", "lose"), ("begin", "end"), ("with", "without"),
 )  # fmt: skip
 # Words whose sense hangs on what follows them: they clash only in front of the same word.
@@ -214,6 +218,8 @@ NEGATORS = word_set(
     "not no never without cannot neither nor none nobody nothing lack lacks hardly prohibited forbidden barred "
     "banned unable fail fails refuses"
 )
+# Negators that do not turn a whole clause round: "without" governs its noun, "nor" repeats a "neither".
+UNCOUNTED = word_set("without nor")
 # Words that are a negated other word: the token they stand for is negated.
 NEGATIVE_WORDS: dict[str, str] = {
     "exclude": "cover", "excludes": "cover", "excluded": "cover", "excluding": "cover", "uncovered": "cover",
@@ -225,7 +231,8 @@ NEGATIVE_WORDS: dict[str, str] = {
 NOT_NEGATIONS: tuple[str, ...] = (
     "not only", "not just", "no matter", "whether or not", "if not", "no later than", "no more than", "not more than",
     "no less than", "not less than", "do not forget", "do not worry", "no problem", "why not", "no doubt",
-    "not to mention", "no fewer than", "not simply", "not merely", "no sooner than", "not always", "not necessarily", "no exceptions", "no exception",
+    "not to mention", "no fewer than", "not simply", "not merely", "no sooner than", "not always", "not necessarily",
+    "no exceptions", "no exception",
 )  # fmt: skip
 CLAUSE_WORDS = word_set("but however although though while whereas unless because if when so until since instead yet")
 CONDITIONS = word_set("if unless when because since until although though while who whose")

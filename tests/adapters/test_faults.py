@@ -1,0 +1,401 @@
+"""Every adapter, every fault: the right class, one request an attempt, and the key nowhere to be seen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from src.adapters.anthropic_adapter import AnthropicAdapter
+from src.adapters.base import CallFailure, FailureOutcome
+from src.adapters.capabilities import UnfitSchema, strict_schema
+from src.adapters.compatible_adapter import CompatibleAdapter
+from src.adapters.google_adapter import GoogleAdapter
+from src.adapters.grok_adapter import GrokAdapter
+from src.adapters.openai_adapter import OpenAIAdapter
+from src.adapters.wire import Secret, classify_exception, classify_status, retry_after
+from src.errors import ConfigError
+from tests.adapters.test_contract import BY_NAME, KEY, Maker, asked, call, clean_environment, every_maker, once
+from tests.loopback import Fault, Loopback, Scripted
+
+__all__ = ["clean_environment"]  # a fixture, which pytest finds by its name
+TIMEOUT_S = 0.3
+STATUSES: list[tuple[int, FailureOutcome]] = [
+    *[(status, "permanent") for status in (301, 400, 401, 402, 403, 404, 413, 422)],
+    *[(status, "transient") for status in (408, 409, 425, 500, 502, 503, 504, 524, 529)],
+    (429, "rate_limited"),
+]
+FAULTS: list[tuple[Fault, FailureOutcome]] = [
+    *[(fault, "timeout") for fault in ("timeout", "slow_drip")],
+    *[(fault, "transient") for fault in ("reset", "truncated_body")],
+    *[(fault, "malformed") for fault in ("malformed_json", "html", "null", "empty_object", "empty_body")],
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Loopback]:
+    with Loopback() as running:
+        yield running
+
+
+def failed(server: Loopback, maker: Maker, scripted: Scripted, timeout_s: float = TIMEOUT_S) -> CallFailure:
+    """The failure one attempt ends in; exactly one request was made, and the key is in nothing it carries."""
+    server.script(scripted, Scripted(text="a retry the adapter must not make"))
+    with pytest.raises(CallFailure) as caught:
+        asyncio.run(once(maker.open(server), asked(maker), timeout_s))
+    failure = caught.value
+    assert server.count == 1
+    assert failure.sent == server.last.body
+    assert failure.message == str(failure)
+    assert_hidden(failure)
+    return failure
+
+
+def assert_hidden(failure: CallFailure) -> None:
+    shown = [failure.message, repr(failure), repr(vars(failure)), json.dumps([failure.sent, failure.received])]
+    shown += traceback.TracebackException.from_exception(failure, capture_locals=False).format(chain=True)
+    assert failure.__cause__ is None and failure.__context__ is None, "an SDK exception holds the request's headers"
+    assert not [text for text in shown if KEY in text]
+
+
+@every_maker
+@pytest.mark.parametrize(("status", "outcome"), STATUSES)
+def test_status(server: Loopback, maker: Maker, status: int, outcome: FailureOutcome) -> None:
+    failure = failed(server, maker, Scripted(status=status, headers={"location": "/v1/elsewhere"}), timeout_s=5)
+    assert (failure.outcome, failure.status) == (outcome, status)
+    assert f"HTTP {status}" in failure.message and "scripted error" in failure.message
+    assert failure.request_id == "req-loopback"
+    assert json.loads(failure.received)["error"]["message"] == "scripted error"
+    assert failure.retry_after_s is None
+    assert failure.not_applied == (("seed",) if maker.name == "anthropic" else ())
+
+
+@every_maker
+@pytest.mark.parametrize(("fault", "outcome"), FAULTS)
+def test_fault(server: Loopback, maker: Maker, fault: Fault, outcome: FailureOutcome) -> None:
+    began = datetime.now(UTC)
+    failure = failed(server, maker, Scripted(fault=fault))
+    assert failure.outcome == outcome
+    assert datetime.now(UTC) - began < timedelta(seconds=TIMEOUT_S + 2)
+    assert failure.not_applied == (("seed",) if maker.name == "anthropic" else ())
+    if fault in ("timeout", "reset"):
+        assert (failure.received, failure.status, failure.request_id) == (None, None, None)
+        return
+    assert (failure.status, failure.request_id) == (200, "req-loopback")
+    starts = {"malformed_json": '{"choices": [{"mess', "null": "null", "html": "<html>", "empty_body": ""}
+    assert failure.received.startswith(starts.get(fault, "{")), "what came is kept, and be it the beginning"
+
+
+@every_maker
+def test_error_pages_are_kept_whole(server: Loopback, maker: Maker) -> None:
+    failure = failed(server, maker, Scripted(fault="html", status=502))
+    assert (failure.outcome, failure.status) == ("transient", 502)
+    assert failure.received == "<html><body><h1>Bad gateway</h1></body></html>"
+
+
+@every_maker
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b"[]", b'"text"', b"5", b"\xff\xfe{}"),
+        b'{"choices": [], "content": null, "candidates": []}',
+        b'{"choices": [null], "content": [null], "candidates": [7]}',
+        b'{"choices": [{"message": null}], "content": "text", "candidates": {}}',
+        b'{"choices": [{"message": {"content": 5}}], "content": {}, "candidates": [{"content": {"parts": [5]}}]}',
+        b'{"error": {"message": "an error under status 200"}}',
+        *(b'{"a":' * 2_000, b"[" * 100_000, b'{"n": ' + b"9" * 5_000 + b"}"),
+    ],
+    ids=range(12),
+)
+def test_wrong_shapes_are_malformed(server: Loopback, maker: Maker, raw: bytes) -> None:
+    failure = failed(server, maker, Scripted(raw=raw), timeout_s=5)
+    assert failure.outcome == "malformed"
+    try:
+        assert failure.received == raw.decode()
+    except UnicodeDecodeError:
+        assert failure.received == {"base64": "//57fQ=="}
+
+
+@every_maker
+def test_closed_port_is_transient(maker: Maker) -> None:
+    with Loopback() as gone:
+        pass
+    with pytest.raises(CallFailure) as caught:
+        asyncio.run(once(maker.open(gone), asked(maker)))
+    assert caught.value.outcome == "transient"
+    assert "refused" in caught.value.message
+    assert_hidden(caught.value)
+
+
+@every_maker
+def test_cancelling_is_not_a_failure(server: Loopback, maker: Maker) -> None:
+    server.script(Scripted(fault="timeout"))
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(once(maker.open(server), asked(maker)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
+
+
+@every_maker
+def test_an_earlier_failure_does_not_colour_the_next(server: Loopback, maker: Maker) -> None:
+    """A retry made while the first failure is being handled is classified by itself."""
+    server.script(Scripted(fault="timeout"), Scripted(fault="reset"), Scripted(text="third"))
+
+    async def attempts() -> tuple[list[str], str]:
+        adapter = maker.open(server)
+        outcomes: list[str] = []
+        try:
+            await adapter.complete(asked(maker), timeout_s=0.2)
+        except CallFailure as first:
+            outcomes.append(first.outcome)
+            try:
+                await adapter.complete(asked(maker), timeout_s=5)
+            except CallFailure as second:
+                outcomes.append(second.outcome)
+        reply = await once(adapter, asked(maker))
+        return outcomes, reply.text
+
+    assert asyncio.run(attempts()) == (["timeout", "transient"], "third")
+
+
+# Keys
+
+
+@every_maker
+@pytest.mark.parametrize("status", [200, 401])
+def test_echoed_key_is_redacted(server: Loopback, maker: Maker, status: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    scripted = Scripted(status=status, echo_key=True, text="yours:", headers={"x-echo": "no"})
+    if status == 200:
+        reply = call(server, maker, asked(maker), scripted)
+        assert reply.text == "yours: (key [redacted])"
+        assert KEY not in repr(reply) and "[redacted]" in reply.received
+    else:
+        failure = failed(server, maker, scripted)
+        assert "(key [redacted])" in failure.message and "(key [redacted])" in failure.received
+    assert server.last.key == KEY
+    assert KEY not in caplog.text
+
+
+@every_maker
+def test_key_in_the_question_or_in_a_header_is_redacted(server: Loopback, maker: Maker) -> None:
+    headers = {"x-request-id": f"id-{KEY}", "request-id": f"id-{KEY}"}
+    reply = call(server, maker, asked(maker, system=f"My key is {KEY}"), Scripted(served=f"m-{KEY}", headers=headers))
+    assert KEY not in repr(reply)
+    assert (reply.request_id, reply.served_model) == ("id-[redacted]", "m-[redacted]")
+    assert "My key is [redacted]" in json.dumps(reply.sent)
+
+
+@every_maker
+def test_adapter_does_not_show_its_key(server: Loopback, maker: Maker) -> None:
+    adapter = maker.open(server)
+    assert KEY not in repr(adapter) + repr(vars(adapter)) + str(adapter)
+    asyncio.run(adapter.aclose())
+
+
+def test_redaction_sees_escaped_forms_and_leaves_words_alone() -> None:
+    secret = Secret("ab/cd\\ef01")
+    escaped = json.dumps({"k": secret.reveal()})
+    assert secret.redact(escaped) == '{"k": "[redacted]"}'
+    assert secret.redact_bytes(rb"x ab\/cd\ef01") == b"x [redacted]"
+    assert Secret("none").redact("none at all") == "none at all"
+
+
+# Waiting and credit
+
+
+@every_maker
+def test_retry_after_is_read_in_both_forms(server: Loopback, maker: Maker) -> None:
+    failure = failed(server, maker, Scripted(status=429, headers={"retry-after": "7"}))
+    assert (failure.outcome, failure.retry_after_s) == ("rate_limited", 7.0)
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    failure = failed(server, maker, Scripted(status=503, headers={"retry-after": date}))
+    assert failure.outcome == "transient"
+    assert failure.retry_after_s is not None and 80 < failure.retry_after_s <= 90
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Wed, 01 Jan 2025 00:00:10 GMT"}, 10.0),
+        ({"retry-after": "Wed, 01 Jan 2025 00:00:10 -0000"}, 10.0),
+        ({"retry-after": "Tue, 31 Dec 2024 00:00:00 GMT"}, 0.0),
+        *(({"retry-after": odd}, None) for odd in ("soon", "nan", "1e999", "")),
+        ({}, None),
+    ],
+)
+def test_retry_after_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, now=datetime(2025, 1, 1, tzinfo=UTC)) == seconds
+
+
+def test_google_says_in_the_body_how_long_to_wait(server: Loopback) -> None:
+    details = ({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37.5s"},)
+    failure = failed(server, BY_NAME["google"], Scripted(status=429, error_details=details))
+    assert (failure.outcome, failure.retry_after_s) == ("rate_limited", 37.5)
+
+
+@pytest.mark.parametrize("name", ["openai", "xai", "compatible"])
+def test_an_account_without_credit_is_not_worth_a_retry(server: Loopback, name: str) -> None:
+    failure = failed(server, BY_NAME[name], Scripted(status=429, error_code="insufficient_quota"))
+    assert (failure.outcome, failure.status) == ("permanent", 429)
+
+
+def test_a_gateways_filter_is_a_block_not_a_bad_request(server: Loopback) -> None:
+    maker = BY_NAME["compatible"]
+    reply = call(server, maker, asked(maker), Scripted(status=400, error_code="content_filter"))
+    assert (reply.outcome, reply.stop_reason, reply.text) == ("blocked", "content_filter", "")
+
+
+def test_classification_is_total() -> None:
+    assert {classify_status(status) for status in range(500, 600)} == {"transient"}
+    assert classify_exception(ValueError("a fault of ours")) == "permanent"
+    assert classify_exception(ConnectionResetError()) == "transient"
+
+
+# Settings
+
+
+def test_base_urls_come_from_the_sdks_variables(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url("openai"))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url("anthropic"))
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url("google"))
+    server.script()
+    adapters = [OpenAIAdapter(api_key=KEY), AnthropicAdapter(api_key=KEY), GoogleAdapter(api_key=KEY)]
+    for adapter, name in zip(adapters, ("openai", "anthropic", "google"), strict=True):
+        asyncio.run(once(adapter, asked(BY_NAME[name])))
+    assert [request.wire for request in server.requests] == ["openai", "anthropic", "google"]
+
+
+def test_google_api_version_and_service_are_ours_to_choose(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    adapter = GoogleAdapter(api_key=KEY, base_url=server.url("google"), api_version="v1beta")
+    asyncio.run(once(adapter, asked(BY_NAME["google"])))
+    assert server.last.path == "/v1beta/models/gemini-1.5-pro-002:generateContent"
+
+
+@pytest.mark.parametrize("name", ["xai", "compatible"])
+def test_nothing_of_the_openai_account_goes_elsewhere(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for variable in ("ORG_ID", "PROJECT_ID", "API_KEY", "ADMIN_KEY"):
+        monkeypatch.setenv(f"OPENAI_{variable}", f"leak-{variable}")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/leak")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: leak-header\nAuthorization: Bearer leak-bearer")
+    call(server, BY_NAME[name], asked(BY_NAME[name]))
+    assert server.last.key == KEY
+    assert "leak" not in json.dumps(server.last.headers)
+
+
+def test_compatible_endpoint_needs_no_key(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "leak-key")
+    server.script(Scripted(text="unused words"))
+    reply = asyncio.run(once(CompatibleAdapter(base_url=server.url("openai")), asked(BY_NAME["compatible"])))
+    assert "authorization" not in server.last.headers
+    assert reply.text == "unused words"
+
+
+@every_maker
+@pytest.mark.parametrize("key", ["  ", "clé-0123456789", "two words-0123", "line\nbreak-0123"])
+def test_unusable_keys_are_refused_without_showing_them(server: Loopback, maker: Maker, key: str) -> None:
+    with pytest.raises(ConfigError, match="API key") as caught:
+        maker.open(server, key)
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8000/v1", "ftp://127.0.0.1"])
+def test_unusable_urls_are_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="base URL"):
+        CompatibleAdapter(base_url=url)
+
+
+def test_missing_sdk_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ConfigError, match=re.escape("pip install 'ai-medicare-eval[grok]'")):
+        GrokAdapter(api_key=KEY)
+
+
+def test_adapter_files_import_no_sdk() -> None:
+    names = ("openai", "grok", "compatible", "anthropic", "google")
+    code = "import sys, " + ", ".join(f"src.adapters.{name}_adapter" for name in names)
+    code += "; print([m for m in ('openai', 'anthropic', 'google.genai', 'httpx2') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "[]"
+
+
+def test_closed_adapters_leave_no_warning_at_exit() -> None:
+    code = (
+        "import asyncio\n"
+        "from tests.adapters.test_contract import MAKERS, Loopback, asked, once\n"
+        "async def main(server):\n"
+        "    for maker in MAKERS:\n"
+        "        await once(maker.open(server), asked(maker))\n"
+        "with Loopback() as server: asyncio.run(main(server))\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "default", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# Strict schemas
+
+
+def test_strict_schema_closes_and_requires_everything() -> None:
+    schema = {
+        "$defs": {"A": {"type": "object", "properties": {"pattern": {"type": "string", "pattern": "^a$"}}}},
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#/$defs/A", "description": "dropped beside a $ref"},
+            "n": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}], "default": None},
+            "l": {"type": "array", "items": {"oneOf": [{"const": "x"}, {"enum": ["default"]}]}, "maxItems": 3},
+        },
+        "required": ["a"],
+    }
+    closed = {"additionalProperties": False}
+    assert (
+        strict_schema(schema)
+        == {
+            "$defs": {
+                "A": {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]} | closed
+            },
+            "type": "object",
+            "properties": {
+                "a": {"$ref": "#/$defs/A"},
+                "n": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+                "l": {"type": "array", "items": {"anyOf": [{"const": "x"}, {"enum": ["default"]}]}},
+            },
+            "required": ["a", "n", "l"],
+        }
+        | closed
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "object"}, {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}],
+)
+def test_open_objects_cannot_be_strict(server: Loopback, schema: dict[str, Any]) -> None:
+    with pytest.raises(UnfitSchema):
+        strict_schema(schema)
+    maker = BY_NAME["openai"]
+    with pytest.raises(CallFailure) as caught:
+        call(server, maker, asked(maker, response_schema=schema))
+    assert caught.value.outcome == "permanent"
+    assert "named properties" in caught.value.message
+    assert server.count == 0

@@ -1,0 +1,57 @@
+"""Making real runs for tests: through the command line, in a process of its own or in this one."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from src.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+SCENARIOS = ROOT / "scenarios" / "v1"
+ONE = str(SCENARIOS / "scenario_001.json")
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "src.orchestrator", *map(str, arguments)]
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without any provider's key."""
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
+    return {**kept, **(extra or {})}
+
+
+def process(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, from the checkout."""
+    return subprocess.run(
+        command(*arguments), cwd=ROOT, env=environment(env), capture_output=True, text=True, timeout=120
+    )
+
+
+def call(*arguments: object) -> tuple[int, str, str]:
+    """Run a command in this process: exit code, stdout, stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return code, out.getvalue(), err.getvalue()
+
+
+def make_run(out: Path, *arguments: object) -> Path:
+    """A finished run of one scenario and one fake target, or of what the arguments say."""
+    given = arguments or ("--scenario", ONE, "--target", "fake:partial")
+    code, _, err = call("run", *given, "--out", out, "--quiet")
+    assert code == 0, err
+    return newest(out)
+
+
+def newest(out: Path) -> Path:
+    return max(out.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)

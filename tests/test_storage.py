@@ -1,0 +1,223 @@
+"""The run folder: exclusive, append-only, locked, recovered by appending."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import resource
+import subprocess
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from src import chain, storage
+from src.errors import InputError, IntegrityError, StorageError
+from src.failpoints import Failpoints
+from src.schemas import CallRecord, Usage
+from tests.runs import ONE, ROOT, call, command, environment, make_run, newest
+
+NONE = Failpoints(None)
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+GENESIS = "a" * 64
+
+
+def record(name: str) -> CallRecord:
+    return CallRecord(
+        call=f"{name}|target|Q1|0|0|1", request_sha256="b" * 64, model="fake:careful", outcome="ok", final=True,
+        text="words", stop_reason=None, served_model=None, fingerprint=None, request_id=None, usage=Usage(),
+        not_applied=(), error=None, status=None, sent={"a": 1}, received="x" * 5_000, started="s", latency_ms=1.0,
+    )  # fmt: skip
+
+
+def journal(path: Path) -> storage.Journal:
+    return storage.Journal(path, GENESIS, wanted=lambda trial: True, failpoints=NONE)
+
+
+def append_all(path: Path, *names: str) -> storage.Journal:
+    opened = journal(path)
+
+    async def go() -> None:
+        await asyncio.gather(*(opened.append(record(name)) for name in names))
+
+    asyncio.run(go())
+    return opened
+
+
+def test_runs_started_in_the_same_second_all_get_a_folder_of_their_own(tmp_path: Path) -> None:
+    made: list[Path] = []
+    threads = [
+        threading.Thread(target=lambda: made.append(storage.create_run_folder(tmp_path, NOW, NONE))) for _ in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 20
+    assert {path.name for path in made} >= {"20260102T030405Z", "20260102T030405Z-2", "20260102T030405Z-20"}
+
+
+def test_a_file_is_written_once_and_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    storage.write_once(path, b"first", NONE, "manifest")
+    with pytest.raises(StorageError, match="nothing is overwritten"):
+        storage.write_once(path, b"second", NONE, "manifest")
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_records_come_back_after_the_journal_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    append_all(path, "t1", "t2", "t3").close()
+    again = journal(path)
+    assert again.calls == 3
+    assert again.lookup("t2|target|Q1|0|0|1") == record("t2")
+    assert again.lookup("t9|target|Q1|0|0|1") is None
+    again.close()
+
+
+def test_calls_of_finished_trials_are_not_kept_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    append_all(path, "done", "open").close()
+    again = storage.Journal(path, GENESIS, wanted=lambda trial: trial == "open", failpoints=NONE)
+    assert again.lookup("done|target|Q1|0|0|1") is None
+    assert again.lookup("open|target|Q1|0|0|1") is not None
+    again.close()
+
+
+def test_many_waiting_records_share_one_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs: list[int] = []
+    real = os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda fd: (syncs.append(fd), real(fd))[1])
+    append_all(tmp_path / "calls.jsonl", *(f"t{n}" for n in range(200))).close()
+    assert 1 <= len(syncs) <= 5
+
+
+@pytest.mark.parametrize("cut", [1, 9, 40, 75, 80, 2_000, -1, -2])
+def test_a_torn_last_line_is_named_and_passed_over_without_truncating(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "calls.jsonl"
+    append_all(path, "t1", "t2").close()
+    whole = path.read_bytes()
+    second = whole.index(b"\n") + 1
+    torn = whole[: second + cut] if cut > 0 else whole[:cut]
+    path.write_bytes(torn)
+    again = journal(path)
+    lost = cut != -1  # without its newline only, a line is whole
+    assert again.calls == (1 if lost else 2)
+    again.close()
+    assert path.read_bytes().startswith(torn)
+    append_all(path, "t3").close()
+    last = journal(path)
+    assert last.calls == (2 if lost else 3)
+    assert last.lookup("t3|target|Q1|0|0|1") is not None
+    last.close()
+
+
+def test_damage_in_the_middle_is_not_taken_for_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    append_all(path, "t1", "t2", "t3").close()
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(IntegrityError, match="line 1 is not what was written"):
+        journal(path)
+    assert path.read_bytes() == bytes(data)
+
+
+def test_after_a_failed_sync_nothing_more_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    opened = storage.Journal(path, GENESIS, wanted=bool, failpoints=Failpoints("journal.fsync:2:EIO"))
+
+    async def go() -> None:
+        await opened.append(record("t1"))
+        with pytest.raises(StorageError, match="the disk refused"):
+            await opened.append(record("t2"))
+        size = path.stat().st_size
+        with pytest.raises(StorageError, match="the disk refused"):
+            await opened.append(record("t3"))
+        assert path.stat().st_size == size
+
+    asyncio.run(go())
+    opened.close()
+
+
+def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    (run / storage.SEAL).unlink()
+    with storage.RunLock(run):
+        finished = subprocess.run(command("resume", run), cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert finished.returncode == 6
+    assert "in use by another process" in finished.stderr
+    assert call("resume", run, "--quiet")[0] == 0
+
+
+def test_resume_of_a_finished_run_calls_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    code, out, err = call("resume", run)
+    assert code == 0
+    assert "complete already" in err
+    assert "fake:partial" in out
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def test_results_that_are_not_what_would_be_written_again_are_refused(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "--scenario", ONE, "--target", "fake:partial", "--repeats", "2")
+    (run / storage.SEAL).unlink()
+    path = run / storage.RESULTS
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second[:300].replace(b"fake", b"fork"))
+    code, _, err = call("resume", run, "--quiet")
+    assert code == 5
+    assert "line 2" in err
+
+
+def test_a_file_size_limit_of_the_system_is_a_storage_error(tmp_path: Path) -> None:
+    """The kernel itself refuses the write: as near to a full disk as one gets without one."""
+    finished = subprocess.run(
+        command("run", "--scenario", ONE, "--target", "fake:careful", "--repeats", 5, "--out", tmp_path, "--quiet"),
+        cwd=ROOT, env=environment(), capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, 120_000)),
+    )  # fmt: skip
+    assert finished.returncode == 6, finished.stderr
+    assert "the disk refused" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    run = newest(tmp_path)
+    assert call("resume", run, "--quiet")[0] == 0
+
+
+def _without_override() -> None:
+    """Give up root's right to write anywhere, so that a read-only folder is one."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        prctl(24, capability, 0, 0, 0)
+
+
+def test_a_read_only_folder_is_a_storage_error(tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    finished = subprocess.run(
+        command("run", "--scenario", ONE, "--target", "fake:careful", "--out", locked, "--quiet"),
+        cwd=ROOT, env=environment(), capture_output=True, text=True, preexec_fn=_without_override,
+    )  # fmt: skip
+    assert finished.returncode == 6, finished.stderr
+    assert "Permission denied" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert list(locked.iterdir()) == []
+
+
+def test_a_folder_without_a_manifest_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the run never began"):
+        storage.read_manifest(tmp_path)
+    with pytest.raises(InputError, match="no such folder"):
+        storage.read_manifest(tmp_path / "nowhere")
+
+
+def test_chain_values_depend_on_everything_before() -> None:
+    first, line = chain.chained(chain.GENESIS, b'{"a":1}')
+    second, _ = chain.chained(first, b'{"a":1}')
+    assert first != second
+    assert line == b'{"chain":"' + first.encode() + b'","a":1}\n'
