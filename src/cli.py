@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -136,6 +137,9 @@ def _add_execution(parser: argparse.ArgumentParser, *, out: bool = True) -> None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character still shows the rest
     arguments = build_parser().parse_args(argv)
     from . import commands
 

@@ -307,7 +307,7 @@ def _scaled_article(tokens: list[_Token], index: int) -> bool:
 
 def _words(tokens: list[_Token], index: int) -> _Number:
     """A number in words: tens and units, then hundreds and thousands, as far as they belong together."""
-    total, part, place = 0, 0, index
+    total, part, place, ceiling = 0, 0, index, 10**12
     lone = _lower(tokens, index) == "one"
     if _lower(tokens, index) == "a":
         part, place = 1, place + 1
@@ -315,11 +315,14 @@ def _words(tokens: list[_Token], index: int) -> _Number:
         part, place = _below_hundred(tokens, place)
     while _lower(tokens, place) in _SCALES:
         scale = 10 ** _SCALES[_lower(tokens, place)]
+        # Each scale once and in falling order: "one hundred one hundred" is two numbers.
+        if not part or (part >= 100 if scale == 100 else scale >= ceiling):
+            break
         lone = False
         if scale == 100:
             part *= 100
         else:
-            total, part = total + part * scale, 0
+            total, part, ceiling = total + part * scale, 0, scale
         place += 1
         following = place + (_lower(tokens, place) in ("and", "-"))
         if _lower(tokens, following) in _SMALL or _lower(tokens, following) in _TENS:

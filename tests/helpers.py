@@ -33,6 +33,7 @@ from src.schemas import (
     Prompt,
     QuotedClaim,
     QuoteSpan,
+    Role,
     RunPlan,
     Scenario,
     Scores,
@@ -47,7 +48,7 @@ from src.storage import RESULTS, encode_record
 
 ROOT = Path(__file__).resolve().parents[1]
 HASH = "0" * 64
-ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
+ROLES: tuple[Role, ...] = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 
 
 def fact_json(fact_id: str = "F1", statement: str = "Plans have networks.", severity: str = "medium") -> dict[str, Any]:
@@ -125,6 +126,7 @@ def verdict(
         label=label,
         evidence=cites,
         severity=severity or ("medium" if label == "CONTRADICTED" else "none"),
+        notes="",
     )
 
 

@@ -313,7 +313,7 @@ class HttpAdapter(ABC):
         """One attempt, as `Adapter` asks for it; `timeout_s` is for all of it, however slowly bytes keep coming."""
         result = await self._attempt(request, timeout_s)
         if isinstance(result, CallFailure):
-            raise result from Exception(self._secret.reveal())
+            raise result  # here, where no SDK exception is being handled: it has no context to show
         return result
 
     async def _attempt(self, request: ModelRequest, timeout_s: float) -> ModelReply | CallFailure:

@@ -29,7 +29,8 @@ from .words import (
     WEAK_ANTONYMS,
 )
 
-Relation = Literal["supports", "contradicts", "unrelated"]
+Relation = Literal["supports", "partly", "contradicts", "unrelated"]
+"""`partly`: borne out but for figures that this statement does not have; another may have them."""
 
 SUPPORT_AT = 0.46
 CLASH_AT = 0.44
@@ -50,7 +51,9 @@ _MEDICARE = frozenset({"medicar"}) | LEADING_GROUPS[0] | LEADING_GROUPS[1]
 _EVERYWHERE = frozenset({"medicar", "plan"})
 _UNKNOWN = math.log(5) * 0.35
 """Weight of a word the key does not have: it may be a paraphrase or another matter."""
-_SEGMENT = re.compile(r"[;:]\s+|,\s+(?:and|but|while|whereas|or)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+")
+_SEGMENT = re.compile(
+    r"[;:]\s+|,\s+(?:and|but|while|whereas|or|with)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+"
+)
 _PIECE = re.compile(r"[,;:]\s+|\s+(?:but|and)\s+")
 _STATES = re.compile(
     r"^(?!\s*(?:if|when|with|even)\b).*\b(?:is|are|was|costs?|pays?|adds?|charges?|owes?)\b", re.IGNORECASE
@@ -104,7 +107,7 @@ def segments(statement: str) -> tuple[Reading, ...]:
         parts += _completed(pieces) if len(pieces) > 1 else []
     lead = next((word for word in whole.words if word.token[0] == "@"), None)
     readings = [_led(read_words(part), lead) for part in dict.fromkeys(parts)]
-    return (whole, *(part for part in readings if len(part.content) >= (2 if part.figures else 3)))
+    return (whole, *(part for part in readings if len(part.content) >= (1 if part.figures and _named(part) else 3)))
 
 
 def _completed(pieces: list[str]) -> list[str]:
@@ -150,7 +153,10 @@ def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
 def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overlap:
     shared = claim.content & part.content
     same = claim.figures & part.figures
+    kinds = {kind(figure) for figure in claim.figures} & {kind(figure) for figure in part.figures}
     telling = len(shared - _EVERYWHERE) + len(same - _AGES)
+    # A programme and figures of one kind: both say when, or how much, of the same thing.
+    telling += bool(kinds - {"number", "year"} and _named(claim) & _named(part))
     if telling < 2:
         return _NOTHING
     common = sum(weights.get(token, _UNKNOWN) for token in sorted(shared))
@@ -159,7 +165,7 @@ def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overla
     # A figure both give is strong evidence that both speak of the same thing.
     bonus = sum(0.7 if kind(figure) in ("year", "number") else 1.4 for figure in sorted(same - _AGES))
     precision, recall = (common + bonus) / (of_claim + bonus), (common + bonus) / (of_part + bonus)
-    if telling == 2 and min(precision, recall) < 0.5:
+    if telling == 2 and min(precision, recall) < 0.55:
         return _NOTHING
     return Overlap(math.sqrt(precision * recall), precision, recall)
 
@@ -173,7 +179,8 @@ def compatible(claim: Reading, fact: Reading) -> bool:
     for group in (*LEADING_GROUPS, _MEASURES):
         theirs = fact.content & group
         lead = next((word.token for word in claim.words if word.token in group), None)
-        if lead and theirs and lead not in theirs:
+        paired = group is _MEASURES and claim.content & theirs and _pairs(claim.words, group)
+        if lead and theirs and lead not in theirs and not paired:
             return False
     # Part D is drug coverage: whoever names the one has named the other.
     services = claim.content & SERVICES - ({"drug"} if "@d" in fact.content else frozenset())
@@ -246,14 +253,13 @@ def compare(
         return Match(fact_id, "contradicts", score, clash, good, bad)
     if not clash and not level and score >= PARITY_AT and _same_subject(claim, fact, asked, found):
         return Match(fact_id, "contradicts", score, "denies what the key asserts, or asserts what it denies", good)
-    if (
-        score >= SUPPORT_AT
-        and not clash
-        and level
-        and _about_the_same(claim, fact)
+    borne_out = (
+        level
+        and _about_the_same(claim, _nearest(claim, statement), asked)
         and _bears_out(claim, quoted, fact, found.recall)
-    ):
-        return Match(fact_id, "supports", score, "", good)
+    )
+    if score >= SUPPORT_AT and not clash and borne_out:
+        return Match(fact_id, "partly" if _beyond(claim, fact) else "supports", score, "", good)
     return Match(fact_id, "unrelated", score, "", good)
 
 
@@ -265,9 +271,15 @@ def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap)
     return not _named(claim) and bool(programmes & _named(asked)) and found.precision >= 0.88
 
 
-def _about_the_same(claim: Reading, fact: Reading) -> bool:
-    """Whether no programme the claim names is foreign to a statement that names others."""
-    return not _named(claim) or not _named(fact) or bool(_named(claim) & _named(fact))
+def _about_the_same(claim: Reading, fact: Reading, asked: Reading) -> bool:
+    """Whether the claim names the programme the statement leads with, or gives its figure, or was asked about it."""
+    lead = next((word.token for word in fact.words if word.token[0] == "@"), None)
+    if lead is None or lead in claim.content:
+        return True
+    if _named(claim) and not _named(claim) & _named(fact):
+        return False
+    shared = any(kind(figure) not in ("number", "year") for figure in claim.figures & fact.figures)
+    return shared or (not _named(claim) and lead in asked.content)
 
 
 def _named(reading: Reading) -> frozenset[str]:
@@ -371,7 +383,7 @@ def _mispaired(claim: Reading, fact: Reading) -> str:
     for group in _PAIRED:
         mine, theirs = _pairs(claim.words, group), _pairs(fact.words, group)
         for amount in sorted(mine.keys() & theirs.keys()):
-            if mine[amount] != theirs[amount] and mine[amount] in theirs.values():
+            if mine[amount] != theirs[amount] and (mine[amount] in theirs.values() or group is _MEASURES):
                 return f"gives {amount[1:]} to {mine[amount]} where the key gives it to {theirs[amount]}"
     return ""
 
@@ -449,10 +461,13 @@ def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading, recall: fl
         return False
     numbers = _of_kind(claim.figures, "number") - _AGES
     theirs = _of_kind(fact.figures, "number") - _AGES
-    if numbers and theirs and not numbers & theirs:
-        return False
+    return not numbers or not theirs or bool(numbers & theirs)
+
+
+def _beyond(claim: Reading, fact: Reading) -> frozenset[str]:
+    """The claim's figures of a kind the statement has, that the statement does not give."""
     kinds = {kind(figure) for figure in fact.figures} - {"number", "year"}
-    return all(figure in fact.figures for figure in claim.figures if kind(figure) in kinds)
+    return frozenset(figure for figure in claim.figures - fact.figures if kind(figure) in kinds)
 
 
 def _over_general(claim: Reading, fact: Reading) -> bool:

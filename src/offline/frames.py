@@ -80,7 +80,8 @@ _NO_NEED = re.compile(
     r"\bno need to\b|\b(?:do|does|need) not (?:need to|have to|require)?\b ?(?:to )?(?:call|contact|ask|check)\b"
 )
 _REFERRAL = re.compile(
-    _BIDDEN + r"(?:call|calling|contact|contacting|ask|check with|speak (?:with|to)|talk (?:with|to)|reach(?:ing)? out to|"
+    _BIDDEN + r"(?:call|calling|contact|contacting|ask|check with|speak (?:with|to)|talk (?:with|to)|"
+    r"reach(?:ing)? out to|"
     r"consult|get in touch with|phone|confirm with|verify with|work with|check|confirm|verify)\b.{0,60}?"
     rf"(?:{_OFFICES}|{_PEOPLE})|"
     + _BIDDEN + r"(?:visit|go to|see|use|try|look at|refer to|turn to|write to|find|search|start with)\b"

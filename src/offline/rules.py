@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..figures import figures
+from ..figures import figures, kind
 from ..records.base import ClaimType, Confidence, Label, ObservationKind, Severity
 from ..records.contracts import (
     AdjudicatorInput,
@@ -66,14 +66,14 @@ def extract(task: ExtractorInput) -> ExtractorReply:
         text = strip_markup(quote)
         if not text or len(quote) > _MAX_QUOTE or len(claims) == _MAX_CLAIMS:
             continue
-        kind = _claim_type(text)
+        kind_of_claim = _claim_type(text)
         claims.append(
             QuotedClaim(
                 claim_id=f"C{len(claims) + 1}",
                 text=text,
-                type=kind,
+                type=kind_of_claim,
                 confidence=_confidence(text),
-                verifiable=kind == "factual",
+                verifiable=kind_of_claim == "factual",
                 quotes=(quote,),
             )
         )
@@ -173,7 +173,7 @@ def _judge(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) ->
         for fact in key.canonical_facts
     ]
     matches.sort(key=lambda match: (-match.topic, match.fact_id))
-    supports = [match for match in matches if match.relation == "supports"]
+    supports = _supports(matches, claim.figures)
     if not frames.leaves_open(text):
         clashes = _standing_clashes(matches, supports)
         broken = _broken_rules(text, question, key, supports)
@@ -186,6 +186,16 @@ def _judge(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) ->
         ids = tuple(match.fact_id for match in supports if match.topic >= 0.75 * supports[0].topic)
         return _Judgement("SUPPORTED", ids, f"Says what {' and '.join(ids)} says.")
     return _Judgement("NOT_IN_KEY", (), "No statement of the key says this or its opposite.")
+
+
+def _supports(matches: list[Match], given: frozenset[str]) -> list[Match]:
+    """Statements that bear the claim out, alone or because together they have all its figures."""
+    partly = [match for match in matches if match.relation == "partly"]
+    known = frozenset(
+        figure for match in matches if match.relation in ("supports", "partly") for figure in match.figures
+    )
+    together = partly and all(figure in known for figure in given if kind(figure) not in ("number", "year"))
+    return [match for match in matches if match.relation == "supports" or (together and match in partly)]
 
 
 def _standing_clashes(matches: list[Match], supports: list[Match]) -> list[Match]:
@@ -230,7 +240,7 @@ def read(task: ScorerInput) -> ScorerReply:
     for span in sentences(task.reply):
         quote = task.reply[span.start : span.end]
         if not span.heading and quote.strip() and len(quote) <= _MAX_QUOTE:
-            found += [Observation(kind=kind, quote=quote) for kind in _kinds(quote, task)]
+            found += [Observation(kind=seen, quote=quote) for seen in _kinds(quote, task)]
     return ScorerReply(observations=tuple(found[:_MAX_OBSERVATIONS]))
 
 
@@ -257,7 +267,7 @@ def _fabricates(text: str, task: ScorerInput) -> bool:
     weights = weigh(frozenset(rules))
     kinds = [frames.forbidden_kinds(rule.statement) for rule in task.disallowed_claims]
     claim = read_words(text)
-    return any(not kind and asserts(claim, rule, weights) for kind, rule in zip(kinds, rules, strict=True))
+    return any(not looked_up and asserts(claim, rule, weights) for looked_up, rule in zip(kinds, rules, strict=True))
 
 
 def adjudicate(task: AdjudicatorInput) -> AdjudicatorReply:

@@ -216,7 +216,8 @@ _LEADING_NO = re.compile(r"^[^a-z]*no(?= ?[,.!:-])")
 _MODAL = re.compile(r"\b(?:have|has|had) (?:got )?to\b|\b(?:is|are|be) required to\b|\bneed(?:s|ed)? to\b")
 # "cannot be higher than $50" and "no plan may charge more than $50" set a limit; they deny nothing.
 _CEILING = re.compile(
-    r"\b(?:not|no|never|nobody)\b([^.;,#]{0,60})\b(?:above|over|more than|higher than|greater than|exceed|beyond)\b(?= ?#)"
+    r"\b(?:not|no|never|nobody)\b([^.;,#]{0,60})"
+    r"\b(?:above|over|more than|higher than|greater than|exceed|beyond)\b(?=[ $]{0,3}#)"
 )
 _STOP_DOING = re.compile(r"\b(?:stop|stops|stopped|quit)\s+(?=(?!working)[a-z]+ing\b)")
 _TOKEN = re.compile(r"@?[a-z]+|#[0-9]+#|[.;:!?,()|]")
@@ -286,6 +287,7 @@ def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], 
             words.append(Word(f"#{found[int(token[1:-1])].token}", negated))
             noun_phrase = False
         elif token in STOPWORDS:
+            head = head and not (noun_phrase and words and words[-1].head)
             noun_phrase = False
         else:
             folded = canonical(token) if token[0] != "@" else token

@@ -1,0 +1,139 @@
+"""Figures: one token for each spelling, nothing invented, and no text that breaks it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.figures import figures, find_figures, fold, is_amount, kind
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$2,000", {"$2000"}),
+        ("2,000 dollars", {"$2000"}),
+        ("US$ 2000.00", {"$2000"}),
+        ("two thousand dollars", {"$2000"}),
+        ("**$202.90** a month", {"$202.90"}),
+        ("$202.9", {"$202.90"}),
+        ("$\u00a02\u202f000", {"$2000"}),
+        ("\\$35", {"$35"}),
+        ("$109k", {"$109000"}),
+        ("$1.5 million", {"$1500000"}),
+        ("fifty cents", {"$0.50"}),
+        ("20%", {"20%"}),
+        ("20 percent", {"20%"}),
+        ("twenty per cent", {"20%"}),
+        ("**20**%", {"20%"}),
+        ("10 to 20 percent", {"10%", "20%"}),
+        ("between 10 and 20%", {"10%", "20%"}),
+        ("7 months", {"7 months"}),
+        ("a seven-month window", {"7 months"}),
+        ("an eight\u2011month period", {"8 months"}),
+        ("12 full months", {"12 months"}),
+        ("63 or more days in a row", {"63 days"}),
+        ("2-3 months", {"2 months", "3 months"}),
+        ("one month later", {"1 month"}),
+        ("October 15", {"10-15"}),
+        ("15 Oct", {"10-15"}),
+        ("Oct. 15th", {"10-15"}),
+        ("the 15th of October", {"10-15"}),
+        ("October 15 to December 7", {"10-15", "12-07"}),
+        ("Jan 1–Mar 31", {"01-01", "03-31"}),
+        ("January 1 - 31", {"01-01", "01-31"}),
+        ("October 15, 2026", {"10-15", "2026"}),
+        ("10/15/2026", {"10-15", "2026"}),
+        ("2026-10-15", {"10-15", "2026"}),
+        ("in 2026", {"2026"}),
+        ("$35-$40", {"$35", "$40"}),
+        ("$35–40", {"$35", "$40"}),
+        ("days 21-100", {"n21", "n100"}),
+        ("age 65", {"n65"}),
+        ("65 years old", {"n65"}),
+        ("a 65-year-old", {"n65"}),
+        ("twenty-five people", {"n25"}),
+        ("ninety-nine", {"n99"}),
+        ("20+ employees", {"n20"}),
+        ("ZIP 10001", {"n10001"}),
+        ("1-800-MEDICARE", {"tel:18006334227"}),
+        ("1-800-633-4227", {"tel:18006334227"}),
+        ("(800) 633-4227", {"tel:18006334227"}),
+        ("800.633.4227", {"tel:18006334227"}),
+        ("1-800-MEDICARE (1-800-633-4227)", {"tel:18006334227"}),
+        ("no one said one thing, and a plan is one of them", set()),
+        ("the first and the second year", set()),
+        ("your 65th birthday", set()),
+        ("a 401(k) or 401k", set()),
+        ("1. Call\n2. Wait", set()),
+        ("vitamin B12", set()),
+        ("you may march on", set()),
+        ("", set()),
+    ],
+)
+def test_a_figure_is_one_token_however_it_is_written(text: str, expected: set[str]) -> None:
+    assert figures(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("token", "expected", "amount"),
+    [
+        ("$35", "money", True),
+        ("20%", "percent", True),
+        ("7 months", "month", False),
+        ("1 month", "month", False),
+        ("10-15", "date", False),
+        ("2026", "year", False),
+        ("n65", "number", False),
+        ("tel:18006334227", "phone", False),
+    ],
+)
+def test_only_like_is_compared_with_like(token: str, expected: str, amount: bool) -> None:
+    assert kind(token) == expected
+    assert is_amount(token) is amount
+
+
+@given(st.text())
+def test_no_text_breaks_it(text: str) -> None:
+    assert all(token and kind(token) for token in figures(text))
+
+
+@given(st.text(alphabet="0123456789$%,.-/ ()abcdefgmonthsdayJanuaryOct*\n'", max_size=300))
+def test_places_lie_in_the_text_and_folding_keeps_its_length(text: str) -> None:
+    assert len(fold(text)) == len(text)
+    assert all(0 <= figure.start < figure.end <= len(text) for figure in find_figures(text))
+
+
+@given(st.integers(min_value=0, max_value=10**9))
+def test_commas_and_cents_change_nothing(amount: int) -> None:
+    assert figures(f"${amount:,}") == figures(f"${amount}.00") == {f"${amount}"}
+
+
+@pytest.mark.parametrize(
+    "piece", ["1,111", "9", "1-", "$", "one hundred ", "October ", "1/", "(800) ", "%", "20 to ", "-", "a "]
+)
+def test_time_grows_with_length_only(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    started = time.perf_counter()
+    figures(text)
+    assert time.perf_counter() - started < 5
+
+
+def test_the_hash_seed_and_locale_do_not_matter() -> None:
+    code = "from src.figures import find_figures as f; print([x.token for x in f('$35-$40, 20%, Oct 15, two months')])"
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed, locale in (("1", "C"), ("2", "C.UTF-8"))
+    }
+    assert len(outputs) == 1

@@ -1,0 +1,297 @@
+"""The command line as a person meets it: help, bad input, keys, stopping."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src import storage
+from tests.runs import ONE, ROOT, call, command, environment, make_run, newest, process
+
+SENTINEL = "sk-sentinel-4f1d9c"
+RUN = ("run", "--target", "fake:careful")
+
+
+def scenario() -> dict[str, Any]:
+    return dict(json.loads(Path(ONE).read_text(encoding="utf-8")))
+
+
+def refused(tmp_path: Path, text: str | bytes) -> str:
+    """What is said of a bad scenario file; that it is one sentence, and that nothing is written."""
+    path = tmp_path / "bad.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+    code, out, err = call(*RUN, "--scenario", path, "--out", tmp_path / "runs")
+    assert code == 2
+    assert out == ""
+    assert err.startswith(f"medicare-eval: {path}: ")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+    assert call("validate", path)[0] == 2
+    return err
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps({**scenario(), **fields})
+
+
+def with_key(**fields: Any) -> str:
+    document = scenario()
+    document["answer_key"] = {**document["answer_key"], **fields}
+    return json.dumps(document)
+
+
+def with_fact(**fields: Any) -> str:
+    document = scenario()
+    document["answer_key"]["canonical_facts"][0].update(fields)
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "not valid JSON"),
+        ("{", "not valid JSON"),
+        ("[]", "field (whole file)"),
+        ("null", "field (whole file)"),
+        (b"\xff\xfe{}", "is not UTF-8"),
+        ('{"scenario_id": "a", "scenario_id": "b"}', "'scenario_id' stands twice"),
+        ('{"scenario_id": NaN}', "NaN is not a JSON number"),
+        ('{"a": ' + "[" * 5_000 + "]" * 5_000 + "}", "nested deeper than 100 levels"),
+        ('{"a": ' + "9" * 5_000 + "}", "5000 digits"),
+        (" " * 2_100_000 + "{}", "is larger than"),
+        ('{"scenario_id": "\\ud800"}', "lone surrogate"),
+        (changed(scenario_id="../../etc/passwd"), "field scenario_id: '../../etc/passwd' is not an id"),
+        (changed(scenario_id=".."), "field scenario_id"),
+        (changed(scenario_id="a/b"), "field scenario_id"),
+        (changed(scenario_id=""), "field scenario_id"),
+        (changed(scenario_id="x" * 65), "field scenario_id"),
+        (changed(scripted_turns=[]), "field scripted_turns"),
+        (changed(scripted_turns=None), "field scripted_turns"),
+        (changed(effective_date="soon"), "field effective_date"),
+        (changed(surprise=1), "field surprise: is not a field of this record"),
+        (changed(scripted_turns=[{"turn_id": "Q1", "user_message": ""}]), "field scripted_turns[0].user_message"),
+        (changed(scripted_turns=[{"turn_id": "Q1"}]), "field scripted_turns[0].user_message: is missing"),
+        (changed(scripted_turns=[{"turn_id": "Q1", "user_message": "a"}] * 2), "'Q1' stands more than once"),
+        (changed(scripted_turns=[{"turn_id": "Q1", "user_message": "x" * 20_001}]), "user_message"),
+        (changed(scripted_turns=[{"turn_id": "Q1", "user_message": "Is {{persona.shoe}} ok?"}]), "names nothing"),
+        (changed(scripted_turns=[{"turn_id": "Q1", "user_message": "Is {{ ok?"}]), "stands alone"),
+        (with_fact(severity_if_wrong="extreme"), "'extreme' is not allowed; use 'low', 'medium' or 'high'"),
+        (with_fact(fact_id="D1"), "canonical_facts[0].fact_id"),
+        (with_fact(source=""), "canonical_facts[0].source"),
+        (with_key(required_points=["F1", "F99"]), "'F99', which is not a fact of this key"),
+        (with_key(required_points=[{"any_of": ["F1", "F98"]}]), "'F98', which is not a fact of this key"),
+        (with_key(canonical_facts=[]), "canonical_facts"),
+        (with_key(canonical_facts=scenario()["answer_key"]["canonical_facts"][:1] * 2), "'F1' stands more than once"),
+    ],
+)  # fmt: skip
+def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | bytes, says: str, tmp_path: Path) -> None:
+    assert says in refused(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--scenario", "nowhere.json", "--target", "fake:careful"], 2, "no scenario file is there"),
+        (["--scenario", ONE, "--target", "nobody:x"], 2, "there is no provider 'nobody'; use one of fake, offline, anthropic"),
+        (["--scenario", ONE, "--target", "careful"], 2, "is not a model: write provider:model"),
+        (["--scenario", ONE, "--target", "fake:"], 2, "is not a model"),
+        (["--scenario", ONE, "--target", "fake:../../x"], 3, "there is no such fake; use one of fake:careful"),
+        (["--scenario", ONE, "--target", "fake:careful", "--target", "fake:careful"], 2, "stands more than once"),
+        (["--scenario", ONE, "--target", "fake:careful", "--judges", "1"], 2, "at least two independent verifiers"),
+        (["--scenario", ONE, "--target", "fake:careful", "--judges", "0"], 2, "at least two independent verifiers"),
+        (["--scenario", ONE, "--target", "fake:careful", "--judge-model", "fake:wrong"], 3, "both are of the fake family"),
+        (["--scenario", ONE, "--target", "offline:rules"], 3, "No judge for offline:rules"),
+        (["--scenario", ONE, "--target", "openai:gpt-4.1"], 3, "Set ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY"),
+        (["--scenario", ONE, "--target", "openai:gpt-4.1", "--judge-model", "offline:rules"], 3, "set the environment variable OPENAI_API_KEY"),
+        (["--scenario", ONE, "--target", "fake:careful", "--temperature", "9"], 2, "temperature"),
+        (["--scenario", ONE, "--target", "fake:careful", "--temperature", "nan"], 2, "temperature"),
+        (["--scenario", ONE, "--target", "fake:careful", "--repeats", "0"], 2, "--repeats"),
+        (["--scenario", ONE, "--target", "fake:careful", "--seed", "-1"], 2, "--seed"),
+        (["--scenario", ONE, "--target", "fake:careful", "--repeats", "1000000000"], 2, "repeats"),
+        (["--scenario", ONE, "--target", "fake:careful", "--paraphrase"], 2, "no scenario given allows it"),
+        (["--target", "fake:careful"], 2, "--scenario"),
+        (["--scenario", ONE], 2, "--target"),
+        (["--scenario", ONE, "--target", "fake:careful", "--colour"], 2, "--colour"),
+    ],
+)  # fmt: skip
+def test_a_bad_argument_gets_one_sentence_and_nothing_is_written(
+    arguments: list[str], code: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        if name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    found, out, err = call("run", *arguments, "--out", tmp_path / "runs")
+    assert (found, out) == (code, "")
+    assert says in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_two_scenarios_with_one_id_are_refused(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(Path(ONE).read_text(encoding="utf-8"), encoding="utf-8")
+    code, _, err = call(*RUN, "--scenario", tmp_path, "--out", tmp_path / "runs")
+    assert code == 2
+    assert "'scenario_001' is also that of" in err
+
+
+def test_a_fake_has_nothing_to_say_to_a_scenario_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(changed(scenario_id="mine"), encoding="utf-8")
+    code, _, err = call(*RUN, "--scenario", path, "--out", tmp_path / "runs")
+    assert code == 3
+    assert "no canned replies to scenario 'mine'" in err
+
+
+def test_validate_names_every_good_file_and_every_bad_one(tmp_path: Path) -> None:
+    code, out, _ = call("validate", ROOT / "scenarios")
+    assert code == 0
+    assert out.count(": ok: scenario_00") == 3
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+    code, _, err = call("validate", tmp_path)
+    assert code == 2
+    assert "a.json" in err
+    assert "b.json" in err
+
+
+@pytest.mark.parametrize("given", ["resume", "verify", "replay", "report"])
+def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
+    code, _, err = call(given, tmp_path / "nowhere")
+    assert code == 2
+    assert "no such folder" in err
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_globs_and_folders_and_files_are_taken_once_each(tmp_path: Path) -> None:
+    code, out, _ = call(*RUN, "--scenario", ROOT / "scenarios", "--scenario", f"{ROOT}/scenarios/**/*.json", "--scenario", ONE, "--dry-run", "--json")  # fmt: skip
+    assert code == 0
+    plan = json.loads(out)
+    assert plan["scenarios"] == ["scenario_001", "scenario_002", "scenario_003"]
+    assert plan["calls"]["target"] == 12
+    assert plan["calls"]["verifier"] == 24
+
+
+def test_a_dry_run_makes_no_call_and_writes_nothing(tmp_path: Path) -> None:
+    code, out, _ = call(*RUN, "--scenario", ONE, "--dry-run", "--out", tmp_path / "runs", "--judges", "3")
+    assert code == 0
+    assert "1 trials" in out
+    assert "No call was made" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_teaches_and_is_quick() -> None:
+    for arguments in (["--help"], ["run", "--help"], ["verify", "--help"]):
+        finished = process(*arguments)
+        assert finished.returncode == 0
+    assert "exit codes:" in process("--help").stdout
+    assert "--judge-model" in process("run", "--help").stdout
+    heavy = "pydantic", "rich", "openai", "anthropic", "google", "asyncio"
+    code = "import sys; from src.cli import build_parser; build_parser().format_help(); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    assert not set(heavy) & set(modules)
+
+
+def test_no_command_and_unknown_commands_are_usage_errors() -> None:
+    assert call()[0] == 2
+    code, _, err = call("dance")
+    assert code == 2
+    assert "dance" in err
+    assert call("--version")[0] == 0
+
+
+def test_a_missing_key_is_named_and_a_set_one_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "XAI"):
+        monkeypatch.setenv(f"{name}_API_KEY", SENTINEL)
+    code, out, err = call("run", "--scenario", ONE, "--target", "openai:gpt-4.1", "--dry-run", "--json")
+    assert code == 0, err
+    plan = json.loads(out)
+    assert plan["verifiers"] == ["anthropic:claude-sonnet-4-6", "google:gemini-3.8-flash"]
+    assert plan["adjudicator"].startswith("xai:")
+    assert SENTINEL not in out + err
+
+
+def test_paraphrase_is_recorded_shared_by_targets_and_kept_to_the_figures(tmp_path: Path) -> None:
+    third = str(ROOT / "scenarios" / "v1" / "scenario_003.json")
+    arguments = [
+        "--scenario",
+        third,
+        "--target",
+        "fake:careful",
+        "--target",
+        "fake:wrong",
+        "--paraphrase",
+        "--questioner-model",
+    ]
+    code, _, err = call("run", *arguments, "offline:rules", "--out", tmp_path)
+    assert code == 3
+    assert "the questioner must be another model" in err
+    run = make_run(tmp_path, *arguments, "offline:rephrase")
+    calls = (run / storage.JOURNAL).read_text(encoding="utf-8")
+    assert calls.count('"call":"scenario_003.r1|questioner|') == 1
+    careful, wrong = [json.loads(line) for line in (run / storage.RESULTS).read_text(encoding="utf-8").splitlines()]
+    said = [turn["user_message"] for turn in careful["conversation"]]
+    assert said == [turn["user_message"] for turn in wrong["conversation"]]
+    exact = [turn["user_message"] for turn in json.loads(Path(third).read_text(encoding="utf-8"))["scripted_turns"]]
+    assert said != exact
+    assert call("replay", run)[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_ctrl_c_drains_and_leaves_a_resumable_run(number: signal.Signals, tmp_path: Path) -> None:
+    arguments = command(*RUN, "--scenario", ROOT / "scenarios", "--repeats", 400, "--out", tmp_path, "--concurrency", 4)
+    child = subprocess.Popen(
+        arguments, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: any(tmp_path.glob("*/results.jsonl")) and (newest(tmp_path) / storage.RESULTS).stat().st_size > 0)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 4, err
+    assert "medicare-eval resume" in err
+    assert "Traceback" not in err
+    assert "Incomplete" in out
+    code, _, _ = call("verify", newest(tmp_path))
+    assert code == 4
+    assert not (newest(tmp_path) / storage.SEAL).exists()
+
+
+def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
+    """The first is never answered: a provider hangs. The second must not wait for it."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", HANGING, str(tmp_path)], cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: any(tmp_path.glob("*/calls.jsonl")))
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    assert child.stderr is not None
+    assert "Stopping" in child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=20)
+    assert child.returncode == 130
+
+
+HANGING = """
+import asyncio, sys
+from src import cli
+from src.adapters.fake_adapter import FakeAdapter
+async def hang(self, request, *, timeout_s):
+    await asyncio.sleep(600)
+FakeAdapter.complete = hang
+sys.exit(cli.main(["run", "--scenario", "scenarios", "--target", "fake:careful", "--out", sys.argv[1], "--quiet"]))
+"""
+
+
+def wait_for(condition: Any) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)

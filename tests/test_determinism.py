@@ -1,0 +1,116 @@
+"""Same plan, same seed, same replies: the same bytes, whatever else differs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from src import storage
+from src.orchestrator import in_plan_order
+from tests.runs import SCENARIOS, call, make_run, newest, process
+
+STUDY = ("--scenario", SCENARIOS, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", "3")
+
+
+def results(run: Path) -> bytes:
+    return (run / storage.RESULTS).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return results(make_run(tmp_path_factory.mktemp("reference"), *STUDY))
+
+
+@pytest.mark.parametrize("concurrency", ["1", "32"])
+def test_concurrency_changes_no_byte(concurrency: str, tmp_path: Path, reference: bytes) -> None:
+    assert results(make_run(tmp_path, *STUDY, "--concurrency", concurrency)) == reference
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"PYTHONHASHSEED": "0"},
+        {"PYTHONHASHSEED": "12345", "TZ": "Pacific/Auckland", "LANG": "C", "LC_ALL": "C"},
+        {"TZ": "America/New_York", "LANG": "C.UTF-8", "PYTHONUTF8": "0", "LC_ALL": "POSIX"},
+    ],
+)
+def test_hash_seed_time_zone_and_locale_change_no_byte(env: dict[str, str], tmp_path: Path, reference: bytes) -> None:
+    finished = process("run", *STUDY, "--out", tmp_path, "--quiet", env=env)
+    assert finished.returncode == 0, finished.stderr
+    assert results(newest(tmp_path)) == reference
+
+
+def trials_of(data: bytes) -> dict[str, dict]:  # type: ignore[type-arg]
+    lines = [json.loads(line) for line in data.splitlines()]
+    return {line["trial_id"]: {name: value for name, value in line.items() if name != "chain"} for line in lines}
+
+
+def test_another_seed_changes_draws_where_knobs_allow_and_nothing_else(tmp_path: Path, reference: bytes) -> None:
+    before, after = trials_of(reference), trials_of(results(make_run(tmp_path, *STUDY, "--seed", "7")))
+    assert before.keys() == after.keys()
+    for trial_id in before:
+        if not trial_id.startswith("scenario_002"):  # the only one with choices and shuffled turns
+            assert before[trial_id] == after[trial_id]
+    asked = [
+        [(turn["turn_id"], turn["user_message"]) for turn in trials[trial_id]["conversation"]]
+        for trials in (before, after)
+        for trial_id in trials
+        if trial_id.startswith("scenario_002.fake-wrong")
+    ]
+    assert len({json.dumps(turns) for turns in asked}) > 1
+    assert len({json.dumps(sorted(turn_id for turn_id, _ in turns)) for turns in asked}) == 1
+
+
+def test_every_target_is_asked_the_same(reference: bytes) -> None:
+    trials = trials_of(reference)
+    for repetition in (1, 2, 3):
+        careful = trials[f"scenario_002.fake-careful.r{repetition}"]["conversation"]
+        wrong = trials[f"scenario_002.fake-wrong.r{repetition}"]["conversation"]
+        assert [turn["user_message"] for turn in careful] == [turn["user_message"] for turn in wrong]
+
+
+def test_results_hold_no_clock_and_no_path(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    text = results(run).decode()
+    assert run.name[:8] not in text
+    assert str(tmp_path) not in text
+
+
+def test_a_slow_first_trial_holds_back_only_a_window() -> None:
+    import asyncio
+
+    started: list[int] = []
+    gate = asyncio.Event()
+
+    class Slow:
+        async def run_trial(self, trial: int) -> int:
+            started.append(trial)
+            if trial == 0:
+                await gate.wait()
+            return trial
+
+    async def go() -> list[int]:
+        seen: list[int] = []
+        work = asyncio.create_task(in_plan_order(Slow(), range(100), 2, seen.append))  # type: ignore[arg-type]
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert seen == []
+        assert max(started) < 8
+        gate.set()
+        await work
+        return seen
+
+    assert asyncio.run(go()) == list(range(100))
+
+
+def test_json_summary_is_machine_readable(tmp_path: Path) -> None:
+    code, out, err = call("run", *STUDY, "--out", tmp_path, "--json")
+    assert code == 0
+    summary = json.loads(out)
+    assert summary["done"] == summary["planned"] == 18
+    assert summary["targets"]["fake:careful"]["scores"]["accuracy"]["n"] == 9
+    events = [json.loads(line) for line in err.splitlines()]
+    assert [event["event"] for event in events] == ["start", "end"]
+    assert events[-1]["trials_done"] == 18

@@ -1,0 +1,212 @@
+"""`verify` sees every change to a sealed run, and says which line; `replay` computes it again."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from src import chain, storage
+from src.audit import verify
+from src.errors import HarnessError, IntegrityError
+from tests.runs import ONE, call, make_run
+
+FILES = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("sealed"), "--scenario", ONE, "--target", "fake:partial", "--repeats", "2")
+
+
+@pytest.fixture
+def copy(sealed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sealed, tmp_path / "run"))
+
+
+def flip(data: bytes, dice: random.Random) -> bytes:
+    place = dice.randrange(len(data))
+    return data[:place] + bytes([data[place] ^ (1 << dice.randrange(8))]) + data[place + 1 :]
+
+
+def delete(data: bytes, dice: random.Random) -> bytes:
+    place = dice.randrange(len(data))
+    return data[:place] + data[place + 1 :]
+
+
+def insert(data: bytes, dice: random.Random) -> bytes:
+    place = dice.randrange(len(data) + 1)
+    return data[:place] + bytes([dice.randrange(256)]) + data[place:]
+
+
+def cut(data: bytes, dice: random.Random) -> bytes:
+    return data[: dice.randrange(len(data))]
+
+
+def delete_line(data: bytes, dice: random.Random) -> bytes:
+    lines = data.splitlines(keepends=True)
+    del lines[dice.randrange(len(lines))]
+    return b"".join(lines)
+
+
+def repeat_line(data: bytes, dice: random.Random) -> bytes:
+    lines = data.splitlines(keepends=True)
+    place = dice.randrange(len(lines))
+    return b"".join([*lines[: place + 1], lines[place], *lines[place + 1 :]])
+
+
+def swap_lines(data: bytes, dice: random.Random) -> bytes:
+    lines = data.splitlines(keepends=True)
+    if len(lines) > 1:
+        a, b = dice.sample(range(len(lines)), 2)
+        lines[a], lines[b] = lines[b], lines[a]
+    return b"".join(lines)
+
+
+def swap_bytes(data: bytes, dice: random.Random) -> bytes:
+    place = dice.randrange(len(data) - 1)
+    return data[:place] + data[place + 1 : place + 2] + data[place : place + 1] + data[place + 2 :]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("change", [flip, delete, insert, cut, delete_line, repeat_line, swap_lines, swap_bytes])
+def test_any_change_to_any_file_of_a_sealed_run_is_found(copy: Path, name: str, change, seed: int = 1) -> None:  # type: ignore[no-untyped-def]
+    dice = random.Random(f"{seed}{name}{change.__name__}")
+    path = copy / name
+    original = path.read_bytes()
+    tried = 0
+    for _ in range(100):
+        changed = change(original, dice)
+        if changed == original:
+            continue
+        path.write_bytes(changed)
+        with pytest.raises(HarnessError):
+            verify(copy)
+        tried += 1
+    path.write_bytes(original)
+    assert verify(copy).sealed
+    assert tried or name in (storage.MANIFEST, storage.SEAL)  # one line has no neighbour to change places with
+
+
+@pytest.mark.parametrize("name", [storage.JOURNAL, storage.RESULTS])
+def test_the_first_bad_line_is_named(copy: Path, name: str) -> None:
+    path = copy / name
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b"a", b"e", 1)
+    path.write_bytes(b"".join(lines))
+    code, _, err = call("verify", copy)
+    assert code == 5
+    assert f"{name}: line 2 is not what was written" in err
+
+
+def rechained(path: Path, genesis: str, change) -> None:  # type: ignore[no-untyped-def]
+    """Forge a file whose chain holds: what only the content checks can find."""
+    head, lines = genesis, []
+    for number, line in enumerate(list(chain.ChainReader(path, genesis)), 1):
+        document = json.loads(line.payload)
+        change(number, document)
+        head, forged = chain.chained(head, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+        lines.append(forged)
+    path.write_bytes(b"".join(lines))
+
+
+def span_outside(number: int, document: dict) -> None:  # type: ignore[type-arg]
+    if number == 2:
+        document["claims"][0]["quote_spans"][0]["end"] = 999_999
+
+
+def unknown_evidence(number: int, document: dict) -> None:  # type: ignore[type-arg]
+    if number == 2:
+        document["final_claims"][0]["evidence"] = ["F99"]
+
+
+def unknown_field(number: int, document: dict) -> None:  # type: ignore[type-arg]
+    if number == 2:
+        document["bonus"] = 1
+
+
+def other_trial(number: int, document: dict) -> None:  # type: ignore[type-arg]
+    if number == 2:
+        document["trial_id"] = "scenario_001.fake-partial.r1"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (span_outside, "lies outside its reply"),
+        (unknown_evidence, "cites F99, which is not in the key"),
+        (unknown_field, "field bonus does not fit"),
+        (other_trial, "not the one planned here"),
+    ],
+)
+def test_content_is_checked_even_where_the_chain_holds(copy: Path, change, says: str) -> None:  # type: ignore[no-untyped-def]
+    (copy / storage.SEAL).unlink()
+    rechained(copy / storage.RESULTS, chain.GENESIS, change)
+    with pytest.raises(IntegrityError, match=says) as found:
+        verify(copy)
+    assert "line 2" in str(found.value)
+
+
+def test_a_head_kept_elsewhere_is_checked(sealed: Path) -> None:
+    head = verify(sealed).head
+    assert call("verify", sealed, "--expect", head)[0] == 0
+    assert call("verify", sealed, "--expect", head.upper())[0] == 0
+    code, _, err = call("verify", sealed, "--expect", "0" * 64)
+    assert code == 5
+    assert head in err
+
+
+def test_verify_of_an_unsealed_run_is_incomplete_not_broken(copy: Path) -> None:
+    (copy / storage.SEAL).unlink()
+    code, out, err = call("verify", copy)
+    assert code == 4
+    assert "all is as it was written" in out
+    assert "not sealed" in err
+
+
+def test_verify_says_what_it_found_as_json(sealed: Path) -> None:
+    code, out, _ = call("verify", sealed, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["trials"] == found["planned"] == 2
+    assert found["sealed"] is True
+
+
+def test_replay_gives_the_same_bytes_with_every_adapter_gone(sealed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_adapter(name: str) -> None:
+        raise AssertionError(f"{name} was made during a replay")
+
+    monkeypatch.setattr("src.commands.make_adapter", no_adapter)
+    code, out, err = call("replay", sealed)
+    assert code == 0, err
+    assert "2 of 2 results computed again" in out
+    assert verify(sealed).head in out
+
+
+def test_replay_finds_a_forged_score(copy: Path) -> None:
+    def better(number: int, document: dict) -> None:  # type: ignore[type-arg]
+        document["final_scores"]["accuracy"] = 0.123
+
+    rechained(copy / storage.RESULTS, chain.GENESIS, better)
+    code, _, err = call("replay", copy)
+    assert code == 5
+    assert "line 1 (scenario_001.fake-partial.r1)" in err
+
+
+def test_replay_finds_a_reply_exchanged_in_the_journal(copy: Path) -> None:
+    def other_words(number: int, document: dict) -> None:  # type: ignore[type-arg]
+        if "|target|" in document["call"]:
+            document["text"] = "Medicare is free for everybody."
+
+    rechained(copy / storage.JOURNAL, storage.manifest_sha256(copy), other_words)
+    code, _, err = call("replay", copy)
+    assert code == 5
+    assert "asked something else" in err or "is not what its journal gives" in err
+
+
+def test_replay_of_a_run_without_results_yet_is_incomplete(copy: Path) -> None:
+    (copy / storage.RESULTS).unlink()
+    assert call("replay", copy)[0] == 4
