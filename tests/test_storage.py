@@ -90,7 +90,12 @@ def test_calls_of_finished_trials_are_not_kept_in_memory(tmp_path: Path) -> None
 def test_many_waiting_records_share_one_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     syncs: list[int] = []
     real = os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda fd: (syncs.append(fd), real(fd))[1])
+
+    def counted(fd: int) -> None:
+        syncs.append(fd)
+        real(fd)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
     append_all(tmp_path / "calls.jsonl", *(f"t{n}" for n in range(200))).close()
     assert 1 <= len(syncs) <= 5
 

@@ -57,7 +57,8 @@ class OfflineAdapter:
                 asked = QuestionerOutput.model_validate_json(request.messages[0].content)
                 return rules.rephrase(asked.turns, request.seed)
             input_type, answer = ROLE_OF_SCHEMA[wanted]
-            return answer(input_type.model_validate_json(request.messages[0].content))
+            found: Record = answer(input_type.model_validate_json(request.messages[0].content))
+            return found
         except (KeyError, ValidationError):
             raise CallFailure("permanent", "offline:rules answers only the harness's own agent inputs") from None
 
