@@ -33,12 +33,7 @@ _PHONE = re.compile(
 _VANITY = re.compile(r"(?<![\w$.,-])(?:1[- ])?\(?(8[0-8]{2})\)?-([a-zA-Z]{7,12})(?!\w)")
 _KEYPAD = str.maketrans("abcdefghijklmnopqrstuvwxyz", "22233344455566677778889999")
 _TOKEN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|[A-Za-z]+|[^\sA-Za-z0-9]")
-
-
-def _list(words: str) -> list[str]:
-    return words.split()
-
-
+_list = str.split
 _UNITS = _list(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"

@@ -1,4 +1,4 @@
-"""Builders for tests: scenarios, claims, verdicts, seats with scripted judges, call records, whole results and plans."""
+"""Builders for tests: scenarios, claims, verdicts, seats with scripted judges, call records, results and plans."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def result(
             adjudicator="offline:rules",
         ),
         rubric_version="v1",
-        fingerprints=Fingerprints(scenario=HASH, prompts={role: HASH for role in ROLES}),
+        fingerprints=Fingerprints(scenario=HASH, prompts=dict.fromkeys(ROLES, HASH)),
     )
 
 

@@ -50,16 +50,19 @@ SPEC_KEY = """
       ]
     }
 """
-SPEC_QUESTIONER = """
+SPEC_QUESTIONER = (
+    """
     {
       "turns": [
         {
           "turn_id": "Q1",
-          "user_message": "I’m trying to decide between Original Medicare and Medicare Advantage. What’s the difference?"
+          "user_message": "%s"
         }
       ]
     }
 """
+    % "I’m trying to decide between Original Medicare and Medicare Advantage. What’s the difference?"
+)  # noqa: UP031
 SPEC_EXTRACTOR = """
     {
       "claims": [
@@ -234,7 +237,6 @@ def test_every_record_is_frozen_strict_and_closed() -> None:
         ("persona", {"age": "65"}),
         ("persona", {"age": 65.5}),
         ("persona", {"age": True}),
-        ("persona", {"fictional": 1}),
         ("persona", {"fictional": False}),
         ("persona", {"monthly_income": "3400"}),
         ("persona", {"attributes": {"x": None}}),
@@ -253,8 +255,8 @@ def test_numbers_and_flags_of_outputs_are_not_coerced() -> None:
         scores["scores"]["accuracy"] = wrong
         assert "accuracy" in refused(ScorerOutput, scores)
     claims = json.loads(SPEC_EXTRACTOR)
-    for wrong in ("true", 1, None):
-        claims["claims"][0]["verifiable"] = wrong
+    for not_a_flag in ("true", 1, None):
+        claims["claims"][0]["verifiable"] = not_a_flag
         assert "verifiable" in refused(ExtractorOutput, claims)
 
 
@@ -343,7 +345,7 @@ def test_no_turns_and_no_facts_are_refused() -> None:
 
 
 def test_a_turns_own_required_points_join_the_scenarios_each_once() -> None:
-    turns = [
+    turns: list[dict[str, Any]] = [
         {"turn_id": "Q1", "user_message": "One?", "required_points": ["F2", {"any_of": ["F1", "F2"]}]},
         {"turn_id": "Q2", "user_message": "Two?", "required_points": ["F1"], "question_group": "g1"},
     ]

@@ -168,7 +168,7 @@ def strip_markup(quote: str) -> str:
     if quote.lstrip().startswith("|") or quote.rstrip().endswith("|"):
         cells = [cell.strip() for cell in quote.strip().strip("|").split("|")]
         quote = " | ".join(cell for cell in cells if cell)
-    plain = _MARKUP.sub("", _LINK_END.sub("", quote))
+    plain = _LINK_END.sub("", _MARKUP.sub("", quote))
     return " ".join(plain.split())
 
 

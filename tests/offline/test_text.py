@@ -86,7 +86,8 @@ def test_synonyms_fold(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "forms", [("require", "required", "requires", "requiring"), ("cover", "covers", "covered"), ("penalty", "penalties")]
+    "forms",
+    [("require", "required", "requires", "requiring"), ("cover", "covers", "covered"), ("penalty", "penalties")],
 )
 def test_inflections_are_one_word(forms: tuple[str, ...]) -> None:
     assert len({canonical(form) for form in forms}) == 1

@@ -1,0 +1,149 @@
+"""Asking until the answer fits: reasons, call numbers, seeds, and the ways a judge fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from src.agents.asking import MAX_REPLY_CHARS, ask, parse
+from src.canonical import StrictJSONError, derive_seed
+from src.schemas import AdjudicatorReply, ExtractorInput, ScorerReply
+from tests.helpers import Failed, ScriptedReply, seat
+
+GOOD = '{"observations": []}'
+PAYLOAD = ExtractorInput(question="What is “Part B”?", reply="Doctors’ services.")
+
+
+def run(
+    *replies: ScriptedReply, max_asks: int = 3, complaints: list[list[str]] | None = None
+) -> tuple[str | None, int, list[ScorerReply]]:
+    """Ask a scripted judge; what came of it, how often it was asked, and the replies that reached `accept`."""
+    made, judge = seat(*replies, max_asks=max_asks)
+    seen: list[ScorerReply] = []
+
+    def accept(reply: ScorerReply) -> list[str]:
+        seen.append(reply)
+        return complaints.pop(0) if complaints else []
+
+    return asyncio.run(ask(made, PAYLOAD, ScorerReply, accept)), len(judge.asked), seen
+
+
+def test_a_fit_answer_is_taken_at_once() -> None:
+    failure, asked, seen = run(GOOD)
+    assert (failure, asked, seen) == (None, 1, [ScorerReply(observations=())])
+
+
+def test_the_first_asking_carries_everything_the_judge_needs() -> None:
+    made, judge = seat(GOOD, seed=99)
+    asyncio.run(ask(made, PAYLOAD, ScorerReply, lambda reply: []))
+    number, request = judge.asked[0]
+    assert number == 0
+    assert request.model == "anthropic:a-judge"
+    assert request.system == "You judge."
+    assert [message.role for message in request.messages] == ["user"]
+    assert judge.payload() == {"question": "What is “Part B”?", "reply": "Doctors’ services."}
+    assert (request.temperature, request.max_tokens) == (0.0, 1_000)
+    assert request.response_schema == ScorerReply.model_json_schema()
+    assert request.seed == derive_seed(99, 0)
+
+
+def test_asking_again_tells_the_reasons_and_numbers_the_call() -> None:
+    made, judge = seat("no JSON at all", '{"observations": 4}', GOOD)
+    assert asyncio.run(ask(made, PAYLOAD, ScorerReply, lambda reply: [])) is None
+    assert [number for number, _ in judge.asked] == [0, 1, 2]
+    assert [request.seed for _, request in judge.asked] == [derive_seed(7, number) for number in range(3)]
+    second, third = judge.asked[1][1].messages, judge.asked[2][1].messages
+    assert [message.role for message in second] == ["user", "assistant", "user"]
+    assert second[1].content == "no JSON at all"
+    assert "the answer is not valid JSON" in judge.problems(1)[0]
+    assert third[1].content == '{"observations": 4}'
+    assert judge.problems(2) == ["observations: Input should be a valid array"]
+    assert second[0] == third[0] == judge.asked[0][1].messages[0]
+
+
+def test_the_agents_own_rules_are_told_too() -> None:
+    made, judge = seat(GOOD, GOOD)
+    complaints = [["the quote 'x' is not in the reply", "and another"], []]
+    assert asyncio.run(ask(made, PAYLOAD, ScorerReply, lambda reply: complaints.pop(0))) is None
+    assert judge.problems(1) == ["the quote 'x' is not in the reply", "and another"]
+
+
+@pytest.mark.parametrize("max_asks", [1, 2, 5])
+def test_a_judge_fails_when_the_askings_are_used_up(max_asks: int) -> None:
+    complaints = [[f"problem {number}"] for number in range(max_asks)]
+    failure, asked, _ = run(*[GOOD] * max_asks, max_asks=max_asks, complaints=complaints)
+    assert asked == max_asks
+    assert failure == f"no usable answer after {max_asks} askings: problem {max_asks - 1}"
+
+
+@pytest.mark.parametrize("outcome", ["transient", "timeout", "rate_limited", "malformed", "permanent"])
+def test_a_call_that_failed_is_not_asked_again(outcome: str) -> None:
+    failed = Failed(outcome, error="the provider is gone")  # type: ignore[arg-type] # parametrised over the literals
+    failure, asked, seen = run(failed, GOOD)
+    assert failure == f"the call failed: {outcome}: the provider is gone"
+    assert (asked, seen) == (1, [])
+
+
+@pytest.mark.parametrize("outcome", ["refused", "blocked", "truncated", "empty"])
+def test_an_answer_that_is_none_is_never_read_and_is_asked_for_again(outcome: str) -> None:
+    made, judge = seat(Failed(outcome, text=GOOD), GOOD)  # type: ignore[arg-type] # parametrised over the literals
+    seen: list[ScorerReply] = []
+
+    def accept(reply: ScorerReply) -> list[str]:
+        seen.append(reply)
+        return []
+
+    assert asyncio.run(ask(made, PAYLOAD, ScorerReply, accept)) is None
+    assert judge.problems(1) == [f"your answer was {outcome}, not JSON"]
+    assert len(seen) == 1
+
+
+def test_an_empty_answer_still_makes_a_conversation_providers_take() -> None:
+    made, judge = seat(Failed("empty", text=""), GOOD)
+    assert asyncio.run(ask(made, PAYLOAD, ScorerReply, lambda reply: [])) is None
+    assert all(message.content for message in judge.asked[1][1].messages)
+
+
+@pytest.mark.parametrize("text", ["```json\n%s\n```", "```\n%s\n```", "  \n```json\n%s\n  ```\n", "%s", "\n %s \n"])
+def test_bare_and_fenced_json_is_read(text: str) -> None:
+    assert parse(text % GOOD, ScorerReply) == ScorerReply(observations=())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Here it is: {GOOD}",
+        f"```json\n{GOOD}\n```\nI hope this helps.",
+        f"{GOOD} {GOOD}",
+        '{"observations": [], "observations": []}',
+        '{"observations": [NaN]}',
+        "",
+        "[" * 200,
+    ],
+)
+def test_anything_else_is_not_json(text: str) -> None:
+    with pytest.raises(StrictJSONError):
+        parse(text, ScorerReply)
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '{"observations": [], "more": 1}', '{"decisions": []}', "{}"])
+def test_json_of_another_shape_is_not_a_reply(text: str) -> None:
+    with pytest.raises(ValidationError):
+        parse(text, ScorerReply)
+
+
+def test_an_endless_answer_is_refused_unread() -> None:
+    padded = GOOD + " " * MAX_REPLY_CHARS
+    with pytest.raises(StrictJSONError, match="longer than"):
+        parse(padded, ScorerReply)
+    assert parse(padded[:MAX_REPLY_CHARS], ScorerReply) == ScorerReply(observations=())
+
+
+def test_at_most_five_problems_of_shape_are_told() -> None:
+    made, judge = seat(json.dumps({"decisions": [{}] * 50}), '{"decisions": []}')
+    assert asyncio.run(ask(made, PAYLOAD, AdjudicatorReply, lambda reply: [])) is None
+    assert judge.problems(1)[0] == "decisions.0.claim_id: Field required"
+    assert len(judge.problems(1)) == 5

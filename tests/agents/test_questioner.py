@@ -1,0 +1,179 @@
+"""The questioner: exact turns, slots, knobs, order, conditions, and rewording under guard."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.agents.questioner import holds, mentions, paraphrase, question, same_questions
+from src.planning import Trial
+from src.schemas import Condition, PlannedScenario, PlannedTurn, QuestionerInput, QuestionerOutput
+from tests.helpers import HASH, Failed, ScriptedJudge, scenario, seat
+
+SEEDS = range(40)
+FIVE = [{"turn_id": f"Q{n}", "user_message": f"Question {n}?"} for n in range(1, 6)]
+
+
+def asked(seed: int = 1, **changes: Any) -> QuestionerOutput:
+    return question(QuestionerInput(scenario=scenario(**changes), seed=seed))
+
+
+def order(output: QuestionerOutput) -> list[str]:
+    return [turn.turn_id for turn in output.turns]
+
+
+def turns(*messages: str) -> QuestionerOutput:
+    return QuestionerOutput(
+        turns=tuple(PlannedTurn(turn_id=f"Q{n}", user_message=text) for n, text in enumerate(messages, 1))
+    )
+
+
+def test_without_knobs_every_seed_asks_the_same_to_the_letter() -> None:
+    message = "I’m trying  to decide…\nWhat’s {the} difference? $5 \\1 \\g<0>"
+    for seed in SEEDS:
+        output = asked(seed, scripted_turns=[{"turn_id": "Q1", "user_message": message}])
+        assert output == QuestionerOutput(turns=(PlannedTurn(turn_id="Q1", user_message=message),))
+
+
+def test_slots_are_filled_and_what_they_hold_is_not_read_again() -> None:
+    output = asked(
+        persona={"city": "Lake {{persona.name}} \\1", "name": "Ada", "attributes": {"doctor": "Dr. X"}},
+        scripted_turns=[
+            {"turn_id": "Q1", "user_message": "{{persona.city}}/{{ persona.name }}/{{persona.attributes.doctor}}"}
+        ],
+    )
+    assert output.turns[0].user_message == "Lake {{persona.name}} \\1/Ada/Dr. X"
+
+
+def test_a_knob_is_drawn_once_a_trial_and_every_value_comes_up() -> None:
+    changes: dict[str, Any] = {
+        "variation_knobs": {"choices": {"tone": ["calm", "worried", "cross"]}},
+        "scripted_turns": [{"turn_id": "Q1", "user_message": "{{knob.tone}} and {{knob.tone}}"}],
+    }
+    messages = {asked(seed, **changes).turns[0].user_message for seed in SEEDS}
+    assert messages == {"calm and calm", "worried and worried", "cross and cross"}
+
+
+def test_knobs_are_drawn_independently_and_by_name_not_by_place() -> None:
+    one = {"first": ["a", "b"], "second": ["a", "b"]}
+    turn = [{"turn_id": "Q1", "user_message": "{{knob.first}}{{knob.second}}"}]
+    drawn = [asked(s, variation_knobs={"choices": one}, scripted_turns=turn).turns[0].user_message for s in SEEDS]
+    assert set(drawn) == {"aa", "ab", "ba", "bb"}
+    turned_round = dict(reversed(one.items()))
+    assert drawn == [
+        asked(s, variation_knobs={"choices": turned_round}, scripted_turns=turn).turns[0].user_message for s in SEEDS
+    ]
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_shuffling_moves_only_its_group_within_its_own_places(seed: int) -> None:
+    output = asked(seed, scripted_turns=FIVE, variation_knobs={"shuffle": [["Q1", "Q3", "Q5"]]})
+    places = order(output)
+    assert (places[1], places[3]) == ("Q2", "Q4")
+    assert sorted(places) == ["Q1", "Q2", "Q3", "Q4", "Q5"]
+    assert {turn.turn_id: turn.user_message for turn in output.turns} == {t["turn_id"]: t["user_message"] for t in FIVE}
+    assert output == asked(seed, scripted_turns=FIVE, variation_knobs={"shuffle": [["Q1", "Q3", "Q5"]]})
+
+
+def test_every_order_comes_up() -> None:
+    knobs = {"shuffle": [["Q1", "Q2"], ["Q3", "Q4"]]}
+    seen = {tuple(order(asked(seed, scripted_turns=FIVE, variation_knobs=knobs))) for seed in SEEDS}
+    assert len(seen) == 4, "two groups of two, drawn apart"
+
+
+def test_every_target_is_asked_the_same_and_repetitions_differ() -> None:
+    planned = PlannedScenario(path="s1.json", sha256=HASH, scenario=scenario())
+    seeds = {(target, n): Trial("t", planned, target, n).question_seed(42) for target in ("a:b", "c:d") for n in (1, 2)}
+    assert seeds["a:b", 1] == seeds["c:d", 1]
+    assert seeds["a:b", 1] != seeds["a:b", 2]
+    assert Trial("t", planned, "a:b", 1).seed(42, "x") != Trial("t", planned, "c:d", 1).seed(42, "x")
+
+
+def reworded(before: QuestionerOutput, *replies: str | Failed) -> tuple[QuestionerOutput, str | None, ScriptedJudge]:
+    made, judge = seat(*replies)
+    after, failure = asyncio.run(paraphrase(made, before))
+    return after, failure, judge
+
+
+def test_a_rewording_is_taken() -> None:
+    before, after = turns("What is Part B in 2026?"), turns("In 2026, what does Part B mean?")
+    output, failure, judge = reworded(before, after.model_dump_json())
+    assert (output, failure) == (after, None)
+    assert judge.payload() == before.model_dump(mode="json")
+
+
+def test_a_rewording_that_changes_a_figure_is_asked_for_again() -> None:
+    before = turns("Is $185 right?", "And Part A?")
+    wrong, right = turns("Is $186 right?", "Part A?"), turns("Would $185 be right?", "Part A?")
+    output, failure, judge = reworded(before, wrong.model_dump_json(), right.model_dump_json())
+    assert (output, failure) == (right, None)
+    assert judge.problems(1) == ["turn Q1: the figures must stay exactly ['$185']"]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        turns("Is $185 right?"),
+        turns("And Part A?", "Is $185 right?"),
+        turns("Is $185 right?", "And Part A?", "More?"),
+        turns("Is it right?", "And Part A?"),
+        turns("Is $185 right?", "And Part A for 20%?"),
+    ],
+)
+def test_other_turns_or_figures_are_not_the_same_questions(after: QuestionerOutput) -> None:
+    before = turns("Is $185 right?", "And Part A?")
+    assert same_questions(before, before) == []
+    assert same_questions(before, after)
+    output, failure, _ = reworded(before, *[after.model_dump_json()] * 3)
+    assert output == before
+    assert failure is not None
+    assert failure.startswith("no usable answer after 3 askings")
+
+
+def test_turns_with_their_places_changed_are_refused() -> None:
+    before = turns("One?", "Two?")
+    swapped = json.dumps({"turns": [turn.model_dump() for turn in reversed(before.turns)]})
+    output, failure, judge = reworded(before, swapped, Failed("permanent"))
+    assert output == before
+    assert failure is not None
+    assert judge.problems(1) == ["the turn ids must be ['Q1', 'Q2'], in this order"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "phrase", "there"),
+    [
+        ("You pay a premium.", "premium", True),
+        ("You pay a PREMIUM!", "premium", True),
+        ("You pay premiums.", "premium", False),
+        ("a late\n  enrollment   penalty", "late enrollment penalty", True),
+        ("relate enrollment", "late enrollment", False),
+        ("It costs $185.", "$185", True),
+        ("It costs $1850.", "$185", False),
+        ("Call 1-800-MEDICARE (24 hours)", "1-800-medicare", True),
+        ("a.b", "a+b", False),
+        ("", "premium", False),
+    ],
+)
+def test_phrases_are_found_as_words(reply: str, phrase: str, there: bool) -> None:
+    assert mentions(reply, (phrase,)) is there
+    assert mentions(reply, ("never there at all", phrase)) is there
+
+
+def test_conditions_decide_whether_a_turn_is_asked() -> None:
+    unless = Condition(unless_last_reply_mentions=("premium",))
+    only_if = Condition(if_last_reply_mentions=("premium", "deductible"))
+    both = Condition(unless_last_reply_mentions=("penalty",), if_last_reply_mentions=("premium",))
+    assert [holds(unless, text) for text in ("the premium", "nothing", "", None)] == [False, True, True, True]
+    assert [holds(only_if, text) for text in ("the deductible", "nothing", "", None)] == [True, False, False, False]
+    assert [holds(both, text) for text in ("premium", "premium, penalty", "penalty", None)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert holds(None, None) is True

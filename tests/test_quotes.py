@@ -1,0 +1,114 @@
+"""Finding quotes: exactly, after folding typography, or not at all; spans always point into the reply as written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from src.quotes import find_quote
+
+TYPOGRAPHY = "'\"-’‘“”–—… \u00a0\u202f\u200b\u00ad*_#`"
+REPLIES = st.text(alphabet=st.sampled_from("abcdeAB.,$0129\n\t" + TYPOGRAPHY) | st.characters(codec="utf-8"))
+WORDS = st.lists(st.text(alphabet="abcdefgh", min_size=1, max_size=8), min_size=3, max_size=20)
+
+
+def found(reply: str, quote: str) -> tuple[str, str] | None:
+    """The words of the reply that the span covers, and how they were found."""
+    span = find_quote(reply, quote)
+    return None if span is None else (reply[span.start : span.end], span.match)
+
+
+def test_an_exact_quote_is_found_where_it_first_stands() -> None:
+    span = find_quote("Part B costs. Part B costs.", "Part B costs.")
+    assert span is not None
+    assert (span.start, span.end, span.match) == (0, 13, "exact")
+
+
+@pytest.mark.parametrize(
+    ("reply", "quote", "words"),
+    [
+        ("You don’t pay twice.", "don't pay", "don’t pay"),
+        ("You don't pay twice.", "don’t pay", "don't pay"),
+        ("It is “free” for you.", 'is "free" for', "is “free” for"),
+        ("It is «free» for you.", '"free"', "«free»"),
+        ("Part\u00a0B costs\u202f$5.", "Part B costs $5", "Part\u00a0B costs\u202f$5"),
+        ("January 1 – March 31", "January 1 - March 31", "January 1 – March 31"),
+        ("out‑of‑pocket costs", "out-of-pocket costs", "out‑of‑pocket costs"),
+        ("It is **not covered** today.", "is not covered today", "is **not covered** today"),
+        ("It is not covered today.", "is **not** covered", "is not covered"),
+        ("## Costs\n\nYou pay $5.", "Costs You pay $5.", "Costs\n\nYou pay $5."),
+        ("You pay\n  a  premium.", "You pay a premium.", "You pay\n  a  premium."),
+        ("pre\u00admium and zero\u200bwidth", "premium and zerowidth", "pre\u00admium and zero\u200bwidth"),
+        ("Wait… then pay.", "Wait... then pay.", "Wait… then pay."),
+        ("the `plan` pays", "the 'plan' pays", "the `plan` pays"),
+        ("**$185** a month", "$185 a month", "$185** a month"),
+    ],
+)
+def test_typography_is_folded_and_the_span_covers_the_words_as_written(reply: str, quote: str, words: str) -> None:
+    assert found(reply, quote) == (words, "typographic")
+
+
+def test_an_exact_place_is_preferred_to_a_folded_one_before_it() -> None:
+    assert found("don’t pay; don't pay", "don't pay") == ("don't pay", "exact")
+
+
+@pytest.mark.parametrize(
+    ("reply", "quote"),
+    [
+        ("You pay a premium.", "You pay no premium."),
+        ("You pay a premium.", "you pay a premium."),
+        ("The premium is $185.", "The premium is $186."),
+        ("The premium is 20%.", "The premium is 20$."),
+        ("You pay a premium.", "You pay a premium. Always."),
+        ("You pay … a premium.", "You pay a premium."),
+        ("one two", "onetwo"),
+        ("", "anything"),
+    ],
+)
+def test_other_words_are_not_found(reply: str, quote: str) -> None:
+    assert find_quote(reply, quote) is None
+
+
+@pytest.mark.parametrize("quote", ["", " ", "\n\t", "\u00a0", "\u200b", "***", "_ _"])
+def test_a_quote_without_words_is_found_in_no_plain_reply(quote: str) -> None:
+    assert find_quote("Plain words.", quote) is None
+
+
+@given(REPLIES, st.data())
+def test_any_substring_with_words_is_found_exactly(reply: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(reply)))
+    end = data.draw(st.integers(start, len(reply)))
+    quote = reply[start:end]
+    assume(quote.strip())
+    assert found(reply, quote) == (quote, "exact")
+
+
+@given(REPLIES, REPLIES)
+def test_a_span_always_lies_in_the_reply(reply: str, quote: str) -> None:
+    span = find_quote(reply, quote)
+    if span is not None:
+        assert 0 <= span.start < span.end <= len(reply)
+        assert (span.match == "exact") == (reply[span.start : span.end] == quote)
+
+
+@given(WORDS, st.data())
+def test_typography_in_the_reply_never_hides_a_quote(words: list[str], data: st.DataObject) -> None:
+    reply = "".join(
+        word + data.draw(st.sampled_from([" ", "\u00a0", "\n", "  ", " **", "** ", "\u200b ", " _", "\t\r\n"]))
+        for word in words
+    )
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, len(words) - 1))
+    span = find_quote(reply, " ".join(words[first : last + 1]))
+    assert span is not None
+    covered = reply[span.start : span.end].replace("*", "").replace("_", "").replace("\u200b", "")
+    assert covered.split()[1:-1] == words[first : last + 1][1:-1]
+
+
+@given(WORDS, st.data())
+def test_a_changed_word_is_not_found(words: list[str], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(words) - 1))
+    changed = [*words]
+    changed[place] = data.draw(st.text(alphabet="xyz", min_size=1, max_size=8))
+    assert find_quote(" ".join(words), " ".join(changed)) is None
