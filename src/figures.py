@@ -112,6 +112,7 @@ def is_amount(token: str) -> bool:
     return token.startswith("$") or token.endswith("%")
 
 
+@lru_cache(maxsize=4096)
 def kind(token: str) -> str:
     """money, percent, duration in its unit, date, year, phone or number: only like may be compared with like."""
     if token.startswith("$"):

@@ -50,19 +50,16 @@ SPEC_KEY = """
       ]
     }
 """
-SPEC_QUESTIONER = (
-    """
+SPEC_QUESTIONER = """
     {
       "turns": [
         {
           "turn_id": "Q1",
-          "user_message": "%s"
+          "user_message": "I’m trying to decide between Original Medicare and Medicare Advantage. What’s the difference?"
         }
       ]
     }
-"""
-    % "I’m trying to decide between Original Medicare and Medicare Advantage. What’s the difference?"
-)  # noqa: UP031
+"""  # noqa: E501 - copied as it stands
 SPEC_EXTRACTOR = """
     {
       "claims": [

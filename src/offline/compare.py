@@ -7,23 +7,20 @@ are figures and polarity looked at. Unsure means unrelated: a judge that stays s
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 from ..figures import is_amount, kind
-from .text import Reading, Word, canonical, read_words, sentences
+from .text import Reading, Word, canonical, read_words
+from .topic import AGES, EVERYWHERE, MEASURED, Overlap, compatible, named, nearest, pairs_of, topic
 from .words import (
     ANTONYMS,
     DIRECTIONAL,
     LEADING_GROUPS,
-    MEASURES,
     RESTRICTED,
-    SERVICES,
     STRICT_GROUPS,
     UNIVERSALS,
     WEAK_ANTONYMS,
@@ -40,28 +37,14 @@ ASSERT_AT = 0.55
 """Topic scores from which a match supports; contradicts by a figure, by a denied word, by a bare negation; and from
 which a claim is taken to assert a disallowed one."""
 
-_MEASURES = frozenset(canonical(word) for word in MEASURES)
-_PAIRED = (*STRICT_GROUPS, LEADING_GROUPS[0], _MEASURES)
+_PAIRED = (*STRICT_GROUPS, LEADING_GROUPS[0], MEASURED)
 _ANTONYMS = tuple((canonical(a), canonical(b)) for a, b in ANTONYMS)
 _WEAK = frozenset((canonical(a), canonical(b)) for a, b in WEAK_ANTONYMS)
-_AGES = frozenset({"n65"})
 _TIMES = frozenset({"daily", "weekly", "monthly", "quarterly", "yearly"})
-_MEDICAID = frozenset({"@medicaid"})
-_MEDICARE = frozenset({"medicar"}) | LEADING_GROUPS[0] | LEADING_GROUPS[1]
-_EVERYWHERE = frozenset({"medicar", "plan"})
-_UNKNOWN = math.log(5) * 0.35
-"""Weight of a word the key does not have: it may be a paraphrase or another matter."""
-_SEGMENT = re.compile(
-    r"[;:]\s+|,\s+(?:and|but|while|whereas|or|with)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+"
-)
 _PIECE = re.compile(r"[,;:]\s+|\s+(?:but|and)\s+")
 _STATES = re.compile(
     r"^(?!\s*(?:if|when|with|even)\b).*\b(?:is|are|was|costs?|pays?|adds?|charges?|owes?)\b", re.IGNORECASE
 )
-_ELLIPSIS = re.compile(
-    r"\b((?:do|does|can|will|is|are|may|must)(?: not|n't|n’t)?|cannot|won't|can't)[.\s]*$", re.IGNORECASE
-)
-_PREDICATE = re.compile(r"\b(?:do not|does not|do|does|can|will|may|must|is|are|cannot)\s+(\S.*)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -76,134 +59,6 @@ class Match:
     """The claim's figures that this statement contradicts."""
 
 
-@lru_cache(maxsize=256)
-def weigh(statements: frozenset[str]) -> dict[str, float]:
-    """Each token's weight within a key: rare tokens say more about what a statement is about."""
-    counts: dict[str, int] = {}
-    for statement in statements:
-        for token in read_words(statement).content:
-            counts[token] = counts.get(token, 0) + 1
-    # At least four, so that a key of one or two facts still tells a rare word from a common one.
-    total = max(len(statements), 4)
-    return {token: math.log(1 + total / count) * _kind_weight(token) for token, count in sorted(counts.items())}
-
-
-def _kind_weight(token: str) -> float:
-    if token in _EVERYWHERE:
-        return 0.4
-    return 1.3 if token.startswith("@") or token in _MEASURES else 1.0
-
-
-@lru_cache(maxsize=4096)
-def segments(statement: str) -> tuple[Reading, ...]:
-    """The whole statement, then its sentences and clauses: a claim often repeats only one of them."""
-    whole = read_words(statement)
-    spans = sentences(statement)
-    parts: list[str] = []
-    for span in spans:
-        sentence = statement[span.start : span.end]
-        parts += [sentence] if len(spans) > 1 else []
-        pieces = [piece for piece in _SEGMENT.split(sentence) if piece and len(piece.split()) >= 3]
-        parts += _completed(pieces) if len(pieces) > 1 else []
-    lead = next((word for word in whole.words if word.token[0] == "@"), None)
-    readings = [_led(read_words(part), lead) for part in dict.fromkeys(parts)]
-    return (whole, *(part for part in readings if len(part.content) >= (1 if part.figures and _named(part) else 3)))
-
-
-def _completed(pieces: list[str]) -> list[str]:
-    """`A may require it; B does not`: the second clause borrows the first one's predicate."""
-    completed: list[str] = []
-    for piece in pieces:
-        predicate = _PREDICATE.search(completed[-1]) if completed else None
-        ellipsis = _ELLIPSIS.search(piece)
-        completed.append(f"{piece[: ellipsis.end(1)]} {predicate.group(1)}" if ellipsis and predicate else piece)
-    return completed
-
-
-def _led(part: Reading, lead: Word | None) -> Reading:
-    """A clause that names no programme speaks of the one its statement named first."""
-    if lead is None or _named(part):
-        return part
-    return replace(part, words=(Word(lead.token), *part.words), content=part.content | {lead.token})
-
-
-@dataclass(frozen=True)
-class Overlap:
-    score: float
-    precision: float
-    """How much of the claim the statement says."""
-    recall: float
-    """How much of the statement, or of its nearest part, the claim says."""
-
-
-_NOTHING = Overlap(0.0, 0.0, 0.0)
-
-
-def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
-    """How much of the claim the statement says and how much of the statement the claim says, 0 to 1."""
-    best = _NOTHING
-    for at, part in enumerate(segments(statement)):
-        found = _overlap(claim, part, weights)
-        score = found.score * (0.93 if at else 1.0)
-        if score > best.score:
-            best = Overlap(score, found.precision, found.recall)
-    return best
-
-
-def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overlap:
-    shared = claim.content & part.content
-    same = claim.figures & part.figures
-    kinds = {kind(figure) for figure in claim.figures} & {kind(figure) for figure in part.figures}
-    telling = len(shared - _EVERYWHERE) + len(same - _AGES)
-    # A programme and figures of one kind: both say when, or how much, of the same thing.
-    telling += bool(kinds - {"number", "year"} and _named(claim) & _named(part))
-    if telling < 2:
-        return _NOTHING
-    common = sum(weights.get(token, _UNKNOWN) for token in sorted(shared))
-    of_claim = sum(weights.get(token, _UNKNOWN) for token in sorted(claim.content))
-    of_part = sum(weights.get(token, _UNKNOWN) for token in sorted(part.content))
-    # A figure both give is strong evidence that both speak of the same thing.
-    bonus = sum(0.7 if kind(figure) in ("year", "number") else 1.4 for figure in sorted(same - _AGES))
-    precision, recall = (common + bonus) / (of_claim + bonus), (common + bonus) / (of_part + bonus)
-    if telling == 2 and min(precision, recall) < 0.55:
-        return _NOTHING
-    return Overlap(math.sqrt(precision * recall), precision, recall)
-
-
-def compatible(claim: Reading, fact: Reading) -> bool:
-    """Whether they can be about the same programme, part, period and measure."""
-    for group in STRICT_GROUPS:
-        mine, theirs = claim.content & group, fact.content & group
-        if mine and theirs and not mine <= theirs:
-            return False
-    for group in (*LEADING_GROUPS, _MEASURES):
-        theirs = fact.content & group
-        lead = next((word.token for word in claim.words if word.token in group), None)
-        paired = group is _MEASURES and claim.content & theirs and _pairs(claim.words, group)
-        if lead and theirs and lead not in theirs and not paired:
-            return False
-    # Part D is drug coverage: whoever names the one has named the other.
-    services = claim.content & SERVICES - ({"drug"} if "@d" in fact.content else frozenset())
-    if not services <= fact.content:
-        return False
-    mine_bounds, their_bounds = _bounds(claim), _bounds(fact)
-    if any(their_bounds.get(figure, side) != side for figure, side in mine_bounds.items()):
-        return False
-    return not _other_payer(claim, fact)
-
-
-def _bounds(reading: Reading) -> dict[str, str]:
-    """Numbers that bound a case from one side: `20 or more`, `fewer than 20`. The other side is another case."""
-    bounds: dict[str, str] = {}
-    for at, word in enumerate(reading.words):
-        if word.token.startswith("#"):
-            near = reading.words[max(0, at - 1) : at + 2]
-            side = next((other.token for other in near if other.token in ("higher", "lower")), "")
-            if side:
-                bounds[word.token] = side
-    return bounds
-
-
 def _first_payer(reading: Reading) -> str:
     """Who is said to pay first: `medicare`, `group` or nobody."""
     payer = ""
@@ -216,17 +71,6 @@ def _first_payer(reading: Reading) -> str:
         if word.token == "pay" and payer and "second" in following:  # noqa: S105
             return "group" if payer == "medicare" else "medicare"
     return ""
-
-
-def _other_payer(claim: Reading, fact: Reading) -> bool:
-    """Medicare named where the statement is about Medicaid only, or the other way round."""
-    mine = {_programme(word.token) for word in claim.words} - {""}
-    theirs = {_programme(word.token) for word in fact.words} - {""}
-    return len(mine) == 1 and len(theirs) == 1 and mine != theirs
-
-
-def _programme(token: str) -> str:
-    return "medicaid" if token in _MEDICAID else "medicare" if token in _MEDICARE else ""
 
 
 def compare(
@@ -255,7 +99,7 @@ def compare(
         return Match(fact_id, "contradicts", score, "denies what the key asserts, or asserts what it denies", good)
     borne_out = (
         level
-        and _about_the_same(claim, _nearest(claim, statement), asked)
+        and _about_the_same(claim, nearest(claim, statement), asked)
         and _bears_out(claim, quoted, fact, found.recall)
     )
     if score >= SUPPORT_AT and not clash and borne_out:
@@ -265,10 +109,10 @@ def compare(
 
 def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap) -> bool:
     """Whether the claim names the statement's programme, or leaves it out because the question named it."""
-    programmes = _named(fact)
-    if not programmes or programmes & _named(claim):
+    programmes = named(fact)
+    if not programmes or programmes & named(claim):
         return True
-    return not _named(claim) and bool(programmes & _named(asked)) and found.precision >= 0.88
+    return not named(claim) and bool(programmes & named(asked)) and found.precision >= 0.88
 
 
 def _about_the_same(claim: Reading, fact: Reading, asked: Reading) -> bool:
@@ -276,30 +120,15 @@ def _about_the_same(claim: Reading, fact: Reading, asked: Reading) -> bool:
     lead = next((word.token for word in fact.words if word.token[0] == "@"), None)
     if lead is None or lead in claim.content:
         return True
-    if _named(claim) and not _named(claim) & _named(fact):
+    if named(claim) and not named(claim) & named(fact):
         return False
     shared = any(kind(figure) not in ("number", "year") for figure in claim.figures & fact.figures)
-    return shared or (not _named(claim) and lead in asked.content)
-
-
-def _named(reading: Reading) -> frozenset[str]:
-    return frozenset(token for token in reading.content if token.startswith("@"))
+    return shared or (not named(claim) and lead in asked.content)
 
 
 def _payer_clash(claim: Reading, fact: Reading) -> str:
     mine, theirs = _first_payer(claim), _first_payer(fact)
     return f"says {mine} pays first where the key says {theirs}" if mine and theirs and mine != theirs else ""
-
-
-def _nearest(claim: Reading, statement: str) -> Reading:
-    """The sentence or clause of the statement that the claim is closest to."""
-
-    def closeness(part: Reading) -> tuple[int, float]:
-        shared = len(claim.content & part.content)
-        return shared, shared / (len(part.content) or 1)
-
-    parts = segments(statement)
-    return max(parts[1:], key=closeness, default=parts[0])
 
 
 def _same_level(claim: Reading, statement: str) -> bool:
@@ -313,8 +142,8 @@ def _same_level(claim: Reading, statement: str) -> bool:
             part = read_words(piece)
             if part.figures & agreed and not part.denials and _STATES.search(piece):
                 return True
-    theirs = _nearest(claim, statement)
-    mine = _nearest(theirs, claim.text)
+    theirs = nearest(claim, statement)
+    mine = nearest(theirs, claim.text)
     return bool(mine.denials % 2) == bool(theirs.denials % 2)
 
 
@@ -355,8 +184,8 @@ def _contexts(reading: Reading, figure: str) -> set[str]:
     words = reading.words
     for at, word in enumerate(words):
         if word.token == f"#{figure}":
-            named = next((other.token for other in reversed(words[:at]) if other.token[0] != "#"), "")
-            if named in _TIMES:
+            unit = next((other.token for other in reversed(words[:at]) if other.token[0] != "#"), "")
+            if unit in _TIMES:
                 continue  # "days 21 to 100" names a case, it counts nothing
             near = [*reversed(words[max(0, at - 2) : at]), *words[at + 1 : at + 3]]
             found.update(other.token for other in near if not other.token.startswith(("#", "@")))
@@ -366,24 +195,15 @@ def _contexts(reading: Reading, figure: str) -> set[str]:
 def _same_context(claim: Reading, fact: Reading, bad: frozenset[str], missing: frozenset[str]) -> frozenset[str]:
     """Plain numbers differ only where they count the same thing: 50 employees and 20 employees."""
     theirs = set().union(*(_contexts(fact, figure) for figure in sorted(missing))) if missing else set()
-    return frozenset(figure for figure in bad - _AGES if _contexts(claim, figure) & theirs - _EVERYWHERE - _TIMES)
-
-
-def _pairs(words: tuple[Word, ...], group: frozenset[str]) -> dict[str, str]:
-    """Amount to group member, where amounts and members strictly alternate."""
-    line = [word.token for word in words if word.token in group or (word.token[0] == "#" and is_amount(word.token[1:]))]
-    if len(line) % 2 or any((a[0] == "#") == (b[0] == "#") for a, b in zip(line[::2], line[1::2], strict=True)):
-        return {}
-    pairs = [(a, b) if a[0] == "#" else (b, a) for a, b in zip(line[::2], line[1::2], strict=True)]
-    return dict(pairs) if len({a for a, _ in pairs}) == len(pairs) else {}
+    return frozenset(figure for figure in bad - AGES if _contexts(claim, figure) & theirs - EVERYWHERE - _TIMES)
 
 
 def _mispaired(claim: Reading, fact: Reading) -> str:
     """An amount of the statement, given to another member of a group than the statement gives it to."""
     for group in _PAIRED:
-        mine, theirs = _pairs(claim.words, group), _pairs(fact.words, group)
+        mine, theirs = pairs_of(claim.words, group), pairs_of(fact.words, group)
         for amount in sorted(mine.keys() & theirs.keys()):
-            if mine[amount] != theirs[amount] and (mine[amount] in theirs.values() or group is _MEASURES):
+            if mine[amount] != theirs[amount] and (mine[amount] in theirs.values() or group is MEASURED):
                 return f"gives {amount[1:]} to {mine[amount]} where the key gives it to {theirs[amount]}"
     return ""
 
@@ -401,8 +221,8 @@ def _sign_clash(claim: Reading, statement: str, score: float) -> str:
     if score < POLARITY_AT:
         return ""
     whole, mine = _signs(read_words(statement).words), _signs(claim.words)
-    theirs = _signs(_nearest(claim, statement).words)
-    for token in sorted(mine.keys() & theirs.keys() - _EVERYWHERE):
+    theirs = _signs(nearest(claim, statement).words)
+    for token in sorted(mine.keys() & theirs.keys() - EVERYWHERE):
         a, b, everywhere = mine[token], theirs[token], whole.get(token, set())
         if token.startswith(("#", "@")):
             continue
@@ -459,8 +279,8 @@ def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading, recall: fl
         return False
     if _other_year(claim, fact) or _over_general(claim, fact):
         return False
-    numbers = _of_kind(claim.figures, "number") - _AGES
-    theirs = _of_kind(fact.figures, "number") - _AGES
+    numbers = _of_kind(claim.figures, "number") - AGES
+    theirs = _of_kind(fact.figures, "number") - AGES
     return not numbers or not theirs or bool(numbers & theirs)
 
 

@@ -6,6 +6,7 @@ These are patterns of English wording. They look at one sentence (and, for names
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ..figures import figures, is_amount, kind
 from .text import plain_lower, read_words
@@ -159,11 +160,12 @@ _COMMON_NAMES = word_set(
 )
 
 
+@lru_cache(maxsize=4096)
 def names(text: str) -> frozenset[str]:
     """Proper names that are not Medicare's own words: of plans, clinicians, drugs, places."""
     found = set()
     for match in _NAME.finditer(text):
-        before = text[: match.start()].rstrip(' *_"“‘(')
+        before = text[max(0, match.start() - 20) : match.start()].rstrip(' *_"“‘(')
         words = match.group().split()
         # A capital at the start of a sentence names nothing.
         own = words[1:] if not before or before[-1] in ".!?:;\n-•|" else words
@@ -195,6 +197,7 @@ def is_denying(sentence: str) -> bool:
     return bool(_DENYING.search(plain_lower(sentence)))
 
 
+@lru_cache(maxsize=4096)
 def leaves_open(sentence: str) -> bool:
     """States nothing: asks, does not know, warns, or speaks of whether something is so."""
     plain = plain_lower(sentence)
@@ -289,6 +292,7 @@ _META_THAT = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def forbidden_kinds(statement: str) -> frozenset[str]:
     """The kinds of look-up fact that a rule such as `Quoting a specific plan's premium without lookup` forbids."""
     plain = plain_lower(statement)
@@ -309,6 +313,7 @@ def forbidden_kinds(statement: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=1024)
 def forbidden_statement(statement: str) -> str:
     """What a rule such as `Claiming that X` forbids to say: X."""
     return _META_THAT.sub("", statement)

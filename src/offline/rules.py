@@ -29,9 +29,10 @@ from ..records.contracts import (
     VerifierOutput,
 )
 from . import frames
-from .compare import Match, asserts, compare, weigh
+from .compare import Match, asserts, compare
 from .rephrase import rephrase
 from .text import Span, read_words, sentences, strip_markup
+from .topic import weigh
 
 __all__ = ["adjudicate", "extract", "read", "rephrase", "verify"]
 
@@ -104,7 +105,7 @@ def _has_content(quote: str) -> bool:
 def _clauses(reply: str, span: Span) -> Iterator[tuple[int, int]]:
     start = span.start
     for joint in _JOINT.finditer(reply, span.start, span.end):
-        left, right = reply[start : joint.start()], reply[joint.end() : span.end]
+        left, right = reply[start : joint.start()], reply[joint.end() : min(span.end, joint.end() + 400)]
         whole = _VERB.search(left) and _VERB.search(right) and min(len(left.split()), len(right.split())) >= 4
         conditional = re.match(r"\W*(?:if|when|because|since|although|while|once|after|before|whether)\b", left, re.I)
         if whole and not (conditional and "," not in left):

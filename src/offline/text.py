@@ -230,6 +230,7 @@ def canonical(word: str) -> str:
     return _CANON.get(root, root)
 
 
+@lru_cache(maxsize=8192)
 def plain_lower(text: str) -> str:
     """Folded, lower case, contractions opened, hyphens as spaces; figures are left as they are."""
     plain = fold(text).translate(_ASCII_LOWER)

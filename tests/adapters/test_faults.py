@@ -154,7 +154,7 @@ def test_cancelling_is_not_a_failure(server: Loopback, maker: Maker) -> None:
 @every_maker
 def test_what_the_caller_was_handling_does_not_colour_the_outcome(server: Loopback, maker: Maker) -> None:
     """A retry made while an earlier timeout is being handled is classified by itself."""
-    server.script(Scripted(fault="reset"))
+    server.script(Scripted(fault="truncated_body"))
 
     async def retried() -> str:
         try:

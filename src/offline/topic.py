@@ -1,0 +1,196 @@
+"""What a claim and a statement of the key are about, and whether it can be the same thing.
+
+Topic is the overlap of their weighted words, both ways; rarer words within the key weigh more. A statement is compared
+whole and clause by clause. Two members of an exclusive group (Part A and Part B, QMB and SLMB) are never one topic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ..figures import is_amount, kind
+from .text import Reading, Word, canonical, read_words, sentences
+from .words import LEADING_GROUPS, MEASURES, SERVICES, STRICT_GROUPS
+
+MEASURED = frozenset(canonical(word) for word in MEASURES)
+AGES = frozenset({"n65"})
+EVERYWHERE = frozenset({"medicar", "plan"})
+_MEDICAID = frozenset({"@medicaid"})
+_MEDICARE = frozenset({"medicar"}) | LEADING_GROUPS[0] | LEADING_GROUPS[1]
+_UNKNOWN = math.log(5) * 0.35
+"""Weight of a word the key does not have: it may be a paraphrase or another matter."""
+_SEGMENT = re.compile(
+    r"[;:]\s+|,\s+(?:and|but|while|whereas|or|with)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+"
+)
+_ELLIPSIS = re.compile(
+    r"\b((?:do|does|can|will|is|are|may|must)(?: not|n't|n’t)?|cannot|won't|can't)[.\s]*$", re.IGNORECASE
+)
+_PREDICATE = re.compile(r"\b(?:do not|does not|do|does|can|will|may|must|is|are|cannot)\s+(\S.*)$", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def weigh(statements: frozenset[str]) -> dict[str, float]:
+    """Each token's weight within a key: rare tokens say more about what a statement is about."""
+    counts: dict[str, int] = {}
+    for statement in statements:
+        for token in read_words(statement).content:
+            counts[token] = counts.get(token, 0) + 1
+    # At least four, so that a key of one or two facts still tells a rare word from a common one.
+    total = max(len(statements), 4)
+    return {token: math.log(1 + total / count) * _kind_weight(token) for token, count in sorted(counts.items())}
+
+
+def _kind_weight(token: str) -> float:
+    if token in EVERYWHERE:
+        return 0.4
+    return 1.3 if token.startswith("@") or token in MEASURED else 1.0
+
+
+@lru_cache(maxsize=4096)
+def segments(statement: str) -> tuple[Reading, ...]:
+    """The whole statement, then its sentences and clauses: a claim often repeats only one of them."""
+    whole = read_words(statement)
+    spans = sentences(statement)
+    parts: list[str] = []
+    for span in spans:
+        sentence = statement[span.start : span.end]
+        parts += [sentence] if len(spans) > 1 else []
+        pieces = [piece for piece in _SEGMENT.split(sentence) if piece and len(piece.split()) >= 3]
+        parts += _completed(pieces) if len(pieces) > 1 else []
+    lead = next((word for word in whole.words if word.token[0] == "@"), None)
+    readings = [_led(read_words(part), lead) for part in dict.fromkeys(parts)]
+    return (whole, *(part for part in readings if len(part.content) >= (1 if part.figures and named(part) else 3)))
+
+
+def _completed(pieces: list[str]) -> list[str]:
+    """`A may require it; B does not`: the second clause borrows the first one's predicate."""
+    completed: list[str] = []
+    for piece in pieces:
+        predicate = _PREDICATE.search(completed[-1]) if completed else None
+        ellipsis = _ELLIPSIS.search(piece)
+        completed.append(f"{piece[: ellipsis.end(1)]} {predicate.group(1)}" if ellipsis and predicate else piece)
+    return completed
+
+
+def _led(part: Reading, lead: Word | None) -> Reading:
+    """A clause that names no programme speaks of the one its statement named first."""
+    if lead is None or named(part):
+        return part
+    return replace(part, words=(Word(lead.token), *part.words), content=part.content | {lead.token})
+
+
+@dataclass(frozen=True)
+class Overlap:
+    score: float
+    precision: float
+    """How much of the claim the statement says."""
+    recall: float
+    """How much of the statement, or of its nearest part, the claim says."""
+
+
+_NOTHING = Overlap(0.0, 0.0, 0.0)
+
+
+def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
+    """How much of the claim the statement says and how much of the statement the claim says, 0 to 1."""
+    best = _NOTHING
+    for at, part in enumerate(segments(statement)):
+        found = _overlap(claim, part, weights)
+        score = found.score * (0.93 if at else 1.0)
+        if score > best.score:
+            best = Overlap(score, found.precision, found.recall)
+    return best
+
+
+def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overlap:
+    shared = claim.content & part.content
+    if not shared:
+        return _NOTHING
+    same = claim.figures & part.figures
+    kinds = {kind(figure) for figure in claim.figures} & {kind(figure) for figure in part.figures}
+    telling = len(shared - EVERYWHERE) + len(same - AGES)
+    # A programme and figures of one kind: both say when, or how much, of the same thing.
+    telling += bool(kinds - {"number", "year"} and named(claim) & named(part))
+    if telling < 2:
+        return _NOTHING
+    common = sum(weights.get(token, _UNKNOWN) for token in sorted(shared))
+    of_claim = sum(weights.get(token, _UNKNOWN) for token in sorted(claim.content))
+    of_part = sum(weights.get(token, _UNKNOWN) for token in sorted(part.content))
+    # A figure both give is strong evidence that both speak of the same thing.
+    bonus = sum(0.7 if kind(figure) in ("year", "number") else 1.4 for figure in sorted(same - AGES))
+    precision, recall = (common + bonus) / (of_claim + bonus), (common + bonus) / (of_part + bonus)
+    if telling == 2 and min(precision, recall) < 0.55:
+        return _NOTHING
+    return Overlap(math.sqrt(precision * recall), precision, recall)
+
+
+def compatible(claim: Reading, fact: Reading) -> bool:
+    """Whether they can be about the same programme, part, period and measure."""
+    for group in STRICT_GROUPS:
+        mine, theirs = claim.content & group, fact.content & group
+        if mine and theirs and not mine <= theirs:
+            return False
+    for group in (*LEADING_GROUPS, MEASURED):
+        theirs = fact.content & group
+        lead = next((word.token for word in claim.words if word.token in group), None)
+        paired = group is MEASURED and claim.content & theirs and pairs_of(claim.words, group)
+        if lead and theirs and lead not in theirs and not paired:
+            return False
+    # Part D is drug coverage: whoever names the one has named the other.
+    services = claim.content & SERVICES - ({"drug"} if "@d" in fact.content else frozenset())
+    if not services <= fact.content:
+        return False
+    mine_bounds, their_bounds = _bounds(claim), _bounds(fact)
+    if any(their_bounds.get(figure, side) != side for figure, side in mine_bounds.items()):
+        return False
+    return not _other_payer(claim, fact)
+
+
+def _bounds(reading: Reading) -> dict[str, str]:
+    """Numbers that bound a case from one side: `20 or more`, `fewer than 20`. The other side is another case."""
+    bounds: dict[str, str] = {}
+    for at, word in enumerate(reading.words):
+        if word.token.startswith("#"):
+            near = reading.words[max(0, at - 1) : at + 2]
+            side = next((other.token for other in near if other.token in ("higher", "lower")), "")
+            if side:
+                bounds[word.token] = side
+    return bounds
+
+
+def _other_payer(claim: Reading, fact: Reading) -> bool:
+    """Medicare named where the statement is about Medicaid only, or the other way round."""
+    mine = {_programme(word.token) for word in claim.words} - {""}
+    theirs = {_programme(word.token) for word in fact.words} - {""}
+    return len(mine) == 1 and len(theirs) == 1 and mine != theirs
+
+
+def _programme(token: str) -> str:
+    return "medicaid" if token in _MEDICAID else "medicare" if token in _MEDICARE else ""
+
+
+def named(reading: Reading) -> frozenset[str]:
+    return frozenset(token for token in reading.content if token.startswith("@"))
+
+
+def nearest(claim: Reading, statement: str) -> Reading:
+    """The sentence or clause of the statement that the claim is closest to."""
+
+    def closeness(part: Reading) -> tuple[int, float]:
+        shared = len(claim.content & part.content)
+        return shared, shared / (len(part.content) or 1)
+
+    parts = segments(statement)
+    return max(parts[1:], key=closeness, default=parts[0])
+
+
+def pairs_of(words: tuple[Word, ...], group: frozenset[str]) -> dict[str, str]:
+    """Amount to group member, where amounts and members strictly alternate."""
+    line = [word.token for word in words if word.token in group or (word.token[0] == "#" and is_amount(word.token[1:]))]
+    if len(line) % 2 or any((a[0] == "#") == (b[0] == "#") for a, b in zip(line[::2], line[1::2], strict=True)):
+        return {}
+    pairs = [(a, b) if a[0] == "#" else (b, a) for a, b in zip(line[::2], line[1::2], strict=True)]
+    return dict(pairs) if len({a for a, _ in pairs}) == len(pairs) else {}

@@ -1,0 +1,220 @@
+"""The verifier: exact cover, evidence that agrees with the label, nothing credited that only the key says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.agents.verifier import Verification, in_view, verify, violations
+from src.schemas import Claim, ClaimInView, QuoteSpan, Verdict, VerifierInput, VerifierOutput
+from tests.helpers import (
+    Failed,
+    ScriptedJudge,
+    ScriptedReply,
+    claim,
+    fact_json,
+    key_of,
+    scenario,
+    seat,
+    shown,
+    verdict,
+    verdicts_json,
+)
+
+KEY = key_of(scenario())
+"""F1 without figures, F2 with $202.90, D1 and D2."""
+THREE = tuple(shown(f"Q1.C{n}") for n in (1, 2, 3))
+
+
+def verified(
+    *replies: ScriptedReply, claims: Sequence[ClaimInView] = THREE, max_asks: int = 3, seed: int = 7
+) -> tuple[Verification, ScriptedJudge]:
+    made, judge = seat(*replies, max_asks=max_asks, seed=seed)
+    return asyncio.run(verify(made, "What is Part B?", tuple(claims), KEY)), judge
+
+
+def test_one_verdict_a_claim_in_the_claims_order() -> None:
+    given_ = [verdict("Q1.C3", "CONTRADICTED", ["D1"], "high"), verdict("Q1.C1"), verdict("Q1.C2", "NOT_IN_KEY")]
+    got, judge = verified(verdicts_json(*given_))
+    assert got == Verification((given_[1], given_[2], given_[0]), (), None)
+    assert len(judge.asked) == 1
+    VerifierOutput.model_validate_json(verdicts_json(*got.verdicts))
+
+
+def test_the_judge_sees_the_key_but_not_what_is_required_or_why() -> None:
+    _, judge = verified(verdicts_json(*(verdict(one.claim_id) for one in THREE)))
+    payload = judge.payload()
+    VerifierInput.model_validate_json(json.dumps(payload))
+    assert payload["question"] == "What is Part B?"
+    assert set(payload["answer_key"]) == {"canonical_facts", "disallowed_claims"}
+    assert set(payload["answer_key"]["canonical_facts"][0]) == {"fact_id", "statement", "severity_if_wrong"}
+    assert [one["claim_id"] for one in payload["answer_key"]["disallowed_claims"]] == ["D1", "D2"]
+    assert set(payload["claims"][0]) == {"claim_id", "text", "quotes"}
+
+
+def test_claims_are_shown_in_an_order_of_the_judges_own_seed() -> None:
+    many = [shown(f"Q1.C{n}") for n in range(10)]
+    reply = verdicts_json(*(verdict(one.claim_id) for one in many))
+
+    def order(seed: int) -> list[str]:
+        return [one["claim_id"] for one in verified(reply, claims=many, seed=seed)[1].payload()["claims"]]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert sorted(order(1)) == sorted(one.claim_id for one in many)
+
+
+def test_the_view_of_a_claim_holds_its_words_in_the_reply() -> None:
+    reply = "Well: plans have networks. Always."
+    spans = (QuoteSpan(start=6, end=25), QuoteSpan(start=27, end=33))
+    made = Claim(**{**claim().model_dump(), "quote_spans": spans})
+    assert in_view(made, reply).quotes == ("plans have networks", "Always")
+
+
+def test_verdicts_that_pass_are_kept_and_only_the_rest_is_asked_for() -> None:
+    first = verdicts_json(verdict("Q1.C1"), verdict("Q1.C2", "SUPPORTED", []))
+    second = verdicts_json(verdict("Q1.C2", "NOT_IN_KEY"), verdict("Q1.C3", "CONTRADICTED"))
+    got, judge = verified(first, second)
+    assert [(one.claim_id, one.label) for one in got.verdicts] == [
+        ("Q1.C1", "SUPPORTED"),
+        ("Q1.C2", "NOT_IN_KEY"),
+        ("Q1.C3", "CONTRADICTED"),
+    ]
+    assert (got.unjudged, got.failure) == ((), None)
+    assert [number for number, _ in judge.asked] == [0, 1]
+    assert judge.problems(1) == [
+        "Q1.C2: is SUPPORTED and so must cite at least one id",
+        "Q1.C3: has no verdict",
+    ]
+
+
+def test_an_accepted_verdict_cannot_be_taken_back() -> None:
+    first = verdicts_json(verdict("Q1.C1"), verdict("Q1.C2"))
+    second = verdicts_json(verdict("Q1.C1", "CONTRADICTED"), verdict("Q1.C3"))
+    got, _ = verified(first, second)
+    assert [one.label for one in got.verdicts] == ["SUPPORTED"] * 3
+
+
+def test_what_is_left_when_the_askings_are_used_up_is_unjudged_and_never_a_verdict() -> None:
+    good, bad = verdict("Q1.C2"), verdict("Q1.C1", "NOT_IN_KEY", ["F1"])
+    got, judge = verified(verdicts_json(good, bad), verdicts_json(bad), max_asks=2)
+    assert got.verdicts == (good,)
+    assert got.unjudged == ("Q1.C1", "Q1.C3")
+    assert got.failure is not None
+    assert got.failure.startswith("no usable answer after 2 askings: Q1.C1: is NOT_IN_KEY and so must cite nothing")
+    assert len(judge.asked) == 2
+
+
+def test_a_failed_call_leaves_what_was_accepted_before() -> None:
+    got, _ = verified(verdicts_json(verdict("Q1.C1")), Failed("timeout", error="too slow"))
+    assert [one.claim_id for one in got.verdicts] == ["Q1.C1"]
+    assert got.unjudged == ("Q1.C2", "Q1.C3")
+    assert got.failure == "the call failed: timeout: too slow"
+
+
+@pytest.mark.parametrize("reply", [Failed("permanent"), "no JSON"], ids=["call", "shape"])
+def test_a_judge_that_says_nothing_usable_judges_nothing(reply: ScriptedReply) -> None:
+    got, _ = verified(reply, reply, reply)
+    assert (got.verdicts, got.unjudged) == ((), ("Q1.C1", "Q1.C2", "Q1.C3"))
+    assert got.failure
+
+
+def test_a_claim_judged_twice_counts_as_not_judged() -> None:
+    twice = verdicts_json(verdict("Q1.C1"), verdict("Q1.C1", "CONTRADICTED"), verdict("Q1.C2"), verdict("Q1.C3"))
+    got, judge = verified(twice, verdicts_json(verdict("Q1.C1", "NOT_IN_KEY")))
+    assert [one.label for one in got.verdicts] == ["NOT_IN_KEY", "SUPPORTED", "SUPPORTED"]
+    assert judge.problems(1) == ["Q1.C1: stands more than once"] * 2
+
+
+def test_a_claim_nobody_asked_about_is_told_and_never_kept() -> None:
+    everything = [verdict(one.claim_id) for one in THREE]
+    stranger = verdict("Q9.C9" + "x" * 500)
+    got, judge = verified(verdicts_json(*everything, stranger), verdicts_json(*everything))
+    assert [one.claim_id for one in got.verdicts] == ["Q1.C1", "Q1.C2", "Q1.C3"]
+    assert got.failure is None
+    assert judge.problems(1) == [f"{stranger.claim_id[:80]} is not one of the claims"]
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        verdict(),
+        verdict(label="CONTRADICTED", evidence=["F1", "D2"], severity="low"),
+        verdict(label="CONTRADICTED", evidence=["D1"], severity="high"),
+        verdict(label="NOT_IN_KEY"),
+    ],
+)
+def test_verdicts_that_keep_every_rule(good: Verdict) -> None:
+    assert violations(good, shown(), KEY) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (verdict(evidence=[]), "is SUPPORTED and so must cite at least one id"),
+        (verdict(label="CONTRADICTED", evidence=[]), "is CONTRADICTED and so must cite at least one id"),
+        (verdict(label="NOT_IN_KEY", evidence=["F1"]), "is NOT_IN_KEY and so must cite nothing"),
+        (verdict(evidence=["F9"]), "cites ['F9'], which are not ids of this key"),
+        (verdict(evidence=["F1", "D3"]), "cites ['D3'], which are not ids of this key"),
+        (verdict(evidence=["F1", "F1"]), "cites an id twice"),
+        (verdict(evidence=["F1", "D1"]), "a disallowed claim cannot support anything"),
+        (verdict(severity="low"), "severity must be low, medium or high if CONTRADICTED and none if not"),
+        (verdict(label="NOT_IN_KEY", severity="high"), "severity must be"),
+        (verdict(label="CONTRADICTED", severity="none"), "severity must be"),
+    ],
+)
+def test_verdicts_that_break_one_rule(bad: Verdict, said: str) -> None:
+    found = violations(bad, shown(), KEY)
+    assert len(found) == 1
+    assert said in found[0]
+
+
+def test_an_amount_that_only_the_key_states_is_not_credited() -> None:
+    credited = verdict(evidence=["F2"])
+    assert violations(credited, shown("Q1.C1", "You pay a premium each month."), KEY) == [
+        "credits F2, but none of its amounts ['$202.90'] stands in the quote"
+    ]
+    assert violations(credited, shown("Q1.C1", "You pay $185 each month."), KEY)
+    assert violations(credited, shown("Q1.C1", "You pay 202.90 dollars each month."), KEY) == []
+
+
+def test_the_amount_must_stand_in_the_quote_not_in_the_claims_own_text() -> None:
+    view = ClaimInView(claim_id="Q1.C1", text="The premium is $202.90.", quotes=("there is a premium",))
+    assert violations(verdict(evidence=["F2"]), view, KEY)
+
+
+def test_percentages_are_amounts_too_and_one_of_several_is_enough() -> None:
+    facts = [fact_json("F1"), fact_json("F2", "You pay 20% after the $283 deductible.")]
+    key = key_of(scenario(answer_key={"canonical_facts": facts, "required_points": []}))
+    for quote, fits in (("You pay 20%.", True), ("$283 first", True), ("You pay 10% and $20.", False), ("some", False)):
+        assert (violations(verdict(evidence=["F2"]), shown("Q1.C1", quote), key) == []) is fits, quote
+
+
+def test_a_contradiction_may_cite_an_amount_the_target_got_wrong() -> None:
+    wrong = verdict(label="CONTRADICTED", evidence=["F2"], severity="high")
+    assert violations(wrong, shown("Q1.C1", "You pay $185 each month."), KEY) == []
+
+
+VERDICTS = st.builds(
+    verdict,
+    st.sampled_from(["Q1.C1", "Q1.C2", "Q1.C3", "Q9.C9"]),
+    st.sampled_from(["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"]),
+    st.lists(st.sampled_from(["F1", "F2", "F9", "D1", "D3"]), max_size=3),
+    st.sampled_from(["none", "low", "medium", "high"]),
+)
+
+
+@given(st.lists(st.lists(VERDICTS, max_size=5), min_size=3, max_size=3))
+def test_whatever_a_judge_says_every_claim_is_covered_once_and_by_the_rules(replies: list[list[Verdict]]) -> None:
+    got, _ = verified(*(verdicts_json(*given_) for given_ in replies))
+    judged = [one.claim_id for one in got.verdicts]
+    assert sorted([*judged, *got.unjudged]) == ["Q1.C1", "Q1.C2", "Q1.C3"]
+    assert judged == sorted(judged)
+    for one in got.verdicts:
+        assert violations(one, shown(one.claim_id), KEY) == []
+    assert bool(got.failure) == bool(got.unjudged)
