@@ -6,6 +6,7 @@ which every asked turn was answered or refused, and every judge did its work, is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ from .schemas import (
     Flags,
     JudgedBy,
     JudgeFailure,
+    JudgeService,
     Label,
     Observation,
     RejectedClaim,
@@ -53,6 +55,8 @@ class Judgement:
     verdicts: list[tuple[Verdict, ...]] = field(default_factory=list)
     observations: tuple[Observation, ...] = ()
     settled: dict[str, Label] = field(default_factory=dict)
+    records: list[CallRecord] = field(default_factory=list)
+    """Of the judges' calls."""
     failures: list[JudgeFailure] = field(default_factory=list)
 
 
@@ -122,7 +126,7 @@ def assemble(
         trial_id=trial.trial_id,
         scenario_id=scenario.scenario_id,
         repetition=trial.repetition,
-        target=_target(trial, records),
+        target=_target(plan, trial, records),
         outcome=outcome,
         conversation=tuple(exchanges),
         claims=claims,
@@ -147,6 +151,7 @@ def assemble(
             scorer=plan.scorer,
             adjudicator=plan.adjudicator,
         ),
+        judge_services=_services(judgements),
         rubric_version=scenario.rubric_version,
         fingerprints=Fingerprints(
             scenario=trial.planned.sha256, prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()}
@@ -154,14 +159,40 @@ def assemble(
     )
 
 
-def _target(trial: Trial, records: Sequence[CallRecord]) -> TargetRecord:
+def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> TargetRecord:
     provider, model = split_name(trial.target)
+    api_id = plan.api_ids.get(trial.target, model)
+    served = tuple(dict.fromkeys(record.served_model for record in records if record.served_model))
     return TargetRecord(
         name=trial.target,
         provider=provider,
         model=model,
         family=family(trial.target),
-        served_models=tuple(dict.fromkeys(record.served_model for record in records if record.served_model)),
+        api_id=api_id,
+        served_models=served,
+        served_as_requested=all(is_version_of(name, api_id) for name in served) if served else None,
         fingerprints=tuple(dict.fromkeys(record.fingerprint for record in records if record.fingerprint)),
         not_applied=tuple(dict.fromkeys(name for record in records for name in record.not_applied)),
+    )
+
+
+def is_version_of(served: str, api_id: str) -> bool:
+    """Whether a served id is the id called, or that id with a date or version number behind it."""
+    served, api_id = served.removeprefix("models/"), api_id.removeprefix("models/")
+    return served == api_id or re.fullmatch(rf"{re.escape(api_id)}[-@][0-9][0-9-]*", served) is not None
+
+
+def _services(judgements: Sequence[Judgement]) -> tuple[JudgeService, ...]:
+    """What served as judges, in an order that does not depend on which call came back first."""
+    by_model: dict[str, list[CallRecord]] = {}
+    for judgement in judgements:
+        for record in judgement.records:
+            by_model.setdefault(record.model, []).append(record)
+    return tuple(
+        JudgeService(
+            model=model,
+            served_models=tuple(sorted({record.served_model for record in records if record.served_model})),
+            not_applied=tuple(sorted({name for record in records for name in record.not_applied})),
+        )
+        for model, records in sorted(by_model.items())
     )

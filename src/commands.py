@@ -17,18 +17,22 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from . import __version__, canonical, chain, orchestrator, reporting, storage
-from .adapters.base import Adapter, split_name
+from .adapters.base import Adapter
 from .adapters.fake_adapter import NAMES as FAKE_NAMES
 from .adapters.registry import make_adapter
 from .audit import verify as audit_run
 from .datafiles import data_folder
+from .door import Means, Stop
 from .errors import IncompleteRun, InputError, IntegrityError
 from .failpoints import Failpoints
+from .limits import Limits
 from .planning import RunOptions, make_plan, planned_calls, trials
 from .progress import Progress
 from .scenarios import expand, explain, load_scenario, load_scenarios
-from .schemas import Manifest, RunPlan, Seal, TrialResult
+from .schemas import Manifest, RunPlan, Seal
 
+CALLS_A_TRIAL = 8
+"""Calls one trial may have under way at once, generously: a turn to the target, and judges at work on earlier ones."""
 DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
 
 
@@ -142,31 +146,29 @@ def _carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace) 
     progress = Progress(quiet=arguments.quiet)
     try:
         seal = asyncio.run(_execute(folder, manifest, arguments.concurrency, progress))
-    except IncompleteRun:
+    except IncompleteRun as stopped:
         _print_summary(folder, manifest, None, as_json=arguments.json)
-        raise IncompleteRun(f"Stopped before the end; go on with: medicare-eval resume {folder}") from None
+        raise IncompleteRun(f"{stopped} Go on with: medicare-eval resume {folder}") from None
     _print_summary(folder, manifest, seal, as_json=arguments.json)
     return 0
 
 
 async def _execute(folder: Path, manifest: Manifest, concurrency: int, progress: Progress) -> Seal:
-    stopping = asyncio.Event()
+    stop = Stop()
     made: dict[str, Adapter] = {}
 
-    def adapter_for(model: str) -> Adapter:
-        provider = split_name(model)[0]
+    def adapter_for(provider: str) -> Adapter:
         if provider not in made:
             made[provider] = make_adapter(provider)
         return made[provider]
 
-    _stop_on_signal(stopping)
+    _stop_on_signal(stop)
     try:
         return await orchestrator.execute(
             folder,
             manifest,
             concurrency=concurrency,
-            adapter_for=adapter_for,
-            stopping=stopping,
+            means=Means(adapter_for=adapter_for, limits=Limits(CALLS_A_TRIAL * concurrency), stop=stop),
             on_call=progress.on_call,
             on_start=progress.start,
             on_trial=progress.on_trial,
@@ -177,18 +179,18 @@ async def _execute(folder: Path, manifest: Manifest, concurrency: int, progress:
             await adapter.aclose()
 
 
-def _stop_on_signal(stopping: asyncio.Event) -> None:
+def _stop_on_signal(stop: Stop) -> None:
     """The first Ctrl-C lets calls under way finish; the second ends the process where it stands."""
 
-    def stop() -> None:
-        if stopping.is_set():
+    def heard() -> None:
+        if stop.event.is_set():
             os._exit(130)
-        stopping.set()
+        stop.ask()
         print("Stopping: calls under way are being finished. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, heard)
 
 
 def _print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_json: bool) -> None:
@@ -253,12 +255,13 @@ class _Comparer:
         self.head = chain.GENESIS
         self.count = 0
 
-    def __call__(self, result: TrialResult) -> None:
-        self.head, line = chain.chained(self.head, storage.encode_record(result))
+    def __call__(self, payload: bytes) -> None:
+        self.head, line = chain.chained(self.head, payload)
         self.count += 1
         if self._file.read(len(line)) != line:
+            trial = storage.trial_id(payload)
             raise IntegrityError(
-                f"{self._path}: line {self.count} ({result.trial_id}) is not what its journal gives when computed again."
+                f"{self._path}: line {self.count} ({trial}) is not what its journal gives when computed again."
             )
 
 

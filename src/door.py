@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from .adapters.base import RETRYABLE, Adapter, CallFailure, ModelReply, ModelRequest
+from .adapters.base import RETRYABLE, Adapter, CallFailure, ModelReply, ModelRequest, split_name
 from .canonical import derive_seed
 from .errors import IncompleteRun, IntegrityError
-from .limits import backoff_s
+from .limits import Limits, backoff_s
 from .schemas import CallPolicy, CallRecord, Stage, Usage
 
 
@@ -65,35 +65,70 @@ class ClosedDoor:
         )
 
 
+class Purse(Protocol):
+    """Money: asked before every attempt, told after it."""
+
+    def reserve(self, request: ModelRequest) -> float | None:
+        """What the attempt may cost at most, set aside; None where it would pass the limit."""
+        ...
+
+    def settle(self, reserved: float, record: CallRecord) -> None: ...
+
+
+class Stop:
+    """Asked once, heard by everybody: calls under way are finished, waiting ones wake up and are not begun."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.reason = "The run was stopped before its end."
+        self._listeners: list[Callable[[], None]] = []
+
+    def ask(self, reason: str | None = None) -> None:
+        if reason and not self.event.is_set():
+            self.reason = reason
+        self.event.set()
+        for listener in self._listeners:
+            listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    def check(self) -> None:
+        if self.event.is_set():
+            raise Stopping(self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What an open door needs to make a call. None of it can change a result."""
+
+    adapter_for: Callable[[str], Adapter]
+    """By provider."""
+    limits: Limits
+    stop: Stop
+    purse: Purse | None = None
+
+
 class OpenDoor:
     """Answers from the journal where it can, and calls the provider where it must."""
 
     def __init__(
-        self,
-        journal: Appendable,
-        adapter_for: Callable[[str], Adapter],
-        policy: CallPolicy,
-        *,
-        stopping: asyncio.Event | None = None,
-        on_call: Callable[[CallRecord], None] = lambda record: None,
+        self, journal: Appendable, policy: CallPolicy, means: Means, on_call: Callable[[CallRecord], None] | None = None
     ) -> None:
         self._journal = journal
-        self._adapter_for = adapter_for
         self._policy = policy
-        self._stopping = stopping or asyncio.Event()
-        self._on_call = on_call
+        self._means = means
+        self._on_call = on_call or (lambda record: None)
+        means.stop.listen(means.limits.open)
 
     async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
-        began = time.monotonic()
+        began: float | None = None
         for number in range(1, self._policy.max_attempts + 1):
-            record = recorded_attempt(self._journal, call.attempt(number), request)
+            name = call.attempt(number)
+            record = recorded_attempt(self._journal, name, request)
             if record is None:
-                if self._stopping.is_set():
-                    raise Stopping("The run was stopped before its end.")
-                record, retry_after_s = await self._attempt(call.attempt(number), request, number)
-                wait = backoff_s(number, derive_seed(request.seed, call.attempt(number)), retry_after_s)
-                if not record.final and time.monotonic() - began + wait > self._policy.deadline_s:
-                    record = record.model_copy(update={"final": True})
+                record, wait, started = await self._attempt(name, request, number, began)
+                began = began or started
                 await self._journal.append(record)
                 self._on_call(record)
                 if not record.final:
@@ -105,41 +140,96 @@ class OpenDoor:
     async def _pause(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self._stopping.wait()
+                await self._means.stop.event.wait()
         except TimeoutError:
             pass
 
-    async def _attempt(self, call: str, request: ModelRequest, number: int) -> tuple[CallRecord, float | None]:
-        started, clock = datetime.now(UTC), time.monotonic()
-        reply: ModelReply | None = None
-        failure: CallFailure | None = None
+    async def _attempt(
+        self, name: str, request: ModelRequest, number: int, began: float | None
+    ) -> tuple[CallRecord, float, float]:
+        """One attempt, once the provider's limiter lets it in: its record, how long to wait after it, when it began."""
+        self._means.stop.check()
+        provider = split_name(request.model)[0]
+        async with self._means.limits.limiter(provider).slot(request.length() / 4 + request.max_tokens) as slot:
+            self._means.stop.check()
+            reserved = self._reserve(request)
+            clock = time.monotonic()
+            reply, failure, started = await self._make(provider, request)
+            now = time.monotonic()
+            retry_after_s = failure.retry_after_s if failure else None
+            wait = backoff_s(number, derive_seed(request.seed, name), retry_after_s)
+            out_of_time = now - (began or clock) + wait > self._policy.deadline_s
+            record = _record(
+                name,
+                request,
+                reply,
+                failure,
+                last=number == self._policy.max_attempts or out_of_time,
+                started=started,
+                latency_ms=round((now - clock) * 1_000, 3),
+            )
+            slot.answered(record.outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
+            if self._means.purse:
+                self._means.purse.settle(reserved, record)
+        return record, wait, clock
+
+    def _reserve(self, request: ModelRequest) -> float:
+        if not self._means.purse:
+            return 0.0
+        reserved = self._means.purse.reserve(request)
+        if reserved is None:
+            self._means.stop.ask("The next call could pass --max-cost.")
+            self._means.stop.check()
+        assert reserved is not None
+        return reserved
+
+    async def _make(self, provider: str, request: ModelRequest) -> tuple[ModelReply | None, CallFailure | None, str]:
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            reply = await self._adapter_for(request.model).complete(request, timeout_s=self._policy.timeout_s)
-        except CallFailure as caught:
-            failure = caught
-        outcome = reply.outcome if reply else failure.outcome  # type: ignore[union-attr] # one of the two is set
-        source = reply or failure
-        record = CallRecord(
-            call=call,
-            request_sha256=request.sha256(),
-            model=request.model,
-            outcome=outcome,
-            final=outcome not in RETRYABLE or number == self._policy.max_attempts,
-            text=reply.text if reply else None,
-            stop_reason=reply.stop_reason if reply else None,
-            served_model=reply.served_model if reply else None,
-            fingerprint=reply.fingerprint if reply else None,
-            request_id=source.request_id if source else None,
-            usage=reply.usage if reply else Usage(),
-            not_applied=source.not_applied if source else (),
-            error=failure.message if failure else None,
-            status=failure.status if failure else None,
-            sent=source.sent if source else None,
-            received=source.received if source else None,
-            started=started.isoformat(timespec="milliseconds"),
-            latency_ms=round((time.monotonic() - clock) * 1_000, 3),
-        )
-        return record, failure.retry_after_s if failure else None
+            adapter = self._means.adapter_for(provider)
+            return await adapter.complete(request, timeout_s=self._policy.timeout_s), None, started
+        except CallFailure as failure:
+            return None, failure, started
+
+
+def _tokens(usage: Usage) -> int | None:
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    return usage.input_tokens + usage.output_tokens
+
+
+def _record(
+    call: str,
+    request: ModelRequest,
+    reply: ModelReply | None,
+    failure: CallFailure | None,
+    *,
+    last: bool,
+    started: str,
+    latency_ms: float,
+) -> CallRecord:
+    source = reply or failure
+    assert source is not None
+    return CallRecord(
+        call=call,
+        request_sha256=request.sha256(),
+        model=request.model,
+        outcome=source.outcome,
+        final=last or source.outcome not in RETRYABLE,
+        text=reply.text if reply else None,
+        stop_reason=reply.stop_reason if reply else None,
+        served_model=reply.served_model if reply else None,
+        fingerprint=reply.fingerprint if reply else None,
+        request_id=source.request_id,
+        usage=reply.usage if reply else Usage(),
+        not_applied=source.not_applied,
+        error=failure.message if failure else None,
+        status=failure.status if failure else None,
+        sent=source.sent,
+        received=source.received,
+        started=started,
+        latency_ms=latency_ms,
+    )
 
 
 def recorded_attempt(recorded: Recorded, call: str, request: ModelRequest) -> CallRecord | None:

@@ -12,19 +12,21 @@ concurrency nor a crash in between can change a result. `execute` serves `run` a
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import storage
-from .adapters.base import Adapter, Message, ModelRequest
+from .adapters.base import Message, ModelRequest
 from .agents import adjudicator, extractor, questioner, scorer, verifier
 from .agents.asking import Seat
 from .assembly import ENDS_CONVERSATION, Judgement, assemble, failed
-from .door import CallId, ClosedDoor, Door, OpenDoor
+from .door import CallId, ClosedDoor, Door, Means, OpenDoor
 from .failpoints import Failpoints
 from .families import family
 from .planning import Trial, trials
+from .reorder import InOrder
 from .schemas import (
     CallRecord,
     ClaimInView,
@@ -77,7 +79,8 @@ class Study:
         if not self.plan.questioner or not scenario.variation_knobs.paraphrase:
             return exact, None
         if trial.questions_id not in self._questions:
-            seat = self._seat("questioner", self.plan.questioner, CallId(trial.questions_id, "questioner"), seed, ())
+            call = CallId(trial.questions_id, "questioner")
+            seat = self._seat("questioner", self.plan.questioner, call, seed=seed, kin=(), records=[])
             self._questions[trial.questions_id] = asyncio.create_task(questioner.paraphrase(seat, exact))
         return await self._questions[trial.questions_id]
 
@@ -103,6 +106,7 @@ class Study:
                 CallId(trial.trial_id, "target", turn.turn_id),
                 ModelRequest(
                     model=trial.target,
+                    api_id=self.plan.api_ids.get(trial.target, ""),
                     messages=(*context, asked),
                     temperature=self.plan.target_parameters.temperature,
                     max_tokens=self.plan.target_parameters.max_tokens,
@@ -125,7 +129,8 @@ class Study:
 
         def seat(role: Role, model: str, number: int = 0) -> Seat:
             call = CallId(trial.trial_id, role, turn_id, number)
-            return self._seat(role, model, call, trial.seed(plan.seed, role, turn_id, number), kin)
+            seed = trial.seed(plan.seed, role, turn_id, number)
+            return self._seat(role, model, call, seed=seed, kin=kin, records=found.records)
 
         extraction = await extractor.extract(
             seat("extractor", plan.extractor), turn_id, ExtractorInput(question=exchange.user_message, reply=reply)
@@ -164,9 +169,12 @@ class Study:
             left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled)
             found.failures.append(failed("adjudicator", found.turn_id, 0, left, failure))
 
-    def _seat(self, role: Role, model: str, call: CallId, seed: int, kin: Sequence[str]) -> Seat:
+    def _seat(
+        self, role: Role, model: str, call: CallId, *, seed: int, kin: Sequence[str], records: list[CallRecord]
+    ) -> Seat:
         async def make(ask: int, request: ModelRequest) -> CallRecord:
             record = await self._door.call(CallId(call.trial, call.stage, call.turn, call.judge, ask), request)
+            records.append(record)
             if record.served_model and family(record.served_model) in kin:
                 message = f"answered by {record.served_model}, of the target's own family"
                 return record.model_copy(update={"outcome": "permanent", "text": None, "error": message})
@@ -174,6 +182,7 @@ class Study:
 
         return Seat(
             model=model,
+            api_id=self.plan.api_ids.get(model, ""),
             system=self.plan.prompts[role].text,
             seed=seed,
             parameters=self.plan.judge_parameters,
@@ -211,43 +220,54 @@ def _exchange(
     )
 
 
+class Lanes:
+    """Which trial comes next: that of the target with the fewest under way, so that a slow one holds up only itself."""
+
+    def __init__(self, todo: Sequence[Trial]) -> None:
+        self._waiting: dict[str, deque[int]] = {}
+        for number, trial in enumerate(todo):
+            self._waiting.setdefault(trial.target, deque()).append(number)
+        self._under_way: Counter[str] = Counter()
+
+    def take(self) -> tuple[str, int] | None:
+        lanes = [lane for lane, numbers in self._waiting.items() if numbers]
+        if not lanes:
+            return None
+        lane = min(lanes, key=self._under_way.__getitem__)
+        self._under_way[lane] += 1
+        return lane, self._waiting[lane].popleft()
+
+    def leave(self, lane: str) -> None:
+        self._under_way[lane] -= 1
+
+    def close(self) -> None:
+        self._waiting.clear()
+
+
 async def in_plan_order(
-    study: Study, todo: Sequence[Trial], concurrency: int, sink: Callable[[TrialResult], None]
+    study: Study, todo: Sequence[Trial], concurrency: int, sink: Callable[[bytes], None], on_trial: Callable[[], None]
 ) -> None:
-    """Run trials side by side and hand their results on in plan order. A slow trial holds back at most a window."""
-    window = 4 * concurrency
-    done: dict[int, TrialResult] = {}
-    written = 0
-    moved = asyncio.Condition()
-    numbers = iter(range(len(todo)))
+    """Run trials side by side and hand their results, as bytes, on in plan order."""
+    lanes = Lanes(todo)
+    with InOrder(sink) as ordered:
 
-    async def worker() -> None:
-        nonlocal written
-        for number in numbers:
-            async with moved:
-                while number >= written + window:
-                    await moved.wait()
-            result = await study.run_trial(todo[number])
-            async with moved:
-                done[number] = result
-                while written in done:
-                    sink(done.pop(written))
-                    written += 1
-                moved.notify_all()
+        async def worker() -> None:
+            while taken := lanes.take():
+                lane, number = taken
+                result = await study.run_trial(todo[number])
+                ordered.put(number, storage.encode_record(result))
+                on_trial()
+                lanes.leave(lane)
 
-    workers = [asyncio.create_task(worker()) for _ in range(min(concurrency, len(todo)))]
-    try:
-        for finished in asyncio.as_completed(workers):
-            await finished
-    except BaseException:
-        # A stop, a failed disk or a fault ends every worker, but only once its calls under way are in the journal.
-        async with moved:
-            written += len(todo) + window
-            moved.notify_all()
-        for _ in numbers:
-            pass
-        await asyncio.gather(*workers, return_exceptions=True)
-        raise
+        workers = [asyncio.create_task(worker()) for _ in range(min(concurrency, len(todo)))]
+        try:
+            for finished in asyncio.as_completed(workers):
+                await finished
+        except BaseException:
+            # A stop, a failed disk or a fault ends every worker, but only once its calls under way are in the journal.
+            lanes.close()
+            await asyncio.gather(*workers, return_exceptions=True)
+            raise
 
 
 async def execute(
@@ -255,11 +275,10 @@ async def execute(
     manifest: Manifest,
     *,
     concurrency: int,
-    adapter_for: Callable[[str], Adapter],
-    stopping: asyncio.Event,
+    means: Means,
     on_call: Callable[[CallRecord], None],
     on_start: Callable[[int, int], None],
-    on_trial: Callable[[TrialResult], None],
+    on_trial: Callable[[], None],
 ) -> Seal:
     """Carry a run to its end from wherever it stands. Raises `Stopping` where it was asked to stop before that."""
     failpoints = Failpoints.from_environment()
@@ -274,27 +293,23 @@ async def execute(
             wanted=wanted.__contains__,
             failpoints=failpoints,
         )
-        door = OpenDoor(journal, adapter_for, manifest.plan.policy, stopping=stopping, on_call=on_call)
+        door = OpenDoor(journal, manifest.plan.policy, means, on_call)
         on_start(len(everything), results.count)
 
-        def sink(result: TrialResult) -> None:
-            results.append(result)
-            on_trial(result)
-
         try:
-            await in_plan_order(Study(manifest.plan, door), todo, concurrency, sink)
+            await in_plan_order(Study(manifest.plan, door), todo, concurrency, results.append, on_trial)
             return storage.write_seal(folder, journal, results, failpoints)
         finally:
             journal.close()
             results.close()
 
 
-async def recompute(folder: Path, manifest: Manifest, sink: Callable[[TrialResult], None], first: int) -> None:
+async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], None], first: int) -> None:
     """Compute the first results again from manifest and journal alone; no adapter is even imported."""
     todo = trials(manifest.plan)[:first]
     recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
     try:
-        await in_plan_order(Study(manifest.plan, ClosedDoor(recorded)), todo, 1, sink)
+        await in_plan_order(Study(manifest.plan, ClosedDoor(recorded)), todo, 1, sink, lambda: None)
     finally:
         recorded.close()
 

@@ -24,6 +24,7 @@ OFFLINE_NOTICE = (
     "Judged by offline:rules, a judge made of rules. It is for trying out and for tests; its scores are not findings."
 )
 MAX_TRIALS = 1_000_000
+DEFAULT_POLICY = CallPolicy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class RunOptions:
     repeats: int = 1
     temperature: float | None = 0.0
     max_tokens: int = 2_048
-    policy: CallPolicy = field(default_factory=lambda: CallPolicy())
+    policy: CallPolicy = DEFAULT_POLICY
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def make_plan(options: RunOptions) -> RunPlan:
         scorer=models[0],
         adjudicator=adjudicator,
         questioner=questioner,
+        api_ids={},
         repeats=options.repeats,
         seed=options.seed,
         target_parameters=CallParameters(temperature=options.temperature, max_tokens=options.max_tokens),

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from .schemas import CallRecord, TrialResult
+from .schemas import CallRecord
 
 EVERY_S = 10.0
 
@@ -49,7 +49,7 @@ class Progress:
         self._failed += record.outcome != "ok"
         self._tick()
 
-    def on_trial(self, result: TrialResult) -> None:
+    def on_trial(self) -> None:
         self._done += 1
         self._tick()
 

@@ -25,7 +25,8 @@ def expand(arguments: list[str]) -> list[Path]:
         elif path.is_file():
             matches = [path]
         else:
-            matches = sorted(Path(match) for match in glob.glob(argument, recursive=True) if Path(match).is_file())
+            found_by_glob = glob.glob(argument, recursive=True)  # noqa: PTH207 - takes absolute patterns, Path.glob not
+            matches = sorted(path for path in map(Path, found_by_glob) if path.is_file())
         if not matches:
             raise InputError(f"{argument}: no scenario file is there; give a .json file, a folder or a glob.")
         found.update(dict.fromkeys(matches))
@@ -39,7 +40,7 @@ def load_scenarios(arguments: list[str]) -> tuple[PlannedScenario, ...]:
         other = by_id.setdefault(one.scenario.scenario_id, one.path)
         if other != one.path:
             raise InputError(
-                f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also that of {other}; give each its own."
+                f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also that of {other}; change one."
             )
     return planned
 

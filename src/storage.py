@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from . import canonical, chain
 from .errors import InputError, IntegrityError, StorageError
 from .failpoints import Failpoints
-from .schemas import CallRecord, Manifest, Record, Seal, TrialResult
+from .schemas import CallRecord, Manifest, Record, Seal
 
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
 R = TypeVar("R", bound=Record)
@@ -301,12 +301,13 @@ class Results:
             self._write(b"\n")
         return b""
 
-    def append(self, result: TrialResult) -> None:
-        head, line = chain.chained(self.head, encode_record(result))
+    def append(self, payload: bytes) -> None:
+        """The next result in plan order, as `encode_record` gives it."""
+        head, line = chain.chained(self.head, payload)
         if not line.startswith(self._fragment):
             raise IntegrityError(
                 f"{self._path}: line {self.count + 1} is not what was written: its torn beginning is not that of "
-                f"the result computed again for {result.trial_id}."
+                f"the result computed again for {trial_id(payload)}."
             )
         self._write(line[len(self._fragment) :])
         self._fragment = b""

@@ -25,9 +25,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from src import audit, orchestrator, storage
-from src.adapters.base import Adapter, ModelReply, ModelRequest, split_name
+from src.adapters.base import Adapter, ModelReply, ModelRequest
 from src.adapters.registry import make_adapter
 from src.chain import ChainReader, is_recovery
+from src.door import Means, Stop
+from src.limits import Limits
 from src.schemas import CallRecord
 from tests.runs import ROOT, SCENARIOS, call, environment
 
@@ -56,8 +58,7 @@ def child(folder: Path, ledger: Path) -> None:
     bill = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     made: dict[str, Adapter] = {}
 
-    def adapter_for(model: str) -> Adapter:
-        provider = split_name(model)[0]
+    def adapter_for(provider: str) -> Adapter:
         if provider not in made:
             made[provider] = Billed(make_adapter(provider), bill)
         return made[provider]
@@ -67,11 +68,10 @@ def child(folder: Path, ledger: Path) -> None:
             folder,
             storage.read_manifest(folder),
             concurrency=8,
-            adapter_for=adapter_for,
-            stopping=asyncio.Event(),
+            means=Means(adapter_for=adapter_for, limits=Limits(64), stop=Stop()),
             on_call=lambda record: None,
             on_start=lambda total, done: None,
-            on_trial=lambda result: None,
+            on_trial=lambda: None,
         )
     )
 

@@ -207,6 +207,7 @@ def seat(*replies: ScriptedReply, max_asks: int = 3, seed: int = 7) -> tuple[Sea
     judge = ScriptedJudge(list(replies))
     made = Seat(
         model="anthropic:a-judge",
+        api_id="a-judge-20260101",
         system="You judge.",
         seed=seed,
         parameters=CallParameters(temperature=0.0, max_tokens=1_000),
@@ -239,6 +240,7 @@ def plan(
         scorer=verifiers[0],
         adjudicator=verifiers[0],
         questioner=questioner,
+        api_ids={},
         repeats=repeats,
         seed=42,
         target_parameters=CallParameters(temperature=0.0, max_tokens=100),
@@ -301,7 +303,9 @@ def result(
             provider=provider,
             model=model,
             family=provider,
+            api_id=model,
             served_models=(),
+            served_as_requested=None,
             fingerprints=(),
             not_applied=(),
         ),
@@ -336,6 +340,7 @@ def result(
             scorer="offline:rules",
             adjudicator="offline:rules",
         ),
+        judge_services=(),
         rubric_version="v1",
         fingerprints=Fingerprints(scenario=HASH, prompts=dict.fromkeys(ROLES, HASH)),
     )

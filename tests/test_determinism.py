@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from src import storage
-from src.orchestrator import in_plan_order
 from tests.runs import SCENARIOS, call, make_run, newest, process
 
 STUDY = ("--scenario", SCENARIOS, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", "3")
@@ -76,33 +75,6 @@ def test_results_hold_no_clock_and_no_path(tmp_path: Path) -> None:
     text = results(run).decode()
     assert run.name[:8] not in text
     assert str(tmp_path) not in text
-
-
-def test_a_slow_first_trial_holds_back_only_a_window() -> None:
-    import asyncio
-
-    started: list[int] = []
-    gate = asyncio.Event()
-
-    class Slow:
-        async def run_trial(self, trial: int) -> int:
-            started.append(trial)
-            if trial == 0:
-                await gate.wait()
-            return trial
-
-    async def go() -> list[int]:
-        seen: list[int] = []
-        work = asyncio.create_task(in_plan_order(Slow(), range(100), 2, seen.append))  # type: ignore[arg-type]
-        for _ in range(200):
-            await asyncio.sleep(0)
-        assert seen == []
-        assert max(started) < 8
-        gate.set()
-        await work
-        return seen
-
-    assert asyncio.run(go()) == list(range(100))
 
 
 def test_json_summary_is_machine_readable(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ SPEC_QUESTIONER = """
         }
       ]
     }
-"""  # noqa: E501 - copied as it stands
+"""
 SPEC_EXTRACTOR = """
     {
       "claims": [

@@ -31,6 +31,8 @@ class ModelRequest:
 
     model: str
     """`provider:model`, as the user named it."""
+    api_id: str = ""
+    """The id the provider knows the model by, where it is not what the user wrote."""
     messages: tuple[Message, ...]
     system: str | None = None
     temperature: float | None = None
@@ -41,9 +43,15 @@ class ModelRequest:
     hint: str = ""
     """For `fake:` targets only: `scenario_id/turn_id`, by which canned replies are found. Never sent to a provider."""
 
+    @property
+    def sent_as(self) -> str:
+        """The model id that goes over the wire."""
+        return self.api_id or split_name(self.model)[1]
+
     def as_json(self) -> dict[str, Any]:
         return {
             "model": self.model,
+            "api_id": self.sent_as,
             "system": self.system,
             "messages": [{"role": message.role, "content": message.content} for message in self.messages],
             "temperature": self.temperature,

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .base import ModelRequest, split_name
+from .base import ModelRequest
 
 Sampling = Literal["any", "one", "none"]
 """`any` value is taken, only the value 1 is, or the parameter itself is refused."""
@@ -107,7 +107,7 @@ class Call:
 
 def fitted(provider: str, request: ModelRequest) -> Call:
     """Fit a request's parameters to its model; raises `UnfitSchema`."""
-    model = split_name(request.model)[1]
+    model = request.sent_as
     takes = capabilities(provider, model)
     asked, schema = request.temperature, request.response_schema
     refused = {

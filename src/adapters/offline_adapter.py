@@ -57,10 +57,11 @@ class OfflineAdapter:
                 asked = QuestionerOutput.model_validate_json(request.messages[0].content)
                 return rules.rephrase(asked.turns, request.seed)
             input_type, answer = ROLE_OF_SCHEMA[wanted]
-            found: Record = answer(input_type.model_validate_json(request.messages[0].content))
-            return found
+            asked_of = input_type.model_validate_json(request.messages[0].content)
         except (KeyError, ValidationError):
             raise CallFailure("permanent", "offline:rules answers only the harness's own agent inputs") from None
+        found: Record = answer(asked_of)
+        return found
 
     async def aclose(self) -> None:
         """Nothing is held open."""

@@ -29,6 +29,7 @@ class Seat:
 
     model: str
     system: str
+    api_id: str = ""
     seed: int
     parameters: CallParameters
     max_asks: int
@@ -46,6 +47,7 @@ async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable
             number,
             ModelRequest(
                 model=seat.model,
+                api_id=seat.api_id,
                 system=seat.system,
                 messages=messages,
                 temperature=seat.parameters.temperature,

@@ -60,6 +60,8 @@ class RunPlan(Record):
     adjudicator: ModelName
     questioner: ModelName | None = None
     """Set only where the user asked for paraphrase."""
+    api_ids: dict[ModelName, str]
+    """The id each model is called by, pinned when the run was planned."""
     repeats: int = Field(ge=1, le=10_000)
     seed: int = Field(ge=0, le=2**63 - 1)
     target_parameters: CallParameters
@@ -135,8 +137,12 @@ class TargetRecord(Record):
     provider: str
     model: str
     family: str
+    api_id: str
+    """The id it was called by."""
     served_models: tuple[str, ...]
     """Every model id that answered, in order of first appearance."""
+    served_as_requested: bool | None
+    """Whether each of these is the id called, or a dated version of it; None where no reply named a model."""
     fingerprints: tuple[str, ...]
     not_applied: tuple[str, ...]
 
@@ -191,6 +197,14 @@ class JudgedBy(Record):
     adjudicator: ModelName
 
 
+class JudgeService(Record):
+    """What a judge model really was, over one trial."""
+
+    model: ModelName
+    served_models: tuple[str, ...]
+    not_applied: tuple[str, ...]
+
+
 class Fingerprints(Record):
     scenario: Sha256
     prompts: dict[Role, Sha256]
@@ -222,6 +236,7 @@ class TrialResult(Record):
     observations: tuple[TurnObservation, ...]
     judge_failures: tuple[JudgeFailure, ...]
     judged_by: JudgedBy
+    judge_services: tuple[JudgeService, ...]
     rubric_version: str
     fingerprints: Fingerprints
 

@@ -41,7 +41,7 @@ def test_the_first_asking_carries_everything_the_judge_needs() -> None:
     asyncio.run(ask(made, PAYLOAD, ScorerReply, lambda reply: []))
     number, request = judge.asked[0]
     assert number == 0
-    assert request.model == "anthropic:a-judge"
+    assert (request.model, request.api_id) == ("anthropic:a-judge", "a-judge-20260101")
     assert request.system == "You judge."
     assert [message.role for message in request.messages] == ["user"]
     assert judge.payload() == {"question": "What is “Part B”?", "reply": "Doctors’ services."}

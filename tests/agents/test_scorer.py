@@ -143,7 +143,7 @@ def test_confidence_that_fits_the_truth_calibrates_best() -> None:
 
 
 def test_weights_and_confidences_grow_with_their_names() -> None:
-    assert [SEVERITY_WEIGHT[name] for name in ("none", "low", "medium", "high")] == sorted(SEVERITY_WEIGHT.values())  # type: ignore[index] # names in order
+    assert [SEVERITY_WEIGHT[name] for name in ("none", "low", "medium", "high")] == sorted(SEVERITY_WEIGHT.values())
     assert SEVERITY_WEIGHT["none"] == 0.0
     assert CONFIDENCE["low"] < CONFIDENCE["medium"] < CONFIDENCE["high"] < 1
 

@@ -1,0 +1,407 @@
+"""The one door: retries, deadlines, recorded calls, changed requests, closing and stopping; and the waits between."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src import door as door_module
+from src.adapters.base import Adapter, CallFailure, FailureOutcome, Message, ModelReply, ModelRequest, ReplyOutcome
+from src.door import CallId, ClosedDoor, Means, OpenDoor, Stop, Stopping
+from src.errors import IntegrityError
+from src.limits import FIRST_CEILING_S, LAST_CEILING_S, Limits, backoff_s
+from src.schemas import CallPolicy, CallRecord, Usage
+from tests.helpers import call_record
+
+CALL = CallId("s1.fake-careful.r1", "target", "Q1")
+REQUEST = ModelRequest(model="fake:careful", messages=(Message("user", "Hello?"),), max_tokens=10, seed=1)
+
+
+@dataclass
+class Memory:
+    """A journal in memory."""
+
+    records: dict[str, CallRecord] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+
+    def lookup(self, call: str) -> CallRecord | None:
+        return self.records.get(call)
+
+    async def append(self, record: CallRecord) -> None:
+        assert record.call not in self.records, "a call is recorded once"
+        self.events.append(f"append {record.call}")
+        self.records[record.call] = record
+
+
+def reply(text: str = "An answer.", outcome: ReplyOutcome = "ok") -> ModelReply:
+    return ModelReply(
+        outcome=outcome,
+        text=text,
+        sent={"asked": 1},
+        received='{"raw": 1}',
+        stop_reason="stop",
+        served_model="fake-careful",
+        fingerprint="fp",
+        request_id="r-1",
+        usage=Usage(input_tokens=3),
+        not_applied=("seed",),
+    )
+
+
+@dataclass
+class Scripted:
+    """An adapter that answers from a list; a callable in it is called first."""
+
+    script: list[ModelReply | CallFailure | Callable[[], ModelReply | CallFailure]]
+    made: int = 0
+    timeouts: list[float] = field(default_factory=list)
+
+    async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
+        self.made += 1
+        self.timeouts.append(timeout_s)
+        assert self.script, "called more often than the test planned"
+        step = self.script.pop(0)
+        came = step() if callable(step) else step
+        if isinstance(came, CallFailure):
+            raise came
+        return came
+
+    async def aclose(self) -> None:
+        raise AssertionError("the door opens and closes no adapter")
+
+
+def opened(
+    adapter: Scripted, memory: Memory | None = None, *, stop: Stop | None = None, **policy: float
+) -> tuple[OpenDoor, Memory]:
+    kept = memory or Memory()
+
+    def adapter_for(provider: str) -> Adapter:
+        assert provider == "fake"
+        return adapter
+
+    def note(record: CallRecord) -> None:
+        kept.events.append(f"tell {record.call}")
+
+    made = CallPolicy.model_validate({"max_attempts": 3, **policy})
+    means = Means(adapter_for=adapter_for, limits=Limits(4), stop=stop or Stop())
+    return OpenDoor(kept, made, means, note), kept
+
+
+def call(adapter: Scripted, memory: Memory | None = None, **policy: float) -> tuple[CallRecord, Memory]:
+    async def go() -> tuple[CallRecord, Memory]:
+        made, kept = opened(adapter, memory, stop=None, **policy)
+        return await made.call(CALL, REQUEST), kept
+
+    return asyncio.run(go())
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """No waiting between attempts; the Retry-After of each is kept."""
+    seen: list[float | None] = []
+
+    def at_once(attempt: int, seed: int, retry_after_s: float | None = None) -> float:
+        seen.append(retry_after_s)
+        return 0.0
+
+    monkeypatch.setattr(door_module, "backoff_s", at_once)
+    return seen
+
+
+def test_a_call_is_made_recorded_and_then_returned() -> None:
+    adapter = Scripted([reply()])
+    record, memory = call(adapter, timeout_s=7.5)
+    name = "s1.fake-careful.r1|target|Q1|0|0|1"
+    assert memory.records == {name: record}
+    assert memory.events == [f"append {name}", f"tell {name}"]
+    assert adapter.timeouts == [7.5]
+    assert record.request_sha256 == REQUEST.sha256()
+    assert (record.call, record.model, record.outcome, record.final) == (name, "fake:careful", "ok", True)
+    assert (record.text, record.sent, record.received) == ("An answer.", {"asked": 1}, '{"raw": 1}')
+    assert (record.stop_reason, record.served_model, record.fingerprint) == ("stop", "fake-careful", "fp")
+    assert (record.request_id, record.usage, record.not_applied) == ("r-1", Usage(input_tokens=3), ("seed",))
+    assert (record.error, record.status) == (None, None)
+    assert record.latency_ms >= 0
+
+
+@pytest.mark.parametrize("outcome", ["refused", "blocked", "truncated", "empty"])
+def test_what_a_provider_says_instead_of_an_answer_is_final(outcome: ReplyOutcome) -> None:
+    record, memory = call(Scripted([reply("", outcome)]))
+    assert (record.outcome, record.final, record.text, len(memory.records)) == (outcome, True, "", 1)
+
+
+@pytest.mark.parametrize("outcome", ["transient", "timeout", "rate_limited", "malformed"])
+def test_a_passing_failure_is_tried_again(outcome: FailureOutcome, waits: list[float | None]) -> None:
+    failure = CallFailure(
+        outcome, "busy", status=503, retry_after_s=2.0, sent={"a": 1}, received="<html>", request_id="r-0"
+    )
+    record, memory = call(Scripted([failure, reply("At last.")]))
+    first, second = memory.records.values()
+    assert record == second
+    assert (first.outcome, first.final, first.text) == (outcome, False, None)
+    assert (first.error, first.status, first.sent, first.received) == ("busy", 503, {"a": 1}, "<html>")
+    assert first.request_id == "r-0"
+    assert (second.call[-2:], second.outcome, second.final, second.text) == ("|2", "ok", True, "At last.")
+    assert waits == [2.0, None]
+
+
+def test_a_lasting_failure_is_final_at_once() -> None:
+    adapter = Scripted([CallFailure("permanent", "no such model", status=404)])
+    record, _ = call(adapter)
+    assert (record.outcome, record.final, record.text, adapter.made) == ("permanent", True, None, 1)
+
+
+@pytest.mark.usefixtures("waits")
+@pytest.mark.parametrize("attempts", [1, 2, 5])
+def test_the_last_attempt_is_final_whatever_came(attempts: int) -> None:
+    adapter = Scripted([CallFailure("timeout", "slow")] * attempts)
+    record, memory = call(adapter, max_attempts=attempts)
+    assert adapter.made == attempts
+    assert [one.final for one in memory.records.values()] == [False] * (attempts - 1) + [True]
+    assert record.call.endswith(f"|{attempts}")
+    assert record.outcome == "timeout"
+
+
+def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
+    adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=3_600.0)])
+    began = time.monotonic()
+    record, memory = call(adapter, deadline_s=60.0)
+    assert time.monotonic() - began < 5
+    assert (record.final, record.outcome, adapter.made) == (True, "rate_limited", 1)
+    assert list(memory.records.values()) == [record], "what is recorded is final too, so that a replay ends here"
+
+
+@pytest.mark.usefixtures("waits")
+def test_other_errors_of_an_adapter_are_faults_and_are_not_recorded() -> None:
+    def broken() -> ModelReply:
+        raise ZeroDivisionError
+
+    memory = Memory()
+    with pytest.raises(ZeroDivisionError):
+        call(Scripted([broken]), memory)
+    assert not memory.records
+
+
+def recorded(*outcomes: str, final_at: int | None = None) -> Memory:
+    memory = Memory()
+    for number, outcome in enumerate(outcomes, 1):
+        name = CALL.attempt(number)
+        text = "Recorded." if outcome == "ok" else None
+        memory.records[name] = call_record(
+            name,
+            request=REQUEST,
+            outcome=outcome,  # type: ignore[arg-type] # outcomes are spelt out by the tests
+            text=text,
+            final=number == (final_at or len(outcomes)),
+        )
+    return memory
+
+
+def test_a_recorded_call_is_not_made_again() -> None:
+    memory = recorded("timeout", "ok")
+    adapter = Scripted([])
+    record, _ = call(adapter, memory)
+    assert (record.text, adapter.made, memory.events) == ("Recorded.", 0, [])
+
+
+@pytest.mark.usefixtures("waits")
+def test_recorded_attempts_count_and_the_next_one_follows() -> None:
+    memory = recorded("timeout", "timeout", final_at=9)
+    adapter = Scripted([CallFailure("timeout", "slow")])
+    record, _ = call(adapter, memory)
+    assert adapter.made == 1
+    assert (record.call, record.final) == (CALL.attempt(3), True)
+
+
+def test_a_recorded_failure_that_stands_is_not_tried_again() -> None:
+    record, _ = call(Scripted([]), recorded("transient", final_at=1))
+    assert (record.outcome, record.final) == ("transient", True)
+
+
+CHANGED = [
+    replace(REQUEST, messages=(Message("user", "Hello!"),)),
+    replace(REQUEST, system="Be brief."),
+    replace(REQUEST, temperature=0.5),
+    replace(REQUEST, max_tokens=11),
+    replace(REQUEST, seed=2),
+    replace(REQUEST, model="fake:wrong"),
+    replace(REQUEST, api_id="careful-2026"),
+]
+
+
+@pytest.mark.parametrize("request_", CHANGED)
+def test_a_recorded_call_that_asked_something_else_is_refused(request_: ModelRequest) -> None:
+    memory = recorded("ok")
+    for made in (ClosedDoor(memory), opened(Scripted([]), memory)[0]):
+        with pytest.raises(IntegrityError, match=r"s1\.fake-careful\.r1\|target\|Q1\|0\|0\|1 asked something else"):
+            asyncio.run(made.call(CALL, request_))
+
+
+def test_schema_and_hint_do_not_tell_requests_apart() -> None:
+    same = replace(REQUEST, response_schema={"title": "X"}, hint="s1/Q1")
+    assert asyncio.run(ClosedDoor(recorded("ok")).call(CALL, same)).text == "Recorded."
+
+
+def test_a_closed_door_answers_from_the_journal_alone() -> None:
+    assert asyncio.run(ClosedDoor(recorded("timeout", "ok")).call(CALL, REQUEST)).text == "Recorded."
+    for memory in (Memory(), recorded("timeout", final_at=9)):
+        with pytest.raises(IntegrityError, match="holds no finished call"):
+            asyncio.run(ClosedDoor(memory).call(CALL, REQUEST))
+
+
+def test_other_calls_of_the_journal_are_not_this_call() -> None:
+    memory = recorded("ok")
+    others = [
+        CallId("s1.fake-careful.r2", "target", "Q1"),
+        CallId(CALL.trial, "extractor", "Q1"),
+        CallId(CALL.trial, "target", "Q2"),
+        CallId(CALL.trial, "target", "Q1", judge=1),
+        CallId(CALL.trial, "target", "Q1", ask=1),
+    ]
+    assert len({one.attempt(1) for one in [CALL, *others]}) == 6
+    for other in others:
+        with pytest.raises(IntegrityError):
+            asyncio.run(ClosedDoor(memory).call(other, REQUEST))
+
+
+def test_once_stopping_no_call_is_begun_but_recorded_ones_are_still_given() -> None:
+    async def go() -> None:
+        stop = Stop()
+        stop.ask("Because the test says so.")
+        stop.ask("A second reason does not replace the first.")
+        adapter = Scripted([])
+        made, _ = opened(adapter, stop=stop)
+        with pytest.raises(Stopping, match="Because the test says so"):
+            await made.call(CALL, REQUEST)
+        assert adapter.made == 0
+        made, _ = opened(adapter, recorded("ok"), stop=stop)
+        assert (await made.call(CALL, REQUEST)).text == "Recorded."
+
+    asyncio.run(go())
+
+
+def test_a_call_under_way_is_finished_and_kept() -> None:
+    async def go() -> None:
+        stop = Stop()
+
+        def stop_meanwhile() -> ModelReply:
+            stop.ask()
+            return reply("Finished.")
+
+        made, memory = opened(Scripted([stop_meanwhile]), stop=stop)
+        assert (await made.call(CALL, REQUEST)).text == "Finished."
+        assert len(memory.records) == 1
+
+    asyncio.run(go())
+
+
+def test_stopping_ends_a_wait_and_leaves_the_failed_attempt_to_be_gone_on_from() -> None:
+    async def go() -> None:
+        stop = Stop()
+        adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=500.0), reply("On resume.")])
+        made, memory = opened(adapter, stop=stop)
+        waiting = asyncio.create_task(made.call(CALL, REQUEST))
+        while not memory.records:
+            await asyncio.sleep(0)
+        began = time.monotonic()
+        stop.ask()
+        with pytest.raises(Stopping):
+            await waiting
+        assert time.monotonic() - began < 5
+        assert [one.final for one in memory.records.values()] == [False]
+        resumed, _ = opened(adapter, memory)
+        assert (await resumed.call(CALL, REQUEST)).call == CALL.attempt(2)
+
+    asyncio.run(go())
+
+
+def test_stopping_wakes_calls_that_wait_for_their_turn() -> None:
+    async def go() -> None:
+        stop = Stop()
+        under_way, finish = asyncio.Event(), asyncio.Event()
+
+        class Slow:
+            made = 0
+
+            async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
+                self.made += 1
+                under_way.set()
+                await finish.wait()
+                return reply("Finished.")
+
+            async def aclose(self) -> None: ...
+
+        adapter, memory = Slow(), Memory()
+        means = Means(adapter_for=lambda provider: adapter, limits=Limits(1), stop=stop)
+        made = OpenDoor(memory, CallPolicy(), means)
+        first = asyncio.create_task(made.call(CALL, REQUEST))
+        await under_way.wait()
+        second = asyncio.create_task(made.call(replace(CALL, turn="Q2"), REQUEST))
+        await asyncio.sleep(0.01)
+        assert adapter.made == 1, "one place, one call"
+        stop.ask()
+        with pytest.raises(Stopping):
+            await second
+        finish.set()
+        assert (await first).text == "Finished."
+        assert (adapter.made, list(memory.records)) == (1, [CALL.attempt(1)])
+
+    asyncio.run(go())
+
+
+class Purse:
+    """So many reservations, and what was settled."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.settled: list[tuple[float, str]] = []
+
+    def reserve(self, request: ModelRequest) -> float | None:
+        self.left -= 1
+        return 0.5 if self.left >= 0 else None
+
+    def settle(self, reserved: float, record: CallRecord) -> None:
+        self.settled.append((reserved, record.outcome))
+
+
+@pytest.mark.usefixtures("waits")
+def test_money_is_set_aside_before_every_attempt_and_a_call_that_could_pass_the_limit_is_not_made() -> None:
+    async def go() -> None:
+        adapter, memory, purse, stop = Scripted([CallFailure("timeout", "slow"), reply()]), Memory(), Purse(2), Stop()
+        means = Means(adapter_for=lambda provider: adapter, limits=Limits(1), stop=stop, purse=purse)
+        made = OpenDoor(memory, CallPolicy(), means)
+        assert (await made.call(CALL, REQUEST)).outcome == "ok"
+        assert purse.settled == [(0.5, "timeout"), (0.5, "ok")]
+        with pytest.raises(Stopping, match="--max-cost"):
+            await made.call(replace(CALL, turn="Q2"), REQUEST)
+        assert (adapter.made, len(memory.records), stop.event.is_set()) == (2, 2, True)
+
+    asyncio.run(go())
+
+
+def test_the_door_really_waits_between_attempts() -> None:
+    adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=0.2), reply()])
+    began = time.monotonic()
+    call(adapter)
+    assert time.monotonic() - began >= 0.2
+
+
+@given(st.integers(1, 50), st.integers(0, 2**31 - 1), st.none() | st.floats(0, 10_000))
+def test_a_wait_lies_between_what_was_asked_and_the_ceiling(attempt: int, seed: int, asked: float | None) -> None:
+    wait = backoff_s(attempt, seed, asked)
+    floor = asked or 0.0
+    assert floor <= wait <= floor + min(LAST_CEILING_S, FIRST_CEILING_S * 2 ** (attempt - 1))
+    assert wait == backoff_s(attempt, seed, asked)
+
+
+def test_waits_spread_over_the_whole_range() -> None:
+    waits = [backoff_s(20, seed) for seed in range(500)]
+    assert min(waits) < LAST_CEILING_S * 0.1
+    assert max(waits) > LAST_CEILING_S * 0.9
+    assert max(backoff_s(1, seed) for seed in range(500)) <= FIRST_CEILING_S

@@ -1,0 +1,419 @@
+"""Plans: which judges are chosen, which roles are kept apart, and what is refused before anything is spent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src.adapters import registry
+from src.adapters.registry import PROVIDERS, canonical_name
+from src.canonical import sha256
+from src.errors import ConfigError, InputError
+from src.families import family
+from src.planning import MAX_TRIALS, OFFLINE_JUDGE, RunOptions, make_plan, planned_calls, trials
+from src.prompts import fill, load_prompts, reply_schema
+from src.schemas import RunPlan
+from tests.helpers import ROOT, plan, scenario, scenario_json
+
+KEYS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "google": "GEMINI_API_KEY",
+    "xai": "XAI_API_KEY",
+}
+JUDGES = {name: f"{name}:{PROVIDERS[name].default_judge}" for name in KEYS}
+SHIPPED = str(ROOT / "scenarios" / "v1" / "scenario_001.json")
+Planner = Callable[..., RunPlan]
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> Planner:
+    """Makes a plan with sentinel keys of the makers named, and of no other."""
+
+    def make(targets: list[str], *, keys: str = "", scenarios: list[str] | None = None, **options: Any) -> RunPlan:
+        for name, variable in KEYS.items():
+            if name in keys.split():
+                monkeypatch.setenv(variable, f"sentinel-{name}")
+            else:
+                monkeypatch.delenv(variable, raising=False)
+        for variable in ("COMPATIBLE_API_KEY", "COMPATIBLE_BASE_URL"):
+            monkeypatch.delenv(variable, raising=False)
+        return make_plan(RunOptions(scenarios=scenarios or [SHIPPED], targets=targets, **options))
+
+    return make
+
+
+def written(folder: Path, name: str = "s.json", **changes: Any) -> str:
+    path = folder / name
+    path.write_text(json.dumps(scenario_json(**changes)), encoding="utf-8")
+    return str(path)
+
+
+def test_fake_targets_are_judged_by_rules_even_where_keys_are_set(planned: Planner) -> None:
+    made = planned(["fake:careful", "fake:wrong"], keys="anthropic openai google xai")
+    assert made.judge_models() == (OFFLINE_JUDGE,)
+    assert made.verifiers == (OFFLINE_JUDGE, OFFLINE_JUDGE)
+
+
+@pytest.mark.parametrize(
+    ("target", "keys", "verifiers", "adjudicator"),
+    [
+        ("openai:gpt-4.1", "openai anthropic google xai", ("anthropic", "google"), "xai"),
+        ("anthropic:claude-3-opus", "xai google openai anthropic", ("openai", "google"), "xai"),
+        ("google:gemini-1.5-pro", "openai anthropic google xai", ("anthropic", "openai"), "xai"),
+        ("xai:grok-2", "openai anthropic google xai", ("anthropic", "openai"), "google"),
+        ("openai:gpt-4.1", "openai google xai", ("google", "xai"), "google"),
+        ("openai:gpt-4.1", "openai xai", ("xai", "xai"), "xai"),
+    ],
+)
+def test_default_judges_are_of_other_makers_with_keys_in_the_documented_order(
+    planned: Planner, target: str, keys: str, verifiers: tuple[str, str], adjudicator: str
+) -> None:
+    made = planned([target], keys=keys)
+    assert made.verifiers == tuple(JUDGES[name] for name in verifiers)
+    assert made.extractor == made.scorer == JUDGES[verifiers[0]]
+    assert made.adjudicator == JUDGES[adjudicator]
+
+
+def test_the_registrys_order_is_the_documented_one() -> None:
+    assert [name for name, provider in PROVIDERS.items() if provider.default_judge] == list(KEYS)
+
+
+def test_default_judges_are_of_no_targets_maker_when_there_are_several(planned: Planner) -> None:
+    made = planned(["anthropic:claude-3-opus", "openai:gpt-4.1"], keys="anthropic openai google xai")
+    assert made.verifiers == (JUDGES["google"], JUDGES["xai"])
+
+
+def test_without_a_key_of_another_maker_the_error_says_which_would_do(planned: Planner) -> None:
+    with pytest.raises(ConfigError) as caught:
+        planned(["openai:gpt-4.1"], keys="openai")
+    said = str(caught.value)
+    assert "ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY" in said
+    assert "OPENAI_API_KEY" not in said
+    assert "--judge-model offline:rules" in said
+
+
+def test_an_empty_key_is_no_key(planned: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = planned(["openai:gpt-4.1"], keys="openai anthropic google")
+    assert made.verifiers == (JUDGES["anthropic"], JUDGES["google"])
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    options = RunOptions(scenarios=[SHIPPED], targets=["openai:gpt-4.1"])
+    assert make_plan(options).verifiers == (JUDGES["google"], JUDGES["google"])
+
+
+def test_rules_may_judge_a_real_target(planned: Planner) -> None:
+    made = planned(["openai:gpt-4.1"], keys="openai anthropic", judge_models=["offline:rules"])
+    assert made.judge_models() == (OFFLINE_JUDGE,)
+
+
+def test_judges_cycle_through_the_models_given(planned: Planner) -> None:
+    given = ["anthropic:claude-a", "google:gemini-b", "xai:grok-c"]
+    made = planned(["openai:gpt-4.1"], keys="openai anthropic google xai", judge_models=given, judges=5)
+    assert made.verifiers == (*given, *given[:2])
+    assert (made.extractor, made.scorer, made.adjudicator) == (given[0], given[0], given[2])
+    again = planned(["openai:gpt-4.1"], keys="openai anthropic google xai", judge_models=[given[0], given[0]], judges=2)
+    assert again.verifiers == (given[0], given[0])
+
+
+@pytest.mark.parametrize("judges", [1, 0, -3])
+def test_fewer_than_two_judges_are_refused(planned: Planner, judges: int) -> None:
+    with pytest.raises(InputError, match=f"--judges {judges}: at least two"):
+        planned(["fake:careful"], judges=judges)
+
+
+@pytest.mark.parametrize(
+    ("target", "judge"),
+    [
+        ("openai:gpt-4.1", "openai:gpt-4.1"),
+        ("openai:gpt-4.1", "openai:o3"),
+        ("openai:gpt-4.1", "compatible:openai/gpt-oss-120b"),
+        ("grok:grok-2", "xai:grok-4"),
+        ("anthropic:claude-3-opus", "compatible:anthropic/claude-sonnet"),
+        ("compatible:llama3.2", "compatible:meta-llama/Llama-4"),
+    ],
+)
+def test_a_judge_of_the_targets_maker_is_refused(planned: Planner, target: str, judge: str) -> None:
+    everything = "anthropic openai google xai"
+    with pytest.raises(ConfigError, match="may not judge"):
+        planned([target], keys=everything, judge_models=[judge])
+    with pytest.raises(ConfigError, match="may not judge"):
+        planned([target], keys=everything, judge_models=["google:gemini-b", judge])
+    with pytest.raises(ConfigError, match="may not judge"):
+        planned([target], keys=everything, judge_models=["google:gemini-b"], adjudicator_model=judge)
+
+
+def test_one_of_several_targets_is_enough_for_a_refusal(planned: Planner) -> None:
+    with pytest.raises(ConfigError, match=r"google:gemini-b may not judge google:gemini-a: both are of the google"):
+        planned(["openai:gpt-4.1", "google:gemini-a"], keys="openai google anthropic", judge_models=["google:gemini-b"])
+
+
+def test_the_questioner_is_kept_apart_too(planned: Planner, tmp_path: Path) -> None:
+    scenarios = [written(tmp_path, variation_knobs={"paraphrase": True})]
+    options: dict[str, Any] = {"scenarios": scenarios, "keys": "openai anthropic google", "paraphrase": True}
+    with pytest.raises(ConfigError, match=r"openai:gpt-5 may not reword questions for openai:gpt-4\.1"):
+        planned(["openai:gpt-4.1"], questioner_model="openai:gpt-5", **options)
+    with pytest.raises(ConfigError, match="is a judge; the questioner must be another model"):
+        planned(["openai:gpt-4.1"], questioner_model=JUDGES["anthropic"], **options)
+    made = planned(["openai:gpt-4.1"], questioner_model="offline:rephrase", **options)
+    assert made.questioner == "offline:rephrase"
+
+
+def test_paraphrase_needs_the_scenario_the_flag_and_a_model(planned: Planner, tmp_path: Path) -> None:
+    allowed = [written(tmp_path, variation_knobs={"paraphrase": True})]
+    exact = [written(tmp_path, "exact.json")]
+    options: dict[str, Any] = {"keys": "openai anthropic", "targets": ["openai:gpt-4.1"]}
+    assert planned(scenarios=allowed, **options).questioner is None
+    with pytest.raises(InputError, match="no scenario given allows it"):
+        planned(scenarios=exact, paraphrase=True, questioner_model="offline:rephrase", **options)
+    with pytest.raises(InputError, match="name the model that rewords with --questioner-model"):
+        planned(scenarios=allowed, paraphrase=True, **options)
+    with pytest.raises(InputError, match="is used only with --paraphrase"):
+        planned(scenarios=allowed, questioner_model="offline:rephrase", **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody:model", "there is no provider 'nobody'; use one of fake, offline, anthropic, openai, google, xai"),
+        ("OpenAI:gpt-4.1", "there is no provider 'OpenAI'"),
+        (":model", "there is no provider ''"),
+        ("gpt-4.1", "is not a model: write provider:model"),
+        ("openai:", "is not a model"),
+        ("", "is not a model"),
+        ("openai:gpt 4", "is not a model"),
+        ("openai:gpt\x1b[31m", "is not a model"),
+        ("openai:\u202egpt", "is not a model"),
+        ("openai:" + "x" * 300, "is not a model"),
+    ],
+)
+def test_models_nobody_knows_are_refused(planned: Planner, name: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        planned([name])
+    with pytest.raises(InputError, match=said):
+        planned(["fake:careful"], judge_models=["offline:rules", name])
+
+
+def test_other_names_of_a_provider_become_its_own() -> None:
+    assert canonical_name("grok:grok-2") == "xai:grok-2"
+    assert canonical_name("compatible:qwen3:8b") == "compatible:qwen3:8b"
+
+
+def test_a_missing_key_names_its_variable(planned: Planner) -> None:
+    with pytest.raises(ConfigError, match=r"openai:gpt-4\.1: no key; set the environment variable OPENAI_API_KEY"):
+        planned(["openai:gpt-4.1"], keys="anthropic")
+    with pytest.raises(ConfigError, match="xai:grok-4: no key; set the environment variable XAI_API_KEY"):
+        planned(["openai:gpt-4.1"], keys="openai", judge_models=["xai:grok-4"])
+    with pytest.raises(ConfigError, match="google:gemini-x: no key"):
+        planned(["fake:careful"], adjudicator_model="google:gemini-x")
+
+
+def test_a_missing_sdk_names_the_install_line(planned: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_importable", lambda name: False)
+    with pytest.raises(ConfigError, match=r"its SDK is missing; run: pip install 'ai-medicare-eval\[openai\]'"):
+        planned(["openai:gpt-4.1"], keys="openai anthropic")
+
+
+def test_a_server_of_ones_own_needs_its_address(planned: Planner) -> None:
+    with pytest.raises(ConfigError, match="no address; set COMPATIBLE_BASE_URL"):
+        planned(["compatible:qwen3"], judge_models=["offline:rules"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"targets": ["fake:nobody"]}, "there is no such fake; use one of fake:careful"),
+        ({"targets": ["fake:careful"], "judge_models": ["offline:other"]}, "there is no such judge; use offline:rules"),
+        ({"targets": ["fake:careful"], "judge_models": ["offline:rephrase"]}, "judges nothing"),
+    ],
+)
+def test_fakes_and_rules_that_do_not_exist(planned: Planner, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        planned(**options)
+
+
+def test_rules_are_no_target(planned: Planner) -> None:
+    with pytest.raises(ConfigError, match="is a judge, not a target"):
+        planned(["offline:rules"], keys="anthropic")
+
+
+def test_a_fake_has_replies_to_its_own_scenarios_only(planned: Planner, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="fake:careful has no canned replies to scenario 's1'"):
+        planned(["fake:careful"], scenarios=[written(tmp_path)])
+
+
+def test_the_same_target_twice_or_two_alike_are_refused(planned: Planner) -> None:
+    with pytest.raises(InputError, match="--target fake:careful: stands more than once; use --repeats"):
+        planned(["fake:careful", "fake:careful"])
+    with pytest.raises(InputError, match="stands more than once"):
+        planned(["grok:grok-2", "xai:grok-2"], keys="xai anthropic")
+    with pytest.raises(InputError, match="same short name"):
+        planned(["openai:gpt-4.1", "openai:gpt-4-1"], keys="openai anthropic")
+
+
+def test_two_scenarios_of_one_id_are_refused(planned: Planner, tmp_path: Path) -> None:
+    files = [written(tmp_path, "a.json"), written(tmp_path, "b.json")]
+    with pytest.raises(InputError, match=r"b\.json: field scenario_id: 's1' is also that of .*a\.json"):
+        planned(["openai:gpt-4.1"], keys="openai anthropic", scenarios=files)
+    once = planned(["openai:gpt-4.1"], keys="openai anthropic", scenarios=[files[0], files[0]])
+    assert len(once.scenarios) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "not valid JSON"),
+        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ("[]", r"field \(whole file\)"),
+        (json.dumps({**scenario_json(), "extra": 1}), "field extra: is not a field of this record"),
+        (json.dumps({**scenario_json(), "title": 4}), "field title: input should be a valid string, but is 4"),
+        (json.dumps(scenario_json(scenario_id="../up")), r"field scenario_id: '../up' is not an id"),
+        (json.dumps(scenario_json(persona={"fictional": False})), r"field persona.fictional: False is not allowed"),
+        (json.dumps({k: v for k, v in scenario_json().items() if k != "title"}), "field title: is missing; add it"),
+        (json.dumps(scenario_json(scripted_turns=[])), "field scripted_turns"),
+    ],
+)
+def test_a_bad_scenario_is_named_with_its_file_and_field(
+    planned: Planner, tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=said) as caught:
+        planned(["openai:gpt-4.1"], keys="openai anthropic", scenarios=[str(path)])
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_scenarios_that_are_not_there_not_text_or_too_large(planned: Planner, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no scenario file is there"):
+        planned(["fake:careful"], scenarios=[str(tmp_path / "none.json")])
+    with pytest.raises(InputError, match="no scenario file is there"):
+        planned(["fake:careful"], scenarios=[str(tmp_path)])
+    (tmp_path / "x.json").write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(InputError, match=r"is not UTF-8 text \(byte 7\)"):
+        planned(["fake:careful"], scenarios=[str(tmp_path)])
+    (tmp_path / "x.json").write_bytes(b" " * 2_000_001)
+    with pytest.raises(InputError, match="is larger than 2,000,000 bytes"):
+        planned(["fake:careful"], scenarios=[str(tmp_path)])
+
+
+def test_scenarios_are_found_in_folders_and_by_globs_each_once_in_order(planned: Planner, tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    for name in ("b", "a", "inner/c"):
+        written(tmp_path, f"{name}.json", scenario_id=name.replace("/", "-"))
+    options: dict[str, Any] = {"keys": "openai anthropic", "targets": ["openai:gpt-4.1"]}
+
+    def found(*arguments: str) -> list[str]:
+        return [one.scenario.scenario_id for one in planned(scenarios=list(arguments), **options).scenarios]
+
+    assert found(str(tmp_path)) == ["a", "b", "inner-c"]
+    assert found(str(tmp_path / "*.json")) == ["a", "b"]
+    assert found(str(tmp_path / "**" / "*.json")) == ["a", "b", "inner-c"]
+    assert found(str(tmp_path / "inner"), str(tmp_path)) == ["inner-c", "a", "b"]
+
+
+def test_a_plan_keeps_the_bytes_of_its_scenarios_by_hash(planned: Planner) -> None:
+    made = planned(["fake:careful"])
+    assert made.scenarios[0].sha256 == sha256(Path(SHIPPED).read_bytes())
+    assert RunPlan.model_validate_json(made.model_dump_json()) == made
+
+
+def test_plan_order_is_scenario_then_repetition_then_target() -> None:
+    made = plan(
+        scenarios=[scenario(scenario_id="a"), scenario(scenario_id="b")],
+        targets=["fake:careful", "openai:gpt-4.1"],
+        repeats=2,
+    )
+    assert [trial.trial_id for trial in trials(made)] == [
+        "a.fake-careful.r1",
+        "a.openai-gpt-4-1.r1",
+        "a.fake-careful.r2",
+        "a.openai-gpt-4-1.r2",
+        "b.fake-careful.r1",
+        "b.openai-gpt-4-1.r1",
+        "b.fake-careful.r2",
+        "b.openai-gpt-4-1.r2",
+    ]
+    seeds = {trial.seed(42, "target", "Q1") for trial in trials(made)}
+    assert len(seeds) == 8
+    assert len({trial.questions_id for trial in trials(made)}) == 4
+
+
+def test_calls_are_counted_by_role() -> None:
+    two_turns = [{"turn_id": "Q1", "user_message": "One?"}, {"turn_id": "Q2", "user_message": "Two?"}]
+    made = plan(
+        scenarios=[
+            scenario(scenario_id="a", scripted_turns=two_turns, variation_knobs={"paraphrase": True}),
+            scenario(scenario_id="b"),
+        ],
+        targets=["openai:gpt-4.1", "xai:grok-2"],
+        verifiers=["offline:rules"] * 3,
+        repeats=5,
+        questioner="offline:rephrase",
+    )
+    turns = (2 + 1) * 2 * 5
+    assert planned_calls(made) == {
+        "questioner": 5,
+        "target": turns,
+        "extractor": turns,
+        "verifier": turns * 3,
+        "scorer": turns,
+        "adjudicator": 0,
+    }
+    assert planned_calls(plan())["questioner"] == 0
+
+
+def test_a_plan_of_absurd_size_is_refused(planned: Planner) -> None:
+    targets = [f"openai:gpt-{n}" for n in range(MAX_TRIALS // 10_000 + 1)]
+    with pytest.raises(InputError, match=r"The plan has 1,010,000 trials; 1,000,000 is the most"):
+        planned(targets, keys="openai anthropic", repeats=10_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "maker"),
+    [
+        ("openai:gpt-4.1", "openai"),
+        ("openai:chatgpt-4o-latest", "openai"),
+        ("openai:o3-mini", "openai"),
+        ("openai:something-new", "openai"),
+        ("openai:ft:gpt-4.1-mini:acme::abc", "openai"),
+        ("anthropic:claude-3.5-sonnet", "anthropic"),
+        ("google:gemini-1.5-pro", "google"),
+        ("google:gemma-3", "google"),
+        ("xai:grok-2", "xai"),
+        ("compatible:Claude-Sonnet", "anthropic"),
+        ("compatible:x-ai/grok-4", "xai"),
+        ("compatible:openai/o4-mini", "openai"),
+        ("compatible:qwen3:8b", "qwen"),
+        ("compatible:mistralai/Mixtral-8x7B", "mistral"),
+        ("compatible:microsoft/phi-4", "microsoft"),
+        ("compatible:Unheard-Of", "unheard-of"),
+        ("gpt-4.1-2025-04-14", "openai"),
+        ("claude-sonnet-4-6", "anthropic"),
+        ("fake:careful", "fake"),
+        ("offline:rules", "offline"),
+        ("fake:claude", "fake"),
+    ],
+)
+def test_families(name: str, maker: str) -> None:
+    assert family(name) == maker
+
+
+def test_every_role_has_a_prompt_filled_with_its_schema() -> None:
+    prompts = load_prompts()
+    assert set(prompts) == {"questioner", "extractor", "verifier", "scorer", "adjudicator"}
+    for role, prompt in prompts.items():
+        template = (ROOT / "prompts" / f"{role}_system.txt").read_bytes()
+        assert prompt.sha256 == sha256(template)
+        assert "{{" not in prompt.text
+        assert json.dumps(reply_schema(role), separators=(",", ":"), ensure_ascii=False) in prompt.text
+
+
+@pytest.mark.parametrize("template", ["No slot.", "{{output_schema}} {{other}}", "{{outputschema}}", "{{}}"])
+def test_a_prompt_with_other_slots_is_refused(template: str) -> None:
+    assert fill("A {{ output_schema }} b", "x.txt", {"a": "\\1"}) == 'A {"a":"\\\\1"} b'
+    with pytest.raises(ConfigError, match=r"prompts/x\.txt: holds the slots"):
+        fill(template, "x.txt", {})

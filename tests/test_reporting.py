@@ -1,0 +1,338 @@
+"""Reports: tallies, the table, notices, CSV and Markdown that stay inert, partial runs, and the intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import statistics
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from scipy import stats as scipy_stats
+
+from src import reporting
+from src.errors import IntegrityError, StorageError
+from src.reporting import (
+    ETHICS,
+    FAKE_NOTICE,
+    OFFLINE_NOTICE,
+    SCORES,
+    Summary,
+    Tally,
+    defused,
+    estimate_text,
+    inert,
+    markdown,
+    notices,
+    scenario_csv,
+    summarise,
+    summary_json,
+    summary_table,
+    write_report,
+)
+from src.schemas import QuoteSpan, RunPlan, Scores, TrialResult
+from src.stats.intervals import Estimate, mean_interval, t_quantile
+from src.storage import RESULTS
+from tests.helpers import claim, final_claim, manifest, plan, result, scenario, write_results
+
+PARSER = MarkdownIt("gfm-like", {"linkify": False})
+HOSTILE = (
+    "<script>alert(1)</script> [a](http://x) ![i](y) `c` **b** _e_ # h | cell | $x$ ~~s~~ <!-- c --> &amp; "
+    "- item\n\n# Heading\n---\n\x1b[31mred\x07 \u202eright-to-left\u2066 \ud800 1. one \\| end"
+)
+VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=2, max_size=40)
+
+
+def summary_of(folder: Path, results: Sequence[TrialResult], made: RunPlan | None = None) -> Summary:
+    write_results(folder, results)
+    return summarise(folder, manifest(made or plan(repeats=len(results) or 1)))
+
+
+def wrong_result(question: str = "What is Part B?", quote: str = "Plans", **changes: Any) -> TrialResult:
+    contradicted = final_claim(label="CONTRADICTED", **changes)
+    anchored = claim().model_copy(update={"quote_spans": (QuoteSpan(start=0, end=len(quote)),)})
+    return result(question=question, reply=quote, claims=[anchored], final_claims=[contradicted])
+
+
+def test_a_tally_counts_outcomes_flags_and_only_scored_values() -> None:
+    tally = Tally()
+    tally.add(result(accuracy=1.0, errors=["omission"], refusal=True, review=True))
+    tally.add(result(accuracy=0.5, errors=["omission", "contradiction"], fabricated=True))
+    tally.add(result(accuracy=None))
+    tally.add(result(outcome="refused", refusal=True))
+    tally.add(result(outcome="judge_failure"))
+    assert (tally.trials, dict(tally.outcomes)) == (5, {"scored": 3, "refused": 1, "judge_failure": 1})
+    assert (tally.refusals, tally.fabricated, tally.review) == (2, 1, 1)
+    assert dict(tally.errors) == {"omission": 2, "contradiction": 1}
+    assert (tally.estimate("accuracy").n, tally.estimate("accuracy").mean) == (2, 0.75)
+    assert tally.estimate("completeness").n == 3
+
+
+def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
+    made = plan(
+        scenarios=[scenario(scenario_id="a"), scenario(scenario_id="b")], targets=["fake:careful", "fake:wrong"]
+    )
+    summary = summary_of(
+        tmp_path,
+        [
+            result(scenario_id="a", accuracy=1.0),
+            result(scenario_id="a", target="fake:wrong", accuracy=0.0),
+            result(scenario_id="b", accuracy=0.5),
+            result(scenario_id="b", target="fake:wrong", outcome="truncated"),
+        ],
+        made,
+    )
+    assert (summary.planned, summary.done) == (4, 4)
+    assert {name: tally.estimate("accuracy").mean for name, tally in summary.by_target.items()} == {
+        "fake:careful": 0.75,
+        "fake:wrong": 0.0,
+    }
+    assert {key: tally.trials for key, tally in summary.by_scenario.items()} == {
+        ("a", "fake:careful"): 1,
+        ("a", "fake:wrong"): 1,
+        ("b", "fake:careful"): 1,
+        ("b", "fake:wrong"): 1,
+    }
+    assert summary.by_scenario["b", "fake:wrong"].estimate("accuracy") == Estimate(0, None, None, None)
+
+
+@pytest.mark.parametrize("model", ["x" * 190, "gpt-4.1", "organisation/a-rather-long-name-of-a-model-2026-01-01"])
+def test_the_table_fits_a_terminal_and_loses_nothing(tmp_path: Path, model: str) -> None:
+    name = f"openai:{model}"
+    made = plan(targets=[name, "fake:careful"], repeats=3)
+    scored = [result(target=name, accuracy=value, repetition=n) for n, value in enumerate((0.0, 0.5, 1.0), 1)]
+    table = summary_table(summary_of(tmp_path, [*scored, result(refusal=True)], made), 80)
+    lines = table.splitlines()
+    assert max(len(line) for line in lines) <= 80
+    folded = "".join(line.split(" ")[0] for line in lines)
+    assert name in folded, "a long name is folded, not cut"
+    assert "3/3" in table
+    assert "0.50" in table
+    assert "0.00–1.00" in table
+    assert "n=1" in table
+    assert "…" not in table
+
+
+def test_markup_in_a_targets_name_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+    name = "openai:[red]x[/red]"
+    assert "[red]" in summary_table(summary_of(tmp_path, [result(target=name)], plan(targets=[name])), 120)
+
+
+def test_a_table_without_results_shows_that_there_are_none(tmp_path: Path) -> None:
+    table = summary_table(summary_of(tmp_path, []), 80)
+    row = next(line for line in table.splitlines() if "careful" in line)
+    assert row.split() == ["fake:careful", "0/0", "–", "–", "–", "–", "0", "0"]
+
+
+def test_notices_say_what_must_be_said_and_no_more(tmp_path: Path) -> None:
+    real: dict[str, Any] = {"targets": ["openai:gpt-4.1"], "verifiers": ["anthropic:claude", "google:gemini"]}
+    done = [result(target="openai:gpt-4.1")]
+    assert notices(summary_of(tmp_path, done, plan(**real))) == []
+    assert notices(summary_of(tmp_path, [result()])) == [OFFLINE_NOTICE, FAKE_NOTICE]
+    mixed = plan(targets=["openai:gpt-4.1"], verifiers=["anthropic:claude", "offline:rules"])
+    assert notices(summary_of(tmp_path, done, mixed)) == [OFFLINE_NOTICE]
+    part = plan(**real, repeats=3)
+    assert notices(summary_of(tmp_path, done, part)) == ["Incomplete: 1 of 3 planned trials are here."]
+
+
+def test_the_notice_for_rules_is_the_planners_too() -> None:
+    from src import planning
+
+    assert planning.OFFLINE_NOTICE == OFFLINE_NOTICE
+
+
+def test_the_summary_as_json_can_be_written_and_holds_the_numbers(tmp_path: Path) -> None:
+    document = summary_json(summary_of(tmp_path, [result(accuracy=0.0), result(accuracy=1.0, fabricated=True)]))
+    read = json.loads(json.dumps(document, allow_nan=False))
+    target = read["targets"]["fake:careful"]
+    assert (read["planned"], read["done"], target["trials"]) == (2, 2, 2)
+    assert target["scores"]["accuracy"] == {"mean": 0.5, "low": 0.0, "high": 1.0, "n": 2}
+    assert target["scores"]["calibration"] == {"mean": 0.9, "low": None, "high": None, "n": 2}
+    assert (target["outcomes"], target["fabricated_specifics"]) == ({"scored": 2}, 1)
+
+
+def test_the_csv_has_a_row_for_every_scenario_and_target(tmp_path: Path) -> None:
+    made = plan(scenarios=[scenario(scenario_id="a"), scenario(scenario_id="b")], repeats=2)
+    text = scenario_csv(summary_of(tmp_path, [result(scenario_id="a", accuracy=0.25)], made))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["scenario_id"], row["target"], row["trials"], row["scored"]) for row in rows] == [
+        ("a", "fake:careful", "1", "1"),
+        ("b", "fake:careful", "0", "0"),
+    ]
+    assert (rows[0]["accuracy"], rows[0]["accuracy_low"], rows[0]["accuracy_n"]) == ("0.2500", "", "1")
+    assert (rows[1]["accuracy"], rows[1]["accuracy_n"]) == ("", "0")
+    assert {"completeness", "completeness_low", "completeness_high"} <= set(rows[0])
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_cells_a_spreadsheet_would_run_are_defused(cell: str) -> None:
+    assert defused(cell) == "'" + cell
+
+
+@pytest.mark.parametrize("cell", ["openai:gpt-4.1", "", "a=b", "1"])
+def test_other_cells_stay_as_they_are(cell: str) -> None:
+    assert defused(cell) == cell
+
+
+def visible(text: str) -> str:
+    """What of a text may be seen: one line, without control and format characters."""
+    shown = " ".join(text.split())
+    return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+
+
+def shown_by_markdown(line: str) -> str:
+    """The plain text Markdown makes of a paragraph; anything but text fails the test."""
+    tokens = PARSER.parse(line)
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"], line
+    children = tokens[1].children or []
+    assert {child.type for child in children} <= {"text", "text_special"}, line
+    return "".join(child.content for child in children)
+
+
+@given(st.text(alphabet=st.characters(codec=None) | st.sampled_from("\\`*_{}[]()#+-!|~$<>&;:/.\n\t'\"=^@ 1a")))
+def test_inert_text_is_shown_by_markdown_to_the_letter(text: str) -> None:
+    assert shown_by_markdown(f"Answered: “{inert(text)}”") == f"Answered: “{visible(text)}”"
+
+
+def test_hostile_text_is_one_inert_line() -> None:
+    shown = inert(HOSTILE)
+    assert "\n" not in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert not re.search(r"(?<!\\)[`*_\[\]|]|[<>]", shown)
+    assert shown_by_markdown(shown) == visible(HOSTILE)
+
+
+def test_hostile_words_of_a_model_stay_inert_in_the_report(tmp_path: Path) -> None:
+    quote = HOSTILE.replace("\ud800", "")
+    made = plan()
+    text = markdown(summary_of(tmp_path, [wrong_result(question=quote, quote=quote)], made), manifest(made))
+    assert "<script" not in text
+    assert "\x1b" not in text
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert len(headings) == 8, headings
+    tokens = PARSER.parse(text)
+    inner = [child.type for token in tokens for child in token.children or []]
+    assert not {"link_open", "image", "html_inline", "em_open"} & set(inner)
+    assert "html_block" not in {token.type for token in tokens}
+    assert f"  - Asked: {inert(quote)}" in text.splitlines()
+
+
+def test_the_report_shows_flow_scores_distribution_failures_and_examples(tmp_path: Path) -> None:
+    made = plan(repeats=5)
+    results = [
+        wrong_result(),
+        result(accuracy=0.2, errors=["omission"]),
+        result(accuracy=None, errors=["omission"]),
+        result(outcome="judge_failure"),
+    ]
+    text = markdown(summary_of(tmp_path, results, made), manifest(made))
+    lines = text.splitlines()
+    assert f"> **{OFFLINE_NOTICE}**" in lines
+    assert "> **Incomplete: 4 of 5 planned trials are here.**" in lines
+    assert r"| fake:careful | 5 | 3 | 0 | 0 | 0 | 0 | 0 | 1 | 0 | 1 |" in lines
+    assert r"| fake:careful | 0 | 1 | 0 | 0 | 1 | 1 |" in lines, (
+        "1.0 and 0.2 in their fifths, one with nothing to check"
+    )
+    assert lines[lines.index("## Common failure modes") + 2 :][0] == "| trials with | omission |"
+    assert "- `s1.fake-careful.r1`, claim Q1.C1, severity medium" in lines
+    assert "  - Answered: “Plans”" in lines
+    assert r"  - Key F1: Plans have networks. \(Medicare &#38; You 2026\)" in lines
+    assert ETHICS in lines
+    flow = lines[lines.index("## Flow") + 4]
+    cells = [int(cell) for cell in flow.strip("| ").split("|")[1:]]
+    assert cells[0] == sum(cells[1:])
+
+
+def test_a_disallowed_claim_is_quoted_from_the_key(tmp_path: Path) -> None:
+    made = plan()
+    results = [wrong_result(evidence=("D2", "F1"))]
+    text = markdown(summary_of(tmp_path, results, made), manifest(made))
+    assert "  - Key D2: Disallowed: Promising a price" in text.splitlines()
+
+
+def test_the_gravest_examples_are_kept_and_no_more_than_a_few(tmp_path: Path) -> None:
+    grave = ["low", "high", "medium", "low", "high", "low", "low", "medium"]
+    results = [wrong_result(severity=severity) for severity in grave]
+    examples = summary_of(tmp_path, results).examples
+    assert [example.claim.severity for example in examples] == ["high", "high", "medium", "medium", "low"]
+
+
+def test_an_empty_run_makes_a_report_too(tmp_path: Path) -> None:
+    made = plan()
+    paths = write_report(tmp_path, manifest(made), tmp_path / "deep" / "report")
+    assert [path.name for path in paths] == ["per_scenario.csv", "report.md"]
+    text = paths[1].read_text(encoding="utf-8")
+    assert "Incomplete: 0 of 1 planned trials are here." in text
+    assert "None: no claim was found to contradict the key." in text
+    assert len(paths[0].read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_a_report_is_the_same_bytes_each_time(tmp_path: Path) -> None:
+    write_results(tmp_path, [wrong_result(), result(accuracy=0.5)])
+    made = manifest(plan(repeats=2))
+    first = [path.read_bytes() for path in write_report(tmp_path, made, tmp_path / "report")]
+    assert first == [path.read_bytes() for path in write_report(tmp_path, made, tmp_path / "report")]
+
+
+def test_a_report_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="the disk refused"):
+        write_report(tmp_path, manifest(plan()), tmp_path / "file")
+
+
+def test_a_torn_last_line_is_left_out_and_a_changed_one_refused(tmp_path: Path) -> None:
+    write_results(tmp_path, [result(), result(accuracy=0.5)])
+    path = tmp_path / RESULTS
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    assert len(list(reporting.read_results(tmp_path))) == 1
+    path.write_bytes(whole.replace(b'"accuracy":1.0', b'"accuracy":0.9'))
+    with pytest.raises(IntegrityError, match="line 1 is not what was written"):
+        list(reporting.read_results(tmp_path))
+
+
+def test_an_estimate_in_words() -> None:
+    assert estimate_text(Estimate(0, None, None, None)) == "–"
+    assert estimate_text(Estimate(1, 0.5, None, None)) == "0.50 (n=1)"
+    assert estimate_text(Estimate(4, 0.934, 0.776, 1.0)) == "0.93 (0.78–1.00)"
+    assert estimate_text(Estimate(4, 0.934, 0.776, 1.0), two_lines=True) == "0.93\n0.78–1.00"
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 7, 10, 19, 29, 99, 999, 10_000, 100_000])
+@pytest.mark.parametrize("p", [0.5, 0.55, 0.75, 0.9, 0.95, 0.975, 0.995, 0.9995])
+def test_quantiles_of_students_t(p: float, degrees: int) -> None:
+    assert t_quantile(p, degrees) == pytest.approx(float(scipy_stats.t.ppf(p, degrees)), rel=1e-9, abs=1e-9)
+
+
+@given(VALUES, st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+def test_a_mean_with_its_interval(values: list[float], confidence: float) -> None:
+    found = mean_interval(values, confidence)
+    assert found.n == len(values)
+    assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-12)
+    if min(values) == max(values):
+        assert (found.low, found.high) == (None, None)
+        return
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    low, high = scipy_stats.t.interval(confidence, len(values) - 1, loc=statistics.fmean(values), scale=error)
+    assert found.low == pytest.approx(max(0.0, low), abs=1e-9)
+    assert found.high == pytest.approx(min(1.0, high), abs=1e-9)
+
+
+def test_where_the_spread_is_unknown_there_is_no_interval() -> None:
+    assert mean_interval([]) == Estimate(0, None, None, None)
+    assert mean_interval([0.3]) == Estimate(1, 0.3, None, None)
+    assert mean_interval([0.5, 0.5, 0.5]) == Estimate(3, 0.5, None, None)
+
+
+def test_every_score_of_the_record_is_reported() -> None:
+    assert tuple(Scores.model_fields) == SCORES

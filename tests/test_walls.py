@@ -1,0 +1,275 @@
+"""The walls between the rooms, read from the source: who may import whom, and what an import may do."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import ROOT
+
+SRC = ROOT / "src"
+SDKS = {
+    "openai": {"openai_adapter"},
+    "anthropic": {"anthropic_adapter"},
+    "google": {"google_adapter"},
+    "xai_sdk": {"grok_adapter"},
+}
+"""Provider SDK to the file of adapters/ that may import it."""
+HTTP = {"httpx", "httpx2", "requests", "aiohttp", "urllib3", "websockets"}
+"""HTTP libraries: only adapters and the wire they share may import one."""
+FIRST_PARTY = ("src", "medicare_eval")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement's meaning."""
+
+    module: str
+    """Of ours as `adapters.base`; of others as written."""
+    ours: bool
+    at_import: bool
+    """Whether it runs when the file is imported: not in a function, not for type checkers only."""
+    line: int
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of src by its dotted name below it; a package by its own name."""
+    found = {}
+    for path in sorted(SRC.rglob("*.py")):
+        parts = path.relative_to(SRC).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def for_types_only(node: ast.AST) -> bool:
+    if not isinstance(node, ast.If):
+        return False
+    test = node.test
+    return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
+
+
+def statements(node: ast.AST, at_import: bool = True) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node of a file and whether it runs when the file is imported."""
+    for child in ast.iter_child_nodes(node):
+        yield child, at_import
+        inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from statements(child, at_import and not inside and not for_types_only(child))
+
+
+def imports(name: str, source: str | None = None) -> list[Import]:
+    path = modules().get(name, SRC / "made_up.py")
+    text = path.read_text(encoding="utf-8") if source is None else source
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found = []
+    for node, at_import in statements(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found += [Import(alias.name, False, at_import, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.append(Import(node.module or "", False, at_import, node.lineno))
+        elif isinstance(node, ast.ImportFrom):
+            base = [*(package[: len(package) - node.level + 1]), *(node.module.split(".") if node.module else [])]
+            for alias in node.names:
+                inner = ".".join([*base, alias.name])
+                target = inner if inner in modules() else ".".join(base)
+                found.append(Import(target, True, at_import, node.lineno))
+    return found
+
+
+def room(name: str) -> str:
+    return name.split(".")[0]
+
+
+@cache
+def reached(name: str) -> dict[str, tuple[str, ...]]:
+    """Every module of ours that a module imports, however far away and however late, with the way there."""
+    found: dict[str, tuple[str, ...]] = {}
+    todo: list[tuple[str, tuple[str, ...]]] = [(name, (name,))]
+    while todo:
+        here, way = todo.pop()
+        for one in imports(here):
+            if one.ours and one.module not in found:
+                found[one.module] = (*way, one.module)
+                todo.append((one.module, found[one.module]))
+    return found
+
+
+def outside(module: str) -> str:
+    return module.split(".")[0]
+
+
+def test_the_reader_of_imports_sees_what_it_must() -> None:
+    source = (
+        "from __future__ import annotations\nimport os.path\nfrom ..canonical import loads\nfrom . import base\n"
+        "from .. import door, errors\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import openai\n"
+        "def f():\n    from ..agents.asking import ask\n    import anthropic\nclass C:\n    import google.genai\n"
+    )
+    seen = {(one.module, one.ours, one.at_import) for one in imports("adapters.made_up", source)}
+    assert seen >= {
+        ("os.path", False, True),
+        ("canonical", True, True),
+        ("adapters.base", True, True),
+        ("door", True, True),
+        ("errors", True, True),
+        ("openai", False, False),
+        ("agents.asking", True, False),
+        ("anthropic", False, False),
+        ("google.genai", False, True),
+    }
+    assert {"orchestrator", "agents.verifier", "adapters", "adapters.base", "stats.intervals"} <= set(modules())
+    assert {"agents.asking", "adapters.base", "canonical"} <= set(reached("orchestrator"))
+
+
+READERS = [name for name in modules() if room(name) in ("reporting", "stats", "viewer")]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_wall_1_a_report_needs_no_adapter_and_no_agent(name: str) -> None:
+    ways = {way for module, way in reached(name).items() if room(module) in ("adapters", "agents", "orchestrator")}
+    assert not ways, f"{name} reaches {ways}"
+
+
+def test_wall_1_in_fact_as_well() -> None:
+    loaded = loaded_by("src.reporting")
+    assert "src.reporting" in loaded
+    assert not [name for name in loaded if name.startswith(("src.adapters", "src.agents", "src.orchestrator"))]
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if room(name) == "agents"])
+def test_wall_2_agents_know_the_seam_and_no_more(name: str) -> None:
+    for module, way in reached(name).items():
+        if room(module) == "adapters":
+            assert module in ("adapters", "adapters.base"), way
+        assert module not in ("orchestrator", "commands", "cli", "door", "storage"), way
+
+
+def test_wall_2_is_there_to_be_tested() -> None:
+    assert "adapters.base" in reached("agents.verifier")
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_wall_3_an_sdk_is_imported_only_in_its_own_file_and_late(name: str) -> None:
+    for one in imports(name):
+        package = outside(one.module)
+        if one.ours or package not in SDKS | dict.fromkeys(HTTP):
+            continue
+        where = f"src/{name.replace('.', '/')}.py:{one.line} imports {one.module}"
+        assert not one.at_import, f"{where} when it is imported itself"
+        assert room(name) == "adapters", where
+        file = name.split(".")[-1]
+        if package in SDKS:
+            assert file in SDKS[package], where
+        else:
+            assert file.endswith("_adapter") or file == "wire", where
+
+
+def test_wall_3_is_there_to_be_tested() -> None:
+    late = {outside(one.module) for name in modules() for one in imports(name) if not one.ours and not one.at_import}
+    assert {"openai", "anthropic", "google"} <= late
+
+
+def test_wall_4_nothing_imports_the_orchestrator_but_the_command_line() -> None:
+    importers = {name for name in modules() for one in imports(name) if one.ours and one.module == "orchestrator"}
+    assert importers, "the orchestrator is used by somebody"
+    assert importers <= {"cli", "commands"}
+
+
+def test_nothing_but_the_door_is_handed_a_way_to_call_a_provider() -> None:
+    callers = {
+        name
+        for name, path in modules().items()
+        for node, _ in statements(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "complete"
+        if room(name) not in ("adapters",)
+    }
+    assert callers == {"door"}
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_imports_of_ours_are_relative(name: str) -> None:
+    absolute = [one for one in imports(name) if not one.ours and outside(one.module) in FIRST_PARTY]
+    assert not absolute, absolute
+
+
+def test_records_import_nothing_else_of_ours() -> None:
+    for name in modules():
+        if room(name) == "records":
+            assert {room(module) for module in reached(name)} <= {"records"}, reached(name)
+    assert {room(module) for module in reached("schemas")} == {"records"}
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    circles = {name: reached(name)[name] for name in modules() if name and name in reached(name)}
+    # `python -m src.orchestrator` hands over to the command line, in its last lines and only when run as a program.
+    circles = {name: way for name, way in circles.items() if not {"orchestrator", "cli"} <= set(way)}
+    assert not circles
+
+
+READS = {"environ", "environb", "getenv", "getenvb", "expanduser", "expandvars", "home", "cwd", "getcwd"}
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_nothing_of_the_users_surroundings_is_read_at_import(name: str) -> None:
+    for node, at_import in statements(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+        if at_import:
+            named = getattr(node, "attr", getattr(node, "id", None))
+            assert not (isinstance(node, ast.Attribute | ast.Name) and named in READS), f"{name}:{node.lineno} {named}"
+
+
+def test_no_module_state_is_declared_global() -> None:
+    for name, path in modules().items():
+        for node, _ in statements(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not isinstance(node, ast.Global), f"{name}:{node.lineno}"
+
+
+def loaded_by(*names: str, watch_environment: bool = False) -> list[str]:
+    """The modules in memory after importing some in a fresh interpreter; with an environment that may not be read."""
+    code = "import importlib, json, os, sys\n"
+    if watch_environment:
+        code += (
+            "class Watched(type(os.environ)):\n"
+            "    def __getitem__(self, key):\n"
+            "        if key.endswith(('_API_KEY', '_BASE_URL')) or key.startswith('MEDICARE'):\n"
+            "            raise SystemExit(f'{key} was read at import')\n"
+            "        return super().__getitem__(key)\n"
+            "os.environ.__class__ = Watched\n"
+        )
+    code += f"for name in {list(names)!r}: importlib.import_module(name)\nprint(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=dict(os.environ))
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert isinstance(found, list)
+    return found
+
+
+def test_importing_the_command_line_imports_nothing_heavy() -> None:
+    loaded = loaded_by("src.cli")
+    assert "src.cli" in loaded
+    heavy = {"pydantic", "pydantic_core", "rich", "asyncio", "numpy", "scipy", "matplotlib", *SDKS, *HTTP}
+    assert not {outside(name) for name in loaded} & heavy
+
+
+def test_building_the_parser_and_its_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom src.cli import main\n"
+        "try: main(['run', '--help'])\nexcept SystemExit: pass\n"
+        "print('HEAVY', [name for name in sys.modules if name in ('pydantic', 'rich', 'openai', 'anthropic')])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_importing_every_module_imports_no_sdk_and_reads_no_key() -> None:
+    names = [f"src.{name}" if name else "src" for name in modules()]
+    loaded = loaded_by(*names, watch_environment=True)
+    assert "src.adapters.openai_adapter" in loaded
+    assert not {outside(name) for name in loaded} & {*SDKS, *HTTP}
