@@ -170,7 +170,7 @@ class Slot:
     began: float
 
     def answered(
-        self, outcome: CallOutcome, *, status: int | None, retry_after_s: float | None, used: int | None
+        self, outcome: CallOutcome, *, status: int | None = None, retry_after_s: float | None = None, used: int | None
     ) -> None:
         """What came of the call: the gate widens or narrows, and tokens not used are given back."""
         self.limiter._answered(outcome, status, retry_after_s, self.began)

@@ -1,6 +1,7 @@
 """Asking a judge for JSON until it fits the contract, a stated number of times.
 
-What a judge answers is checked twice: by the record's schema, and by the agent's own rules (`accept`). Problems are
+The schema is sent along in the provider's own way; a server that refuses it is asked once more without. What a judge
+answers is checked twice in any case: by the record's schema, and by the agent's own rules (`accept`). Problems are
 told to the judge in words and it is asked again; each asking is a call of its own in the journal. When the askings are
 used up the judge has failed, which is an outcome and never a verdict.
 """
@@ -10,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -21,6 +23,8 @@ from ..schemas import CallParameters, CallRecord, Record
 T = TypeVar("T", bound=Record)
 _FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*)\n\s*```\s*$", re.DOTALL)
 MAX_REPLY_CHARS = 2_000_000
+SCHEMA_REFUSED = frozenset({400, 422})
+"""Statuses by which a server may be refusing the response schema."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +45,7 @@ async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable
     """Ask until `accept` finds no problem. Returns None then, or the last reason why the judge failed."""
     question = Message("user", encode(payload.model_dump(mode="json")).decode("utf-8"))
     messages: tuple[Message, ...] = (question,)
+    schema: dict[str, Any] | None = _schema(reply_type)
     reason = ""
     for number in range(seat.max_asks):
         record = await seat.call(
@@ -53,11 +58,15 @@ async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable
                 temperature=seat.parameters.temperature,
                 max_tokens=seat.parameters.max_tokens,
                 seed=derive_seed(seat.seed, number),
-                response_schema=reply_type.model_json_schema(),
+                response_schema=schema,
             ),
         )
         if record.outcome == "ok" and record.text is not None:
             problems = _problems(record.text, reply_type, accept)
+        elif record.text is None and schema and record.status in SCHEMA_REFUSED:
+            schema = None  # a server that takes no schema may still answer in JSON: the prompt asks for it too
+            reason = f"the call failed: {record.outcome}: {record.error}"
+            continue
         elif record.text is None:
             return f"the call failed: {record.outcome}: {record.error}"
         else:
@@ -69,6 +78,11 @@ async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable
         answer = Message("assistant", record.text or "(no answer)")
         messages = (question, answer, Message("user", again.decode("utf-8")))
     return f"no usable answer after {seat.max_asks} askings: {reason}"
+
+
+@cache
+def _schema(reply_type: type[Record]) -> dict[str, Any]:
+    return reply_type.model_json_schema()
 
 
 def _problems(text: str, reply_type: type[T], accept: Callable[[T], list[str]]) -> list[str]:

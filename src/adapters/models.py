@@ -1,0 +1,122 @@
+"""The makers' models as data: friendly names, the API ids they stand for, and which are retired or end soon.
+
+A row says only what was read in November 2026, in the makers' SDKs unless it notes otherwise. An id without a row
+passes through as it is, so a new model needs no new version of this project. Names are canonical: `xai:`, not
+`grok:`. Nothing here asks the clock or a provider: the caller says which day it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from ..errors import ConfigError
+from .base import split_name
+
+Status = Literal["present", "ending", "retired"]
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    provider: str
+    name: str
+    """As a user writes it after the colon."""
+    api_id: str
+    """What goes on the wire: a dated id wherever the maker gives one."""
+    status: Status = "present"
+    since: date | None = None
+    """Retired since, or ends on."""
+    since_note: str = ""
+    successors: tuple[str, ...] = ()
+    """Names of the same provider."""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.provider}:{self.name}"
+
+    def status_on(self, today: date) -> Status:
+        """A model that was ending is retired once its last day has passed."""
+        if self.status == "ending" and self.since is not None and today > self.since:
+            return "retired"
+        return self.status
+
+
+_SONNETS = ("claude-sonnet-5-5", "claude-sonnet-4-6")
+_OPUSES = ("claude-opus-5-5", "claude-opus-5", "claude-opus-4-8", "claude-opus-4-6")
+_GROKS = ("grok-4.6", "grok-4.5", "grok-4.3", "grok-4.20-non-reasoning")
+_GPT_4_1_ENDS = date(2027, 1, 14)
+
+MODELS: tuple[ModelRow, ...] = (
+    ModelRow("openai", "gpt-5.5", "gpt-5.5-2026-04-23"),
+    ModelRow("openai", "gpt-5.4-mini", "gpt-5.4-mini-2026-03-17"),
+    ModelRow(
+        "openai", "gpt-4.1", "gpt-4.1-2025-04-14", "ending", _GPT_4_1_ENDS, successors=("gpt-5.5", "gpt-5.4-mini")
+    ),
+    ModelRow(
+        "openai",
+        "gpt-4.1-mini",
+        "gpt-4.1-mini-2025-04-14",
+        "ending",
+        _GPT_4_1_ENDS,
+        successors=("gpt-5.4-mini", "gpt-5.5"),
+    ),
+    *(ModelRow("anthropic", name, name) for name in (*_SONNETS, *_OPUSES)),
+    ModelRow("anthropic", "claude-sonnet-4-5", "claude-sonnet-4-5", "ending", date(2026, 11, 30), successors=_SONNETS),
+    ModelRow(
+        "anthropic",
+        "claude-3.5-sonnet",
+        "claude-3-5-sonnet-20241022",
+        "retired",
+        date(2025, 10, 28),
+        "one source says 2025-10-22",
+        _SONNETS,
+    ),
+    ModelRow("anthropic", "claude-3-opus", "claude-3-opus-20240229", "retired", date(2026, 1, 5), successors=_OPUSES),
+    ModelRow("google", "gemini-3.1-pro-preview", "gemini-3.1-pro-preview"),
+    ModelRow("google", "gemini-3.8-flash", "gemini-3.8-flash"),
+    ModelRow(
+        "google",
+        "gemini-1.5-pro",
+        "gemini-1.5-pro-002",
+        "retired",
+        None,
+        "date not found",
+        ("gemini-3.1-pro-preview", "gemini-3.8-flash"),
+    ),
+    *(ModelRow("xai", name, name) for name in _GROKS),
+    ModelRow(
+        "xai", "grok-2", "grok-2-1212", "retired", date(2026, 3, 9), "at the latest, by a third party's word", _GROKS
+    ),
+)
+_BY_NAME = {f"{row.provider}:{known}": row for row in MODELS for known in (row.name, row.api_id)}
+
+
+def row_for(name: str) -> ModelRow | None:
+    """The row that `provider:model` means, by friendly name or by API id; None where the table has none."""
+    return _BY_NAME.get(name)
+
+
+def resolve(name: str) -> str:
+    """The API id to send: `openai:gpt-4.1` -> `gpt-4.1-2025-04-14`; an id not in the table as it is."""
+    row = row_for(name)
+    return row.api_id if row else split_name(name)[1]
+
+
+def full_id(name: str) -> str:
+    """`provider:API id`, as the price table's rows are named: `xai:grok-2` -> `xai:grok-2-1212`."""
+    return f"{split_name(name)[0]}:{resolve(name)}"
+
+
+def check_not_retired(name: str, *, today: date, allow_retired: bool) -> None:
+    """Refuse a model that its maker no longer serves, before anything is spent."""
+    row = row_for(name)
+    if allow_retired or row is None or row.status_on(today) != "retired":
+        return
+    since = f" since {row.since.isoformat()}" if row.since else ""
+    note = f" ({row.since_note})" if row.since_note else ""
+    instead = ", ".join(f"{row.provider}:{successor}" for successor in row.successors)
+    raise ConfigError(
+        f"{name}: is retired{since}{note}; use a successor ({instead}), or add --allow-retired to call it "
+        "all the same: a gateway or private deployment may still serve it."
+    )
