@@ -39,6 +39,7 @@ __all__ = ["adjudicate", "extract", "read", "rephrase", "verify"]
 _MAX_CLAIMS = 1_000
 _MAX_OBSERVATIONS = 200
 _MAX_QUOTE = 20_000
+_STRETCH = 400
 _SEVERITIES: tuple[Severity, ...] = ("none", "low", "medium", "high")
 _CAUTION: tuple[Label, ...] = ("NOT_IN_KEY", "CONTRADICTED", "SUPPORTED")
 
@@ -105,7 +106,9 @@ def _has_content(quote: str) -> bool:
 def _clauses(reply: str, span: Span) -> Iterator[tuple[int, int]]:
     start = span.start
     for joint in _JOINT.finditer(reply, span.start, span.end):
-        left, right = reply[start : joint.start()], reply[joint.end() : min(span.end, joint.end() + 400)]
+        # Looking at a stretch on each side is enough, and keeps time in step with length.
+        left = reply[max(start, joint.start() - _STRETCH) : joint.start()]
+        right = reply[joint.end() : min(span.end, joint.end() + _STRETCH)]
         whole = _VERB.search(left) and _VERB.search(right) and min(len(left.split()), len(right.split())) >= 4
         conditional = re.match(r"\W*(?:if|when|because|since|although|while|once|after|before|whether)\b", left, re.I)
         if whole and not (conditional and "," not in left):

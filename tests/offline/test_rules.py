@@ -270,6 +270,15 @@ def test_it_is_quick() -> None:
     assert min(once() for _ in range(3)) < 0.5
 
 
+@pytest.mark.parametrize(
+    "piece", ["a, and the part ", "no ", "Dr. A ", "i can not ", "| ", "*", "[x", "a. ", "is; is "]
+)
+def test_time_grows_with_length_only(piece: str) -> None:
+    started = time.perf_counter()
+    claims_of(piece * (20_000 // len(piece)))
+    assert time.perf_counter() - started < 5
+
+
 # ---- read -------------------------------------------------------------------------------------------------------
 
 ASKED = "Is Dr. Alma Reyes in the network of BrightPath Choice?"
