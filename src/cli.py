@@ -56,6 +56,18 @@ def _positive(text: str) -> int:
     return value
 
 
+def _amount(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise ValueError
+    return value
+
+
+def _a_minute(text: str) -> tuple[str, int]:
+    provider, _, number = text.partition("=")
+    return provider, _positive(number)
+
+
 def _seed(text: str) -> int:
     value = int(text)
     if not 0 <= value < 2**63:
@@ -65,6 +77,8 @@ def _seed(text: str) -> int:
 
 _positive.__name__ = "whole number above 0"
 _seed.__name__ = "whole number from 0"
+_amount.__name__ = "number above 0"
+_a_minute.__name__ = "PROVIDER=NUMBER"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -90,6 +104,12 @@ def build_parser() -> argparse.ArgumentParser:
     replay.add_argument("run", type=Path, metavar="RUN")
     validate = add("validate", "check scenario files")
     validate.add_argument("scenario", nargs="+", metavar="SCENARIO", help="file, folder or glob")
+    models = add("models", "the models known by name, which are retired, and which keys are set")
+    models.add_argument("--json", action="store_true", help="print the table as JSON")
+    doctor = add("doctor", "check SDKs, keys (never shown), clock and disk")
+    doctor.add_argument("--reach", action="store_true", help="also ask each provider with a key, without the key")
+    doctor.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="where runs go (default: runs)")
+    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
     report = add("report", "write a CSV and a Markdown report of a run")
     report.add_argument("run", type=Path, metavar="RUN")
     report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: RUN/report)")
@@ -123,6 +143,9 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--dry-run", action="store_true", help="show the plan, its trials and calls; make no call, write nothing"
     )
+    run.add_argument("--max-attempts", type=_positive, default=5, metavar="N", help="tries at a call (default: 5)")
+    run.add_argument("--timeout", type=_amount, default=120.0, metavar="S", help="seconds an attempt may take (120)")
+    run.add_argument("--allow-retired", action="store_true", help="call a retired model all the same")
     _add_execution(run)
 
 
@@ -132,6 +155,15 @@ def _add_execution(parser: argparse.ArgumentParser, *, out: bool = True) -> None
             "--out", type=Path, default=Path("runs"), metavar="DIR", help="where runs go (default: runs)"
         )
     parser.add_argument("--concurrency", type=_positive, default=8, metavar="N", help="trials at once (default: 8)")
+    parser.add_argument("--max-cost", type=_amount, metavar="USD", help="stop before the run's calls could cost more")
+    if out:
+        parser.add_argument("--prices", type=Path, metavar="FILE", help="prices to add to or put for the built-in ones")
+    parser.add_argument(
+        "--rpm", type=_a_minute, action="append", default=[], metavar="P=N", help="requests a minute; repeatable"
+    )
+    parser.add_argument(
+        "--tpm", type=_a_minute, action="append", default=[], metavar="P=N", help="tokens a minute; repeatable"
+    )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 

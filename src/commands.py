@@ -9,27 +9,31 @@ import os
 import platform
 import signal
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from . import __version__, canonical, chain, orchestrator, reporting, storage
-from .adapters.base import Adapter
+from . import __version__, canonical, chain, orchestrator, reporting, storage, tables
+from . import doctor as doctor_module
+from .adapters.base import Adapter, split_name
 from .adapters.fake_adapter import NAMES as FAKE_NAMES
-from .adapters.registry import make_adapter
+from .adapters.models import MODELS, full_id
+from .adapters.registry import ALIASES, PROVIDERS, canonical_name, make_adapter
 from .audit import verify as audit_run
 from .datafiles import data_folder
 from .door import Means, Stop
-from .errors import IncompleteRun, InputError, IntegrityError
+from .errors import ConfigError, IncompleteRun, InputError, IntegrityError
 from .failpoints import Failpoints
-from .limits import Limits
+from .limits import Ceilings, Limits
+from .money import PRICE_FILE, estimate, load_prices, price_for, read_table
 from .planning import RunOptions, make_plan, planned_calls, trials
 from .progress import Progress
+from .purse import RunPurse
 from .scenarios import expand, explain, load_scenario, load_scenarios
-from .schemas import Manifest, RunPlan, Seal
+from .schemas import CallPolicy, Manifest, Price, RunPlan, Seal
 
 CALLS_A_TRIAL = 8
 """Calls one trial may have under way at once, generously: a turn to the target, and judges at work on earlier ones."""
@@ -51,12 +55,14 @@ def run(arguments: argparse.Namespace) -> int:
                 repeats=arguments.repeats,
                 temperature=arguments.temperature,
                 max_tokens=arguments.max_tokens,
+                policy=CallPolicy(max_attempts=arguments.max_attempts, timeout_s=arguments.timeout),
+                allow_retired=arguments.allow_retired,
             )
         )
     except ValidationError as error:
         raise InputError(f"The plan cannot be made: {explain(error)}") from None
     if arguments.dry_run:
-        return _show_plan(plan, as_json=arguments.json)
+        return _show_plan(plan, arguments)
     return _start(plan, arguments)
 
 
@@ -74,7 +80,8 @@ def demo(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _show_plan(plan: RunPlan, *, as_json: bool) -> int:
+def _show_plan(plan: RunPlan, arguments: argparse.Namespace) -> int:
+    rows = estimate(plan, _price_table(arguments.prices), api_id_of=lambda name: plan.api_ids[name])
     calls = planned_calls(plan)
     calls["total"] = sum(calls.values())
     count_of_trials = len(trials(plan))
@@ -88,9 +95,10 @@ def _show_plan(plan: RunPlan, *, as_json: bool) -> int:
         "repeats": plan.repeats,
         "seed": plan.seed,
         "calls": calls,
+        "estimate": [vars(row) for row in rows],
         "plan_sha256": canonical.fingerprint(plan.model_dump(mode="json")),
     }
-    if as_json:
+    if arguments.json:
         print(json.dumps(document, indent=2))
         return 0
     size = f"{len(plan.scenarios)} scenarios x {len(plan.targets)} targets x {plan.repeats} repeats"
@@ -102,8 +110,29 @@ def _show_plan(plan: RunPlan, *, as_json: bool) -> int:
     print("calls, if every turn is asked, every first answer is fit and no claim is tied:")
     for role, count in calls.items():
         print(f"  {role:<12}{count:>8,}")
+    print(tables.estimate_table(rows))
     print("No call was made and nothing was written.")
     return 0
+
+
+def _price_table(override: Path | None) -> dict[str, Price]:
+    return load_prices(override, today=date.today(), full_id=lambda name: full_id(canonical_name(name)))
+
+
+def _prices(plan: RunPlan, override: Path | None) -> dict[str, Price]:
+    """The known price of each model of a plan, by the name the plan gives it."""
+    table = _price_table(override)
+    known = {name: price_for(table, split_name(name)[0], api_id) for name, api_id in plan.api_ids.items()}
+    return {name: price for name, price in known.items() if price is not None}
+
+
+def _check_max_cost(manifest: Manifest, limit: float | None) -> None:
+    unknown = [name for name in manifest.plan.api_ids if name not in manifest.prices]
+    if limit is not None and unknown:
+        raise ConfigError(
+            f"--max-cost needs the price of every model, and that of {', '.join(unknown)} is not known: give it in a "
+            "file of the built-in table's format with --prices FILE."
+        )
 
 
 def _versions() -> dict[str, str]:
@@ -119,15 +148,19 @@ def _versions() -> dict[str, str]:
 def _start(plan: RunPlan, arguments: argparse.Namespace) -> int:
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
-    folder = storage.create_run_folder(arguments.out, now, failpoints)
     manifest = Manifest(
-        run_id=folder.name,
+        run_id="",
         created=now.isoformat(timespec="seconds"),
         plan_sha256=canonical.fingerprint(plan.model_dump(mode="json")),
         versions=_versions(),
         concurrency=arguments.concurrency,
+        prices_as_of=read_table(PRICE_FILE).as_of,
+        prices=_prices(plan, arguments.prices),
         plan=plan,
     )
+    _check_max_cost(manifest, arguments.max_cost)
+    folder = storage.create_run_folder(arguments.out, now, failpoints)
+    manifest = manifest.model_copy(update={"run_id": folder.name})
     storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
     return _carry_out(folder, manifest, arguments)
 
@@ -139,13 +172,14 @@ def resume(arguments: argparse.Namespace) -> int:
         _print_summary(folder, manifest, None, as_json=arguments.json)
         print("This run is complete already; nothing was called.", file=sys.stderr)
         return 0
+    _check_max_cost(manifest, arguments.max_cost)
     return _carry_out(folder, manifest, arguments)
 
 
 def _carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace) -> int:
     progress = Progress(quiet=arguments.quiet)
     try:
-        seal = asyncio.run(_execute(folder, manifest, arguments.concurrency, progress))
+        seal = asyncio.run(_execute(folder, manifest, arguments, progress))
     except IncompleteRun as stopped:
         _print_summary(folder, manifest, None, as_json=arguments.json)
         raise IncompleteRun(f"{stopped} Go on with: medicare-eval resume {folder}") from None
@@ -153,8 +187,12 @@ def _carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace) 
     return 0
 
 
-async def _execute(folder: Path, manifest: Manifest, concurrency: int, progress: Progress) -> Seal:
+async def _execute(folder: Path, manifest: Manifest, arguments: argparse.Namespace, progress: Progress) -> Seal:
     stop = Stop()
+    ceilings = _ceilings(arguments.rpm, arguments.tpm)
+    purse = None
+    if arguments.max_cost is not None:
+        purse = RunPurse(arguments.max_cost, manifest.prices, storage.call_heads(folder))
     made: dict[str, Adapter] = {}
 
     def adapter_for(provider: str) -> Adapter:
@@ -167,8 +205,13 @@ async def _execute(folder: Path, manifest: Manifest, concurrency: int, progress:
         return await orchestrator.execute(
             folder,
             manifest,
-            concurrency=concurrency,
-            means=Means(adapter_for=adapter_for, limits=Limits(CALLS_A_TRIAL * concurrency), stop=stop),
+            concurrency=arguments.concurrency,
+            means=Means(
+                adapter_for=adapter_for,
+                limits=Limits(CALLS_A_TRIAL * arguments.concurrency, ceilings),
+                stop=stop,
+                purse=purse,
+            ),
             on_call=progress.on_call,
             on_start=progress.start,
             on_trial=progress.on_trial,
@@ -177,6 +220,13 @@ async def _execute(folder: Path, manifest: Manifest, concurrency: int, progress:
         progress.stop()
         for adapter in made.values():
             await adapter.aclose()
+
+
+def _ceilings(requests: list[tuple[str, int]], tokens: list[tuple[str, int]]) -> dict[str, Ceilings]:
+    a_minute = {provider: {"requests": number} for provider, number in requests}
+    for provider, number in tokens:
+        a_minute.setdefault(provider, {})["tokens"] = number
+    return {ALIASES.get(provider, provider): Ceilings(**given) for provider, given in a_minute.items()}
 
 
 def _stop_on_signal(stop: Stop) -> None:
@@ -195,13 +245,16 @@ def _stop_on_signal(stop: Stop) -> None:
 
 def _print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_json: bool) -> None:
     summary = reporting.summarise(folder, manifest)
+    spending = reporting.spending(folder, manifest)
     names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
     written = [folder / name for name in names if (folder / name).exists()]
     if as_json:
         document = {"run": str(folder), "head": seal.results_head if seal else None, "sealed": seal is not None}
-        print(json.dumps({**document, **reporting.summary_json(summary)}, indent=2, ensure_ascii=False))
+        costs = {"costs": [vars(row) for row in spending], "prices_as_of": manifest.prices_as_of}
+        print(json.dumps({**document, **reporting.summary_json(summary), **costs}, indent=2, ensure_ascii=False))
         return
-    print(reporting.summary_table(summary))
+    print(tables.summary_table(summary))
+    print(tables.cost_text(spending, manifest.prices_as_of))
     for notice in reporting.notices(summary):
         print(f"\n{notice}")
     print("\nWritten:")
@@ -263,6 +316,31 @@ class _Comparer:
             raise IntegrityError(
                 f"{self._path}: line {self.count} ({trial}) is not what its journal gives when computed again."
             )
+
+
+def models(arguments: argparse.Namespace) -> int:
+    today = date.today()
+    rows = [
+        {
+            "name": row.full_name,
+            "api_id": row.api_id,
+            "status": row.status_on(today),
+            "since": row.since.isoformat() if row.since else None,
+            "note": row.since_note,
+            "successors": list(row.successors),
+            "key": PROVIDERS[row.provider].key_variable,
+            "key_is_set": PROVIDERS[row.provider].key_is_set(),
+        }
+        for row in MODELS
+    ]
+    print(json.dumps(rows, indent=2) if arguments.json else tables.model_table(rows))
+    return 0
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    findings = doctor_module.examine(reach=arguments.reach, out=arguments.out)
+    print(json.dumps(doctor_module.as_json(findings), indent=2) if arguments.json else doctor_module.table(findings))
+    return 3 if any(finding.state == "error" for finding in findings) else 0
 
 
 def validate(arguments: argparse.Namespace) -> int:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import date
 from math import ceil, isfinite
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
 from .canonical import StrictJSONError, loads
 from .errors import InputError
-from .schemas import CallOutcome, ModelName, PlannedScenario, Record, RunPlan, Stage, Usage
+from .schemas import CallOutcome, IsoDate, ModelName, PlannedScenario, Price, Record, RunPlan, Stage, Usage
 
 PRICE_FILE = Path(__file__).resolve().parent / "prices.json"
 MAX_BYTES = 2_000_000
@@ -33,44 +33,6 @@ MAYBE_BILLED: frozenset[CallOutcome] = frozenset(
 _DATE_SUFFIX = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))$")
 _PARTS = 10**12
 """A budget counts in whole parts of a dollar: sums of floats drift, and a limit must not."""
-
-
-def _iso_date(text: str) -> str:
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        raise ValueError("write a date as YYYY-MM-DD")
-    date.fromisoformat(text)
-    return text
-
-
-IsoDate = Annotated[str, AfterValidator(_iso_date)]
-Rate = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
-
-
-class Price(Record):
-    """What a million tokens cost."""
-
-    input: Rate
-    output: Rate
-    cached: Rate | None = None
-    """Input tokens read from a cache; None where it is not known, and then they count as other input."""
-    source: str = Field(min_length=1)
-    read: IsoDate
-    note: str = ""
-    until: IsoDate | None = None
-    """The last day of this price; `then` holds from the day after."""
-    then: Price | None = None
-
-    @model_validator(mode="after")
-    def _ends_and_goes_on(self) -> Self:
-        if (self.until is None) != (self.then is None):
-            raise ValueError("until and then go together: give both or neither")
-        return self
-
-    def on(self, today: date) -> Price:
-        """The price in force on a day."""
-        if self.then is None or self.until is None or today.isoformat() <= self.until:
-            return self
-        return self.then.on(today)
 
 
 class PriceTable(Record):

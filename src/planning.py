@@ -6,10 +6,12 @@ Nothing is written and no call is made here; whatever is wrong is said before an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import cycle, islice
 from re import sub
 
 from .adapters.base import split_name
+from .adapters.models import check_not_retired, resolve
 from .adapters.registry import PROVIDERS, canonical_name, check_usable
 from .canonical import derive_seed
 from .datafiles import data_folder
@@ -43,6 +45,8 @@ class RunOptions:
     temperature: float | None = 0.0
     max_tokens: int = 2_048
     policy: CallPolicy = DEFAULT_POLICY
+    allow_retired: bool = False
+    today: date = field(default_factory=date.today)
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def make_plan(options: RunOptions) -> RunPlan:
         scorer=models[0],
         adjudicator=adjudicator,
         questioner=questioner,
-        api_ids={},
+        api_ids={name: resolve(name) for name in (*targets, *models, adjudicator, *filter(None, [questioner]))},
         repeats=options.repeats,
         seed=options.seed,
         target_parameters=CallParameters(temperature=options.temperature, max_tokens=options.max_tokens),
@@ -95,7 +99,7 @@ def make_plan(options: RunOptions) -> RunPlan:
         prompts=load_prompts(),
     )
     _keep_roles_apart(plan)
-    _check_models(plan)
+    _check_models(plan, options)
     _check_size(plan)
     return plan
 
@@ -178,8 +182,9 @@ def _keep_roles_apart(plan: RunPlan) -> None:
         raise ConfigError(f"{plan.questioner} is a judge; the questioner must be another model.")
 
 
-def _check_models(plan: RunPlan) -> None:
-    for name in (*plan.targets, *plan.judge_models(), *([plan.questioner] if plan.questioner else [])):
+def _check_models(plan: RunPlan, options: RunOptions) -> None:
+    for name in plan.api_ids:
+        check_not_retired(name, today=options.today, allow_retired=options.allow_retired)
         check_usable(name)
     if "offline:rephrase" in plan.judge_models():
         raise ConfigError("offline:rephrase rewords questions and judges nothing; use --judge-model offline:rules.")

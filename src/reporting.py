@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import get_args
 
 from . import chain, storage
+from .money import cost
 from .schemas import FinalClaim, Manifest, Severity, TrialOutcome, TrialResult
 from .stats.intervals import Estimate, mean_interval
 
@@ -136,45 +137,46 @@ def notices(summary: Summary) -> list[str]:
     return found
 
 
+@dataclass
+class Spending:
+    """What one model's calls in one role came to."""
+
+    part: str
+    """target or judges (the questioner's calls are its own part)"""
+    model: str
+    attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    without_usage: int = 0
+    """Attempts whose tokens the provider did not state."""
+    cost: float | None = 0.0
+    """None where the model's price is unknown."""
+
+
+def spending(folder: Path, manifest: Manifest) -> list[Spending]:
+    """Attempts, tokens and cost by model, the target's apart from the judges'."""
+    rows: dict[tuple[str, str], Spending] = {}
+    for head in storage.call_heads(folder):
+        stage = head.call.split("|")[1]
+        part = stage if stage in ("target", "questioner") else "judges"
+        row = rows.setdefault((part, head.model), Spending(part, head.model))
+        row.attempts += 1
+        row.input_tokens += head.usage.input_tokens or 0
+        row.output_tokens += head.usage.output_tokens or 0
+        row.without_usage += head.usage.output_tokens is None
+        price = manifest.prices.get(head.model)
+        paid = cost(price, head.usage) if price else None
+        row.cost = None if price is None or row.cost is None else row.cost + (paid or 0.0)
+    order = {"questioner": 0, "target": 1, "judges": 2}
+    return sorted(rows.values(), key=lambda row: (order[row.part], row.model))
+
+
 def estimate_text(estimate: Estimate, *, two_lines: bool = False) -> str:
     """0.93 (0.78–1.00); where the spread is unknown, the number of values instead of an interval."""
     if estimate.mean is None:
         return "–"
     interval = f"n={estimate.n}" if estimate.low is None else f"{estimate.low:.2f}–{estimate.high:.2f}"
     return f"{estimate.mean:.2f}\n{interval}" if two_lines else f"{estimate.mean:.2f} ({interval})"
-
-
-def summary_table(summary: Summary, width: int | None = None) -> str:
-    """The table a run ends with, for a terminal of the given width."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        caption="Mean over scored trials and, below it, its 95% interval.",
-        box=None,
-        header_style="bold",
-        padding=(0, 1),
-        pad_edge=False,
-    )
-    table.add_column("target", overflow="fold")
-    for name in (
-        "scored",
-        "accuracy",
-        "complete-\nness",
-        "safety\nrisk",
-        "calibra-\ntion",
-        "refu-\nsals",
-        "fabri-\ncated",
-    ):
-        table.add_column(name, justify="right", no_wrap=True)
-    for target, tally in summary.by_target.items():
-        estimates = [Text(estimate_text(tally.estimate(name), two_lines=True)) for name in SCORES]
-        scored = f"{tally.outcomes['scored']}/{tally.trials}"
-        table.add_row(Text(target), scored, *estimates, str(tally.refusals), str(tally.fabricated))
-    buffer = io.StringIO()
-    Console(file=buffer, width=width, highlight=False, color_system=None).print(table)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
 def summary_json(summary: Summary) -> dict[str, object]:

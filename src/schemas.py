@@ -15,6 +15,7 @@ from .records.base import *
 from .records.base import Record
 from .records.contracts import *
 from .records.contracts import agent_contracts
+from .records.price import *
 from .records.run import *
 from .records.run import CallRecord, Manifest, RecoveryRecord, ResultLine, Seal
 from .records.scenario import *

@@ -17,7 +17,7 @@ import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from . import canonical, chain
 from .errors import InputError, IntegrityError, StorageError
 from .failpoints import Failpoints
-from .schemas import CallRecord, Manifest, Record, Seal
+from .schemas import CallHead, CallRecord, Manifest, Record, Seal
 
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
 R = TypeVar("R", bound=Record)
@@ -263,6 +263,18 @@ def call_id(payload: bytes) -> str:
     """The id of a journal line without parsing it: it comes first, and holds no escapes."""
     start = len(b'{"call":"')
     return payload[start : payload.index(b'"', start)].decode("utf-8")
+
+
+def call_heads(folder: Path) -> Iterator[CallHead]:
+    """Every attempt in a run's journal, as far as it must be read to be counted."""
+    path = folder / JOURNAL
+    if not path.exists():
+        return
+    for line in chain.ChainReader(path, manifest_sha256(folder)):
+        if not chain.is_recovery(line.payload):
+            # Inside a JSON string the quotes would be escaped, so this can only be the field itself.
+            head = line.payload[: line.payload.index(b',"error":')] + b"}"
+            yield CallHead.model_validate_json(head)
 
 
 def trial_id(payload: bytes) -> str:

@@ -55,7 +55,7 @@ def test_the_wheel_holds_all_code_and_data(wheel: Path) -> None:
         for path in (ROOT / folder).rglob("*")
         if path.suffix in (".json", ".txt")
     }
-    assert code | data | {"medicare_eval/py.typed"} <= held
+    assert code | data | {"medicare_eval/py.typed", "medicare_eval/prices.json"} <= held
     assert not [name for name in held if name.startswith(("tests/", "src/"))]
 
 

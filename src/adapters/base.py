@@ -60,8 +60,9 @@ class ModelRequest:
         }
 
     def length(self) -> int:
-        """Characters of all messages."""
-        return sum(len(message.content) for message in self.messages) + len(self.system or "")
+        """Characters of all that is sent to be read."""
+        schema = len(str(self.response_schema)) if self.response_schema else 0
+        return sum(len(message.content) for message in self.messages) + len(self.system or "") + schema
 
     def sha256(self) -> str:
         """What the call says, by which a replay knows it again. The schema is left out: its text differs between

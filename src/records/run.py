@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from .base import CallOutcome, Ident, ModelName, Record, Sha256, TrialOutcome, TurnOutcome
 from .contracts import Claim, FinalClaim, Observation, ScorerOutput, Scores, Verdict
+from .price import Price
 from .scenario import Scenario
 
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
@@ -81,6 +82,9 @@ class Manifest(Record):
     versions: dict[str, str]
     """This project, Python, and each dependency that was there."""
     concurrency: int
+    prices_as_of: str
+    prices: dict[ModelName, Price]
+    """What each model was taken to cost when the run began; a model that is not here had no known price."""
     plan: RunPlan
 
 
@@ -92,7 +96,10 @@ class Usage(Record):
 
 
 class CallRecord(Record):
-    """One attempt at one call, as the journal keeps it."""
+    """One attempt at one call, as the journal keeps it.
+
+    What is counted over a whole run comes first: a reader that only counts need not parse the rest.
+    """
 
     call: str
     """trial|stage|turn|judge|ask|attempt"""
@@ -102,22 +109,39 @@ class CallRecord(Record):
     outcome: CallOutcome
     final: bool
     """Whether this outcome stands; if not, another attempt follows."""
-    text: str | None
-    stop_reason: str | None
+    status: int | None
+    """The HTTP status, where it was an error."""
+    usage: Usage
+    input_characters: int
+    max_tokens: int
     served_model: str | None
     fingerprint: str | None
     request_id: str | None
-    usage: Usage
+    stop_reason: str | None
     not_applied: tuple[str, ...]
     """Parameters that were asked for but that this model does not take."""
+    started: str
+    latency_ms: float
     error: str | None
-    status: int | None
+    text: str | None
     sent: Any
     """The request body as the adapter sent it, less secrets."""
     received: Any
     """The response body, verbatim; `{"base64": ...}` where it is not UTF-8."""
-    started: str
-    latency_ms: float
+
+
+class CallHead(Record):
+    """The countable beginning of a `CallRecord`."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    call: str
+    model: ModelName
+    outcome: CallOutcome
+    status: int | None
+    usage: Usage
+    input_characters: int
+    max_tokens: int
 
 
 class TornLine(Record):

@@ -1,0 +1,49 @@
+"""What a million tokens of a model cost, from when to when, and who said so."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from .base import Record
+
+
+def _iso_date(text: str) -> str:
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        raise ValueError("write a date as YYYY-MM-DD")
+    date.fromisoformat(text)
+    return text
+
+
+IsoDate = Annotated[str, AfterValidator(_iso_date)]
+Rate = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Price(Record):
+    """What a million tokens cost."""
+
+    input: Rate
+    output: Rate
+    cached: Rate | None = None
+    """Input tokens read from a cache; None where it is not known, and then they count as other input."""
+    source: str = Field(min_length=1)
+    read: IsoDate
+    note: str = ""
+    until: IsoDate | None = None
+    """The last day of this price; `then` holds from the day after."""
+    then: Price | None = None
+
+    @model_validator(mode="after")
+    def _ends_and_goes_on(self) -> Self:
+        if (self.until is None) != (self.then is None):
+            raise ValueError("until and then go together: give both or neither")
+        return self
+
+    def on(self, today: date) -> Price:
+        """The price in force on a day."""
+        if self.then is None or self.until is None or today.isoformat() <= self.until:
+            return self
+        return self.then.on(today)

@@ -1,0 +1,323 @@
+"""The doctor: what it finds, what it never shows, and that it sends nothing unless told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src import doctor
+from src.adapters.registry import PROVIDERS, Provider
+from src.doctor import Finding, as_json, examine, origin, table
+from tests.runs import ROOT, environment
+
+KEYS = [provider.key_variable for provider in PROVIDERS.values() if provider.key_variable]
+URLS = [provider.base_url_variable for provider in PROVIDERS.values() if provider.base_url_variable]
+
+
+def sentinel(variable: str) -> str:
+    return f"SENTINEL-{variable}-7f3a9c"
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name in (*KEYS, *URLS) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+class Server:
+    """A tiny web server on 127.0.0.1 that keeps what it was sent."""
+
+    def __init__(self, *, status: int, ahead: timedelta, wait_s: float, date: str | None) -> None:
+        requests: list[tuple[str, str, dict[str, str]]] = []
+        stop = threading.Event()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                requests.append((self.command, self.path, dict(self.headers)))
+                stop.wait(wait_s)
+                shown = date if date is not None else format_datetime(datetime.now(UTC) + ahead, usegmt=True)
+                self.send_response_only(status)
+                self.send_header("Date", shown)
+                self.send_header("Location", "/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.requests, self._stop = requests, stop
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        self._stop.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    made: list[Server] = []
+
+    def start(
+        status: int = 404, ahead: timedelta = timedelta(), wait_s: float = 0.0, date: str | None = None
+    ) -> Server:
+        made.append(Server(status=status, ahead=ahead, wait_s=wait_s, date=date))
+        return made[-1]
+
+    yield start
+    for server in made:
+        server.close()
+
+
+def find(findings: list[Finding], area: str, name: str) -> Finding:
+    found = [finding for finding in findings if (finding.area, finding.name) == (area, name)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def shown(findings: list[Finding]) -> str:
+    return table(findings, 200) + json.dumps(as_json(findings)) + repr(findings)
+
+
+def test_python_and_every_sdk_are_named_with_their_version(tmp_path: Path) -> None:
+    found = examine(reach=False, out=tmp_path)
+    assert find(found, "python", "version") == Finding("python", "version", "ok", sys.version.split()[0])
+    assert find(found, "sdk", "google").detail == f"google-genai {metadata.version('google-genai')}"
+    assert find(found, "sdk", "xai").detail == f"openai {metadata.version('openai')}"
+    assert {finding.name for finding in found}.isdisjoint({"fake", "offline"})
+
+
+def test_an_old_python_is_an_error() -> None:
+    assert doctor._python((3, 10)).state == "error"
+
+
+def test_a_missing_sdk_comes_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    absent = Provider("absent", "absent_adapter", "Absent", sdk="no.such.sdk", extra="absent")
+    finding = find(examine(reach=False, out=tmp_path, providers={"absent": absent}), "sdk", "absent")
+    assert finding.state == "missing"
+    assert finding.detail == "no-such-sdk is not installed; run: pip install 'ai-medicare-eval[absent]'"
+
+
+def test_no_sdk_is_imported() -> None:
+    code = (
+        "import sys; from pathlib import Path; from src.doctor import examine; examine(reach=False, out=Path('.')); "
+        "print([name for name in ('openai', 'anthropic', 'google.genai') if name in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60
+    )
+    assert (ran.stdout.strip(), ran.stderr) == ("[]", "")
+
+
+def test_keys_are_set_or_not_and_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = examine(reach=False, out=tmp_path)
+    assert find(before, "key", "openai") == Finding("key", "openai", "missing", "OPENAI_API_KEY is not set")
+    assert find(before, "key", "compatible").state == "ok"
+    for variable in KEYS:
+        monkeypatch.setenv(variable, sentinel(variable))
+    after = examine(reach=False, out=tmp_path)
+    for provider in PROVIDERS.values():
+        if provider.key_variable:
+            finding = find(after, "key", provider.name)
+            assert (finding.state, finding.detail) == ("ok", f"{provider.key_variable} is set")
+    assert "sentinel" not in shown(after).lower()
+
+
+def test_neither_a_key_nor_its_length_shows_in_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = []
+    for length in (10, 50):
+        monkeypatch.setenv("OPENAI_API_KEY", "s" * length)
+        texts.append(find(examine(reach=False, out=tmp_path), "key", "openai"))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        (
+            "https://user:SENTINEL@gateway.example:8443/v1/SENTINEL?key=SENTINEL#SENTINEL",
+            "https://gateway.example:8443",
+        ),
+        ("http://127.0.0.1:8000/v1", "http://127.0.0.1:8000"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000"),
+        (" https://gateway.example ", "https://gateway.example"),
+        ("SENTINEL", None),
+        ("ftp://gateway.example", None),
+        ("file:///etc/passwd", None),
+        ("https://", None),
+        ("https://host:SENTINEL", None),
+        ("https://ho\x1b[31mst", None),
+        ("https://[::1", None),
+    ],
+)
+def test_of_an_address_only_the_origin_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, expected: str | None
+) -> None:
+    assert origin(address) == expected
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    found = examine(reach=False, out=tmp_path)
+    finding = find(found, "address", "openai")
+    assert finding.state == ("ok" if expected else "error")
+    assert expected is None or finding.detail == f"OPENAI_BASE_URL leads to {expected}"
+    assert "sentinel" not in shown(found).lower()
+
+
+def test_a_key_put_where_an_address_belongs_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XAI_API_KEY", sentinel("XAI"))
+    monkeypatch.setenv("XAI_BASE_URL", f"https://{sentinel('XAI')}/v1")
+    assert "sentinel" not in shown(examine(reach=False, out=tmp_path)).lower()
+
+
+def test_a_server_without_an_address_is_missing_one(tmp_path: Path) -> None:
+    finding = find(examine(reach=False, out=tmp_path), "address", "compatible")
+    assert finding.state == "missing" and "COMPATIBLE_BASE_URL is not set" in finding.detail
+
+
+@pytest.mark.parametrize(("year", "state"), [(1970, "error"), (2026, "ok"), (2101, "error")])
+def test_the_clock_must_show_a_year_that_can_be(year: int, state: str) -> None:
+    found = list(doctor._clock(datetime(year, 5, 1, tzinfo=UTC)))
+    assert [finding.state for finding in found] == [state]
+    naive = list(doctor._clock(datetime(2026, 5, 1)))
+    assert find(naive, "clock", "UTC offset").state == "warning"
+
+
+def test_the_disk_is_tried_where_the_runs_will_go_and_nothing_is_left_there(tmp_path: Path) -> None:
+    found = examine(reach=False, out=tmp_path / "not" / "yet" / "made")
+    assert find(found, "disk", "runs folder") == Finding("disk", "runs folder", "ok", f"{tmp_path} can be written to")
+    assert find(found, "disk", "free space").detail.endswith("GiB")
+    assert find(found, "disk", "one sync").detail.endswith(" ms")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_a_file_or_cannot_be_written_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert find(examine(reach=False, out=tmp_path / "file"), "disk", "runs folder").state == "error"
+
+    def refuse(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("src.doctor.os.fsync", refuse)
+    finding = find(examine(reach=False, out=tmp_path), "disk", "runs folder")
+    assert finding.state == "error" and "No space left on device" in finding.detail
+
+
+def test_little_space_is_a_warning() -> None:
+    assert doctor._space((1 << 30) - 1).state == "warning"
+    assert doctor._space(1 << 30).state == "ok"
+
+
+def test_nothing_is_sent_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any) -> None:
+    server = serve()
+    monkeypatch.setenv("OPENAI_API_KEY", sentinel("OPENAI"))
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    found = examine(reach=False, out=tmp_path)
+    assert server.requests == []
+    assert not [finding for finding in found if finding.area == "network"]
+
+
+@pytest.mark.parametrize("status", [200, 302, 401, 404, 503])
+def test_one_request_without_the_key_shows_that_a_server_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any, status: int
+) -> None:
+    server = serve(status)
+    monkeypatch.setenv("OPENAI_API_KEY", sentinel("OPENAI"))
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("http://", "http://u:SENTINEL@") + "/v1?k=SENTINEL")
+    found = examine(reach=True, out=tmp_path)
+    assert find(found, "network", "openai") == Finding(
+        "network", "openai", "ok", f"{server.url} answers (HTTP {status})"
+    )
+    assert find(found, "clock", "against servers").state == "ok"
+    assert [(method, path) for method, path, _ in server.requests] == [("GET", "/")]
+    assert "sentinel" not in (str(server.requests) + shown(found)).lower()
+    assert [finding.name for finding in found if finding.area == "network"] == ["openai"]  # no other has a key
+
+
+def test_a_server_that_needs_no_key_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any) -> None:
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", f"{serve().url}/v1")
+    assert find(examine(reach=True, out=tmp_path), "network", "compatible").state == "ok"
+
+
+@pytest.mark.parametrize(("hours", "said"), [(1, "behind"), (-1, "ahead of")])
+def test_a_clock_that_differs_from_the_servers_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any, hours: int, said: str
+) -> None:
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", serve(ahead=timedelta(hours=hours)).url)
+    finding = find(examine(reach=True, out=tmp_path), "clock", "against servers")
+    assert finding.state == "warning"
+    assert said in finding.detail and finding.detail.startswith(("3599 s", "3600 s", "3601 s"))
+
+
+def test_a_server_without_a_sane_date_says_nothing_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
+) -> None:
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", serve(date="yesterday").url)
+    found = examine(reach=True, out=tmp_path)
+    assert find(found, "network", "compatible").state == "ok"
+    assert not [finding for finding in found if finding.name == "against servers"]
+
+
+def test_a_server_that_is_not_there_or_not_a_web_server_is_an_error_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
+) -> None:
+    server = serve()
+    server.close()
+    for variable in KEYS:
+        monkeypatch.setenv(variable, sentinel(variable))
+    for variable in URLS:
+        monkeypatch.setenv(variable, f"{server.url}/{sentinel(variable)}")
+    found = examine(reach=True, out=tmp_path)
+    network = [finding for finding in found if finding.area == "network"]
+    assert len(network) == len(URLS)
+    for finding in network:
+        assert finding.state == "error"
+        assert finding.detail == f"{server.url} cannot be reached: Connection refused"
+    assert "sentinel" not in shown(found).lower() and "Traceback" not in shown(found)
+
+
+def test_a_server_that_hangs_is_left_behind_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
+) -> None:
+    monkeypatch.setattr(doctor, "REACH_S", 0.2)
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", serve(wait_s=30).url)
+    began = time.monotonic()
+    finding = find(examine(reach=True, out=tmp_path), "network", "compatible")
+    assert finding.state == "error" and "no answer within 0.2 s" in finding.detail
+    assert time.monotonic() - began < 5
+
+
+def test_a_request_that_never_comes_back_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck = threading.Event()  # as name resolution can be, which knows no time limit
+    monkeypatch.setattr(doctor, "REACH_S", 0.1)
+    monkeypatch.setattr(doctor, "_ask", lambda name, address: stuck.wait(30))
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", "http://127.0.0.1:9")
+    finding = find(examine(reach=True, out=tmp_path), "network", "compatible")
+    stuck.set()
+    assert (finding.state, finding.detail) == ("error", "http://127.0.0.1:9 cannot be reached: no answer within 0.1 s")
+
+
+def test_the_table_fits_its_width_and_shows_every_finding(tmp_path: Path) -> None:
+    found = [Finding("key", "openai", "missing", "[bold]OPENAI_API_KEY[/bold] is not set " + "x" * 200)]
+    drawn = table(found, 80)
+    assert max(map(len, drawn.splitlines())) <= 80
+    assert drawn.splitlines()[0].split() == ["area", "name", "state", "detail"]
+    assert "[bold]" in drawn and drawn.count("x") == 200
+    assert as_json(found) == [{"area": "key", "name": "openai", "state": "missing", "detail": found[0].detail}]

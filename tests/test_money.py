@@ -1,0 +1,395 @@
+"""Prices, costs, the budget that is never passed, and the estimate of a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.adapters.models import MODELS, full_id, resolve
+from src.adapters.registry import canonical_name
+from src.errors import InputError
+from src.money import (
+    PRICE_FILE,
+    Budget,
+    EstimateRow,
+    Price,
+    charge,
+    cost,
+    estimate,
+    load_prices,
+    price_for,
+    read_table,
+    worst_case,
+)
+from src.planning import RunOptions, make_plan, planned_calls
+from src.schemas import CallOutcome, CallParameters, RunPlan, Usage
+from tests.runs import ONE
+
+ROW = {"input": 2.0, "output": 8.0, "cached": 0.5, "source": "a page", "read": "2026-11-16"}
+
+
+def price(input_: float = 2.0, output: float = 8.0, cached: float | None = 0.5) -> Price:
+    return Price(input=input_, output=output, cached=cached, source="a page", read="2026-11-16")
+
+
+def price_file(folder: Path, rows: dict[str, Any], **more: Any) -> Path:
+    document = {"as_of": "2026-11-16", "currency": "USD", "unit": "1M tokens", "prices": rows, **more}
+    path = folder / "own.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+# The table
+
+
+def test_the_built_in_table_is_dated_and_every_row_names_its_source() -> None:
+    table = read_table(PRICE_FILE)
+    assert date(2026, 1, 1) < date.fromisoformat(table.as_of)
+    for name, row in table.prices.items():
+        assert "https://" in row.source, name
+        assert date.fromisoformat(row.read) <= date.fromisoformat(table.as_of)
+        assert 0 < row.input < row.output, name
+        assert row.cached is None or row.cached < row.input, name
+
+
+def test_every_built_in_row_is_the_api_id_of_a_model_we_know() -> None:
+    assert set(load_prices(None)) <= {full_id(row.full_name) for row in MODELS}
+
+
+def test_the_specs_models_have_a_price() -> None:
+    prices = load_prices(None)
+    for row in MODELS:
+        assert price_for(prices, row.provider, row.api_id) is prices[f"{row.provider}:{row.api_id}"]
+    assert (prices["openai:gpt-4.1-2025-04-14"].input, prices["openai:gpt-4.1-2025-04-14"].output) == (2.0, 8.0)
+
+
+def test_a_price_that_ends_is_followed_by_the_next() -> None:
+    before, after = (load_prices(None, today=day) for day in (date(2026, 12, 31), date(2027, 1, 1)))
+    assert (before["google:gemini-3.8-flash"].input, after["google:gemini-3.8-flash"].input) == (0.75, 1.5)
+    assert (before["google:gemini-3.8-flash"].output, after["google:gemini-3.8-flash"].output) == (3.75, 7.5)
+    assert before["xai:grok-4.6"] == after["xai:grok-4.6"]
+
+
+def test_an_own_file_adds_and_replaces(tmp_path: Path) -> None:
+    own = price_file(tmp_path, {"compatible:llama3:8b": {**ROW, "input": 0}, "xai:grok-4.6": {**ROW, "output": 99}})
+    prices = load_prices(own)
+    assert prices["compatible:llama3:8b"].input == 0
+    assert prices["xai:grok-4.6"].output == 99
+    assert len(prices) == len(load_prices(None)) + 1
+
+
+def test_an_own_file_may_use_friendly_names(tmp_path: Path) -> None:
+    own = price_file(tmp_path, {"grok:grok-2": {**ROW, "output": 99}})
+    prices = load_prices(own, full_id=lambda name: full_id(canonical_name(name)))
+    found = price_for(prices, "xai", "grok-2-1212")
+    assert found is not None and found.output == 99
+    twice = price_file(tmp_path, {"grok:grok-2": ROW, "xai:grok-2-1212": ROW})
+    with pytest.raises(InputError, match="xai:grok-2-1212: means the same as grok:grok-2"):
+        load_prices(twice, full_id=lambda name: full_id(canonical_name(name)))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"input": -1}, "prices > openai:x > input"),
+        ({"input": "2"}, "prices > openai:x > input"),
+        ({"output": 10_000_000}, "prices > openai:x > output"),
+        ({"cached": True}, "prices > openai:x > cached"),
+        ({"source": ""}, "prices > openai:x > source"),
+        ({"read": "16.11.2026"}, "prices > openai:x > read"),
+        ({"read": "2026-13-01"}, "prices > openai:x > read"),
+        ({"per": "token"}, "prices > openai:x > per"),
+        ({"until": "2027-01-01"}, "until and then go together"),
+    ],
+)
+def test_a_bad_row_is_named_with_file_and_field(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    own = price_file(tmp_path, {"openai:x": {**ROW, **change}})
+    with pytest.raises(InputError) as caught:
+        load_prices(own)
+    assert str(own) in str(caught.value) and said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{", "not valid JSON"),
+        (b"[]", "(whole file)"),
+        (b"\xff", "not UTF-8"),
+        (b'{"as_of": 1, "as_of": 2}', "stands twice"),
+        (b'{"as_of": NaN}', "NaN"),
+        (b'{"currency": "EUR"}', "more after this one"),
+        (b" " * 2_000_001, "larger than"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, text: bytes, said: str) -> None:
+    path = tmp_path / "own.json"
+    path.write_bytes(text)
+    with pytest.raises(InputError) as caught:
+        load_prices(path)
+    assert str(path) in str(caught.value) and said in str(caught.value)
+
+
+def test_a_file_in_another_currency_or_with_a_bad_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="field currency"):
+        load_prices(price_file(tmp_path, {}, currency="EUR"))
+    with pytest.raises(InputError, match="prices > gpt"):
+        load_prices(price_file(tmp_path, {"gpt": ROW}))
+    with pytest.raises(InputError, match="cannot be read"):
+        load_prices(tmp_path / "absent.json")
+
+
+# Finding a price
+
+
+def test_a_date_may_be_missing_on_either_side_where_one_row_is_meant() -> None:
+    dated, bare = price(1), price(2)
+    assert price_for({"openai:gpt-4.1-2025-04-14": dated}, "openai", "gpt-4.1") is dated
+    assert price_for({"openai:gpt-4.1": bare}, "openai", "gpt-4.1-2025-04-14") is bare
+    assert price_for({"anthropic:claude-x": bare}, "anthropic", "claude-x-20260101") is bare
+    assert price_for({"xai:grok-2-1212": dated}, "xai", "grok-2") is dated
+    both = {"openai:gpt-4.1-2025-04-14": dated, "openai:gpt-4.1": bare}
+    assert price_for(both, "openai", "gpt-4.1") is bare
+    assert price_for(both, "openai", "gpt-4.1-2025-04-14") is dated
+
+
+def test_no_price_is_guessed() -> None:
+    two = {"openai:m-2025-01-01": price(1), "openai:m-2025-02-02": price(2)}
+    assert price_for(two, "openai", "m") is None
+    assert price_for(two, "openai", "m-2025-03-03") is None
+    assert price_for(two, "openai", "m-mini") is None
+    assert price_for({"openai:gpt-4.1": price()}, "compatible", "gpt-4.1") is None
+    assert price_for({"openai:gpt-4.1": price()}, "openai", "gpt-4.1-mini") is None
+    assert price_for({"google:gemini-1.5-pro": price()}, "google", "gemini-1.5-pro-002") is None
+
+
+@pytest.mark.parametrize("provider", ["fake", "offline"])
+def test_what_runs_here_is_free(provider: str) -> None:
+    free = price_for({}, provider, "anything")
+    assert free is not None and cost(free, Usage(input_tokens=10**9, output_tokens=10**9)) == 0
+
+
+# What a call costs
+
+
+def test_cached_tokens_are_part_of_the_input_and_cost_less() -> None:
+    used = Usage(input_tokens=1_000_000, output_tokens=500_000, cached_tokens=400_000)
+    assert cost(price(), used) == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 0.5 * 8)
+    assert cost(price(cached=None), used) == pytest.approx(2 + 0.5 * 8)
+    assert cost(price(), Usage(input_tokens=10, output_tokens=0, cached_tokens=99)) == pytest.approx(10 * 0.5 / 1e6)
+
+
+def test_unknown_usage_is_an_unknown_cost() -> None:
+    for used in (Usage(), Usage(input_tokens=5), Usage(output_tokens=5), Usage(cached_tokens=5)):
+        assert cost(price(), used) is None
+
+
+def test_the_worst_case_rounds_up() -> None:
+    assert worst_case(price(), 10, 100) == pytest.approx((4 * 2 + 100 * 8) / 1e6)
+    assert worst_case(price(), 0, 0) == 0
+
+
+USED = Usage(input_tokens=1_000, output_tokens=1_000)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "usage", "charged"),
+    [
+        ("ok", None, USED, 0.01),
+        ("truncated", None, USED, 0.01),
+        ("malformed", 200, USED, 0.01),
+        *((outcome, None, Usage(), 0.5) for outcome in ("ok", "refused", "blocked", "truncated", "empty")),
+        ("timeout", None, Usage(), 0.5),
+        ("timeout", 200, Usage(), 0.5),
+        ("malformed", 200, Usage(), 0.5),
+        ("malformed", None, Usage(), 0.5),
+        ("transient", None, Usage(), 0.5),
+        ("transient", 200, Usage(), 0.5),
+        ("transient", 503, Usage(), 0.0),
+        ("timeout", 408, Usage(), 0.0),
+        ("malformed", 502, Usage(), 0.0),
+        ("rate_limited", 429, Usage(), 0.0),
+        ("permanent", 400, Usage(), 0.0),
+        ("permanent", None, Usage(), 0.0),
+        ("rate_limited", None, Usage(), 0.0),
+    ],
+)
+def test_what_an_attempt_counts_as(outcome: CallOutcome, status: int | None, usage: Usage, charged: float) -> None:
+    assert charge(outcome, status, usage, price(), 0.5) == pytest.approx(charged)
+
+
+def test_without_a_price_what_was_reserved_stands() -> None:
+    assert charge("ok", None, USED, None, 0.5) == 0.5
+
+
+# The budget
+
+AMOUNTS = st.floats(min_value=0, max_value=50, allow_nan=False)
+
+
+@given(limit=AMOUNTS, steps=st.lists(st.tuples(AMOUNTS, st.floats(0, 1), st.booleans()), max_size=60))
+def test_a_budget_is_never_passed(limit: float, steps: list[tuple[float, float, bool]]) -> None:
+    budget = Budget(limit)
+    under_way: list[tuple[float, float]] = []
+    for amount, share, finish in steps:
+        before = budget.spent + budget.reserved
+        if budget.reserve(amount):
+            under_way.append((amount, amount * share))
+        else:
+            assert before + amount > limit - 1e-9, "refused although there was room"
+            assert budget.spent + budget.reserved == before
+        if finish and under_way:
+            budget.settle(*under_way.pop(0))
+        assert budget.spent + budget.reserved <= limit + 1e-9
+    for reserved, actual in under_way:
+        budget.settle(reserved, actual)
+    assert budget.reserved == 0
+    assert budget.spent <= limit + 1e-9
+
+
+def test_a_budget_is_used_to_the_last_cent() -> None:
+    budget = Budget(0.3)
+    assert [budget.reserve(0.1) for _ in range(4)] == [True, True, True, False]
+    budget.settle(0.1, 0.05)
+    assert budget.reserve(0.05)
+    assert not budget.reserve(0.001)
+    assert (budget.spent, budget.reserved) == (0.05, 0.25)
+
+
+def test_a_call_that_cost_more_than_was_reserved_is_counted_and_ends_it() -> None:
+    budget = Budget(1.0)
+    assert budget.reserve(0.6)
+    budget.settle(0.6, 1.5)
+    assert budget.spent == 1.5
+    assert not budget.reserve(0.01)
+
+
+def test_what_an_earlier_session_spent_counts() -> None:
+    budget = Budget(1.0)
+    budget.settle(0, 0.9)
+    assert not budget.reserve(0.2)
+    assert budget.reserve(0.1)
+
+
+def test_without_a_limit_all_is_granted_and_counted() -> None:
+    budget = Budget(None)
+    assert budget.reserve(10**6)
+    budget.settle(10**6, 3)
+    assert (budget.spent, budget.reserved) == (3, 0)
+
+
+@pytest.mark.parametrize("amount", [-0.01, float("nan"), float("inf")])
+def test_an_amount_that_is_none_is_refused(amount: float) -> None:
+    attempts: list[Callable[[], object]] = [
+        lambda: Budget(amount), lambda: Budget(1).reserve(amount), lambda: Budget(1).settle(0, amount),
+    ]  # fmt: skip
+    for attempt in attempts:
+        with pytest.raises(ValueError, match="an amount of money"):
+            attempt()
+
+
+def test_more_cannot_be_settled_than_was_reserved() -> None:
+    with pytest.raises(ValueError, match="more is settled"):
+        Budget(1).settle(0.1, 0.1)
+
+
+# The estimate
+
+
+@pytest.fixture(scope="module")
+def plan() -> RunPlan:
+    made = make_plan(RunOptions(scenarios=[ONE], targets=["fake:careful"], repeats=3))
+    return made.model_copy(
+        update={
+            "targets": ("openai:gpt-4.1", "xai:unpriced"),
+            "verifiers": ("anthropic:claude-sonnet-4-6", "google:gemini-3.8-flash", "anthropic:claude-sonnet-4-6"),
+            "extractor": "anthropic:claude-sonnet-4-6",
+            "scorer": "anthropic:claude-sonnet-4-6",
+            "adjudicator": "google:gemini-3.8-flash",
+        }
+    )
+
+
+def rows_of(plan: RunPlan) -> dict[tuple[str, str, str | None], EstimateRow]:
+    rows = estimate(plan, load_prices(None), api_id_of=resolve)
+    found: dict[tuple[str, str, str | None], EstimateRow] = {(row.role, row.model, row.target): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def test_the_calls_are_those_that_planning_counts(plan: RunPlan) -> None:
+    calls: dict[str, int] = {}
+    for (role, _, _), row in rows_of(plan).items():
+        calls[role] = calls.get(role, 0) + row.calls
+    expected = planned_calls(plan)
+    for role in ("target", "extractor", "verifier", "scorer"):
+        assert calls[role] == expected[role], role
+    assert calls["adjudicator"] == expected["target"]  # 1.6 tied claims a reply: each reply is asked about
+    assert "questioner" not in calls
+
+
+def test_the_targets_context_grows_with_its_turns(plan: RunPlan) -> None:
+    row = rows_of(plan)["target", "openai:gpt-4.1", "openai:gpt-4.1"]
+    questions = [ceil(len(turn.user_message) / 4) for turn in plan.scenarios[0].scenario.scripted_turns]
+    sent = sum(sum(questions[: n + 1]) + 400 * n for n in range(len(questions)))
+    assert (row.input_tokens, row.output_tokens) == (3 * sent, 3 * 400 * len(questions))
+    assert row.cost == pytest.approx((row.input_tokens * 2 + row.output_tokens * 8) / 1e6)
+
+
+def test_judges_are_counted_by_target_and_model(plan: RunPlan) -> None:
+    rows = rows_of(plan)
+    turns = plan.scenarios[0].scenario.scripted_turns
+    claude = rows["verifier", "anthropic:claude-sonnet-4-6", "xai:unpriced"]
+    gemini = rows["verifier", "google:gemini-3.8-flash", "xai:unpriced"]
+    assert (claude.calls, gemini.calls) == (2 * 3 * len(turns), 3 * len(turns))
+    assert claude.input_tokens == 2 * gemini.input_tokens
+    assert gemini.output_tokens == 3 * len(turns) * 40 * 16
+    key = plan.scenarios[0].scenario.answer_key
+    stated = [fact.statement for fact in key.canonical_facts] + list(key.disallowed_claims)
+    fixed = ceil(len(plan.prompts["verifier"].text) / 4) + sum(ceil(len(text) / 4) for text in stated) + 580
+    asked = sum(ceil(len(turn.user_message) / 4) for turn in turns)
+    assert gemini.input_tokens == 3 * (len(turns) * fixed + asked)
+    extractor = rows["extractor", "anthropic:claude-sonnet-4-6", "openai:gpt-4.1"]
+    assert extractor.output_tokens == 3 * len(turns) * 580
+    prompt = ceil(len(plan.prompts["extractor"].text) / 4)
+    assert extractor.input_tokens == 3 * (len(turns) * (prompt + 400) + asked)
+    adjudicator = rows["adjudicator", "google:gemini-3.8-flash", "openai:gpt-4.1"]
+    assert adjudicator.output_tokens == gemini.output_tokens / 10
+    assert rows["scorer", "anthropic:claude-sonnet-4-6", "openai:gpt-4.1"].output_tokens == 3 * len(turns) * 100
+
+
+def test_an_unknown_price_stays_unknown_and_what_runs_here_is_free(plan: RunPlan) -> None:
+    rows = rows_of(plan)
+    assert rows["target", "xai:unpriced", "xai:unpriced"].cost is None
+    assert all(row.cost is not None for (_, model, _), row in rows.items() if model != "xai:unpriced")
+    free = make_plan(RunOptions(scenarios=[ONE], targets=["fake:careful"]))
+    assert {row.cost for row in rows_of(free).values()} == {0.0}
+
+
+def test_a_short_limit_makes_short_replies_and_seldom_a_tie(plan: RunPlan) -> None:
+    short = plan.model_copy(update={"target_parameters": CallParameters(temperature=0.0, max_tokens=50)})
+    rows = rows_of(short)
+    turns = len(plan.scenarios[0].scenario.scripted_turns)
+    assert rows["target", "openai:gpt-4.1", "openai:gpt-4.1"].output_tokens == 3 * turns * 50
+    assert rows["adjudicator", "google:gemini-3.8-flash", "openai:gpt-4.1"].calls == ceil(3 * turns * 0.2)
+
+
+def test_the_questioner_is_counted_once_for_all_targets(plan: RunPlan) -> None:
+    planned = plan.scenarios[0]
+    knobs = planned.scenario.variation_knobs.model_copy(update={"paraphrase": True})
+    scenario = planned.scenario.model_copy(update={"variation_knobs": knobs})
+    reworded = plan.model_copy(
+        update={"questioner": "xai:grok-4.6", "scenarios": (planned.model_copy(update={"scenario": scenario}),)}
+    )
+    row = rows_of(reworded)["questioner", "xai:grok-4.6", None]
+    assert row.calls == planned_calls(reworded)["questioner"] == 3
+    turns = sum(ceil(len(turn.user_message) / 4) for turn in scenario.scripted_turns)
+    assert row.input_tokens == 3 * (ceil(len(plan.prompts["questioner"].text) / 4) + turns)
+    assert row.output_tokens == ceil(round(3 * 1.2 * turns, 6))
