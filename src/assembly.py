@@ -151,7 +151,7 @@ def assemble(
             scorer=plan.scorer,
             adjudicator=plan.adjudicator,
         ),
-        judge_services=_services(judgements),
+        judge_services=_services(plan, judgements),
         rubric_version=scenario.rubric_version,
         fingerprints=Fingerprints(
             scenario=trial.planned.sha256, prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()}
@@ -170,7 +170,7 @@ def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> Targe
         family=family(trial.target),
         api_id=api_id,
         served_models=served,
-        served_as_requested=all(is_version_of(name, api_id) for name in served) if served else None,
+        served_as_requested=as_requested(served, api_id),
         fingerprints=tuple(dict.fromkeys(record.fingerprint for record in records if record.fingerprint)),
         not_applied=tuple(dict.fromkeys(name for record in records for name in record.not_applied)),
     )
@@ -182,7 +182,11 @@ def is_version_of(served: str, api_id: str) -> bool:
     return served == api_id or re.fullmatch(rf"{re.escape(api_id)}[-@][0-9][0-9-]*", served) is not None
 
 
-def _services(judgements: Sequence[Judgement]) -> tuple[JudgeService, ...]:
+def as_requested(served: Sequence[str], api_id: str) -> bool | None:
+    return all(is_version_of(name, api_id) for name in served) if served else None
+
+
+def _services(plan: RunPlan, judgements: Sequence[Judgement]) -> tuple[JudgeService, ...]:
     """What served as judges, in an order that does not depend on which call came back first."""
     by_model: dict[str, list[CallRecord]] = {}
     for judgement in judgements:
@@ -191,8 +195,10 @@ def _services(judgements: Sequence[Judgement]) -> tuple[JudgeService, ...]:
     return tuple(
         JudgeService(
             model=model,
-            served_models=tuple(sorted({record.served_model for record in records if record.served_model})),
+            served_models=served,
+            served_as_requested=as_requested(served, plan.api_ids.get(model, split_name(model)[1])),
             not_applied=tuple(sorted({name for record in records for name in record.not_applied})),
         )
         for model, records in sorted(by_model.items())
+        for served in [tuple(sorted({record.served_model for record in records if record.served_model}))]
     )

@@ -84,10 +84,22 @@ class Example:
 
 
 @dataclass
+class Service:
+    """What a model was asked for, and what it really was."""
+
+    called: str
+    served: set[str] = field(default_factory=set)
+    not_applied: set[str] = field(default_factory=set)
+    differs: bool = False
+    """Whether another model than the one called has answered."""
+
+
+@dataclass
 class Summary:
     by_target: dict[str, Tally]
     by_scenario: dict[tuple[str, str], Tally]
     examples: list[Example]
+    services: dict[str, Service]
     planned: int
     offline: bool
     fake: bool
@@ -102,18 +114,32 @@ def summarise(folder: Path, manifest: Manifest) -> Summary:
     by_target = {target: Tally() for target in plan.targets}
     by_scenario = {(p.scenario.scenario_id, target): Tally() for p in plan.scenarios for target in plan.targets}
     examples: list[Example] = []
+    services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
     for result in read_results(folder):
         by_target[result.target.name].add(result)
         by_scenario[result.scenario_id, result.target.name].add(result)
+        _add_services(services, result)
         examples = sorted([*examples, *_examples(result)], key=lambda e: -_GRAVITY.index(e.claim.severity))[:EXAMPLES]
     return Summary(
         by_target=by_target,
         by_scenario=by_scenario,
         examples=examples,
+        services=services,
         planned=len(plan.scenarios) * len(plan.targets) * plan.repeats,
         offline=any(model.startswith("offline:") for model in plan.judge_models()),
         fake=any(target.startswith("fake:") for target in plan.targets),
     )
+
+
+def _add_services(services: dict[str, Service], result: TrialResult) -> None:
+    target = services[result.target.name]
+    target.served.update(result.target.served_models)
+    target.not_applied.update(result.target.not_applied)
+    target.differs |= result.target.served_as_requested is False
+    for judge in result.judge_services:
+        services[judge.model].served.update(judge.served_models)
+        services[judge.model].not_applied.update(judge.not_applied)
+        services[judge.model].differs |= judge.served_as_requested is False
 
 
 def _examples(result: TrialResult) -> Iterable[Example]:
@@ -132,6 +158,11 @@ def notices(summary: Summary) -> list[str]:
     found = [OFFLINE_NOTICE] if summary.offline else []
     if summary.fake:
         found.append(FAKE_NOTICE)
+    found += [
+        f"{name} was answered by another model than the one called: {', '.join(sorted(service.served))}."
+        for name, service in summary.services.items()
+        if service.differs
+    ]
     if summary.done < summary.planned:
         found.append(f"Incomplete: {summary.done} of {summary.planned} planned trials are here.")
     return found
@@ -184,6 +215,15 @@ def summary_json(summary: Summary) -> dict[str, object]:
         "planned": summary.planned,
         "done": summary.done,
         "notices": notices(summary),
+        "services": {
+            name: {
+                "called_as": service.called,
+                "served_by": sorted(service.served),
+                "differs": service.differs,
+                "not_applied": sorted(service.not_applied),
+            }
+            for name, service in summary.services.items()
+        },
         "targets": {target: _tally_json(tally) for target, tally in summary.by_target.items()},
     }
 
@@ -256,6 +296,13 @@ def markdown(summary: Summary, manifest: Manifest) -> str:
         f"- Scenarios: {', '.join(p.scenario.scenario_id for p in plan.scenarios)}; repeats: {plan.repeats}",
         f"- Judges: {', '.join(inert(model) for model in plan.verifiers)}; ties: {inert(plan.adjudicator)}",
         f"- Seed {plan.seed}; plan {manifest.plan_sha256[:16]}; begun {manifest.created}",
+        f"- Asked of the target: temperature {plan.target_parameters.temperature}, "
+        f"at most {plan.target_parameters.max_tokens} tokens; of judges: {plan.judge_parameters.temperature}, "
+        f"{plan.judge_parameters.max_tokens}",
+        "",
+        "### Requested, applied, served",
+        "",
+        *_service_table(summary),
         "",
         "## Flow",
         "",
@@ -271,6 +318,20 @@ def markdown(summary: Summary, manifest: Manifest) -> str:
     lines += [*_table(["trials with", *_error_names(summary)], rows), "", "## Exemplary incorrect responses", ""]
     lines += [*_example_lines(summary, manifest), "", "## Ethics", "", ETHICS, ""]
     return "\n".join(lines)
+
+
+def _service_table(summary: Summary) -> list[str]:
+    rows = [
+        [
+            inert(name),
+            inert(service.called),
+            ", ".join(inert(model) for model in sorted(service.served)) or "not stated",
+            "**no**" if service.differs else "yes" if service.served else "not known",
+            ", ".join(sorted(service.not_applied)) or "none",
+        ]
+        for name, service in summary.services.items()
+    ]
+    return _table(["model", "called as", "served by", "as requested", "parameters not applied"], rows)
 
 
 def _error_names(summary: Summary) -> list[str]:

@@ -65,7 +65,15 @@ def cost_text(rows: Sequence[Spending], as_of: str) -> str:
 def estimate_table(rows: Sequence[EstimateRow]) -> str:
     """A plan's calls, tokens and cost by role and target."""
     cells = [
-        [row.role, row.model, f"{row.calls:,}", f"{row.input_tokens:,}", f"{row.output_tokens:,}", dollars(row.cost)]
+        [
+            row.role,
+            row.model,
+            row.target or "(all)",
+            f"{row.calls:,}",
+            f"{row.input_tokens:,}",
+            f"{row.output_tokens:,}",
+            dollars(row.cost),
+        ]
         for row in rows
     ]
     known = [row.cost for row in rows if row.cost is not None]
@@ -73,6 +81,7 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
     names: Columns = [
         ("role", "left"),
         ("model", "left"),
+        ("for target", "left"),
         ("calls", "right"),
         ("tokens in", "right"),
         ("tokens out", "right"),

@@ -45,7 +45,7 @@ class FakeAdapter:
             sent=request.as_json(),
             received=encode({"text": text}).decode("utf-8"),
             stop_reason="stop",
-            served_model=f"fake-{model}",
+            served_model=model,
             usage=Usage(input_tokens=request.length() // 4, output_tokens=len(text) // 4),
         )
 

@@ -46,7 +46,7 @@ class OfflineAdapter:
             sent=request.as_json(),
             received=answer,
             stop_reason="stop",
-            served_model=f"offline-{split_name(request.model)[1]}",
+            served_model=split_name(request.model)[1],
             usage=Usage(input_tokens=request.length() // 4, output_tokens=len(answer) // 4),
         )
 

@@ -226,6 +226,7 @@ class JudgeService(Record):
 
     model: ModelName
     served_models: tuple[str, ...]
+    served_as_requested: bool | None
     not_applied: tuple[str, ...]
 
 

@@ -1,0 +1,290 @@
+"""Sentinel keys in every place a key can be given: none may stand in any file or output of a run.
+
+The real command line runs in a process of its own against a loopback server that repeats to the caller everything it
+was sent: in replies, in error messages, in headers. Then every byte written is searched for the sentinels, raw or as
+JSON, URLs, base64 and hex would write them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from tests.fault_matrix import ANSWER, right_answer, role_and_task, two_facts
+from tests.loopback import Loopback, Received, Scripted, Wire
+from tests.runs import ROOT, command, environment
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "COMPATIBLE_API_KEY")
+ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY")
+HEADERS = ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS")
+BASE_URLS: dict[str, Wire] = {
+    "OPENAI_BASE_URL": "openai",
+    "ANTHROPIC_BASE_URL": "anthropic",
+    "GOOGLE_GEMINI_BASE_URL": "google",
+    "XAI_BASE_URL": "openai",
+    "COMPATIBLE_BASE_URL": "openai",
+}
+SENT = (*KEYS, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", *HEADERS)
+"""Places whose sentinel does go over the wire."""
+DEBUG = {
+    "PYTHONDEVMODE": "1",
+    "OPENAI_LOG": "debug",
+    "ANTHROPIC_LOG": "debug",
+    "HTTPX_LOG_LEVEL": "trace",
+    "GOOGLE_SDK_PYTHON_LOGGING_SCOPE": "google",
+}
+TARGETS = ("openai:gpt-5.5-2026-04-23", "xai:grok-4.6", "compatible:qwen3-local")
+JUDGES = ("anthropic:claude-sonnet-4-6", "google:gemini-3.8-flash")
+QUICK = "import src.limits; src.limits.FIRST_CEILING_S = 0.001"
+"""Retries without waiting."""
+
+
+# ---- sentinels --------------------------------------------------------------------------------------------------
+
+
+def core(place: str) -> str:
+    """The part of a place's sentinel that no way of writing it escapes."""
+    return f"Zq7{place.replace('_', '')}f3Wk"
+
+
+def sentinel(place: str) -> str:
+    return f"sk-{core(place)}/a+b_c="
+
+
+def forms(place: str) -> Iterator[bytes]:
+    """What to look for. As JSON or in a URL the core stays as it is."""
+    plain = core(place).encode()
+    yield plain
+    yield plain.hex().encode()
+    for shift in range(3):  # base64 writes the same bytes in three ways, by where they begin
+        encoded = base64.b64encode(b"\0" * shift + plain)
+        yield encoded[4 if shift else 0 : len(encoded) - 4]
+
+
+def settings(server: Loopback, *, userinfo: bool = False) -> dict[str, str]:
+    """An environment with a sentinel in every place."""
+    made = {place: sentinel(place) for place in (*KEYS, *ACCOUNT)}
+    made |= {place: f"X-Gateway: {sentinel(place)}" for place in HEADERS}
+    for place, wire in BASE_URLS.items():
+        url = urlsplit(server.url(wire))
+        netloc = f"user:{core(place)}@{url.netloc}" if userinfo else url.netloc
+        made[place] = urlunsplit(url._replace(netloc=netloc))
+    return made
+
+
+def leaks(folder: Path, outputs: Mapping[str, str]) -> list[str]:
+    """Where a sentinel stands."""
+    found = {name: text.encode() for name, text in outputs.items()}
+    found |= {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return [
+        f"{place} in {name}: ...{data[max(0, data.index(form) - 100) : data.index(form) + 60]!r}"
+        for name, data in found.items()
+        for place in (*KEYS, *ACCOUNT, *HEADERS, *BASE_URLS)
+        for form in forms(place)
+        if form in data
+    ]
+
+
+# ---- servers that repeat what they were sent --------------------------------------------------------------------
+
+
+def told(received: Received) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in received.headers.items())
+
+
+def headers(received: Received) -> dict[str, str]:
+    return {"x-request-id": f"id {received.key}", "request-id": f"id {received.key}", "x-echo": told(received)}
+
+
+def obedient(received: Received) -> Scripted:
+    return Scripted(text=right_answer(*role_and_task(received)))
+
+
+def chatty(received: Received) -> Scripted:
+    """A target says what it was sent, a judge so at its first asking only."""
+    role, task = role_and_task(received)
+    asked = received.body.get("messages") or received.body["contents"]
+    text = right_answer(role, task)
+    if role == "target":
+        text = f"{ANSWER} You sent {told(received)}"
+    elif len([message for message in asked if message["role"] != "system"]) == 1:
+        text = f"You sent {told(received)}"
+    return Scripted(text=text, served=f"{received.model} {received.key}", headers=headers(received))
+
+
+def refusing(received: Received) -> Scripted:
+    said = {"message": f"Bad credentials: {told(received)}", "code": received.key, "type": received.key}
+    raw = json.dumps({"type": "error", "error": said, "message": told(received)}).encode()
+    return Scripted(status=401, raw=raw.replace(b"/", rb"\/"), headers=headers(received))
+
+
+def broken() -> Callable[[Received], Scripted]:
+    """Four ways to break off, then the answer."""
+    numbers = count()
+
+    def answer(received: Received) -> Scripted:
+        page = f"<html>{told(received)}</html>".encode()
+        ways = (
+            Scripted(fault="reset"),
+            Scripted(fault="truncated_body", raw=page, headers=headers(received)),
+            Scripted(status=502, raw=page, headers=headers(received)),
+            Scripted(raw=b"\xff\xfe" + page, headers=headers(received)),
+        )
+        number = next(numbers) % 5
+        return ways[number] if number < 4 else obedient(received)
+
+    return answer
+
+
+# ---- runs -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Ran:
+    folder: Path
+    """Everything the run could write to: runs, home, temporary files."""
+    code: int
+    out: str
+    err: str
+    reached: set[str] = field(default_factory=set)
+    """Places whose sentinel came to the server."""
+
+    @property
+    def runs(self) -> list[Path]:
+        return sorted((self.folder / "runs").iterdir())
+
+
+def run(
+    folder: Path,
+    script: Callable[[Received], Scripted],
+    *,
+    env: Mapping[str, str] | None = None,
+    userinfo: bool = False,
+    before: str = "",
+    alone: bool = False,
+) -> Ran:
+    """A run with every provider (or with OpenAI's alone), after the statements `before`."""
+    for name in ("home", "tmp", "runs"):
+        (folder / name).mkdir()
+    scenario = folder / "scenario.json"
+    scenario.write_text(two_facts().model_dump_json(), encoding="utf-8")
+    arguments = ["run", "--scenario", str(scenario), "--out", str(folder / "runs")]
+    for target in TARGETS[:1] if alone else TARGETS:
+        arguments += ["--target", target]
+    for judge in ("offline:rules",) if alone else JUDGES:
+        arguments += ["--judge-model", judge]
+    if not alone:
+        arguments += ["--adjudicator-model", JUDGES[1]]
+    entry = command(*arguments)
+    if before:
+        entry = [sys.executable, "-c", f"{before}\nfrom src.cli import main\nraise SystemExit(main())", *arguments]
+    with Loopback(script) as server:
+        surroundings = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), **(env or {})}
+        done = subprocess.run(
+            entry,
+            cwd=ROOT,
+            env=environment(settings(server, userinfo=userinfo) | surroundings),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        sent = [told(received).encode() for received in server.requests]
+    places = (*KEYS, *ACCOUNT, *HEADERS, *BASE_URLS)
+    reached = {place for place in places if any(form in text for form in forms(place) for text in sent)}
+    return Ran(folder, done.returncode, done.stdout, done.stderr, reached)
+
+
+def assert_clean(ran: Ran, *, code: int = 0) -> None:
+    assert leaks(ran.folder, {"stdout": ran.out, "stderr": ran.err}) == []
+    assert ran.code == code, ran.err
+
+
+def outcomes(ran: Ran) -> list[str]:
+    lines = (ran.runs[0] / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["outcome"] for line in lines]
+
+
+debug_or_not = pytest.mark.parametrize("env", [{}, DEBUG], ids=["plain", "debug"])
+
+
+def test_the_search_finds_every_form(tmp_path: Path) -> None:
+    key = sentinel("XAI_API_KEY")
+    basic = [base64.b64encode(f"{'u' * length}:{key}".encode()).decode() for length in range(3)]
+    for number, text in enumerate((key, json.dumps(key), key.replace("/", "%2F"), key.encode().hex(), *basic)):
+        (tmp_path / "file").write_text(f"before {text} after", encoding="utf-8")
+        assert leaks(tmp_path, {}), number
+    (tmp_path / "file").unlink()
+    assert leaks(tmp_path, {"stderr": key})
+
+
+@debug_or_not
+def test_plain_run(tmp_path: Path, env: dict[str, str]) -> None:
+    ran = run(tmp_path, obedient, env=env)
+    assert_clean(ran)
+    assert outcomes(ran) == ["scored"] * 3
+    assert set(SENT) <= ran.reached
+    for arguments in (("report", ran.runs[0]), ("verify", ran.runs[0]), ("resume", ran.runs[0], "--json")):
+        done = subprocess.run(command(*arguments), cwd=ROOT, env=environment(), capture_output=True, text=True)
+        assert_clean(Ran(tmp_path, done.returncode, done.stdout, done.stderr))
+
+
+@debug_or_not
+def test_servers_that_repeat_the_key(tmp_path: Path, env: dict[str, str]) -> None:
+    ran = run(tmp_path, chatty, env=env)
+    assert_clean(ran)
+    assert len(outcomes(ran)) == 3
+    assert "[redacted]" in (ran.runs[0] / "calls.jsonl").read_text(encoding="utf-8")
+
+
+@debug_or_not
+def test_errors_that_repeat_the_key(tmp_path: Path, env: dict[str, str]) -> None:
+    ran = run(tmp_path, refusing, env=env)
+    assert_clean(ran)
+    assert outcomes(ran) == ["failed"] * 3
+
+
+@debug_or_not
+def test_connections_that_break(tmp_path: Path, env: dict[str, str]) -> None:
+    ran = run(tmp_path, broken(), env=env, before=QUICK)
+    assert_clean(ran)
+    assert len(outcomes(ran)) == 3
+
+
+@debug_or_not
+@pytest.mark.parametrize("script", [chatty, refusing], ids=["chatty", "refusing"])
+def test_password_in_the_base_url(tmp_path: Path, env: dict[str, str], script: Callable[[Received], Scripted]) -> None:
+    ran = run(tmp_path, script, env=env, userinfo=True)
+    assert_clean(ran)
+    assert set(BASE_URLS) <= ran.reached
+
+
+FAULTS_OF_OURS = {
+    "reading the answer": "import src.adapters.openai_adapter as a; a.OpenAIAdapter._read = lambda *_: 1 / 0",
+    "handling the SDK's error": "import src.adapters.wire as w; w.classify_exception = lambda *_: 1 / 0",
+    "letting the SDK's error out": (
+        "import src.adapters.wire as w\n"
+        "from src.adapters.capabilities import fitted\n"
+        "async def attempt(self, request, timeout_s):\n"
+        "    await self._send(fitted(self.provider, request), timeout_s)\n"
+        "w.HttpAdapter._attempt = attempt"
+    ),
+}
+
+
+@debug_or_not
+@pytest.mark.parametrize("fault", FAULTS_OF_OURS)
+def test_tracebacks(tmp_path: Path, env: dict[str, str], fault: str) -> None:
+    """An error of the program itself ends it with a traceback; the SDK's own errors hold the request."""
+    script = chatty if fault == "reading the answer" else refusing
+    ran = run(tmp_path, script, env=env, before=FAULTS_OF_OURS[fault], alone=True)
+    assert "Traceback" in ran.err
+    assert_clean(ran, code=1)
