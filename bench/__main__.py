@@ -28,8 +28,8 @@ from typing import Any
 
 from . import others
 from .costs import Costs
-from .ideal import ideal_wall_s
 from .harness import WARM_UP_TRIALS
+from .ideal import ideal_wall_s
 from .study import CALLS_A_TURN, KEY, ROOT, SHIPPED, one_turn_scenario
 from .table import Row, aligned, markdown, write
 

@@ -68,6 +68,11 @@ class ClosedDoor:
 class Purse(Protocol):
     """Money: asked before every attempt, told after it."""
 
+    @property
+    def holds_money(self) -> bool:
+        """Whether anything is set aside for calls under way."""
+        ...
+
     def reserve(self, request: ModelRequest) -> float | None:
         """What the attempt may cost at most, set aside; None where it would pass the limit."""
         ...
@@ -119,7 +124,9 @@ class OpenDoor:
         self._policy = policy
         self._means = means
         self._on_call = on_call or (lambda record: None)
+        self._settled = asyncio.Event()
         means.stop.listen(means.limits.open)
+        means.stop.listen(self._settled.set)
 
     async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
         began: float | None = None
@@ -152,7 +159,7 @@ class OpenDoor:
         provider = split_name(request.model)[0]
         async with self._means.limits.limiter(provider).slot(request.length() / 4 + request.max_tokens) as slot:
             self._means.stop.check()
-            reserved = self._reserve(request)
+            reserved = await self._reserve(request)
             clock = time.monotonic()
             reply, failure, started = await self._make(provider, request)
             now = time.monotonic()
@@ -171,16 +178,20 @@ class OpenDoor:
             slot.answered(record.outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
             if self._means.purse:
                 self._means.purse.settle(reserved, record)
+                self._settled.set()
         return record, wait, clock
 
-    def _reserve(self, request: ModelRequest) -> float:
-        if not self._means.purse:
+    async def _reserve(self, request: ModelRequest) -> float:
+        """Set the call's money aside. Where calls under way hold too much of it, wait for one of them to be settled."""
+        purse = self._means.purse
+        if not purse:
             return 0.0
-        reserved = self._means.purse.reserve(request)
-        if reserved is None:
-            self._means.stop.ask("The next call could pass --max-cost.")
+        while (reserved := purse.reserve(request)) is None:
+            if not purse.holds_money:
+                self._means.stop.ask("The next call could pass --max-cost.")
             self._means.stop.check()
-        assert reserved is not None
+            self._settled.clear()
+            await self._settled.wait()
         return reserved
 
     async def _make(self, provider: str, request: ModelRequest) -> tuple[ModelReply | None, CallFailure | None, str]:

@@ -19,6 +19,10 @@ class RunPurse:
         for head in spent:
             self.settle(0.0, head)
 
+    @property
+    def holds_money(self) -> bool:
+        return self.budget.reserved > 0
+
     def reserve(self, request: ModelRequest) -> float | None:
         most = worst_case(self._prices[request.model], request.length(), request.max_tokens)
         return most if self.budget.reserve(most) else None

@@ -147,6 +147,8 @@ def call_record(
         call=call,
         request_sha256=request.sha256() if request else HASH,
         model=request.model if request else "fake:careful",
+        input_characters=request.length() if request else 0,
+        max_tokens=request.max_tokens if request else 100,
         outcome=outcome,
         final=final,
         text=text,
@@ -240,7 +242,7 @@ def plan(
         scorer=verifiers[0],
         adjudicator=verifiers[0],
         questioner=questioner,
-        api_ids={},
+        api_ids={name: name.partition(":")[2] for name in (*targets, *verifiers, *filter(None, [questioner]))},
         repeats=repeats,
         seed=42,
         target_parameters=CallParameters(temperature=0.0, max_tokens=100),
@@ -257,6 +259,8 @@ def manifest(made: RunPlan) -> Manifest:
         plan_sha256=fingerprint(made.model_dump(mode="json")),
         versions={"python": "3.11"},
         concurrency=1,
+        prices_as_of="2026-01-01",
+        prices={},
         plan=made,
     )
 

@@ -96,7 +96,8 @@ def opened(
 def call(adapter: Scripted, memory: Memory | None = None, **policy: float) -> tuple[CallRecord, Memory]:
     async def go() -> tuple[CallRecord, Memory]:
         made, kept = opened(adapter, memory, stop=None, **policy)
-        return await made.call(CALL, REQUEST), kept
+        async with asyncio.timeout(20):  # a door that waits too long fails the test and does not hold it up
+            return await made.call(CALL, REQUEST), kept
 
     return asyncio.run(go())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Planner:
                 monkeypatch.delenv(variable, raising=False)
         for variable in ("COMPATIBLE_API_KEY", "COMPATIBLE_BASE_URL"):
             monkeypatch.delenv(variable, raising=False)
-        return make_plan(RunOptions(scenarios=scenarios or [SHIPPED], targets=targets, **options))
+        return make_plan(
+            RunOptions(scenarios=scenarios or [SHIPPED], targets=targets, **{"allow_retired": True, **options})
+        )
 
     return make
 
@@ -101,7 +104,7 @@ def test_an_empty_key_is_no_key(planned: Planner, monkeypatch: pytest.MonkeyPatc
     made = planned(["openai:gpt-4.1"], keys="openai anthropic google")
     assert made.verifiers == (JUDGES["anthropic"], JUDGES["google"])
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
-    options = RunOptions(scenarios=[SHIPPED], targets=["openai:gpt-4.1"])
+    options = RunOptions(scenarios=[SHIPPED], targets=["openai:gpt-4.1"], allow_retired=True)
     assert make_plan(options).verifiers == (JUDGES["google"], JUDGES["google"])
 
 
@@ -233,6 +236,14 @@ def test_a_server_of_ones_own_needs_its_address(planned: Planner) -> None:
 def test_fakes_and_rules_that_do_not_exist(planned: Planner, options: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         planned(**options)
+
+
+def test_a_model_its_maker_no_longer_serves_is_refused_unless_asked_for(planned: Planner) -> None:
+    options: dict[str, Any] = {"keys": "anthropic openai", "today": date(2026, 11, 1)}
+    with pytest.raises(ConfigError, match=r"anthropic:claude-3-opus: is retired since 2026-01-05.*--allow-retired"):
+        planned(["anthropic:claude-3-opus"], allow_retired=False, **options)
+    made = planned(["anthropic:claude-3-opus"], allow_retired=True, **options)
+    assert made.api_ids["anthropic:claude-3-opus"] == "claude-3-opus-20240229"
 
 
 def test_rules_are_no_target(planned: Planner) -> None:

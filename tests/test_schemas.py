@@ -222,7 +222,8 @@ def test_every_record_is_frozen_strict_and_closed() -> None:
     assert len(records) > 40
     for record in records:
         config = record.model_config
-        assert (config.get("frozen"), config.get("strict"), config.get("extra")) == (True, True, "forbid"), record
+        extra = "ignore" if record.__name__ == "CallHead" else "forbid"  # it reads the beginning of a longer record
+        assert (config.get("frozen"), config.get("strict"), config.get("extra")) == (True, True, extra), record
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_the_reader_of_imports_sees_what_it_must() -> None:
     assert {"agents.asking", "adapters.base", "canonical"} <= set(reached("orchestrator"))
 
 
-READERS = [name for name in modules() if room(name) in ("reporting", "stats", "viewer")]
+READERS = [name for name in modules() if room(name) in ("reporting", "tables", "stats", "viewer")]
 
 
 @pytest.mark.parametrize("name", READERS)
