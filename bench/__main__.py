@@ -153,7 +153,7 @@ class Bench:
     # Parts
 
     def cpu(self) -> None:
-        trials, rounds = (40, 2) if self.quick else (150, 4)
+        trials, rounds = (40, 2) if self.quick else (150, 3)
         journal = self.journal_of_shipped()
         best = best_of(
             rounds,
@@ -210,8 +210,8 @@ class Bench:
 
     def wall(self) -> None:
         journal = self.recorded(self._one_turn)
-        for latency, at_once, waves, rounds in ((0, 64, 4, 3), (200, 64, 6, 3), (2_000, 256, 2, 1)):
-            trials = at_once * (max(1, waves // 2) if self.quick else waves)
+        for latency, at_once, waves, rounds in ((0, 64, 4, 3), (200, 64, 6, 3), (2_000, 256, 4, 1)):
+            trials = at_once * (waves // 2 if self.quick else waves)
             best = best_of(
                 min(rounds, 2) if self.quick else rounds,
                 {

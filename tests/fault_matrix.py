@@ -58,6 +58,8 @@ class Fault:
     """The class it must be given."""
     status: int | None = 200
     """The HTTP status the journal must hold."""
+    times: int = 1_000
+    """How many requests of the role it hits; what comes after is answered."""
 
     @property
     def slow(self) -> bool:
@@ -213,8 +215,9 @@ def script(places: Sequence[Place]) -> Callable[[Received], Scripted]:
         role, task = role_and_task(received)
         place = by_number[received.model.removesuffix("-contrary").rpartition("-c")[2]]
         place.seen[role] += 1
-        if role == place.cell.role and place.cell.fault is not NO_FAULT:
-            return place.cell.fault.scripted
+        fault = place.cell.fault
+        if role == place.cell.role and fault is not NO_FAULT and place.seen[role] <= fault.times:
+            return fault.scripted
         if role == "verifier" and place.cell.role == "adjudicator" and received.model.endswith("-contrary"):
             return Scripted(text=contrary_answer(task))
         return Scripted(text=right_answer(role, task))

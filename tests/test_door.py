@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from src.limits import FIRST_CEILING_S, LAST_CEILING_S, Limits, backoff_s
 from src.schemas import CallPolicy, CallRecord, Usage
 from tests.helpers import call_record
 
+T = TypeVar("T")
 CALL = CallId("s1.fake-careful.r1", "target", "Q1")
 REQUEST = ModelRequest(model="fake:careful", messages=(Message("user", "Hello?"),), max_tokens=10, seed=1)
 
@@ -93,13 +95,22 @@ def opened(
     return OpenDoor(kept, made, means, note), kept
 
 
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """A door that waits too long fails the test and does not hold it up."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(20):
+            return await work
+
+    return asyncio.run(bounded())
+
+
 def call(adapter: Scripted, memory: Memory | None = None, **policy: float) -> tuple[CallRecord, Memory]:
     async def go() -> tuple[CallRecord, Memory]:
         made, kept = opened(adapter, memory, stop=None, **policy)
-        async with asyncio.timeout(20):  # a door that waits too long fails the test and does not hold it up
-            return await made.call(CALL, REQUEST), kept
+        return await made.call(CALL, REQUEST), kept
 
-    return asyncio.run(go())
+    return run(go())
 
 
 @pytest.fixture
@@ -241,19 +252,19 @@ def test_a_recorded_call_that_asked_something_else_is_refused(request_: ModelReq
     memory = recorded("ok")
     for made in (ClosedDoor(memory), opened(Scripted([]), memory)[0]):
         with pytest.raises(IntegrityError, match=r"s1\.fake-careful\.r1\|target\|Q1\|0\|0\|1 asked something else"):
-            asyncio.run(made.call(CALL, request_))
+            run(made.call(CALL, request_))
 
 
 def test_schema_and_hint_do_not_tell_requests_apart() -> None:
     same = replace(REQUEST, response_schema={"title": "X"}, hint="s1/Q1")
-    assert asyncio.run(ClosedDoor(recorded("ok")).call(CALL, same)).text == "Recorded."
+    assert run(ClosedDoor(recorded("ok")).call(CALL, same)).text == "Recorded."
 
 
 def test_a_closed_door_answers_from_the_journal_alone() -> None:
-    assert asyncio.run(ClosedDoor(recorded("timeout", "ok")).call(CALL, REQUEST)).text == "Recorded."
+    assert run(ClosedDoor(recorded("timeout", "ok")).call(CALL, REQUEST)).text == "Recorded."
     for memory in (Memory(), recorded("timeout", final_at=9)):
         with pytest.raises(IntegrityError, match="holds no finished call"):
-            asyncio.run(ClosedDoor(memory).call(CALL, REQUEST))
+            run(ClosedDoor(memory).call(CALL, REQUEST))
 
 
 def test_other_calls_of_the_journal_are_not_this_call() -> None:
@@ -268,7 +279,7 @@ def test_other_calls_of_the_journal_are_not_this_call() -> None:
     assert len({one.attempt(1) for one in [CALL, *others]}) == 6
     for other in others:
         with pytest.raises(IntegrityError):
-            asyncio.run(ClosedDoor(memory).call(other, REQUEST))
+            run(ClosedDoor(memory).call(other, REQUEST))
 
 
 def test_once_stopping_no_call_is_begun_but_recorded_ones_are_still_given() -> None:
@@ -284,7 +295,7 @@ def test_once_stopping_no_call_is_begun_but_recorded_ones_are_still_given() -> N
         made, _ = opened(adapter, recorded("ok"), stop=stop)
         assert (await made.call(CALL, REQUEST)).text == "Recorded."
 
-    asyncio.run(go())
+    run(go())
 
 
 def test_a_call_under_way_is_finished_and_kept() -> None:
@@ -299,7 +310,7 @@ def test_a_call_under_way_is_finished_and_kept() -> None:
         assert (await made.call(CALL, REQUEST)).text == "Finished."
         assert len(memory.records) == 1
 
-    asyncio.run(go())
+    run(go())
 
 
 def test_stopping_ends_a_wait_and_leaves_the_failed_attempt_to_be_gone_on_from() -> None:
@@ -319,7 +330,7 @@ def test_stopping_ends_a_wait_and_leaves_the_failed_attempt_to_be_gone_on_from()
         resumed, _ = opened(adapter, memory)
         assert (await resumed.call(CALL, REQUEST)).call == CALL.attempt(2)
 
-    asyncio.run(go())
+    run(go())
 
 
 def test_stopping_wakes_calls_that_wait_for_their_turn() -> None:
@@ -353,21 +364,29 @@ def test_stopping_wakes_calls_that_wait_for_their_turn() -> None:
         assert (await first).text == "Finished."
         assert (adapter.made, list(memory.records)) == (1, [CALL.attempt(1)])
 
-    asyncio.run(go())
+    run(go())
 
 
 class Purse:
-    """So many reservations, and what was settled."""
+    """So much money; every attempt sets one piece of it aside and spends it."""
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    def __init__(self, money: int, price: int = 1) -> None:
+        self.money, self.price, self.held = money, price, 0
         self.settled: list[tuple[float, str]] = []
 
+    @property
+    def holds_money(self) -> bool:
+        return self.held > 0
+
     def reserve(self, request: ModelRequest) -> float | None:
-        self.left -= 1
-        return 0.5 if self.left >= 0 else None
+        if self.held + 1 > self.money:
+            return None
+        self.held += 1
+        return 1.0
 
     def settle(self, reserved: float, record: CallRecord) -> None:
+        self.held -= 1
+        self.money -= self.price
         self.settled.append((reserved, record.outcome))
 
 
@@ -378,12 +397,42 @@ def test_money_is_set_aside_before_every_attempt_and_a_call_that_could_pass_the_
         means = Means(adapter_for=lambda provider: adapter, limits=Limits(1), stop=stop, purse=purse)
         made = OpenDoor(memory, CallPolicy(), means)
         assert (await made.call(CALL, REQUEST)).outcome == "ok"
-        assert purse.settled == [(0.5, "timeout"), (0.5, "ok")]
+        assert purse.settled == [(1.0, "timeout"), (1.0, "ok")]
         with pytest.raises(Stopping, match="--max-cost"):
             await made.call(replace(CALL, turn="Q2"), REQUEST)
         assert (adapter.made, len(memory.records), stop.event.is_set()) == (2, 2, True)
 
-    asyncio.run(go())
+    run(go())
+
+
+@pytest.mark.parametrize(("price", "second"), [(0, "ok"), (1, "stopped")])
+def test_a_call_waits_while_calls_under_way_hold_the_money(price: int, second: str) -> None:
+    async def go() -> None:
+        finish = asyncio.Event()
+
+        class Slow:
+            made = 0
+
+            async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
+                self.made += 1
+                await finish.wait()
+                return reply()
+
+            async def aclose(self) -> None: ...
+
+        adapter, purse, stop = Slow(), Purse(1, price), Stop()
+        means = Means(adapter_for=lambda provider: adapter, limits=Limits(4), stop=stop, purse=purse)
+        made = OpenDoor(Memory(), CallPolicy(), means)
+        calls = [asyncio.create_task(made.call(replace(CALL, turn=turn), REQUEST)) for turn in ("Q1", "Q2")]
+        await asyncio.sleep(0.01)
+        assert (adapter.made, stop.event.is_set()) == (1, False), "the money of the first may yet come back"
+        finish.set()
+        first, other = await asyncio.gather(*calls, return_exceptions=True)
+        assert isinstance(first, CallRecord)
+        assert first.outcome == "ok"
+        assert ("stopped" if isinstance(other, Stopping) else getattr(other, "outcome", other)) == second
+
+    run(go())
 
 
 def test_the_door_really_waits_between_attempts() -> None:

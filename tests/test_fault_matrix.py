@@ -37,6 +37,17 @@ def test_judges(tmp_path: Path, role: Role) -> None:
     assert matrix.run(chosen, tmp_path).problems == []
 
 
+@pytest.mark.parametrize("role", ["target", "extractor", "scorer", "adjudicator"])
+def test_a_fault_that_passes_is_got_over(tmp_path: Path, role: Role) -> None:
+    """What is worth a retry and comes right at the second attempt is an answer like any other."""
+    passing = [replace(fault, times=1) for fault in FAULTS if fault.outcome in RETRYABLE and not fault.slow]
+    chosen = [Cell(role, fault, PROVIDERS[number % len(PROVIDERS)]) for number, fault in enumerate(passing)]
+    found = matrix.run(chosen, tmp_path).findings
+    assert {str(cell): str(finding) for cell, finding in found.items()} == {
+        str(cell): f"{' '.join(sorted(['ok', cell.fault.outcome]))} x2 → scored" for cell in chosen
+    }
+
+
 def test_the_examination_sees_what_it_should(tmp_path: Path) -> None:
     """A cell whose server does not do what the cell says is a problem: the checks can fail."""
     by_name = {fault.name: fault for fault in FAULTS}

@@ -21,7 +21,7 @@ import pytest
 
 from tests.fault_matrix import ANSWER, right_answer, role_and_task, two_facts
 from tests.loopback import Loopback, Received, Scripted, Wire
-from tests.runs import ROOT, command, environment
+from tests.runs import ONE, ROOT, command, environment
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "COMPATIBLE_API_KEY")
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY")
@@ -34,7 +34,7 @@ BASE_URLS: dict[str, Wire] = {
     "COMPATIBLE_BASE_URL": "openai",
 }
 SENT = (*KEYS, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", *HEADERS)
-"""Places whose sentinel does go over the wire."""
+"""Places whose sentinel may go over the wire."""
 DEBUG = {
     "PYTHONDEVMODE": "1",
     "OPENAI_LOG": "debug",
@@ -231,7 +231,7 @@ def test_plain_run(tmp_path: Path, env: dict[str, str]) -> None:
     ran = run(tmp_path, obedient, env=env)
     assert_clean(ran)
     assert outcomes(ran) == ["scored"] * 3
-    assert set(SENT) <= ran.reached
+    assert set(KEYS) <= ran.reached <= {*SENT}
     for arguments in (("report", ran.runs[0]), ("verify", ran.runs[0]), ("resume", ran.runs[0], "--json")):
         done = subprocess.run(command(*arguments), cwd=ROOT, env=environment(), capture_output=True, text=True)
         assert_clean(Ran(tmp_path, done.returncode, done.stdout, done.stderr))
@@ -245,28 +245,42 @@ def test_servers_that_repeat_the_key(tmp_path: Path, env: dict[str, str]) -> Non
     assert "[redacted]" in (ran.runs[0] / "calls.jsonl").read_text(encoding="utf-8")
 
 
-@debug_or_not
-def test_errors_that_repeat_the_key(tmp_path: Path, env: dict[str, str]) -> None:
-    ran = run(tmp_path, refusing, env=env)
+def test_errors_that_repeat_the_key(tmp_path: Path) -> None:
+    ran = run(tmp_path, refusing, env=DEBUG)
     assert_clean(ran)
     assert outcomes(ran) == ["failed"] * 3
 
 
-@debug_or_not
-def test_connections_that_break(tmp_path: Path, env: dict[str, str]) -> None:
-    ran = run(tmp_path, broken(), env=env, before=QUICK)
+def test_connections_that_break(tmp_path: Path) -> None:
+    ran = run(tmp_path, broken(), env=DEBUG, before=QUICK)
     assert_clean(ran)
     assert len(outcomes(ran)) == 3
 
 
-@debug_or_not
 @pytest.mark.parametrize("script", [chatty, refusing], ids=["chatty", "refusing"])
-def test_password_in_the_base_url(tmp_path: Path, env: dict[str, str], script: Callable[[Received], Scripted]) -> None:
+def test_password_in_the_base_url(tmp_path: Path, script: Callable[[Received], Scripted]) -> None:
     """It may be refused before anything is sent; what is sent must not come to light."""
-    ran = run(tmp_path, script, env=env, userinfo=True)
+    ran = run(tmp_path, script, env=DEBUG, userinfo=True)
     assert_clean(ran, code=3 if not ran.reached else 0)
     if not ran.reached:
         assert "base URL" in ran.err
+
+
+@pytest.mark.parametrize("userinfo", [False, True], ids=["keys", "passwords"])
+@pytest.mark.parametrize(
+    "arguments",
+    [("models",), ("models", "--json"), ("doctor", "--reach"), ("doctor", "--reach", "--json"), ("run", "--dry-run")],
+    ids=" ".join,
+)
+def test_commands_that_look_at_keys(tmp_path: Path, arguments: tuple[str, ...], userinfo: bool) -> None:
+    given = (*arguments, *(("--scenario", ONE, "--target", TARGETS[0]) if "run" in arguments else ()))
+    if "doctor" in arguments:
+        given = (*given, "--out", str(tmp_path / "runs"))
+    with Loopback(refusing) as server:
+        env = environment(settings(server, userinfo=userinfo) | DEBUG)
+        done = subprocess.run(command(*given), cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
+    assert leaks(tmp_path, {"stdout": done.stdout, "stderr": done.stderr}) == []
+    assert done.stdout and "Traceback" not in done.stderr
 
 
 FAULTS_OF_OURS = {
@@ -282,11 +296,10 @@ FAULTS_OF_OURS = {
 }
 
 
-@debug_or_not
 @pytest.mark.parametrize("fault", FAULTS_OF_OURS)
-def test_tracebacks(tmp_path: Path, env: dict[str, str], fault: str) -> None:
+def test_tracebacks(tmp_path: Path, fault: str) -> None:
     """An error of the program itself ends it with a traceback; the SDK's own errors hold the request."""
     script = chatty if fault == "reading the answer" else refusing
-    ran = run(tmp_path, script, env=env, before=FAULTS_OF_OURS[fault], alone=True)
+    ran = run(tmp_path, script, env=DEBUG, before=FAULTS_OF_OURS[fault], alone=True)
     assert "Traceback" in ran.err
     assert_clean(ran, code=1)

@@ -66,6 +66,7 @@ def statements(node: ast.AST, at_import: bool = True) -> Iterator[tuple[ast.AST,
         yield from statements(child, at_import and not inside and not for_types_only(child))
 
 
+@cache
 def imports(name: str, source: str | None = None) -> list[Import]:
     path = modules().get(name, SRC / "made_up.py")
     text = path.read_text(encoding="utf-8") if source is None else source
