@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 SEED ?= 42
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit crash lock schemas clean
+.PHONY: help demo test lint types unit crash faults bench lock schemas clean
 
 help: ## show what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -44,6 +44,12 @@ unit: $(VENV)/.dev
 
 crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, then resume (SEED=n to vary)
 	$(PY) -m tests.crash --kills 200 --seed $(SEED)
+
+faults: $(VENV)/.dev ## every provider x fault x role through the whole pipeline; writes docs/faults.md
+	$(PY) -m tests.fault_matrix --write docs/faults.md
+
+bench: $(VENV)/.dev ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
+	$(PY) -m bench --write docs/bench.md
 
 schemas: $(VENV)/.dev ## write the JSON Schemas under schemas/ again
 	$(PY) -m src.schemas schemas

@@ -42,6 +42,8 @@ from .schemas import (
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
     {"transient", "timeout", "rate_limited", "malformed", "permanent"}
 )
+REJECTED_ABOVE = 0.2
+"""Share of claims without a true quote beyond which a trial needs a person: the extractor did not read this reply."""
 _NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
 
 
@@ -110,16 +112,20 @@ def assemble(
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
     confidence = {claim.claim_id: claim.confidence for claim in claims}
 
+    verifiable = sum(claim.verifiable for claim in claims)
+
     def score(judged: Sequence[FinalClaim | Verdict]) -> ScorerOutput:
         decided = [
             scorer.JudgedClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
             for claim in judged
             if claim.label is not None
         ]
-        return scorer.score(scenario, decided, observations, refused=refused)
+        left = verifiable - len(decided)
+        return scorer.score(scenario, decided, observations, refused=refused, unresolved=left)
 
     summary = score(final)
-    review = adjudicator.needs_review(final)
+    rejected = tuple(rejected for judgement in judgements for rejected in judgement.rejected)
+    review = adjudicator.needs_review(final) or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
     concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
     scored = outcome == "scored"
     return TrialResult(
@@ -130,7 +136,7 @@ def assemble(
         outcome=outcome,
         conversation=tuple(exchanges),
         claims=claims,
-        rejected_claims=tuple(rejected for judgement in judgements for rejected in judgement.rejected),
+        rejected_claims=rejected,
         verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(by_judge, 1)},
         scores_by_judge={f"judge_{number}": score(verdicts) for number, verdicts in enumerate(by_judge, 1) if scored},
         final_claims=concluded.final_claims,

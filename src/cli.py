@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import io
+import logging
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -175,6 +177,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     from . import commands
 
+    silenced = logging.root.manager.disable
+    logging.disable(logging.INFO)  # SDKs log addresses and headers where OPENAI_LOG or ANTHROPIC_LOG is set
     try:
         return int(getattr(commands, arguments.command)(arguments))
     except HarnessError as error:
@@ -185,6 +189,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except Exception:
+        from .adapters.wire import Secret
+
+        print(Secret("").redact(traceback.format_exc()), end="", file=sys.stderr)
+        return 1
+    finally:
+        logging.disable(silenced)
 
 
 if __name__ == "__main__":

@@ -162,10 +162,13 @@ class OpenDoor:
             reserved = await self._reserve(request)
             clock = time.monotonic()
             reply, failure, started = await self._make(provider, request)
+            too_long = failure is not None and (failure.retry_after_s or 0) > self._policy.deadline_s
+            if failure is not None and too_long:
+                self._means.stop.ask(f"{provider} asks to be left alone for {failure.retry_after_s:.0f} seconds.")
             now = time.monotonic()
             retry_after_s = failure.retry_after_s if failure else None
             wait = backoff_s(number, derive_seed(request.seed, name), retry_after_s)
-            out_of_time = now - (began or clock) + wait > self._policy.deadline_s
+            out_of_time = now - (began or clock) + wait > self._policy.deadline_s and not too_long
             record = _record(
                 name,
                 request,
@@ -201,6 +204,9 @@ class OpenDoor:
             return await adapter.complete(request, timeout_s=self._policy.timeout_s), None, started
         except CallFailure as failure:
             return None, failure, started
+        except BaseException:
+            self._means.stop.ask()  # a fault of ours: those who wait for this call's money or place must not wait on
+            raise
 
 
 def _tokens(usage: Usage) -> int | None:

@@ -10,9 +10,8 @@ import re
 
 _BY_ID: tuple[tuple[str, str], ...] = (
     (r"claude", "anthropic"),
-    (r"gemini|gemma|palm|learnlm", "google"),
+    (r"gemini|gemma|(^|/)palm-|learnlm", "google"),
     (r"grok", "xai"),
-    (r"gpt|chatgpt|davinci|codex|(^|/)o\d", "openai"),
     (r"llama", "meta"),
     (r"mistral|mixtral|ministral|magistral", "mistral"),
     (r"qwen|qwq", "qwen"),
@@ -20,6 +19,7 @@ _BY_ID: tuple[tuple[str, str], ...] = (
     (r"(^|/)phi-?\d", "microsoft"),
     (r"command-|cohere", "cohere"),
     (r"smollm", "smollm"),
+    (r"(^|[/_-])gpt[-\d]|chatgpt|davinci|codex|(^|/)o\d", "openai"),
 )
 _BY_PROVIDER = {
     "openai": "openai",
@@ -32,13 +32,20 @@ _BY_PROVIDER = {
 
 
 def family(name: str) -> str:
-    """The family of `provider:model`, or of a bare model id as a provider reports it."""
-    provider, colon, model = name.partition(":")
-    if not colon:
-        provider, model = "", name
+    """The family of a `provider:model` as a user names it."""
+    provider, _, model = name.partition(":")
     if provider in ("fake", "offline"):
         return provider
+    return _maker(model) or _BY_PROVIDER.get(provider, model.lower())
+
+
+def family_of_id(model_id: str) -> str:
+    """The family of a bare model id, as a provider reports what it served; colons are part of it."""
+    return _maker(model_id) or model_id.lower()
+
+
+def _maker(model_id: str) -> str | None:
     for pattern, maker in _BY_ID:
-        if re.search(pattern, model.lower()):
+        if re.search(pattern, model_id.lower()):
             return maker
-    return _BY_PROVIDER.get(provider, model.lower())
+    return None

@@ -9,6 +9,7 @@ Numbers are handled as strings, so length and locale do not matter.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -126,6 +127,11 @@ def kind(token: str) -> str:
     if " " in token:
         return token.rsplit(" ", 1)[1].rstrip("s")
     return "date" if "-" in token else "year"
+
+
+def telling(tokens: Iterable[str]) -> frozenset[str]:
+    """The figures by which a statement tells something: all but years and 65, the age everybody speaks of."""
+    return frozenset(token for token in tokens if kind(token) != "year") - {"n65"}
 
 
 def fold(text: str) -> str:

@@ -33,7 +33,8 @@ def backoff_s(attempt: int, seed: int, retry_after_s: float | None = None) -> fl
     """Seconds to wait after the given failed attempt (the first is 1)."""
     ceiling = min(LAST_CEILING_S, FIRST_CEILING_S * 2 ** (attempt - 1))
     drawn = random.Random(seed).uniform(0, ceiling)  # noqa: S311 - spreads retries; no secret depends on it
-    return drawn + (retry_after_s or 0.0)
+    asked = retry_after_s if retry_after_s is not None and 0 < retry_after_s < float("inf") else 0.0
+    return drawn + asked
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from .agents.asking import Seat
 from .assembly import ENDS_CONVERSATION, Judgement, assemble, failed
 from .door import CallId, ClosedDoor, Door, Means, OpenDoor
 from .failpoints import Failpoints
-from .families import family
+from .families import family, family_of_id
 from .planning import Trial, trials
 from .reorder import InOrder
 from .schemas import (
@@ -138,6 +138,8 @@ class Study:
         found.claims, found.rejected = extraction.claims, extraction.rejected
         if extraction.failure:
             found.failures.append(failed("extractor", turn_id, 0, (), extraction.failure))
+        elif extraction.rejected and not extraction.claims:
+            found.failures.append(failed("extractor", turn_id, 0, (), "none of its claims is quoted from the reply"))
         key = verifier.key_in_view(trial.planned.scenario.answer_key)
         shown = tuple(verifier.in_view(claim, reply) for claim in found.claims if claim.verifiable)
         to_read = ScorerInput(question=exchange.user_message, reply=reply, disallowed_claims=key.disallowed_claims)
@@ -154,7 +156,8 @@ class Study:
         for number, verification in enumerate([task.result() for task in verifying], 1):
             found.verdicts.append(verification.verdicts)
             if verification.failure:
-                found.failures.append(failed("verifier", turn_id, number, verification.unjudged, verification.failure))
+                left = verification.unjudged if verification.verdicts else ()  # empty: the whole judge failed
+                found.failures.append(failed("verifier", turn_id, number, left, verification.failure))
         await self._settle(seat("adjudicator", plan.adjudicator), exchange.user_message, found, shown, key)
         return found
 
@@ -166,7 +169,7 @@ class Study:
             return
         found.settled, failure = await adjudicator.settle(seat, question, ties, key)
         if failure:
-            left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled)
+            left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled) if found.settled else ()
             found.failures.append(failed("adjudicator", found.turn_id, 0, left, failure))
 
     def _seat(
@@ -175,7 +178,7 @@ class Study:
         async def make(ask: int, request: ModelRequest) -> CallRecord:
             record = await self._door.call(CallId(call.trial, call.stage, call.turn, call.judge, ask), request)
             records.append(record)
-            if record.served_model and family(record.served_model) in kin:
+            if record.served_model and family_of_id(record.served_model) in kin:
                 message = f"answered by {record.served_model}, of the target's own family"
                 return record.model_copy(update={"outcome": "permanent", "text": None, "error": message})
             return record
@@ -202,7 +205,7 @@ async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 def _families(trial: Trial, records: Sequence[CallRecord]) -> tuple[str, ...]:
     """The target's family as requested and as served."""
-    served = [family(record.served_model) for record in records if record.served_model]
+    served = [family_of_id(record.served_model) for record in records if record.served_model]
     return tuple(dict.fromkeys((family(trial.target), *served)))
 
 

@@ -22,9 +22,8 @@ from .scenarios import load_scenarios
 from .schemas import CallParameters, CallPolicy, PlannedScenario, RunPlan
 
 OFFLINE_JUDGE = "offline:rules"
-OFFLINE_NOTICE = (
-    "Judged by offline:rules, a judge made of rules. It is for trying out and for tests; its scores are not findings."
-)
+RUBRICS = ("v1",)
+"""Rubrics the scorer knows."""
 MAX_TRIALS = 1_000_000
 DEFAULT_POLICY = CallPolicy()
 
@@ -76,6 +75,10 @@ def make_plan(options: RunOptions) -> RunPlan:
     if options.judges < 2:
         raise InputError(f"--judges {options.judges}: at least two independent verifiers are needed; give 2 or more.")
     scenarios = load_scenarios(options.scenarios)
+    for planned in scenarios:
+        if planned.scenario.rubric_version not in RUBRICS:
+            given, known = planned.scenario.rubric_version, ", ".join(RUBRICS)
+            raise InputError(f"{planned.path}: field rubric_version: {given!r} is not known; use {known}.")
     models = _judge_models(options, targets)
     adjudicator = (
         canonical_name(options.adjudicator_model) if options.adjudicator_model else _adjudicator(models, targets)
@@ -186,6 +189,11 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
     for name in plan.api_ids:
         check_not_retired(name, today=options.today, allow_retired=options.allow_retired)
         check_usable(name)
+    for judge in plan.judge_models():
+        if split_name(judge)[0] == "fake":
+            raise ConfigError(
+                f"{judge}: is a canned target, not a judge; to try out without a key use {OFFLINE_JUDGE}."
+            )
     if "offline:rephrase" in plan.judge_models():
         raise ConfigError("offline:rephrase rewords questions and judges nothing; use --judge-model offline:rules.")
     for target in plan.targets:

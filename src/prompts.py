@@ -50,7 +50,8 @@ def _load(path: Path, role: Role) -> Prompt:
 
 def fill(template: str, name: str, schema: dict[str, object]) -> str:
     slots = set(SLOT.findall(template))
-    if slots != {"output_schema"}:
+    rest = SLOT.sub("", template)
+    if slots != {"output_schema"} or "{{" in rest or "}}" in rest:
         raise ConfigError(
             f"prompts/{name}: holds the slots {sorted(slots)}; it must hold {{{{output_schema}}}} and no other."
         )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from .schemas import QuoteSpan
 
+SHORTEST = 2
+"""Letters or digits a quote must hold; one letter stands in every reply."""
 _FOLDS = {
     **dict.fromkeys("‘’‛ʼ`´", "'"),
     **dict.fromkeys("“”„‟«»", '"'),
@@ -33,14 +35,41 @@ def _fold(text: str) -> tuple[str, list[int]]:
 
 def find_quote(reply: str, quote: str) -> QuoteSpan | None:
     """Where the quote stands in the reply, or None where it does not."""
-    if not quote.strip():
+    if sum(char.isalnum() for char in quote) < SHORTEST:
         return None
-    start = reply.find(quote)
+    start = _find_whole(reply, quote)
     if start >= 0:
         return QuoteSpan(start=start, end=start + len(quote))
     folded_reply, places = _fold(reply)
-    folded_quote = _fold(quote)[0].strip()
-    start = folded_reply.find(folded_quote) if folded_quote else -1
+    folded_quote = fold(quote).strip()
+    start = _find_whole(folded_reply, folded_quote) if folded_quote else -1
     if start < 0:
         return None
     return QuoteSpan(start=places[start], end=places[start + len(folded_quote) - 1] + 1, match="typographic")
+
+
+def fold(text: str) -> str:
+    """Text without what only typography adds."""
+    return _fold(text)[0]
+
+
+def _find_whole(reply: str, quote: str) -> int:
+    """The first place where the quote stands as whole words and whole numbers: not "covered" in "uncovered"."""
+    start = reply.find(quote)
+    while start >= 0:
+        end = start + len(quote)
+        if not _continues(reply[max(0, start - 2) : start][::-1], quote[0]) and not _continues(
+            reply[end : end + 2], quote[-1]
+        ):
+            return start
+        start = reply.find(quote, start + 1)
+    return -1
+
+
+def _continues(beyond: str, edge: str) -> bool:
+    """Whether the word or number at the edge goes on beyond it; `beyond` is read away from the quote."""
+    if not beyond or not edge.isalnum():
+        return False
+    if beyond[0].isalnum():
+        return True
+    return edge.isdigit() and beyond[0] in ".," and beyond[1:2].isdigit()

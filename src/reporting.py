@@ -283,7 +283,7 @@ def inert(text: str) -> str:
     """Text that Markdown shows as it is: no markup, no terminal escapes, no direction tricks, one line."""
     shown = " ".join(text.split())
     shown = "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
-    return shown.translate(_MARKS)
+    return shown.translate(_MARKS).replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
 def markdown(summary: Summary, manifest: Manifest) -> str:

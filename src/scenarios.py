@@ -13,24 +13,33 @@ from .errors import InputError
 from .schemas import PlannedScenario, Scenario
 
 MAX_BYTES = 2_000_000
+_BRANCHES = frozenset({"str", "int", "float", "bool", "AnyOf"})
+"""How a validator names the sides of a union; no fields."""
 
 
 def expand(arguments: list[str]) -> list[Path]:
     """Files, folders (searched for *.json) and globs -> files, each once, in the order given, folders sorted."""
     found: dict[Path, None] = {}
     for argument in arguments:
-        path = Path(argument)
-        if path.is_dir():
-            matches = sorted(path.rglob("*.json"))
-        elif path.is_file():
-            matches = [path]
-        else:
-            found_by_glob = glob.glob(argument, recursive=True)  # noqa: PTH207 - takes absolute patterns, Path.glob not
-            matches = sorted(path for path in map(Path, found_by_glob) if path.is_file())
+        try:
+            matches = _matches(argument)
+        except (OSError, ValueError):
+            matches = []
         if not matches:
-            raise InputError(f"{argument}: no scenario file is there; give a .json file, a folder or a glob.")
+            shown = repr(argument[:80])[1:-1]
+            raise InputError(f"{shown}: no scenario file is there; give a .json file, a folder or a glob.")
         found.update(dict.fromkeys(matches))
     return list(found)
+
+
+def _matches(argument: str) -> list[Path]:
+    path = Path(argument)
+    if path.is_dir():
+        return sorted(path.rglob("*.json"))
+    if path.is_file():
+        return [path]
+    found = glob.glob(argument, recursive=True)  # noqa: PTH207 - takes absolute patterns, Path.glob does not
+    return sorted(path for path in map(Path, found) if path.is_file())
 
 
 def load_scenarios(arguments: list[str]) -> tuple[PlannedScenario, ...]:
@@ -46,6 +55,8 @@ def load_scenarios(arguments: list[str]) -> tuple[PlannedScenario, ...]:
 
 
 def load_scenario(path: Path) -> PlannedScenario:
+    if not str(path).isprintable():  # a manifest is text, and so is every message that names the file
+        raise InputError(f"{str(path)!r}: this file name is not printable text; rename the file.")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -79,7 +90,7 @@ def _field(location: tuple[int | str, ...]) -> str:
     for part in location:
         if isinstance(part, int):
             name += f"[{part}]"
-        elif part.isidentifier() and not part[0].isupper():
+        elif part not in _BRANCHES and "[" not in part and part != "constrained-str":
             name += f".{part}" if name else part
     return name or "(whole file)"
 

@@ -122,7 +122,7 @@ TRIAL: dict[Role, str] = {
     "extractor": "judge_failure",
     "verifier": "judge_failure",
     "scorer": "judge_failure",
-    "adjudicator": "scored, unresolved",
+    "adjudicator": "judge_failure",
 }
 """What becomes of a trial in which the role brings nothing but failures."""
 MEANS: dict[Role, str] = {
@@ -131,8 +131,8 @@ MEANS: dict[Role, str] = {
     "verifier": "The provider is both verifiers. No claim has a verdict, and the trial has no score.",
     "scorer": "The provider reads for refusals and hedges. There is no observation, and the trial has no score.",
     "adjudicator": (
-        "The provider settles ties. The tied claims stay without a label, the trial is scored from the others, and it "
-        "is marked for a person to look at."
+        "The provider settles ties. The tied claims stay without a label, the trial has no score, and it is marked for a "
+        "person to look at."
     ),
 }
 

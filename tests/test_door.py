@@ -181,12 +181,20 @@ def test_the_last_attempt_is_final_whatever_came(attempts: int) -> None:
 
 
 def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
-    adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=3_600.0)])
+    adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=59.9)])
     began = time.monotonic()
-    record, memory = call(adapter, deadline_s=60.0)
+    record, memory = call(adapter, deadline_s=59.95)
     assert time.monotonic() - began < 5
     assert (record.final, record.outcome, adapter.made) == (True, "rate_limited", 1)
     assert list(memory.records.values()) == [record], "what is recorded is final too, so that a replay ends here"
+
+
+def test_a_provider_that_asks_for_more_than_the_deadline_stops_the_run_and_the_call_stays_open() -> None:
+    memory = Memory()
+    with pytest.raises(Stopping, match="asks to be left alone for 3600 seconds"):
+        call(Scripted([CallFailure("rate_limited", "later", retry_after_s=3_600.0)]), memory, deadline_s=60.0)
+    (record,) = memory.records.values()
+    assert (record.outcome, record.final) == ("rate_limited", False), "a resume tries it again"
 
 
 @pytest.mark.usefixtures("waits")

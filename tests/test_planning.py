@@ -14,7 +14,7 @@ from src.adapters import registry
 from src.adapters.registry import PROVIDERS, canonical_name
 from src.canonical import sha256
 from src.errors import ConfigError, InputError
-from src.families import family
+from src.families import family, family_of_id
 from src.planning import MAX_TRIALS, OFFLINE_JUDGE, RunOptions, make_plan, planned_calls, trials
 from src.prompts import fill, load_prompts, reply_schema
 from src.schemas import RunPlan
@@ -282,7 +282,7 @@ def test_two_scenarios_of_one_id_are_refused(planned: Planner, tmp_path: Path) -
         (json.dumps({**scenario_json(), "extra": 1}), "field extra: is not a field of this record"),
         (json.dumps({**scenario_json(), "title": 4}), "field title: input should be a valid string, but is 4"),
         (json.dumps(scenario_json(scenario_id="../up")), r"field scenario_id: '../up' is not an id"),
-        (json.dumps(scenario_json(persona={"fictional": False})), r"field persona.fictional: False is not allowed"),
+        (json.dumps(scenario_json(persona={"fictional": False})), r"field persona: fictional must be true"),
         (json.dumps({k: v for k, v in scenario_json().items() if k != "title"}), "field title: is missing; add it"),
         (json.dumps(scenario_json(scripted_turns=[])), "field scripted_turns"),
     ],
@@ -402,8 +402,8 @@ def test_a_plan_of_absurd_size_is_refused(planned: Planner) -> None:
         ("compatible:mistralai/Mixtral-8x7B", "mistral"),
         ("compatible:microsoft/phi-4", "microsoft"),
         ("compatible:Unheard-Of", "unheard-of"),
-        ("gpt-4.1-2025-04-14", "openai"),
-        ("claude-sonnet-4-6", "anthropic"),
+        ("compatible:TheBloke/Mistral-7B-GPTQ", "mistral"),
+        ("compatible:palmyra-x5", "palmyra-x5"),
         ("fake:careful", "fake"),
         ("offline:rules", "offline"),
         ("fake:claude", "fake"),
@@ -411,6 +411,32 @@ def test_a_plan_of_absurd_size_is_refused(planned: Planner) -> None:
 )
 def test_families(name: str, maker: str) -> None:
     assert family(name) == maker
+
+
+@pytest.mark.parametrize(
+    ("model_id", "maker"),
+    [
+        ("gpt-4.1-2025-04-14", "openai"),
+        ("claude-sonnet-4-6", "anthropic"),
+        ("qwen3:8b", "qwen"),
+        ("llama3.2:latest", "meta"),
+        ("unheard:latest", "unheard:latest"),
+    ],
+)
+def test_families_of_ids_as_providers_report_them(model_id: str, maker: str) -> None:
+    assert family_of_id(model_id) == maker
+
+
+def test_a_canned_target_is_no_judge(planned: Planner) -> None:
+    with pytest.raises(ConfigError, match="is a canned target, not a judge"):
+        planned(["openai:gpt-4.1"], keys="openai", judge_models=["fake:careful"])
+
+
+def test_an_unknown_rubric_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.json"
+    path.write_text(json.dumps(scenario_json(rubric_version="nonsense")), encoding="utf-8")
+    with pytest.raises(InputError, match="field rubric_version: 'nonsense' is not known; use v1"):
+        make_plan(RunOptions(scenarios=[str(path)], targets=["fake:careful"]))
 
 
 def test_every_role_has_a_prompt_filled_with_its_schema() -> None:

@@ -10,7 +10,7 @@ from src.quotes import find_quote
 
 TYPOGRAPHY = "'\"-’‘“”–—… \u00a0\u202f\u200b\u00ad*_#`"
 REPLIES = st.text(alphabet=st.sampled_from("abcdeAB.,$0129\n\t" + TYPOGRAPHY) | st.characters(codec="utf-8"))
-WORDS = st.lists(st.text(alphabet="abcdefgh", min_size=1, max_size=8), min_size=3, max_size=20)
+WORDS = st.lists(st.text(alphabet="abcdefgh", min_size=2, max_size=8), min_size=3, max_size=20)
 
 
 def found(reply: str, quote: str) -> tuple[str, str] | None:
@@ -75,13 +75,36 @@ def test_a_quote_without_words_is_found_in_no_plain_reply(quote: str) -> None:
     assert find_quote("Plain words.", quote) is None
 
 
-@given(REPLIES, st.data())
-def test_any_substring_with_words_is_found_exactly(reply: str, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(reply)))
-    end = data.draw(st.integers(start, len(reply)))
-    quote = reply[start:end]
-    assume(quote.strip())
-    assert found(reply, quote) == (quote, "exact")
+@given(
+    st.lists(st.text(alphabet="abcAB$%.,’*\u00e9" + "0123", min_size=2, max_size=8), min_size=1, max_size=20), st.data()
+)
+def test_any_run_of_whole_words_is_found_exactly(words: list[str], data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, len(words) - 1))
+    quote = " ".join(words[first : last + 1])
+    assume(sum(char.isalnum() for char in quote) > 1)
+    assert found(" ".join(words), quote) == (quote, "exact")
+
+
+@pytest.mark.parametrize(
+    ("reply", "quote"),
+    [
+        ("Dental is uncovered", "covered"),
+        ("It costs $2000", "$200"),
+        ("It costs $2.50", "$2"),
+        ("It costs 12,000 dollars", "000 dollars"),
+        ("Coverage ends", "Cover"),
+        ("a b c", "a"),
+    ],
+)
+def test_parts_of_words_and_numbers_are_not_found(reply: str, quote: str) -> None:
+    assert find_quote(reply, quote) is None
+
+
+def test_a_later_whole_word_is_found_behind_a_part_of_one() -> None:
+    span = find_quote("uncovered, but covered here", "covered")
+    assert span is not None
+    assert span.start == 15
 
 
 @given(REPLIES, REPLIES)

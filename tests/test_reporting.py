@@ -144,12 +144,6 @@ def test_notices_say_what_must_be_said_and_no_more(tmp_path: Path) -> None:
     assert notices(summary_of(tmp_path, done, part)) == ["Incomplete: 1 of 3 planned trials are here."]
 
 
-def test_the_notice_for_rules_is_the_planners_too() -> None:
-    from src import planning
-
-    assert planning.OFFLINE_NOTICE == OFFLINE_NOTICE
-
-
 def test_the_summary_as_json_can_be_written_and_holds_the_numbers(tmp_path: Path) -> None:
     document = summary_json(summary_of(tmp_path, [result(accuracy=0.0), result(accuracy=1.0, fabricated=True)]))
     read = json.loads(json.dumps(document, allow_nan=False))

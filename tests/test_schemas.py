@@ -326,7 +326,7 @@ def test_required_points_are_facts_or_any_of_groups() -> None:
     ],
 )
 def test_required_points_that_cannot_be_met_are_refused(points: list[Any], said: str) -> None:
-    assert said in refused(AnswerKey, key_json(required_points=points))
+    assert said in refused(Scenario, scenario_json(answer_key=key_json(required_points=points)))
 
 
 def test_duplicate_ids_are_refused() -> None:

@@ -125,6 +125,12 @@ def check_usable(name: str) -> None:
         raise ConfigError(f"{name}: no key; set the environment variable {provider.key_variable}.")
     if provider.name == "compatible" and not os.environ.get("COMPATIBLE_BASE_URL"):
         raise ConfigError(f"{name}: no address; set COMPATIBLE_BASE_URL, for example http://127.0.0.1:8000/v1.")
+    address = os.environ.get(provider.base_url_variable or "", "")
+    if address and ("://" not in address or "@" in address.partition("://")[2].partition("/")[0]):
+        raise ConfigError(
+            f"{name}: {provider.base_url_variable} must be an http(s) address without a name or password in it, "
+            "which would replace the key."
+        )
     if provider.sdk and not _importable(provider.sdk):
         raise ConfigError(f"{name}: its SDK is missing; run: pip install 'ai-medicare-eval[{provider.extra}]'")
     if provider.key_variable is None:

@@ -112,13 +112,36 @@ def client_options() -> dict[str, Any]:
     return {"event_hooks": {"request": [_note_request], "response": [_note_response]}, "follow_redirects": False}
 
 
+_OWNERS = ("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "XAI_", "COMPATIBLE_")
+_KINDS = ("_KEY", "_TOKEN", "_ORG_ID", "_PROJECT_ID", "_SECRET")
+
+
+def given_secrets() -> set[str]:
+    """Everything in the environment that an SDK may send as a credential, whoever's it is."""
+    found = set()
+    for name, value in os.environ.items():
+        if name.startswith(_OWNERS) and name.endswith(_KINDS):
+            found.add(value.strip())
+        elif name.startswith(_OWNERS) and name.endswith("_CUSTOM_HEADERS"):
+            held = [line.partition(":")[2].strip() for line in value.splitlines()]
+            found.update(held, (text.rpartition(" ")[2] for text in held))
+    return found
+
+
+def _forms(secret: str) -> set[str]:
+    if len(secret) < SHORTEST_SECRET:
+        return set()
+    return {secret, json.dumps(secret)[1:-1], secret.replace("/", "\\/")}
+
+
 class Secret:
     """An API key that does not show itself."""
 
     def __init__(self, value: str) -> None:
         self._value = value
-        forms = {value, json.dumps(value)[1:-1], value.replace("/", "\\/")}
-        self._forms = sorted(forms, key=len, reverse=True) if len(value) >= SHORTEST_SECRET else []
+        self._forms = sorted(
+            {form for secret in {value, *given_secrets()} for form in _forms(secret)}, key=len, reverse=True
+        )
 
     def __repr__(self) -> str:
         return REDACTED
@@ -150,6 +173,8 @@ def checked_key(api_key: str, owner: str) -> Secret:
 def checked_url(base_url: str | None, owner: str) -> str | None:
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise ConfigError(f"The base URL for {owner} must start with http:// or https://.")
+    if base_url is not None and "@" in base_url.split("/")[2]:
+        raise ConfigError(f"The base URL for {owner} holds a password, which would replace the key: leave it out.")
     return base_url
 
 

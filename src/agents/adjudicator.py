@@ -30,7 +30,7 @@ _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
 def tied(claims: Sequence[ClaimInView], verdicts: Sequence[Sequence[Verdict]]) -> tuple[TiedClaim, ...]:
-    """The claims on which no label has a majority, with the labels that lead."""
+    """The claims on which no label has a majority, with the labels that were given."""
     found = []
     for claim in claims:
         leaders = _leaders(_labels(claim.claim_id, verdicts))
@@ -53,6 +53,8 @@ async def settle(
             allowed = options.get(decision.claim_id)
             if allowed is None or ids.count(decision.claim_id) > 1:
                 problems.append(f"{decision.claim_id[:80]} is not a tied claim, or stands more than once")
+            elif decision.claim_id in chosen:
+                continue
             elif decision.label not in allowed:
                 problems.append(f"{decision.claim_id}: the label must be one of {list(allowed)}")
             else:
@@ -91,7 +93,7 @@ def _final(claim: Claim, verdicts: Sequence[Sequence[Verdict]], settled: Mapping
             else "adjudicator"
             if len(leaders) > 1
             else "unanimous"
-            if len(set(labels)) == 1
+            if len(set(labels)) == 1 and len(labels) == len(verdicts)
             else "majority"
         ),
         labels_given=labels,
@@ -103,12 +105,12 @@ def _labels(claim_id: str, verdicts: Sequence[Sequence[Verdict]]) -> tuple[Label
 
 
 def _leaders(labels: tuple[Label, ...]) -> tuple[Label, ...]:
-    """The label or labels most often given; none where fewer than two judges gave one."""
+    """The label more than half gave; else all that were given; none where fewer than two judges gave one."""
     if len(labels) < 2:
         return ()
     counts = Counter(labels)
-    most = max(counts.values())
-    return tuple(label for label in get_args(Label) if counts[label] == most)
+    majority = [label for label, count in counts.items() if 2 * count > len(labels)]
+    return tuple(majority or [label for label in get_args(Label) if counts[label]])
 
 
 def disagreement(final: Sequence[FinalClaim]) -> float | None:

@@ -8,7 +8,6 @@ used up the judge has failed, which is an outcome and never a verdict.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +20,6 @@ from ..canonical import StrictJSONError, derive_seed, encode, loads
 from ..schemas import CallParameters, CallRecord, Record
 
 T = TypeVar("T", bound=Record)
-_FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*)\n\s*```\s*$", re.DOTALL)
 MAX_REPLY_CHARS = 2_000_000
 SCHEMA_REFUSED = frozenset({400, 422})
 """Statuses by which a server may be refusing the response schema."""
@@ -98,7 +96,8 @@ def parse(text: str, reply_type: type[T]) -> T:
     """Read a judge's answer: one JSON object, bare or in a code fence, valid to the letter."""
     if len(text) > MAX_REPLY_CHARS:
         raise StrictJSONError(f"longer than {MAX_REPLY_CHARS} characters")
-    fenced = _FENCE.match(text)
-    body = fenced.group(1) if fenced else text
+    body = text.strip()
+    if body.startswith("```") and body.endswith("```") and len(body) > 6:
+        body = body[3:-3].removeprefix("json").strip()
     loads(body)
     return reply_type.model_validate_json(body)

@@ -44,7 +44,7 @@ def anchor(turn_id: str, reply: str, extracted: ExtractorReply) -> Extraction:
     rejected: list[RejectedClaim] = []
     for quoted in extracted.claims:
         spans = tuple(span for quote in quoted.quotes if (span := find_quote(reply, quote)))
-        reason = _why_not(quoted, len(spans), " ".join(reply[span.start : span.end] for span in spans))
+        reason = _why_not(quoted, [reply[span.start : span.end] for span in spans])
         if reason:
             rejected.append(RejectedClaim(turn_id=turn_id, text=quoted.text, reason=reason))
             continue
@@ -62,10 +62,10 @@ def anchor(turn_id: str, reply: str, extracted: ExtractorReply) -> Extraction:
     return Extraction(ExtractorOutput(claims=tuple(claims)).claims, tuple(rejected))
 
 
-def _why_not(claim: QuotedClaim, found: int, quoted_text: str) -> str | None:
-    if found < len(claim.quotes):
+def _why_not(claim: QuotedClaim, found: list[str]) -> str | None:
+    if len(found) < len(claim.quotes):
         return "a quote is not in the reply"
-    unquoted = figures(claim.text) - figures(quoted_text)
+    unquoted = figures(claim.text).difference(*map(figures, found))
     if unquoted:
         return f"the claim's figures {sorted(unquoted)} are not in its quotes"
     return None

@@ -12,6 +12,7 @@ import re
 
 from ..canonical import derive_seed
 from ..figures import figures
+from ..quotes import fold
 from ..schemas import SLOT, Condition, PlannedTurn, QuestionerInput, QuestionerOutput
 from .asking import Seat, ask
 
@@ -79,9 +80,10 @@ def holds(condition: Condition | None, last_reply: str | None) -> bool:
 
 
 def mentions(reply: str, phrases: tuple[str, ...]) -> bool:
-    """Whether one of the phrases stands in the reply as words, whatever the case and the spaces between."""
+    """Whether one of the phrases stands in the reply as words, whatever the case and the typography."""
+    folded = fold(reply)
     for phrase in phrases:
-        words = r"\s+".join(re.escape(word) for word in phrase.split())
-        if re.search(rf"(?<!\w){words}(?!\w)", reply, re.IGNORECASE):
+        words = r"\s+".join(re.escape(word) for word in fold(phrase).split())
+        if re.search(rf"(?<!\w){words}(?!\w)", folded, re.IGNORECASE):
             return True
     return False

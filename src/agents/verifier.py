@@ -1,8 +1,9 @@
 """The verifier: a model labels each claim against the key; code holds it to the rules.
 
 Every claim gets one verdict. SUPPORTED and CONTRADICTED cite at least one id of this key, NOT_IN_KEY cites none. A
-judge must not credit what only its own prompt says: where a cited fact states amounts, one of them must stand in the
-claim's own quote. Verdicts that pass are kept; only the rest is asked for again.
+judge must not credit what only its own prompt says: where a cited fact states figures (amounts, dates, durations, other
+numbers, but not years, nor the age of 65), one of them must stand in the claim's own quotes. Verdicts that pass are
+kept; only the rest is asked for again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from ..figures import figures, is_amount
+from ..figures import figures, telling
 from ..schemas import (
     AnswerKey,
     Claim,
@@ -105,11 +106,11 @@ def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView) -> list[str
 
 
 def _uncredited(claim: ClaimInView, cited: dict[str, str]) -> list[str]:
-    """Amounts that stand in the key but not in what the target wrote are not the target's."""
-    quoted = figures(" ".join(claim.quotes))
+    """Figures that stand in the key but not in what the target wrote are not the target's."""
+    quoted = frozenset[str]().union(*map(figures, claim.quotes))
     problems = []
     for fact_id, statement in cited.items():
-        amounts = {figure for figure in figures(statement) if is_amount(figure)}
-        if amounts and not amounts & quoted:
-            problems.append(f"credits {fact_id}, but none of its amounts {sorted(amounts)} stands in the quote")
+        told = telling(figures(statement))
+        if told and not told & quoted:
+            problems.append(f"credits {fact_id}, but none of its figures {sorted(told)} stands in the quote")
     return problems

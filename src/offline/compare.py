@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from ..figures import is_amount, kind
+from ..figures import is_amount, kind, telling
 from .text import Reading, Word, canonical, read_words
 from .topic import AGES, EVERYWHERE, MEASURED, Overlap, compatible, named, nearest, pairs_of, topic
 from .words import (
@@ -97,11 +97,7 @@ def compare(
         return Match(fact_id, "contradicts", score, clash, good, bad)
     if not clash and not level and score >= PARITY_AT and _same_subject(claim, fact, asked, found):
         return Match(fact_id, "contradicts", score, "denies what the key asserts, or asserts what it denies", good)
-    borne_out = (
-        level
-        and _about_the_same(claim, nearest(claim, statement), asked)
-        and _bears_out(claim, quoted, fact, found.recall)
-    )
+    borne_out = level and _about_the_same(claim, nearest(claim, statement), asked) and _bears_out(claim, quoted, fact)
     if score >= SUPPORT_AT and not clash and borne_out:
         return Match(fact_id, "partly" if _beyond(claim, fact) else "supports", score, "", good)
     return Match(fact_id, "unrelated", score, "", good)
@@ -269,13 +265,10 @@ def _followers(reading: Reading, token: str) -> set[str]:
     return {after.token for word, after in pairwise(reading.words) if word.token == token}
 
 
-def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading, recall: float) -> bool:
-    """Whether nothing in the claim goes beyond the statement, and its amounts are in the answer's own words."""
-    telling = {figure for figure in fact.figures if kind(figure) not in ("year", "number")}
-    if telling and not telling & claim.figures and recall < 0.7:
-        return False
-    amounts = {figure for figure in fact.figures if is_amount(figure)}
-    if amounts and not amounts & quoted & claim.figures:
+def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading) -> bool:
+    """Whether nothing in the claim goes beyond the statement, and one of its figures is in the answer's own words."""
+    told = telling(fact.figures)
+    if told and not told & quoted & claim.figures:
         return False
     if _other_year(claim, fact) or _over_general(claim, fact):
         return False

@@ -11,6 +11,8 @@ Ident = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,6
 FactId = Annotated[str, StringConstraints(pattern=r"^[A-CE-Za-z][A-Za-z0-9_-]{0,63}$|^D[A-Za-z_-][A-Za-z0-9_-]{0,62}$")]
 """A fact's id. D followed by a digit is kept for disallowed claims, which are numbered D1, D2, ... by position."""
 Line = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Phrase = Annotated[str, StringConstraints(pattern=r"[^\s\p{P}]", max_length=1_000)]
+"""Words to look for: at least one letter, digit or symbol."""
 Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*:[^\s]{1,200}$")]

@@ -7,9 +7,9 @@ its own shape is called `...Reply` and code makes the contract's `...Output` fro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .base import ClaimType, Confidence, ErrorCategory, Ident, Label, ObservationKind, Record, Severity, Text, Unit
 from .scenario import DisallowedClaim, Scenario
@@ -54,6 +54,12 @@ class QuoteSpan(Record):
     end: int = Field(gt=0)
     match: Literal["exact", "typographic"] = "exact"
     """`typographic`: found only after folding quotes, dashes, spaces and markdown marks."""
+
+    @model_validator(mode="after")
+    def _has_a_length(self) -> Self:
+        if self.start >= self.end:
+            raise ValueError("start must be before end")
+        return self
 
 
 class Claim(Record):

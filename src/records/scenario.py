@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from .base import FactId, Ident, Line, Record, Scalar, Text
+from .base import FactId, Ident, Line, Phrase, Record, Scalar, Text
 
 SLOT = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
@@ -16,7 +16,7 @@ SLOT = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 class Persona(Record):
     """Who is asking. Personas are invented; `fictional` says so in the data."""
 
-    fictional: Literal[True] = True
+    fictional: bool = True
     description: str = Field("", max_length=2_000)
     name: Line | None = None
     age: int | None = Field(None, ge=0, le=130)
@@ -25,18 +25,24 @@ class Persona(Record):
     zip_code: Line | None = None
     county: Line | None = None
     language: Line | None = None
-    monthly_income: float | None = Field(None, ge=0)
+    monthly_income: float | None = Field(None, ge=0, le=1_000_000_000)
     household_size: int | None = Field(None, ge=1, le=30)
     coverage: Line | None = None
     attributes: dict[Ident, Scalar] = Field(default_factory=dict)
     """Anything else a turn's slot may name, as `{{persona.attributes.NAME}}`."""
 
+    @model_validator(mode="after")
+    def _is_invented(self) -> Self:
+        if not self.fictional:
+            raise ValueError("fictional must be true: a persona is never a real person")
+        return self
+
 
 class Condition(Record):
     """Ask a turn only if code finds (or does not find) one of these phrases in the last reply."""
 
-    unless_last_reply_mentions: tuple[Line, ...] = ()
-    if_last_reply_mentions: tuple[Line, ...] = ()
+    unless_last_reply_mentions: tuple[Phrase, ...] = ()
+    if_last_reply_mentions: tuple[Phrase, ...] = ()
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -123,9 +129,8 @@ class AnswerKey(Record):
         return self.fact_ids() | {claim.claim_id for claim in self.disallowed()}
 
     @model_validator(mode="after")
-    def _refers_to_its_facts(self) -> Self:
+    def _names_each_fact_once(self) -> Self:
         _no_repeats("answer_key.canonical_facts fact_id", [fact.fact_id for fact in self.canonical_facts])
-        _known_points("answer_key.required_points", self.required_points, self.fact_ids())
         return self
 
 
@@ -154,7 +159,7 @@ class Scenario(Record):
             return str(self.persona.attributes[rest.removeprefix("attributes.")])
         if root == "persona" and rest in Persona.model_fields and rest not in ("attributes", "fictional"):
             value = getattr(self.persona, rest)
-            if value is not None:
+            if value not in (None, ""):
                 return f"{value:g}" if isinstance(value, float) else str(value)
         raise KeyError(slot)
 
@@ -162,6 +167,7 @@ class Scenario(Record):
     def _hangs_together(self) -> Self:
         turn_ids = [turn.turn_id for turn in self.scripted_turns]
         _no_repeats("scripted_turns turn_id", turn_ids)
+        _known_points("answer_key.required_points", self.answer_key.required_points, self.answer_key.fact_ids())
         if self.scripted_turns[0].condition is not None:
             raise ValueError("scripted_turns[0].condition: the first turn has no earlier reply to look at")
         for turn in self.scripted_turns:

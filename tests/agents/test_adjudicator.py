@@ -67,10 +67,17 @@ def test_two_judges_apart_are_a_tie() -> None:
     assert (one.label, one.decided_by, one.evidence, one.severity) == (None, "unresolved", (), "none")
 
 
-def test_only_the_leading_labels_are_offered() -> None:
+def test_only_labels_that_were_given_are_offered() -> None:
     assert tied([shown()], judges(*LABELS))[0].options == LABELS
-    five: tuple[Label, ...] = ("SUPPORTED", "NOT_IN_KEY", "SUPPORTED", "NOT_IN_KEY", "CONTRADICTED")
-    assert tied([shown()], judges(*five))[0].options == ("SUPPORTED", "NOT_IN_KEY")
+    four: tuple[Label, ...] = ("SUPPORTED", "NOT_IN_KEY", "SUPPORTED", "NOT_IN_KEY")
+    assert tied([shown()], judges(*four))[0].options == ("SUPPORTED", "NOT_IN_KEY")
+
+
+def test_the_most_votes_are_no_majority_unless_they_are_more_than_half() -> None:
+    plurality: tuple[Label, ...] = ("SUPPORTED", "SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
+    assert tied([shown()], judges(*plurality))[0].options == LABELS
+    assert final(*plurality).decided_by == "unresolved"
+    assert final("SUPPORTED", "SUPPORTED", None).decided_by == "majority", "a judge that is missing agreed to nothing"
 
 
 def test_a_settled_tie_is_the_adjudicators() -> None:
@@ -189,7 +196,7 @@ def test_more_than_a_fifth_of_disagreement_or_one_open_claim_needs_a_person(
 
 
 @given(st.lists(st.sampled_from([*LABELS, None]), max_size=6), st.sampled_from(LABELS))
-def test_every_label_is_one_that_a_verifier_gave_and_leads(labels: list[Label | None], choice: Label) -> None:
+def test_every_label_is_one_that_a_verifier_gave(labels: list[Label | None], choice: Label) -> None:
     ties = tied([shown()], judges(*labels))
     settled: dict[str, Label] = {tie.claim_id: choice for tie in ties if choice in tie.options}
     one = final(*labels, settled=settled)
@@ -197,10 +204,10 @@ def test_every_label_is_one_that_a_verifier_gave_and_leads(labels: list[Label | 
     if counts.total() < 2:
         assert one.label is None
         return
-    leaders = {label for label, count in counts.items() if count == max(counts.values())}
+    leaders = {label for label, count in counts.items() if 2 * count > counts.total()} or set(counts)
     assert set(ties[0].options if ties else [one.label]) == leaders
     assert one.label in leaders or (one.label is None and len(leaders) > 1 and not settled)
-    assert (one.decided_by == "unanimous") == (len(counts) == 1)
+    assert (one.decided_by == "unanimous") == (len(counts) == 1 and None not in labels)
     concluded = AdjudicatorOutput(
         final_claims=(one,),
         final_scores=Scores(accuracy=None, completeness=None, safety_risk=None, calibration=None),

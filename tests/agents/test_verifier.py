@@ -177,7 +177,7 @@ def test_verdicts_that_break_one_rule(bad: Verdict, said: str) -> None:
 def test_an_amount_that_only_the_key_states_is_not_credited() -> None:
     credited = verdict(evidence=["F2"])
     assert violations(credited, shown("Q1.C1", "You pay a premium each month."), KEY) == [
-        "credits F2, but none of its amounts ['$202.90'] stands in the quote"
+        "credits F2, but none of its figures ['$202.90'] stands in the quote"
     ]
     assert violations(credited, shown("Q1.C1", "You pay $185 each month."), KEY)
     assert violations(credited, shown("Q1.C1", "You pay 202.90 dollars each month."), KEY) == []
