@@ -20,7 +20,6 @@ from src.money import (
     PRICE_FILE,
     Budget,
     EstimateRow,
-    Price,
     charge,
     cost,
     estimate,
@@ -30,7 +29,7 @@ from src.money import (
     worst_case,
 )
 from src.planning import RunOptions, make_plan, planned_calls
-from src.schemas import CallOutcome, CallParameters, RunPlan, Usage
+from src.schemas import CallOutcome, CallParameters, Price, RunPlan, Usage
 from tests.runs import ONE
 
 ROW = {"input": 2.0, "output": 8.0, "cached": 0.5, "source": "a page", "read": "2026-11-16"}

@@ -1,0 +1,169 @@
+"""From judgements to a result: what a judge's failure does, and does not do, to a score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from src.assembly import Judgement, as_requested, assemble, failed, is_version_of
+from src.planning import RunOptions, Trial, make_plan, trials
+from src.schemas import (
+    CallRecord,
+    Claim,
+    Exchange,
+    QuoteSpan,
+    RejectedClaim,
+    RunPlan,
+    TrialResult,
+    TurnOutcome,
+    Usage,
+    Verdict,
+)
+from tests.helpers import scenario_json
+
+REPLY = "Plans have networks. The premium is $202.90."
+CLAIMS = (
+    Claim(claim_id="Q1.C1", text="Plans have networks.", type="factual", confidence="high", verifiable=True, quote_spans=(QuoteSpan(start=0, end=20),), turn_id="Q1"),
+    Claim(claim_id="Q1.C2", text="The premium is $202.90.", type="factual", confidence="high", verifiable=True, quote_spans=(QuoteSpan(start=21, end=44),), turn_id="Q1"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunPlan, Trial]:
+    path = tmp_path / "scenario.json"
+    path.write_text(json.dumps(scenario_json(scenario_id="scenario_001")), encoding="utf-8")
+    plan = make_plan(RunOptions(scenarios=[str(path)], targets=["fake:careful"]))
+    return plan, trials(plan)[0]
+
+
+def exchange(outcome: TurnOutcome = "answered", reply: str | None = REPLY) -> Exchange:
+    return Exchange(
+        turn_id="Q1",
+        question_group=None,
+        user_message="?",
+        outcome=outcome,
+        reply=reply,
+        detail=None,
+        served_model=None,
+    )
+
+
+def verdict(claim: int, label: str = "SUPPORTED") -> Verdict:
+    severity = "high" if label == "CONTRADICTED" else "none"
+    return Verdict.model_validate_json(
+        json.dumps({"claim_id": f"Q1.C{claim}", "label": label, "evidence": [f"F{claim}"], "severity": severity})
+    )
+
+
+def judged(first: list[Verdict], second: list[Verdict]) -> Judgement:
+    return Judgement("Q1", claims=CLAIMS, verdicts=[tuple(first), tuple(second)])
+
+
+def result(planned: tuple[RunPlan, Trial], judgement: Judgement, *exchanges: Exchange) -> TrialResult:
+    return assemble(*planned, exchanges or (exchange(),), [], [judgement])
+
+
+def test_two_judges_who_did_their_work_give_a_score(planned: tuple[RunPlan, Trial]) -> None:
+    found = result(planned, judged([verdict(1), verdict(2)], [verdict(1), verdict(2)]))
+    assert found.outcome == "scored"
+    assert found.final_scores is not None
+    assert found.final_scores.completeness == 1.0
+    assert found.needs_manual_review is False
+
+
+def test_a_verifier_that_failed_altogether_leaves_no_score(planned: tuple[RunPlan, Trial]) -> None:
+    judgement = judged([verdict(1, "CONTRADICTED"), verdict(2)], [])
+    judgement.failures.append(failed("verifier", "Q1", 2, (), "timed out"))
+    found = result(planned, judgement)
+    assert found.outcome == "judge_failure"
+    assert found.final_scores is None
+    assert found.scores_by_judge == {}
+    assert found.missing_required_points == ()
+    assert [claim.label for claim in found.final_claims] == [None, None]
+
+
+def test_a_claim_without_a_verdict_is_not_held_against_the_target(planned: tuple[RunPlan, Trial]) -> None:
+    judgement = judged([verdict(1), verdict(2)], [verdict(1)])
+    judgement.failures.append(failed("verifier", "Q1", 2, ("Q1.C2",), "credits what is not quoted"))
+    found = result(planned, judgement)
+    assert found.outcome == "scored"
+    assert found.final_scores is not None
+    assert found.final_scores.accuracy == 1.0
+    assert found.final_scores.completeness is None, "the open claim may make the point that seems missing"
+    assert found.final_scores.safety_risk is None, "the open claim may be wrong"
+    assert found.missing_required_points == ()
+    assert "omission" not in found.error_categories
+    assert found.needs_manual_review is True
+    assert found.scores_by_judge["judge_1"].scores.completeness == 1.0
+
+
+def test_an_extractor_whose_quotes_are_not_there_sends_the_trial_to_a_person(planned: tuple[RunPlan, Trial]) -> None:
+    judgement = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+    judgement.rejected = (RejectedClaim(turn_id="Q1", text="x", reason="a quote is not in the reply"),)
+    assert result(planned, judgement).needs_manual_review is True
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        (["answered", "refused"], "scored"),
+        (["refused", "refused"], "refused"),
+        (["answered", "blocked"], "blocked"),
+        (["answered", "truncated"], "truncated"),
+        (["empty", "answered"], "empty"),
+        (["answered", "timeout", "not_asked"], "failed"),
+        (["malformed"], "failed"),
+        (["answered", "skipped"], "scored"),
+    ],
+)
+def test_outcomes(planned: tuple[RunPlan, Trial], outcomes: list[TurnOutcome], expected: str) -> None:
+    judgement = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+    found = result(planned, judgement, *(exchange(outcome) for outcome in outcomes))
+    assert found.outcome == expected
+    assert (found.final_scores is not None) == (expected == "scored")
+    assert found.flags.refusal == ("refused" in outcomes)
+
+
+def test_a_questioner_that_failed_is_an_outcome_of_its_own(planned: tuple[RunPlan, Trial]) -> None:
+    found = assemble(*planned, [], [], [], questioner_failure="changed a figure")
+    assert found.outcome == "questioner_failure"
+    assert found.judge_failures[0].stage == "questioner"
+
+
+def test_judge_services_do_not_depend_on_which_call_came_back_first(planned: tuple[RunPlan, Trial]) -> None:
+    def record(served: str, number: int) -> CallRecord:
+        return CallRecord(
+            call=f"t|verifier|Q1|{number}|0|1", request_sha256="a" * 64, model="offline:rules", outcome="ok", final=True,
+            status=None, usage=Usage(), input_characters=1, max_tokens=1, served_model=served, fingerprint=None,
+            request_id=None, stop_reason=None, not_applied=("seed",), started="", latency_ms=1.0, error=None, text="{}",
+            sent=None, received=None,
+        )  # fmt: skip
+
+    services = []
+    for order in ((1, 2), (2, 1)):
+        judgement = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+        judgement.records = [record(f"rules-{number}", number) for number in order]
+        services.append(result(planned, judgement).judge_services)
+    assert services[0] == services[1]
+    assert services[0][0].served_models == ("rules-1", "rules-2")
+    assert services[0][0].not_applied == ("seed",)
+
+
+@pytest.mark.parametrize(
+    ("served", "called", "same"),
+    [
+        ("gpt-4.1-2025-04-14", "gpt-4.1-2025-04-14", True),
+        ("gpt-4.1-2025-04-14", "gpt-4.1", True),
+        ("claude-sonnet-4-6@20260101", "claude-sonnet-4-6", True),
+        ("models/gemini-3.8-flash", "gemini-3.8-flash", True),
+        ("gpt-4.1-mini-2025-04-14", "gpt-4.1", False),
+        ("grok-4.6", "grok-4.3", False),
+        ("gpt-4x1", "gpt-4.1", False),
+    ],
+)
+def test_versions_of_an_id(served: str, called: str, same: bool) -> None:
+    assert is_version_of(served, called) is same
+    assert as_requested([served], called) is same
+    assert as_requested([], called) is None
