@@ -157,7 +157,7 @@ class OpenDoor:
         """One attempt, once the provider's limiter lets it in: its record, how long to wait after it, when it began."""
         self._means.stop.check()
         provider = split_name(request.model)[0]
-        async with self._means.limits.limiter(provider).slot(request.length() / 4 + request.max_tokens) as slot:
+        async with self._means.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
             self._means.stop.check()
             reserved = await self._reserve(request)
             clock = time.monotonic()
@@ -235,7 +235,7 @@ def _record(
         final=last or source.outcome not in RETRYABLE,
         status=failure.status if failure else None,
         usage=reply.usage if reply else Usage(),
-        input_characters=request.length(),
+        input_characters=request.characters,
         max_tokens=request.max_tokens,
         served_model=reply.served_model if reply else None,
         fingerprint=reply.fingerprint if reply else None,

@@ -223,6 +223,10 @@ def _exchange(
     )
 
 
+STAGGER_S = 0.001
+"""Between the starts of two workers: calls that start together come back together, and then queue for this process."""
+
+
 class Lanes:
     """Which trial comes next: that of the target with the fewest under way, so that a slow one holds up only itself."""
 
@@ -262,8 +266,11 @@ async def in_plan_order(
                 on_trial()
                 lanes.leave(lane)
 
-        workers = [asyncio.create_task(worker()) for _ in range(min(concurrency, len(todo)))]
+        workers: list[asyncio.Task[None]] = []
         try:
+            for _ in range(min(concurrency, len(todo))):
+                workers.append(asyncio.create_task(worker()))
+                await asyncio.sleep(STAGGER_S)
             for finished in asyncio.as_completed(workers):
                 await finished
         except BaseException:

@@ -24,7 +24,7 @@ class RunPurse:
         return self.budget.reserved > 0
 
     def reserve(self, request: ModelRequest) -> float | None:
-        most = worst_case(self._prices[request.model], request.length(), request.max_tokens)
+        most = worst_case(self._prices[request.model], request.characters, request.max_tokens)
         return most if self.budget.reserve(most) else None
 
     def settle(self, reserved: float, record: CallRecord | CallHead) -> None:

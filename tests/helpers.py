@@ -147,7 +147,7 @@ def call_record(
         call=call,
         request_sha256=request.sha256() if request else HASH,
         model=request.model if request else "fake:careful",
-        input_characters=request.length() if request else 0,
+        input_characters=request.characters if request else 0,
         max_tokens=request.max_tokens if request else 100,
         outcome=outcome,
         final=final,

@@ -25,7 +25,9 @@ SDKS = {
 }
 """Provider SDK to the file of adapters/ that may import it."""
 HTTP = {"httpx", "httpx2", "requests", "aiohttp", "urllib3", "websockets"}
-"""HTTP libraries: only adapters and the wire they share may import one."""
+"""HTTP libraries: only adapters and the transport they share may import one."""
+TRANSPORT = ("adapters.transport", "httpx2")
+"""The one file made of the HTTP library's classes; it is itself imported only when an SDK is."""
 FIRST_PARTY = ("src", "medicare_eval")
 
 
@@ -164,13 +166,19 @@ def test_wall_3_an_sdk_is_imported_only_in_its_own_file_and_late(name: str) -> N
         if one.ours or package not in SDKS | dict.fromkeys(HTTP):
             continue
         where = f"src/{name.replace('.', '/')}.py:{one.line} imports {one.module}"
-        assert not one.at_import, f"{where} when it is imported itself"
+        assert not one.at_import or (name, package) == TRANSPORT, f"{where} when it is imported itself"
         assert room(name) == "adapters", where
         file = name.split(".")[-1]
         if package in SDKS:
             assert file in SDKS[package], where
         else:
-            assert file.endswith("_adapter") or file == "wire", where
+            assert file.endswith("_adapter") or (name, package) == TRANSPORT, where
+
+
+def test_the_http_transport_is_imported_only_late() -> None:
+    users = [(name, one) for name in modules() for one in imports(name) if one.ours and one.module == TRANSPORT[0]]
+    assert users
+    assert not [name for name, one in users if one.at_import]
 
 
 def test_wall_3_is_there_to_be_tested() -> None:
@@ -270,7 +278,7 @@ def test_building_the_parser_and_its_help_imports_nothing_heavy() -> None:
 
 
 def test_importing_every_module_imports_no_sdk_and_reads_no_key() -> None:
-    names = [f"src.{name}" if name else "src" for name in modules()]
+    names = [f"src.{name}" if name else "src" for name in modules() if name != TRANSPORT[0]]
     loaded = loaded_by(*names, watch_environment=True)
     assert "src.adapters.openai_adapter" in loaded
     assert not {outside(name) for name in loaded} & {*SDKS, *HTTP}

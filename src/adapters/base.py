@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from ..canonical import fingerprint
@@ -59,8 +60,9 @@ class ModelRequest:
             "seed": self.seed,
         }
 
-    def length(self) -> int:
-        """Characters of all that is sent to be read."""
+    @cached_property
+    def characters(self) -> int:
+        """Of all that is sent to be read."""
         schema = len(str(self.response_schema)) if self.response_schema else 0
         return sum(len(message.content) for message in self.messages) + len(self.system or "") + schema
 

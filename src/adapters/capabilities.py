@@ -105,8 +105,22 @@ class Call:
     not_applied: tuple[str, ...]
 
 
-def fitted(provider: str, request: ModelRequest) -> Call:
+class StrictSchemas:
+    """Strict copies of the few schemas a run uses, made once each."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+    def of(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """By identity, and the original is kept, so that its place in memory is not another's."""
+        if id(schema) not in self._made:
+            self._made[id(schema)] = (schema, strict_schema(schema))
+        return self._made[id(schema)][1]
+
+
+def fitted(provider: str, request: ModelRequest, schemas: StrictSchemas | None = None) -> Call:
     """Fit a request's parameters to its model; raises `UnfitSchema`."""
+    strict = (schemas or StrictSchemas()).of
     model = request.sent_as
     takes = capabilities(provider, model)
     asked, schema = request.temperature, request.response_schema
@@ -122,7 +136,7 @@ def fitted(provider: str, request: ModelRequest) -> Call:
         takes=takes,
         temperature=None if refused["temperature"] else asked,
         seed=None if refused["seed"] else request.seed,
-        schema=None if schema is None or refused["response_schema"] else strict_schema(schema),
+        schema=None if schema is None or refused["response_schema"] else strict(schema),
         not_applied=tuple(name for name, is_refused in refused.items() if is_refused),
     )
 

@@ -46,7 +46,7 @@ class FakeAdapter:
             received=encode({"text": text}).decode("utf-8"),
             stop_reason="stop",
             served_model=model,
-            usage=Usage(input_tokens=request.length() // 4, output_tokens=len(text) // 4),
+            usage=Usage(input_tokens=request.characters // 4, output_tokens=len(text) // 4),
         )
 
     async def aclose(self) -> None:

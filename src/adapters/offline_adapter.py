@@ -47,7 +47,7 @@ class OfflineAdapter:
             received=answer,
             stop_reason="stop",
             served_model=split_name(request.model)[1],
-            usage=Usage(input_tokens=request.length() // 4, output_tokens=len(answer) // 4),
+            usage=Usage(input_tokens=request.characters // 4, output_tokens=len(answer) // 4),
         )
 
     def _answer(self, request: ModelRequest) -> Record:

@@ -12,19 +12,19 @@ import json
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any, ClassVar, TypeVar
+from urllib.request import getproxies
 
 from ..canonical import clean_text
 from ..errors import ConfigError
 from ..schemas import Usage
 from .base import CallFailure, FailureOutcome, ModelReply, ModelRequest, ReplyOutcome, verbatim
-from .capabilities import Call, UnfitSchema, fitted
+from .capabilities import Call, StrictSchemas, UnfitSchema, fitted
 
 Client = TypeVar("Client")
 REDACTED = "[redacted]"
@@ -83,33 +83,21 @@ async def _note_response(response: Any) -> None:
         exchange.status = response.status_code
         exchange.headers = response.headers
         exchange.response = response
-        response.stream = _tee()(response.stream, exchange.chunks)
+        from .transport import Tee
 
-
-@cache
-def _tee() -> Callable[[Any, list[bytes]], Any]:
-    """A response stream that keeps what passes through it, so that half a body is not lost."""
-    from httpx2 import AsyncByteStream
-
-    class Tee(AsyncByteStream):
-        def __init__(self, stream: AsyncByteStream, chunks: list[bytes]) -> None:
-            self._stream = stream
-            self._chunks = chunks
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for chunk in self._stream:
-                self._chunks.append(chunk)
-                yield chunk
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    return Tee
+        response.stream = Tee(response.stream, exchange.chunks)
 
 
 def client_options() -> dict[str, Any]:
-    """Arguments for the HTTP client under an SDK: the hooks, and no redirects, which would be a second request."""
-    return {"event_hooks": {"request": [_note_request], "response": [_note_response]}, "follow_redirects": False}
+    """Arguments for the HTTP client under an SDK: the hooks, no redirects (a second request), and a quick transport.
+
+    Where the environment names a proxy the client keeps its own transport, which alone knows what to do with one.
+    """
+    from .transport import Lanes
+
+    hooks: dict[str, Any] = {"request": [_note_request], "response": [_note_response]}
+    options: dict[str, Any] = {"event_hooks": hooks, "follow_redirects": False}
+    return options if getproxies() else {**options, "transport": Lanes()}
 
 
 _OWNERS = ("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "XAI_", "COMPATIBLE_")
@@ -312,6 +300,7 @@ class HttpAdapter(ABC):
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret
+        self._schemas = StrictSchemas()
 
     @abstractmethod
     async def _send(self, call: Call, timeout_s: float) -> None:
@@ -345,7 +334,7 @@ class HttpAdapter(ABC):
         exchange, outer = Exchange(), sys.exception()
         token = _EXCHANGE.set(exchange)
         try:
-            call = fitted(self.provider, request)
+            call = fitted(self.provider, request, self._schemas)
             exchange.not_applied = call.not_applied
             async with asyncio.timeout(timeout_s):
                 await self._send(call, timeout_s)
