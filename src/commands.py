@@ -33,8 +33,9 @@ from .money import PRICE_FILE, estimate, load_prices, price_for, read_table
 from .planning import RunOptions, make_plan, planned_calls, trials
 from .progress import Progress
 from .purse import RunPurse
-from .scenarios import expand, explain, load_scenario, load_scenarios
+from .scenarios import expand, load_scenario, load_scenarios
 from .schemas import CallPolicy, Manifest, Price, RunPlan, Seal
+from .userfiles import explain
 
 CALLS_A_TRIAL = 8
 """Calls one trial may have under way at once, generously: a turn to the target, and judges at work on earlier ones."""

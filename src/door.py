@@ -230,6 +230,7 @@ def _record(
     return CallRecord(
         call=call,
         request_sha256=request.sha256(),
+        prompt_sha256=request.prompt_sha256,
         model=request.model,
         outcome=source.outcome,
         final=last or source.outcome not in RETRYABLE,

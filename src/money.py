@@ -15,14 +15,11 @@ from math import ceil, isfinite
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
-from .canonical import StrictJSONError, loads
 from .errors import InputError
 from .schemas import CallOutcome, IsoDate, ModelName, PlannedScenario, Price, Record, RunPlan, Stage, Usage
+from .userfiles import read_user_file
 
 PRICE_FILE = Path(__file__).resolve().parent / "prices.json"
-MAX_BYTES = 2_000_000
 PER = 1_000_000
 """Prices are for this many tokens."""
 FREE_PROVIDERS = ("fake", "offline")
@@ -51,29 +48,7 @@ FREE = Price(input=0.0, output=0.0, cached=0.0, source="runs on this machine", r
 
 def read_table(path: Path) -> PriceTable:
     """A price file; what is wrong with it is said with file and field."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise InputError(f"{path}: is larger than {MAX_BYTES:,} bytes; a price file is never that large.")
-        text = data.decode("utf-8")
-        loads(text)
-        return PriceTable.model_validate_json(text)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
-    except StrictJSONError as error:
-        raise InputError(f"{path}: {error}; mend the file.") from None
-    except ValidationError as error:
-        raise InputError(f"{path}: {_explain(error)}") from None
-
-
-def _explain(error: ValidationError) -> str:
-    problems = error.errors(include_url=False)
-    field = " > ".join(str(part) for part in problems[0]["loc"]) or "(whole file)"
-    rest = f" ({len(problems) - 1} more after this one)" if len(problems) > 1 else ""
-    return f"field {field}: {problems[0]['msg']}{rest}; the format is that of the built-in prices.json."
+    return read_user_file(path, PriceTable)[1]
 
 
 def load_prices(

@@ -187,6 +187,7 @@ class Study:
             model=model,
             api_id=self.plan.api_ids.get(model, ""),
             system=self.plan.prompts[role].text,
+            prompt_sha256=self.plan.prompts[role].sha256,
             seed=seed,
             parameters=self.plan.judge_parameters,
             max_asks=self.plan.policy.max_asks,

@@ -146,6 +146,7 @@ def call_record(
     return CallRecord(
         call=call,
         request_sha256=request.sha256() if request else HASH,
+        prompt_sha256=request.prompt_sha256 if request else None,
         model=request.model if request else "fake:careful",
         input_characters=request.characters if request else 0,
         max_tokens=request.max_tokens if request else 100,

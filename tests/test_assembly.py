@@ -135,7 +135,7 @@ def test_a_questioner_that_failed_is_an_outcome_of_its_own(planned: tuple[RunPla
 def test_judge_services_do_not_depend_on_which_call_came_back_first(planned: tuple[RunPlan, Trial]) -> None:
     def record(served: str, number: int) -> CallRecord:
         return CallRecord(
-            call=f"t|verifier|Q1|{number}|0|1", request_sha256="a" * 64, model="offline:rules", outcome="ok", final=True,
+            call=f"t|verifier|Q1|{number}|0|1", request_sha256="a" * 64, prompt_sha256=None, model="offline:rules", outcome="ok", final=True,
             status=None, usage=Usage(), input_characters=1, max_tokens=1, served_model=served, fingerprint=None,
             request_id=None, stop_reason=None, not_applied=("seed",), started="", latency_ms=1.0, error=None, text="{}",
             sent=None, received=None,

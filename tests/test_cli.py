@@ -290,6 +290,33 @@ sys.exit(cli.main(["run", "--scenario", "scenarios", "--target", "fake:careful",
 """
 
 
+def test_a_person_at_a_terminal_sees_a_bar_with_counts_and_rate(tmp_path: Path) -> None:
+    screen, terminal = os.openpty()
+    arguments = command(*RUN, "--scenario", ROOT / "scenarios", "--repeats", 3, "--out", tmp_path)
+    child = subprocess.Popen(
+        arguments,
+        cwd=ROOT,
+        env=environment({"TERM": "xterm", "COLUMNS": "100"}),
+        stdout=subprocess.DEVNULL,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while piece := os.read(screen, 65_536):
+            shown += piece
+    except OSError:  # the child has closed its end
+        pass
+    finally:
+        os.close(screen)
+    assert child.wait(timeout=60) == 0
+    text = shown.decode("utf-8", "replace")
+    assert "trials" in text
+    assert "9/9" in text
+    assert "calls," in text
+    assert '{"event"' not in text
+
+
 def wait_for(condition: Any) -> None:
     end = time.monotonic() + 30
     while not condition():

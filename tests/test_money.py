@@ -98,14 +98,14 @@ def test_an_own_file_may_use_friendly_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"input": -1}, "prices > openai:x > input"),
-        ({"input": "2"}, "prices > openai:x > input"),
-        ({"output": 10_000_000}, "prices > openai:x > output"),
-        ({"cached": True}, "prices > openai:x > cached"),
-        ({"source": ""}, "prices > openai:x > source"),
-        ({"read": "16.11.2026"}, "prices > openai:x > read"),
-        ({"read": "2026-13-01"}, "prices > openai:x > read"),
-        ({"per": "token"}, "prices > openai:x > per"),
+        ({"input": -1}, "prices.openai:x.input"),
+        ({"input": "2"}, "prices.openai:x.input"),
+        ({"output": 10_000_000}, "prices.openai:x.output"),
+        ({"cached": True}, "prices.openai:x.cached"),
+        ({"source": ""}, "prices.openai:x.source"),
+        ({"read": "16.11.2026"}, "prices.openai:x.read"),
+        ({"read": "2026-13-01"}, "prices.openai:x.read"),
+        ({"per": "token"}, "prices.openai:x.per"),
         ({"until": "2027-01-01"}, "until and then go together"),
     ],
 )
@@ -139,7 +139,7 @@ def test_a_bad_file_is_named(tmp_path: Path, text: bytes, said: str) -> None:
 def test_a_file_in_another_currency_or_with_a_bad_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="field currency"):
         load_prices(price_file(tmp_path, {}, currency="EUR"))
-    with pytest.raises(InputError, match="prices > gpt"):
+    with pytest.raises(InputError, match="prices.gpt"):
         load_prices(price_file(tmp_path, {"gpt": ROW}))
     with pytest.raises(InputError, match="cannot be read"):
         load_prices(tmp_path / "absent.json")

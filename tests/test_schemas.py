@@ -139,6 +139,11 @@ def test_examples_of_the_spec_are_accepted_and_come_back_unchanged(record: type[
     assert contains(record.model_validate_json(example).model_dump(mode="json"), json.loads(example))
 
 
+def test_the_answer_key_of_the_spec_is_accepted_unchanged() -> None:
+    key = AnswerKey.model_validate_json(SPEC_KEY)
+    assert contains(key.model_dump(mode="json"), json.loads(SPEC_KEY))
+
+
 def test_answer_key_of_the_spec_in_a_scenario_that_has_its_second_fact() -> None:
     key = json.loads(SPEC_KEY)
     key["canonical_facts"].append(fact_json("F2", "A second fact, which the example names and does not show."))

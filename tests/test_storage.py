@@ -26,7 +26,7 @@ GENESIS = "a" * 64
 
 def record(name: str) -> CallRecord:
     return CallRecord(
-        call=f"{name}|target|Q1|0|0|1", request_sha256="b" * 64, model="fake:careful", outcome="ok", final=True,
+        call=f"{name}|target|Q1|0|0|1", request_sha256="b" * 64, prompt_sha256=None, model="fake:careful", outcome="ok", final=True,
         status=None, usage=Usage(), input_characters=9, max_tokens=9, served_model=None, fingerprint=None,
         request_id=None, stop_reason=None, not_applied=(), started="s", latency_ms=1.0, error=None, text="words",
         sent={"a": 1}, received="x" * 5_000,

@@ -41,6 +41,8 @@ class ModelRequest:
     seed: int
     response_schema: dict[str, Any] | None = None
     """The JSON Schema a judge's answer must fit; None where free text is wanted."""
+    prompt_sha256: str | None = None
+    """The fingerprint of the prompt file behind `system`, for the record. Never sent."""
     hint: str = ""
     """For `fake:` targets only: `scenario_id/turn_id`, by which canned replies are found. Never sent to a provider."""
 

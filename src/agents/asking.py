@@ -31,6 +31,7 @@ class Seat:
 
     model: str
     system: str
+    prompt_sha256: str | None = None
     api_id: str = ""
     seed: int
     parameters: CallParameters
@@ -52,6 +53,7 @@ async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable
                 model=seat.model,
                 api_id=seat.api_id,
                 system=seat.system,
+                prompt_sha256=seat.prompt_sha256,
                 messages=messages,
                 temperature=seat.parameters.temperature,
                 max_tokens=seat.parameters.max_tokens,

@@ -105,6 +105,8 @@ class CallRecord(Record):
     """trial|stage|turn|judge|ask|attempt"""
     request_sha256: Sha256
     """Of the request as the pipeline made it: a replay must make the same one."""
+    prompt_sha256: Sha256 | None
+    """Of the prompt file behind the request; None for the target, which is given no prompt of ours."""
     model: ModelName
     outcome: CallOutcome
     final: bool

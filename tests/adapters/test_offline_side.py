@@ -1,0 +1,115 @@
+"""The adapters that need no network: canned targets and the judge of rules keep the same contract as the others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from src.adapters import registry
+from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
+from src.adapters.fake_adapter import NAMES, FakeAdapter
+from src.adapters.offline_adapter import OfflineAdapter
+from src.errors import ConfigError
+from src.schemas import ExtractorInput, ExtractorReply, PlannedTurn, QuestionerOutput, Scenario
+from tests.runs import ROOT, SCENARIOS
+
+REPLY = "Part B has a monthly premium. You can call 1-800-MEDICARE."
+
+
+def asked(model: str, *, hint: str = "", content: str = "What is Part B?", schema: type | None = None) -> ModelRequest:
+    return ModelRequest(
+        model=model,
+        messages=(Message("user", content),),
+        max_tokens=100,
+        seed=1,
+        hint=hint,
+        response_schema=schema.model_json_schema() if schema else None,  # type: ignore[attr-defined]
+    )
+
+
+def complete(adapter: FakeAdapter | OfflineAdapter, request: ModelRequest) -> ModelReply:
+    async def go() -> ModelReply:
+        try:
+            return await adapter.complete(request, timeout_s=1)
+        finally:
+            await adapter.aclose()
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_fake_answers_every_turn_of_every_scenario(name: str, path: Path) -> None:
+    scenario = Scenario.model_validate_json(path.read_bytes())
+    for turn in scenario.scripted_turns:
+        reply = complete(FakeAdapter(), asked(f"fake:{name}", hint=f"{scenario.scenario_id}/{turn.turn_id}"))
+        assert reply.outcome == "ok"
+        assert reply.text
+        assert reply.served_model == name
+        assert reply.usage.output_tokens
+        assert json.loads(reply.received) == {"text": reply.text}
+        assert reply.sent["messages"][0]["content"] == "What is Part B?"
+
+
+@pytest.mark.parametrize("hint", ["", "scenario_001/Q99", "nowhere/Q1", "../../etc/passwd/Q1"])
+def test_a_turn_nobody_wrote_for_is_a_permanent_failure_and_not_an_answer(hint: str) -> None:
+    with pytest.raises(CallFailure) as failure:
+        complete(FakeAdapter(), asked("fake:careful", hint=hint))
+    assert failure.value.outcome == "permanent"
+
+
+def test_a_blank_canned_reply_is_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"replies": {"careful": {"Q1": "  "}}}', encoding="utf-8")
+    monkeypatch.setattr("src.adapters.fake_adapter.data_folder", lambda kind: tmp_path)
+    assert complete(FakeAdapter(), asked("fake:careful", hint="s/Q1")).outcome == "empty"
+
+
+def test_the_judge_of_rules_reads_the_very_request_a_model_would_get() -> None:
+    content = ExtractorInput(question="?", reply=REPLY).model_dump_json()
+    reply = complete(OfflineAdapter(), asked("offline:rules", content=content, schema=ExtractorReply))
+    extracted = ExtractorReply.model_validate_json(reply.text)
+    assert extracted.claims[0].quotes == ("Part B has a monthly premium.",)
+    assert reply.served_model == "rules"
+
+
+def test_the_rewording_keeps_turns() -> None:
+    turns = QuestionerOutput(turns=(PlannedTurn(turn_id="Q1", user_message="What’s Part B?"),))
+    request = asked("offline:rephrase", content=turns.model_dump_json(), schema=QuestionerOutput)
+    reworded = QuestionerOutput.model_validate_json(complete(OfflineAdapter(), request).text)
+    assert [turn.turn_id for turn in reworded.turns] == ["Q1"]
+
+
+@pytest.mark.parametrize(("content", "schema"), [("{}", ExtractorReply), ("words", ExtractorReply), ("{}", None)])
+def test_what_is_no_agent_s_input_is_a_permanent_failure(content: str, schema: type | None) -> None:
+    with pytest.raises(CallFailure, match="only the harness's own agent inputs"):
+        complete(OfflineAdapter(), asked("offline:rules", content=content, schema=schema))
+
+
+def test_unknown_fakes_and_judges_are_named() -> None:
+    with pytest.raises(ConfigError, match="use one of fake:careful, fake:wrong"):
+        FakeAdapter().check("other")
+    with pytest.raises(ConfigError, match="use offline:rules"):
+        OfflineAdapter().check("other")
+
+
+def test_a_package_may_add_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name = "homegrown"
+
+        def load(self) -> type[FakeAdapter]:
+            return FakeAdapter
+
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [Point()] if group == registry.ENTRY_POINTS else []
+    )
+    assert registry.canonical_name("homegrown:m") == "homegrown:m"
+    registry.check_usable("homegrown:m")
+    assert isinstance(registry.make_adapter("homegrown"), FakeAdapter)
+
+
+def test_canned_replies_are_marked_as_nobody_s_words() -> None:
+    for path in (ROOT / "fakes").glob("*.json"):
+        assert "Not the words of any model" in json.loads(path.read_text(encoding="utf-8"))["note"]
