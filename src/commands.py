@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import platform
+import shutil
 import signal
 import sys
 from datetime import UTC, date, datetime
@@ -74,12 +75,26 @@ def demo(arguments: argparse.Namespace) -> int:
     )
     code = _start(make_plan(options), arguments)
     if not arguments.json:
-        print("\nNext, with a real key and a judge of another maker:")
-        print("  export OPENAI_API_KEY=...  ANTHROPIC_API_KEY=...")
-        scenario = data_folder("scenarios") / "v1" / "scenario_001.json"
-        shown = os.path.relpath(scenario) if Path.cwd() in scenario.parents else scenario
-        print(f"  medicare-eval run --scenario {shown} --target openai:gpt-4.1 --judges 2 --seed 42")
+        _print_next_step()
     return code
+
+
+def _print_next_step() -> None:
+    """What to type to do the same with a real model, from where the user stands."""
+    scenario = data_folder("scenarios") / "v1" / "scenario_001.json"
+    package = "." if (data_folder("scenarios").parent / "pyproject.toml").is_file() else "ai-medicare-eval"
+    python = _from_here(Path(sys.executable))
+    module = Path(sys.argv[0]).suffix == ".py"
+    program = f"{python} -m src.orchestrator" if module else _from_here(Path(sys.argv[0]))
+    print("\nNext, with real keys (a judge is of another maker than the target):")
+    print(f"  {python} -m pip install '{package}[openai,anthropic]'")
+    print("  export OPENAI_API_KEY=... ANTHROPIC_API_KEY=...")
+    print(f"  {'medicare-eval' if shutil.which('medicare-eval') else program} run --scenario {_from_here(scenario)} \\")
+    print("    --target openai:gpt-4.1 --judges 2 --seed 42")
+
+
+def _from_here(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if Path.cwd() in path.parents else path
 
 
 def _show_plan(plan: RunPlan, arguments: argparse.Namespace) -> int:

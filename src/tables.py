@@ -41,7 +41,7 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
         ]
         for target, tally in summary.by_target.items()
     ]
-    caption = "Mean over scored trials and, below it, its 95% interval."
+    caption = "Mean over scored trials; below it its 95% interval, or n where all are equal."
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
 
 

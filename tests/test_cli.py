@@ -189,6 +189,15 @@ def test_a_dry_run_makes_no_call_and_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
+    code, out, _ = call("demo", "--out", tmp_path / "runs")
+    assert code == 0
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown, _, _ = out.partition("Written:")
+    assert shown in readme
+    assert json.loads((newest(tmp_path / "runs") / storage.SEAL).read_text(encoding="utf-8"))["results_head"] in readme
+
+
 def test_help_teaches_and_is_quick() -> None:
     for arguments in (["--help"], ["run", "--help"], ["verify", "--help"]):
         finished = process(*arguments)

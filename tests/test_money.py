@@ -139,7 +139,7 @@ def test_a_bad_file_is_named(tmp_path: Path, text: bytes, said: str) -> None:
 def test_a_file_in_another_currency_or_with_a_bad_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="field currency"):
         load_prices(price_file(tmp_path, {}, currency="EUR"))
-    with pytest.raises(InputError, match="prices.gpt"):
+    with pytest.raises(InputError, match=r"prices\.gpt"):
         load_prices(price_file(tmp_path, {"gpt": ROW}))
     with pytest.raises(InputError, match="cannot be read"):
         load_prices(tmp_path / "absent.json")
