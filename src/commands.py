@@ -23,7 +23,7 @@ from . import doctor as doctor_module
 from .adapters.base import Adapter, split_name
 from .adapters.fake_adapter import NAMES as FAKE_NAMES
 from .adapters.models import MODELS, full_id
-from .adapters.registry import ALIASES, PROVIDERS, canonical_name, make_adapter
+from .adapters.registry import ALIASES, PROVIDERS, canonical_name, check_usable, make_adapter
 from .audit import verify as audit_run
 from .datafiles import data_folder
 from .door import Means, Stop
@@ -190,6 +190,8 @@ def resume(arguments: argparse.Namespace) -> int:
         print("This run is complete already; nothing was called.", file=sys.stderr)
         return 0
     _check_max_cost(manifest, arguments.max_cost)
+    for name in manifest.plan.api_ids:
+        check_usable(name)
     return _carry_out(folder, manifest, arguments)
 
 

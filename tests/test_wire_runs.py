@@ -241,6 +241,17 @@ def test_max_cost_stops_before_it_is_passed_and_the_run_goes_on_with_more(server
     assert (folder / storage.RESULTS).read_bytes() == (whole / storage.RESULTS).read_bytes()
 
 
+def test_a_run_is_resumed_only_with_its_keys(server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, _, _ = run(tmp_path, "--target", "openai:gpt-4.1", "--judge-model", "offline:rules")
+    (folder / storage.SEAL).unlink()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    code, _, err = call("resume", folder)
+    assert code == 3
+    assert "OPENAI_API_KEY" in err
+    monkeypatch.setenv("OPENAI_API_KEY", SENTINEL)
+    assert call("resume", folder, "--quiet")[0] == 0
+
+
 def test_max_cost_needs_every_price_and_prices_can_be_given(server: Loopback, tmp_path: Path) -> None:
     arguments = (
         "run",
