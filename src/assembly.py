@@ -42,6 +42,7 @@ from .schemas import (
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
     {"transient", "timeout", "rate_limited", "malformed", "permanent"}
 )
+LONG_REPLY_WORDS = 20
 REJECTED_ABOVE = 0.2
 """Share of claims without a true quote beyond which a trial needs a person: the extractor did not read this reply."""
 _NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
@@ -125,7 +126,8 @@ def assemble(
 
     summary = score(final)
     rejected = tuple(rejected for judgement in judgements for rejected in judgement.rejected)
-    review = adjudicator.needs_review(final) or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
+    silent = any(_silent(judgement, exchange) for judgement in judgements for exchange in exchanges)
+    review = silent or adjudicator.needs_review(final) or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
     concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
     scored = outcome == "scored"
     return TrialResult(
@@ -183,13 +185,23 @@ def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> Targe
 
 
 def is_version_of(served: str, api_id: str) -> bool:
-    """Whether a served id is the id called, or that id with a date or version number behind it."""
+    """Whether a served id is the id called, or that id with a date or build number behind it."""
     served, api_id = served.removeprefix("models/"), api_id.removeprefix("models/")
-    return served == api_id or re.fullmatch(rf"{re.escape(api_id)}[-@][0-9][0-9-]*", served) is not None
+    dated = rf"{re.escape(api_id)}[-@](?:\d{{3,4}}|\d{{8}}|\d{{4}}-\d{{2}}-\d{{2}})"
+    return served == api_id or re.fullmatch(dated, served) is not None
 
 
 def as_requested(served: Sequence[str], api_id: str) -> bool | None:
     return all(is_version_of(name, api_id) for name in served) if served else None
+
+
+def _silent(judgement: Judgement, exchange: Exchange) -> bool:
+    """Whether the extractor found nothing to check in a long reply that neither refuses nor refers."""
+    evasive = any(observation.kind in ("refusal", "referral") for observation in judgement.observations)
+    found = evasive or any(claim.verifiable for claim in judgement.claims)
+    return (
+        exchange.turn_id == judgement.turn_id and not found and len((exchange.reply or "").split()) > LONG_REPLY_WORDS
+    )
 
 
 def _services(plan: RunPlan, judgements: Sequence[Judgement]) -> tuple[JudgeService, ...]:

@@ -38,6 +38,9 @@ def verify(folder: Path, expect: str | None = None) -> Verified:
             f"{folder / storage.MANIFEST}: line 1 is not what was written: the plan is not its hash's."
         )
     seal = _seal(folder)
+    for name in (storage.JOURNAL, storage.RESULTS):
+        if seal and not (folder / name).is_file():
+            raise IntegrityError(f"{folder / name}: line 1 is missing: the whole file is gone from a sealed run.")
     calls, torn, journal_head = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder))
     count, head = _results(folder / storage.RESULTS, manifest)
     planned = len(trials(manifest.plan))
@@ -99,6 +102,8 @@ def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
         result = _parsed(path, line, TrialResult)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
             raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned here")
+        if result.trial_id.partition(".")[0] != result.scenario_id or result.target.name not in manifest.plan.targets:
+            raise _bad(path, line.number, f"trial {result.trial_id} names another scenario or target than its own")
         for problem in dangling(result, scenarios[result.scenario_id]):
             raise _bad(path, line.number, problem)
     return reader.count, reader.head

@@ -83,6 +83,8 @@ class ChainReader:
 
     def __iter__(self) -> Iterator[ChainedLine]:
         offset = 0
+        if not self.path.is_file():
+            raise IntegrityError(f"{self.path}: line 1 is missing: the file is not there.")
         with self.path.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 self._number = number

@@ -23,7 +23,7 @@ from . import doctor as doctor_module
 from .adapters.base import Adapter, split_name
 from .adapters.fake_adapter import NAMES as FAKE_NAMES
 from .adapters.models import MODELS, full_id
-from .adapters.registry import ALIASES, PROVIDERS, canonical_name, check_usable, make_adapter
+from .adapters.registry import PROVIDERS, canonical_name, check_usable, make_adapter
 from .audit import verify as audit_run
 from .datafiles import data_folder
 from .door import Means, Stop
@@ -136,6 +136,11 @@ def _price_table(override: Path | None) -> dict[str, Price]:
     return load_prices(override, today=date.today(), full_id=lambda name: full_id(canonical_name(name)))
 
 
+def _as_of(override: Path | None) -> str:
+    given = [f"{read_table(override).as_of} (given)"] if override else []
+    return ", ".join([*given, read_table(PRICE_FILE).as_of])
+
+
 def _prices(plan: RunPlan, override: Path | None) -> dict[str, Price]:
     """The known price of each model of a plan, by the name the plan gives it."""
     table = _price_table(override)
@@ -147,8 +152,8 @@ def _check_max_cost(manifest: Manifest, limit: float | None) -> None:
     unknown = [name for name in manifest.plan.api_ids if name not in manifest.prices]
     if limit is not None and unknown:
         raise ConfigError(
-            f"--max-cost needs the price of every model, and that of {', '.join(unknown)} is not known: give it in a "
-            "file of the built-in table's format with --prices FILE."
+            f"--max-cost needs the price of every model, and that of {', '.join(unknown)} is not known: start the run "
+            "with --prices FILE, a file of the built-in table's format."
         )
 
 
@@ -165,13 +170,14 @@ def _versions() -> dict[str, str]:
 def _start(plan: RunPlan, arguments: argparse.Namespace) -> int:
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
+    _ceilings(arguments.rpm, arguments.tpm)
     manifest = Manifest(
         run_id="",
         created=now.isoformat(timespec="seconds"),
         plan_sha256=canonical.fingerprint(plan.model_dump(mode="json")),
         versions=_versions(),
         concurrency=arguments.concurrency,
-        prices_as_of=read_table(PRICE_FILE).as_of,
+        prices_as_of=_as_of(arguments.prices),
         prices=_prices(plan, arguments.prices),
         plan=plan,
     )
@@ -186,7 +192,7 @@ def resume(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.run
     manifest = storage.read_manifest(folder)
     if (folder / storage.SEAL).exists():
-        _print_summary(folder, manifest, None, as_json=arguments.json)
+        _print_summary(folder, manifest, storage.read_record(folder / storage.SEAL, Seal), as_json=arguments.json)
         print("This run is complete already; nothing was called.", file=sys.stderr)
         return 0
     _check_max_cost(manifest, arguments.max_cost)
@@ -201,14 +207,14 @@ def _carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace) 
         seal = asyncio.run(_execute(folder, manifest, arguments, progress))
     except IncompleteRun as stopped:
         _print_summary(folder, manifest, None, as_json=arguments.json)
-        raise IncompleteRun(f"{stopped} Go on with: medicare-eval resume {folder}") from None
+        limit = " --max-cost USD" if arguments.max_cost else ""
+        raise IncompleteRun(f"{stopped} Go on with: medicare-eval resume {folder}{limit}") from None
     _print_summary(folder, manifest, seal, as_json=arguments.json)
     return 0
 
 
 async def _execute(folder: Path, manifest: Manifest, arguments: argparse.Namespace, progress: Progress) -> Seal:
     stop = Stop()
-    ceilings = _ceilings(arguments.rpm, arguments.tpm)
     purse = None
     if arguments.max_cost is not None:
         purse = RunPurse(arguments.max_cost, manifest.prices, storage.call_heads(folder))
@@ -229,7 +235,7 @@ async def _execute(folder: Path, manifest: Manifest, arguments: argparse.Namespa
             concurrency=arguments.concurrency,
             means=Means(
                 adapter_for=adapter_for,
-                limits=Limits(CALLS_A_TRIAL * arguments.concurrency, ceilings),
+                limits=Limits(CALLS_A_TRIAL * arguments.concurrency, _ceilings(arguments.rpm, arguments.tpm)),
                 stop=stop,
                 purse=purse,
             ),
@@ -244,18 +250,24 @@ async def _execute(folder: Path, manifest: Manifest, arguments: argparse.Namespa
 
 
 def _ceilings(requests: list[tuple[str, int]], tokens: list[tuple[str, int]]) -> dict[str, Ceilings]:
-    a_minute = {provider: {"requests": number} for provider, number in requests}
-    for provider, number in tokens:
-        a_minute.setdefault(provider, {})["tokens"] = number
-    return {ALIASES.get(provider, provider): Ceilings(**given) for provider, given in a_minute.items()}
+    a_minute: dict[str, dict[str, int]] = {}
+    for what, given in (("requests", requests), ("tokens", tokens)):
+        for name, number in given:
+            provider = split_name(canonical_name(f"{name}:any"))[0]
+            a_minute.setdefault(provider, {})[what] = number
+    return {provider: Ceilings(**given) for provider, given in a_minute.items()}
 
 
 def _stop_on_signal(stop: Stop) -> None:
     """The first Ctrl-C lets calls under way finish; the second ends the process where it stands."""
 
+    heard_before = False
+
     def heard() -> None:
-        if stop.event.is_set():
+        nonlocal heard_before
+        if heard_before:
             os._exit(130)
+        heard_before = True
         stop.ask()
         print("Stopping: calls under way are being finished. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
 

@@ -162,7 +162,8 @@ class OpenDoor:
             reserved = await self._reserve(request)
             clock = time.monotonic()
             reply, failure, started = await self._make(provider, request)
-            too_long = failure is not None and (failure.retry_after_s or 0) > self._policy.deadline_s
+            asks_long = failure is not None and (failure.retry_after_s or 0) > self._policy.deadline_s
+            too_long = asks_long and failure is not None and failure.outcome in RETRYABLE
             if failure is not None and too_long:
                 self._means.stop.ask(f"{provider} asks to be left alone for {failure.retry_after_s:.0f} seconds.")
             now = time.monotonic()

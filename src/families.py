@@ -19,7 +19,7 @@ _BY_ID: tuple[tuple[str, str], ...] = (
     (r"(^|/)phi-?\d", "microsoft"),
     (r"command-|cohere", "cohere"),
     (r"smollm", "smollm"),
-    (r"(^|[/_-])gpt[-\d]|chatgpt|davinci|codex|(^|/)o\d", "openai"),
+    (r"(^|[^a-z])gpt[-\d]|chatgpt|openai|davinci|codex|(^|[^a-z0-9])o\d", "openai"),
 )
 _BY_PROVIDER = {
     "openai": "openai",

@@ -12,6 +12,7 @@ concurrency nor a crash in between can change a result. `execute` serves `run` a
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -22,7 +23,8 @@ from .adapters.base import Message, ModelRequest
 from .agents import adjudicator, extractor, questioner, scorer, verifier
 from .agents.asking import Seat
 from .assembly import ENDS_CONVERSATION, Judgement, assemble, failed
-from .door import CallId, ClosedDoor, Door, Means, OpenDoor
+from .door import CallId, ClosedDoor, Door, Means, OpenDoor, Stopping
+from .errors import IntegrityError
 from .failpoints import Failpoints
 from .families import family, family_of_id
 from .planning import Trial, trials
@@ -80,7 +82,8 @@ class Study:
             return exact, None
         if trial.questions_id not in self._questions:
             call = CallId(trial.questions_id, "questioner")
-            seat = self._seat("questioner", self.plan.questioner, call, seed=seed, kin=(), records=[])
+            kin = tuple(family(target) for target in self.plan.targets)
+            seat = self._seat("questioner", self.plan.questioner, call, seed=seed, kin=kin, records=[])
             self._questions[trial.questions_id] = asyncio.create_task(questioner.paraphrase(seat, exact))
         return await self._questions[trial.questions_id]
 
@@ -263,7 +266,10 @@ async def in_plan_order(
             while taken := lanes.take():
                 lane, number = taken
                 result = await study.run_trial(todo[number])
-                ordered.put(number, storage.encode_record(result))
+                try:
+                    ordered.put(number, storage.encode_record(result))
+                except OSError as error:  # the temporary file of results that wait for their turn
+                    raise storage.storage_error(Path(tempfile.gettempdir()), error) from None
                 on_trial()
                 lanes.leave(lane)
 
@@ -277,7 +283,10 @@ async def in_plan_order(
         except BaseException:
             # A stop, a failed disk or a fault ends every worker, but only once its calls under way are in the journal.
             lanes.close()
-            await asyncio.gather(*workers, return_exceptions=True)
+            ends = await asyncio.gather(*workers, return_exceptions=True)
+            faults = [end for end in ends if isinstance(end, BaseException) and not isinstance(end, Stopping)]
+            if faults:  # a fault makes the others stop: it is the fault that must be told
+                raise faults[0] from None
             raise
 
 
@@ -297,6 +306,8 @@ async def execute(
     with storage.RunLock(folder):
         results = storage.Results(folder / storage.RESULTS, [trial.trial_id for trial in everything], failpoints)
         todo = everything[results.count :]
+        if results.count and not (folder / storage.JOURNAL).exists():
+            raise IntegrityError(f"{folder / storage.JOURNAL}: is gone, though results were computed from it.")
         wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo}
         journal = storage.Journal(
             folder / storage.JOURNAL,

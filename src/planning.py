@@ -25,6 +25,7 @@ OFFLINE_JUDGE = "offline:rules"
 RUBRICS = ("v1",)
 """Rubrics the scorer knows."""
 MAX_TRIALS = 1_000_000
+MAX_JUDGES = 25
 DEFAULT_POLICY = CallPolicy()
 
 
@@ -74,6 +75,8 @@ def make_plan(options: RunOptions) -> RunPlan:
     targets = _unique([canonical_name(name) for name in options.targets], "--target")
     if options.judges < 2:
         raise InputError(f"--judges {options.judges}: at least two independent verifiers are needed; give 2 or more.")
+    if options.judges > MAX_JUDGES:
+        raise InputError(f"--judges {options.judges}: {MAX_JUDGES} is the most a run takes.")
     scenarios = load_scenarios(options.scenarios)
     for planned in scenarios:
         if planned.scenario.rubric_version not in RUBRICS:

@@ -159,7 +159,7 @@ def notices(summary: Summary) -> list[str]:
     if summary.fake:
         found.append(FAKE_NOTICE)
     found += [
-        f"{name} was answered by another model than the one called: {', '.join(sorted(service.served))}."
+        f"{name} was answered by another model than the one called: {plain(', '.join(sorted(service.served)))}."
         for name, service in summary.services.items()
         if service.differs
     ]
@@ -279,17 +279,22 @@ def defused(cell: str) -> str:
     return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
+def plain(text: str) -> str:
+    """Text on one line without terminal escapes, invisible characters or changes of direction."""
+    shown = " ".join(text.split())
+    return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+
+
 def inert(text: str) -> str:
     """Text that Markdown shows as it is: no markup, no terminal escapes, no direction tricks, one line."""
-    shown = " ".join(text.split())
-    shown = "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+    shown = plain(text)
     return shown.translate(_MARKS).replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
 def markdown(summary: Summary, manifest: Manifest) -> str:
     plan = manifest.plan
     lines = [f"# AI Medicare evaluation: run {manifest.run_id}", ""]
-    lines += [f"> **{notice}**" for notice in notices(summary)]
+    lines += [f"> **{inert(notice)}**" for notice in notices(summary)]
     lines += ["", WORDING_NOTICE, "", "## What was run", ""]
     lines += [
         f"- Targets: {', '.join(inert(target) for target in plan.targets)}",

@@ -16,7 +16,7 @@ def expand(arguments: list[str]) -> list[Path]:
     found: dict[Path, None] = {}
     for argument in arguments:
         try:
-            matches = _matches(argument)
+            matches = _matches(argument) if argument.strip() else []
         except (OSError, ValueError):
             matches = []
         if not matches:

@@ -242,15 +242,22 @@ class Journal:
             _write_all(self._fd, data)
             self._failpoints.hit("journal.after_write")
             self._failpoints.hit("journal.fsync")
-            os.fdatasync(self._fd)
+            _sync(self._fd)
             self._failpoints.hit("journal.after_fsync")
         except OSError as error:
             return storage_error(self._path, error)
+        except Exception as error:  # whatever it is, those who wait must hear of it
+            return StorageError(f"{self._path}: could not be written ({type(error).__name__}: {error}).")
         return None
 
     def close(self) -> None:
         self._recorded.close()
         os.close(self._fd)
+
+
+def _sync(fd: int) -> None:
+    """Data on disk; where the system has no call for data alone, all of the file."""
+    getattr(os, "fdatasync", os.fsync)(fd)
 
 
 def _open_for_append(path: Path) -> int:

@@ -160,6 +160,8 @@ def test_judge_services_do_not_depend_on_which_call_came_back_first(planned: tup
         ("models/gemini-3.8-flash", "gemini-3.8-flash", True),
         ("gpt-4.1-mini-2025-04-14", "gpt-4.1", False),
         ("grok-4.6", "grok-4.3", False),
+        ("claude-opus-5-5", "claude-opus-5", False),
+        ("grok-4-1", "grok-4", False),
         ("gpt-4x1", "gpt-4.1", False),
     ],
 )

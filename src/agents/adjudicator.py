@@ -1,7 +1,7 @@
 """The adjudicator: majority by code; a model is asked only on a tie, and only to choose among labels already given.
 
 A claim that fewer than two verifiers judged, or whose tie nobody could settle, stays unresolved and counts nowhere.
-Evidence is that of the verifiers who gave the winning label; their gravest severity stands.
+Evidence is what most of the verifiers who gave the winning label cite; their gravest severity stands.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _final(claim: Claim, verdicts: Sequence[Sequence[Verdict]], settled: Mapping
         turn_id=claim.turn_id,
         text=claim.text,
         label=label,
-        evidence=tuple(dict.fromkeys(cited for verdict in behind for cited in verdict.evidence)),
+        evidence=_evidence(behind),
         severity=max((verdict.severity for verdict in behind), key=_GRAVITY.index, default="none"),
         decided_by=(
             "unresolved"
@@ -98,6 +98,13 @@ def _final(claim: Claim, verdicts: Sequence[Sequence[Verdict]], settled: Mapping
         ),
         labels_given=labels,
     )
+
+
+def _evidence(behind: Sequence[Verdict]) -> tuple[str, ...]:
+    """The ids that more than half of the winning verdicts cite; where there is none, all that any of them does."""
+    counts = Counter(cited for verdict in behind for cited in verdict.evidence)
+    agreed = tuple(cited for cited, count in counts.items() if 2 * count > len(behind))
+    return agreed or tuple(counts)
 
 
 def _labels(claim_id: str, verdicts: Sequence[Sequence[Verdict]]) -> tuple[Label, ...]:

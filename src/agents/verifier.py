@@ -2,8 +2,8 @@
 
 Every claim gets one verdict. SUPPORTED and CONTRADICTED cite at least one id of this key, NOT_IN_KEY cites none. A
 judge must not credit what only its own prompt says: where a cited fact states figures (amounts, dates, durations, other
-numbers, but not years, nor the age of 65), one of them must stand in the claim's own quotes. Verdicts that pass are
-kept; only the rest is asked for again.
+numbers, but not years, nor the age of 65, nor what the question itself said), one must stand in the claim's quotes.
+Verdicts that pass are kept; only the rest is asked for again.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def verify(seat: Seat, question: str, claims: tuple[ClaimInView, ...], key
             if claim is None:
                 problems.append(f"{verdict.claim_id[:80]} is not one of the claims")
             elif verdict.claim_id not in accepted:
-                found = violations(verdict, claim, key)
+                found = violations(verdict, claim, key, question)
                 if given.count(verdict.claim_id) > 1:
                     found.append("stands more than once")
                 if found:
@@ -82,7 +82,7 @@ async def verify(seat: Seat, question: str, claims: tuple[ClaimInView, ...], key
     return Verification(VerifierOutput(verdicts=verdicts).verdicts, unjudged, failure if unjudged else None)
 
 
-def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView) -> list[str]:
+def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView, question: str = "") -> list[str]:
     """Which rules a verdict breaks, in words a judge can act on."""
     facts = {fact.fact_id: fact.statement for fact in key.canonical_facts}
     disallowed = {claim.claim_id for claim in key.disallowed_claims}
@@ -101,16 +101,17 @@ def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView) -> list[str
     if verdict.label == "SUPPORTED":
         if disallowed.intersection(verdict.evidence):
             problems.append("a disallowed claim cannot support anything")
-        problems += _uncredited(claim, {cited: facts[cited] for cited in verdict.evidence if cited in facts})
+        cited_facts = {cited: facts[cited] for cited in verdict.evidence if cited in facts}
+        problems += _uncredited(claim, cited_facts, figures(question))
     return problems
 
 
-def _uncredited(claim: ClaimInView, cited: dict[str, str]) -> list[str]:
+def _uncredited(claim: ClaimInView, cited: dict[str, str], asked: frozenset[str]) -> list[str]:
     """Figures that stand in the key but not in what the target wrote are not the target's."""
     quoted = frozenset[str]().union(*map(figures, claim.quotes))
     problems = []
     for fact_id, statement in cited.items():
-        told = telling(figures(statement))
+        told = telling(figures(statement)) - asked
         if told and not told & quoted:
             problems.append(f"credits {fact_id}, but none of its figures {sorted(told)} stands in the quote")
     return problems

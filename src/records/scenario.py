@@ -160,7 +160,7 @@ class Scenario(Record):
         if root == "persona" and rest in Persona.model_fields and rest not in ("attributes", "fictional"):
             value = getattr(self.persona, rest)
             if value not in (None, ""):
-                return f"{value:g}" if isinstance(value, float) else str(value)
+                return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
         raise KeyError(slot)
 
     @model_validator(mode="after")
