@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from src import storage
+from src.door import Stopping
 from src.orchestrator import Lanes, in_plan_order
 from src.reorder import InOrder
 from src.schemas import PlannedTurn
@@ -80,6 +81,21 @@ def test_a_fault_in_one_trial_ends_the_run_after_the_others_calls() -> None:
         await in_plan_order(Faulty(), [Errand(n, "quick") for n in range(50)], 4, lambda data: None, lambda: None)  # type: ignore[arg-type,misc]
 
     with pytest.raises(RuntimeError, match="planted"):
+        asyncio.run(go())
+
+
+def test_a_fault_is_told_even_where_it_made_others_stop_first() -> None:
+    class Stopped(Slow):
+        async def run_trial(self, errand: Errand) -> PlannedTurn:
+            if errand.number == 0:
+                await asyncio.sleep(0.05)
+                raise RuntimeError("the fault")
+            raise Stopping("because of it")
+
+    async def go() -> None:
+        await in_plan_order(Stopped(), [Errand(n, "quick") for n in range(4)], 4, lambda data: None, lambda: None)  # type: ignore[arg-type,misc]
+
+    with pytest.raises(RuntimeError, match="the fault"):
         asyncio.run(go())
 
 

@@ -101,6 +101,21 @@ def test_many_waiting_records_share_one_sync(tmp_path: Path, monkeypatch: pytest
     assert 1 <= len(syncs) <= 5
 
 
+def test_a_system_without_a_call_for_data_alone_syncs_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fdatasync")
+    append_all(tmp_path / "calls.jsonl", "t1").close()
+    assert journal(tmp_path / "calls.jsonl").calls == 1
+
+
+def test_any_fault_while_writing_is_heard_by_those_who_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(fd: int) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("src.storage._sync", broken)
+    with pytest.raises(StorageError, match="ZeroDivisionError"):
+        append_all(tmp_path / "calls.jsonl", "t1")
+
+
 @pytest.mark.parametrize("cut", [1, 9, 40, 75, 80, 2_000, -1, -2])
 def test_a_torn_last_line_is_named_and_passed_over_without_truncating(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "calls.jsonl"

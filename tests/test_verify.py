@@ -210,3 +210,27 @@ def test_replay_finds_a_reply_exchanged_in_the_journal(copy: Path) -> None:
 def test_replay_of_a_run_without_results_yet_is_incomplete(copy: Path) -> None:
     (copy / storage.RESULTS).unlink()
     assert call("replay", copy)[0] == 4
+
+
+@pytest.mark.parametrize("name", [storage.JOURNAL, storage.RESULTS])
+@pytest.mark.parametrize("command", ["verify", "replay"])
+def test_a_file_gone_from_a_sealed_run_is_said_without_a_traceback(copy: Path, name: str, command: str) -> None:
+    (copy / name).unlink()
+    code, _, err = call(command, copy)
+    assert code == (4 if (command, name) == ("replay", storage.RESULTS) else 5)
+    assert err.count("\n") == 1
+
+
+def test_results_without_their_journal_are_not_taken_over(copy: Path) -> None:
+    (copy / storage.SEAL).unlink()
+    (copy / storage.JOURNAL).unlink()
+    code, _, err = call("resume", copy, "--quiet")
+    assert code == 5
+    assert "is gone, though results were computed from it" in err
+    assert not (copy / storage.SEAL).exists()
+
+
+def test_the_seal_is_told_when_a_finished_run_is_resumed(sealed: Path) -> None:
+    summary = json.loads(call("resume", sealed, "--json")[1])
+    assert summary["sealed"] is True
+    assert summary["head"] == verify(sealed).head

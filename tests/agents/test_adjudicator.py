@@ -113,7 +113,14 @@ def test_evidence_and_gravest_severity_come_from_those_who_gave_the_label() -> N
         (verdict(label="SUPPORTED", evidence=["F3"]),),
     ]
     (one,) = conclude([claim()], given_, {})
-    assert (one.label, one.evidence, one.severity) == ("CONTRADICTED", ("F2", "F1", "D1"), "high")
+    assert (one.label, one.evidence, one.severity) == ("CONTRADICTED", ("F1",), "high")
+
+
+def test_one_judge_alone_cannot_add_evidence_but_evidence_is_never_lost() -> None:
+    (one,) = conclude([claim()], [(verdict(evidence=["F1"]),), (verdict(evidence=["F1", "F2", "F3"]),)], {})
+    assert one.evidence == ("F1",)
+    (other,) = conclude([claim()], [(verdict(evidence=["F1"]),), (verdict(evidence=["F2"]),)], {})
+    assert other.evidence == ("F1", "F2")
 
 
 def test_claims_that_cannot_be_checked_are_left_out() -> None:
