@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from . import coding
 from .adapters.base import split_name
 from .agents import adjudicator, scorer
 from .families import family
@@ -114,6 +115,8 @@ def assemble(
     confidence = {claim.claim_id: claim.confidence for claim in claims}
 
     verifiable = sum(claim.verifiable for claim in claims)
+    rubric = plan.rubrics[scenario.rubric_version].rubric
+    owed = coding.owed_points(scenario, rubric)
 
     def score(judged: Sequence[FinalClaim | Verdict]) -> ScorerOutput:
         decided = [
@@ -122,7 +125,7 @@ def assemble(
             if claim.label is not None
         ]
         left = verifiable - len(decided)
-        return scorer.score(scenario, decided, observations, refused=refused, unresolved=left)
+        return scorer.score(owed, rubric.weights, decided, observations, refused=refused, unresolved=left)
 
     summary = score(final)
     rejected = tuple(rejected for judgement in judgements for rejected in judgement.rejected)
@@ -130,9 +133,21 @@ def assemble(
     review = silent or adjudicator.needs_review(final) or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
     concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
     scored = outcome == "scored"
+    codes = coding.study_codes(
+        coding.Judged(
+            scenario=scenario,
+            rubric=rubric,
+            exchanges=exchanges,
+            claims=claims,
+            final=final,
+            observations=observed,
+            failures=failures,
+        )
+    )
     return TrialResult(
         trial_id=trial.trial_id,
         scenario_id=scenario.scenario_id,
+        variant=trial.planned.variant,
         repetition=trial.repetition,
         target=_target(plan, trial, records),
         outcome=outcome,
@@ -144,6 +159,7 @@ def assemble(
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
         missing_required_points=summary.missing_required_points if scored else (),
+        study_codes=codes,
         error_categories=summary.error_categories if scored else (),
         needs_manual_review=concluded.needs_manual_review,
         disagreement=adjudicator.disagreement(final),
@@ -162,7 +178,9 @@ def assemble(
         judge_services=_services(plan, judgements),
         rubric_version=scenario.rubric_version,
         fingerprints=Fingerprints(
-            scenario=trial.planned.sha256, prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()}
+            scenario=trial.planned.sha256,
+            rubric=plan.rubrics[scenario.rubric_version].sha256,
+            prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
         ),
     )
 

@@ -95,16 +95,18 @@ def _journal(path: Path, genesis: str) -> tuple[int, int, str]:
 def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
     if not path.exists():
         return 0, chain.GENESIS
-    scenarios = {planned.scenario.scenario_id: planned.scenario for planned in manifest.plan.scenarios}
+    scenarios = {planned.name: planned for planned in manifest.plan.scenarios}
     planned = [trial.trial_id for trial in trials(manifest.plan)]
     reader = chain.ChainReader(path, chain.GENESIS)
     for line in reader:
         result = _parsed(path, line, TrialResult)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
             raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned here")
-        if result.trial_id.partition(".")[0] != result.scenario_id or result.target.name not in manifest.plan.targets:
+        own = scenarios[result.trial_id.partition(".")[0]]
+        named = (result.scenario_id, result.variant) == (own.scenario.scenario_id, own.variant)
+        if not named or result.target.name not in manifest.plan.targets:
             raise _bad(path, line.number, f"trial {result.trial_id} names another scenario or target than its own")
-        for problem in dangling(result, scenarios[result.scenario_id]):
+        for problem in dangling(result, own.scenario):
             raise _bad(path, line.number, problem)
     return reader.count, reader.head
 
@@ -143,4 +145,22 @@ def dangling(result: TrialResult, scenario: Scenario) -> list[str]:
             for cited in evidence
             if cited not in evidence_ids
         ]
+    return problems + _dangling_codes(result, replies, claim_ids, evidence_ids)
+
+
+def _dangling_codes(
+    result: TrialResult, replies: dict[str, str], claim_ids: set[str], evidence_ids: frozenset[str]
+) -> list[str]:
+    problems = []
+    for code in result.study_codes:
+        where = f"the code of {code.question_group}"
+        backings = [backing for made in (*code.points_met, *code.partial_points_met) for backing in made.claims]
+        said = "\n".join(replies.get(turn_id, "") for turn_id in code.turn_ids)
+        for backing in (*backings, *code.wrong, *code.minor):
+            if backing.claim_id not in claim_ids or not evidence_ids.issuperset(backing.evidence):
+                problems.append(f"{where} rests on claim {backing.claim_id}, which is not there or cites no such fact")
+            problems += [f"{where} quotes what was not said" for quote in backing.quotes if quote not in said]
+        named = [*(made.point for made in (*code.points_met, *code.partial_points_met)), *code.points_missed]
+        if not evidence_ids.issuperset(fact for point in named for fact in point.split("|")):
+            problems.append(f"{where} names a point that is not in the key")
     return problems

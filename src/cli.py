@@ -6,9 +6,10 @@ from __future__ import annotations
 import argparse
 import io
 import logging
+import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -46,6 +47,15 @@ two makers if there are two. A judge is never of the target's family.
 """
 
 
+SCENARIOS_HELP = """\
+What the bank holds.
+
+  medicare-eval scenarios list       themes, variants, question groups, plan years, facts and their status
+  medicare-eval scenarios facts      every fact with its dates and how it was confirmed
+  medicare-eval scenarios sources    every source address, with the facts that rest on it
+"""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}. Try: {self.prog} --help\n")
@@ -77,6 +87,13 @@ def _seed(text: str) -> int:
     return value
 
 
+def _ident(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", text):
+        raise ValueError
+    return text
+
+
+_ident.__name__ = "id (letters, digits, - and _)"
 _positive.__name__ = "whole number above 0"
 _seed.__name__ = "whole number from 0"
 _amount.__name__ = "number above 0"
@@ -104,8 +121,7 @@ def build_parser() -> argparse.ArgumentParser:
     verify.add_argument("--json", action="store_true", help="print the finding as JSON")
     replay = add("replay", "compute a run's results again from its journal, without any adapter, and compare bytes")
     replay.add_argument("run", type=Path, metavar="RUN")
-    validate = add("validate", "check scenario files")
-    validate.add_argument("scenario", nargs="+", metavar="SCENARIO", help="file, folder or glob")
+    _add_authoring(add)
     models = add("models", "the models known by name, which are retired, and which keys are set")
     models.add_argument("--json", action="store_true", help="print the table as JSON")
     doctor = add("doctor", "check SDKs, keys (never shown), clock and disk")
@@ -116,6 +132,21 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument("run", type=Path, metavar="RUN")
     report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: RUN/report)")
     return parser
+
+
+def _add_authoring(add: Callable[..., argparse.ArgumentParser]) -> None:
+    validate = add("validate", "check scenario files, and lint them; lists facts not read in the source itself")
+    validate.add_argument("scenario", nargs="+", metavar="SCENARIO", help="file, folder or glob")
+    validate.add_argument("--facts", type=Path, metavar="FILE", help="figures of a plan year to add or put for ours")
+    validate.add_argument("--plan-file", type=Path, metavar="FILE", help="plans, doctors and places to put for ours")
+    scenarios = add("scenarios", "what the bank holds: list it, its facts, or its sources", SCENARIOS_HELP)
+    scenarios.add_argument("what", choices=["list", "facts", "sources"])
+    scenarios.add_argument("scenario", nargs="*", metavar="SCENARIO", help="file, folder or glob (default: the bank)")
+    scenarios.add_argument("--plan-year", type=_positive, metavar="YEAR", help="of facts and sources (default: all)")
+    scenarios.add_argument("--json", action="store_true", help="print as JSON")
+    new = add("new-scenario", "write a commented skeleton of a scenario to start from")
+    new.add_argument("scenario_id", type=_ident, metavar="ID", help="letters, digits, - and _")
+    new.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: ID.json here)")
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
@@ -148,6 +179,18 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--max-attempts", type=_positive, default=5, metavar="N", help="tries at a call (default: 5)")
     run.add_argument("--timeout", type=_amount, default=120.0, metavar="S", help="seconds an attempt may take (120)")
     run.add_argument("--allow-retired", action="store_true", help="call a retired model all the same")
+    run.add_argument(
+        "--plan-year", type=_positive, metavar="YEAR", help="whose figures the keys hold (default: this year)"
+    )
+    run.add_argument(
+        "--allow-expired", action="store_true", help="use a key outside its dates; every report will say so"
+    )
+    run.add_argument(
+        "--variant", action="append", default=[], metavar="NAME", help="only this variant of a scenario; repeatable"
+    )
+    run.add_argument("--wording", type=Path, metavar="FILE", help="other words for some turns; reports name the file")
+    run.add_argument("--facts", type=Path, metavar="FILE", help="figures of a plan year to add or put for ours")
+    run.add_argument("--plan-file", type=Path, metavar="FILE", help="plans, doctors and places to put for ours")
     _add_execution(run)
 
 
@@ -180,7 +223,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     silenced = logging.root.manager.disable
     logging.disable(logging.INFO)  # SDKs log addresses and headers where OPENAI_LOG or ANTHROPIC_LOG is set
     try:
-        return int(getattr(commands, arguments.command)(arguments))
+        return int(getattr(commands, arguments.command.replace("-", "_"))(arguments))
     except HarnessError as error:
         print(f"medicare-eval: {error}", file=sys.stderr)
         return error.exit_code

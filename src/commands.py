@@ -11,7 +11,7 @@ import platform
 import shutil
 import signal
 import sys
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +25,8 @@ from .adapters.fake_adapter import NAMES as FAKE_NAMES
 from .adapters.models import MODELS, full_id
 from .adapters.registry import PROVIDERS, canonical_name, check_usable, make_adapter
 from .audit import verify as audit_run
+from .authoring import new_scenario, scenarios, validate
+from .clock import today
 from .datafiles import data_folder
 from .door import Means, Stop
 from .errors import ConfigError, IncompleteRun, InputError, IntegrityError
@@ -34,10 +36,22 @@ from .money import PRICE_FILE, estimate, load_prices, price_for, read_table
 from .planning import RunOptions, make_plan, planned_calls, trials
 from .progress import Progress
 from .purse import RunPurse
-from .scenarios import expand, load_scenario, load_scenarios
 from .schemas import CallPolicy, Manifest, Price, RunPlan, Seal
 from .userfiles import explain
 
+__all__ = [
+    "demo",
+    "doctor",
+    "models",
+    "new_scenario",
+    "replay",
+    "report",
+    "resume",
+    "run",
+    "scenarios",
+    "validate",
+    "verify",
+]
 CALLS_A_TRIAL = 8
 """Calls one trial may have under way at once, generously: a turn to the target, and judges at work on earlier ones."""
 DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
@@ -60,6 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
                 max_tokens=arguments.max_tokens,
                 policy=CallPolicy(max_attempts=arguments.max_attempts, timeout_s=arguments.timeout),
                 allow_retired=arguments.allow_retired,
+                plan_year=arguments.plan_year,
+                allow_expired=arguments.allow_expired,
+                variants=arguments.variant,
+                wording=arguments.wording,
+                facts_file=arguments.facts,
+                plan_file=arguments.plan_file,
             )
         )
     except ValidationError as error:
@@ -133,7 +153,7 @@ def _show_plan(plan: RunPlan, arguments: argparse.Namespace) -> int:
 
 
 def _price_table(override: Path | None) -> dict[str, Price]:
-    return load_prices(override, today=date.today(), full_id=lambda name: full_id(canonical_name(name)))
+    return load_prices(override, today=today(), full_id=lambda name: full_id(canonical_name(name)))
 
 
 def _as_of(override: Path | None) -> str:
@@ -352,12 +372,12 @@ class _Comparer:
 
 
 def models(arguments: argparse.Namespace) -> int:
-    today = date.today()
+    day = today()
     rows = [
         {
             "name": row.full_name,
             "api_id": row.api_id,
-            "status": row.status_on(today),
+            "status": row.status_on(day),
             "since": row.since.isoformat() if row.since else None,
             "note": row.since_note,
             "successors": list(row.successors),
@@ -374,25 +394,6 @@ def doctor(arguments: argparse.Namespace) -> int:
     findings = doctor_module.examine(reach=arguments.reach, out=arguments.out)
     print(json.dumps(doctor_module.as_json(findings), indent=2) if arguments.json else doctor_module.table(findings))
     return 3 if any(finding.state == "error" for finding in findings) else 0
-
-
-def validate(arguments: argparse.Namespace) -> int:
-    paths = expand(arguments.scenario)
-    bad = []
-    for path in paths:
-        try:
-            load_scenario(path)
-        except InputError as error:
-            bad.append(str(error))
-    if bad:
-        raise InputError("\nmedicare-eval: ".join(bad))
-    for planned in load_scenarios(arguments.scenario):
-        scenario = planned.scenario
-        print(
-            f"{planned.path}: ok: {scenario.scenario_id}, {len(scenario.scripted_turns)} turns, "
-            f"{len(scenario.answer_key.canonical_facts)} facts, {len(scenario.all_required_points())} required points"
-        )
-    return 0
 
 
 def report(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Where prompts, scenarios and canned replies lie: inside the installed package first, in the checkout second."""
+"""Where the data files lie: inside the installed package first, in the checkout second."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from .errors import ConfigError
 
-DataKind = Literal["prompts", "scenarios", "fakes"]
+DataKind = Literal["prompts", "scenarios", "fakes", "facts", "plans", "rubrics", "baseline"]
 
 
 def data_folder(kind: DataKind) -> Path:

@@ -114,7 +114,7 @@ class Study:
                     temperature=self.plan.target_parameters.temperature,
                     max_tokens=self.plan.target_parameters.max_tokens,
                     seed=trial.seed(self.plan.seed, "target", turn.turn_id),
-                    hint=f"{trial.planned.scenario.scenario_id}/{turn.turn_id}",
+                    hint=f"{trial.planned.name}/{turn.turn_id}",
                 ),
             )
             outcome: TurnOutcome = "answered" if record.outcome == "ok" else record.outcome

@@ -5,25 +5,28 @@ Nothing is written and no call is made here; whatever is wrong is said before an
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import cycle, islice
+from pathlib import Path
 from re import sub
 
 from .adapters.base import split_name
 from .adapters.models import check_not_retired, resolve
 from .adapters.registry import PROVIDERS, canonical_name, check_usable
 from .canonical import derive_seed
+from .clock import today
 from .datafiles import data_folder
 from .errors import ConfigError, InputError
 from .families import family
 from .prompts import load_prompts
-from .scenarios import load_scenarios
-from .schemas import CallParameters, CallPolicy, PlannedScenario, RunPlan
+from .resolving import Library, out_of_date, read_wording
+from .rubrics import load_rubrics
+from .scenarios import read_scenarios
+from .schemas import CallParameters, CallPolicy, PlannedScenario, RunPlan, Scenario, UsedWording
 
 OFFLINE_JUDGE = "offline:rules"
-RUBRICS = ("v1",)
-"""Rubrics the scorer knows."""
 MAX_TRIALS = 1_000_000
 MAX_JUDGES = 25
 DEFAULT_POLICY = CallPolicy()
@@ -46,7 +49,14 @@ class RunOptions:
     max_tokens: int = 2_048
     policy: CallPolicy = DEFAULT_POLICY
     allow_retired: bool = False
-    today: date = field(default_factory=date.today)
+    plan_year: int | None = None
+    """None: the year of `today`."""
+    allow_expired: bool = False
+    variants: list[str] = field(default_factory=list)
+    wording: Path | None = None
+    facts_file: Path | None = None
+    plan_file: Path | None = None
+    today: date = field(default_factory=today)
 
 
 @dataclass(frozen=True)
@@ -61,14 +71,14 @@ class Trial:
     @property
     def questions_id(self) -> str:
         """Names the wording that all targets of one scenario and repetition share."""
-        return f"{self.planned.scenario.scenario_id}.r{self.repetition}"
+        return f"{self.planned.name}.r{self.repetition}"
 
     def question_seed(self, run_seed: int) -> int:
-        """The same for every target, so that all are asked the same."""
+        """The same for every target and variant, so that all are asked the same."""
         return derive_seed(run_seed, self.planned.scenario.scenario_id, self.repetition, "questioner")
 
     def seed(self, run_seed: int, *use: object) -> int:
-        return derive_seed(run_seed, self.planned.scenario.scenario_id, self.target, self.repetition, *use)
+        return derive_seed(run_seed, self.planned.name, self.target, self.repetition, *use)
 
 
 def make_plan(options: RunOptions) -> RunPlan:
@@ -77,11 +87,8 @@ def make_plan(options: RunOptions) -> RunPlan:
         raise InputError(f"--judges {options.judges}: at least two independent verifiers are needed; give 2 or more.")
     if options.judges > MAX_JUDGES:
         raise InputError(f"--judges {options.judges}: {MAX_JUDGES} is the most a run takes.")
-    scenarios = load_scenarios(options.scenarios)
-    for planned in scenarios:
-        if planned.scenario.rubric_version not in RUBRICS:
-            given, known = planned.scenario.rubric_version, ", ".join(RUBRICS)
-            raise InputError(f"{planned.path}: field rubric_version: {given!r} is not known; use {known}.")
+    asked = _scenarios(options)
+    scenarios = asked.scenarios
     models = _judge_models(options, targets)
     adjudicator = (
         canonical_name(options.adjudicator_model) if options.adjudicator_model else _adjudicator(models, targets)
@@ -90,6 +97,11 @@ def make_plan(options: RunOptions) -> RunPlan:
     verifiers = tuple(islice(cycle(models), options.judges))
     plan = RunPlan(
         scenarios=scenarios,
+        plan_year=asked.plan_year,
+        references=asked.references,
+        wording=asked.wording,
+        rubrics=load_rubrics(scenarios),
+        expired=asked.expired,
         targets=targets,
         verifiers=verifiers,
         extractor=models[0],
@@ -108,6 +120,58 @@ def make_plan(options: RunOptions) -> RunPlan:
     _check_models(plan, options)
     _check_size(plan)
     return plan
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The scenarios of a run, made ready, and what they rest on."""
+
+    scenarios: tuple[PlannedScenario, ...]
+    plan_year: int
+    references: dict[str, str]
+    wording: UsedWording | None
+    expired: tuple[str, ...]
+
+
+def _scenarios(options: RunOptions) -> _Asked:
+    files = read_scenarios(options.scenarios)
+    by_id = {file.scenario.scenario_id: file.scenario for file in files}
+    _check_variants(options.variants, by_id.values())
+    plan_year = options.plan_year or options.today.year
+    library = Library(options.facts_file, options.plan_file)
+    if plan_year not in library.years and not options.plan_year and options.allow_expired:
+        plan_year = max(library.years)
+    digest, wording = read_wording(options.wording, by_id) if options.wording else ("", None)
+    planned = tuple(one for file in files for one in file.planned(plan_year, library, options.variants, wording))
+    if not planned:
+        raise InputError(f"--variant {', '.join(options.variants)}: leaves no scenario to ask.")
+    used = None
+    if wording:
+        turns = {name: tuple(turns) for name, turns in wording.scenarios.items() if name in by_id}
+        used = UsedWording(title=wording.title, sha256=digest, turns=turns)
+    return _Asked(planned, plan_year, library.used, used, _expired(planned, plan_year, options))
+
+
+def _check_variants(names: list[str], scenarios: Iterable[Scenario]) -> None:
+    known = dict.fromkeys(variant.variant_id for scenario in scenarios for variant in scenario.variants)
+    for name in names:
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "these scenarios have none"
+            raise InputError(f"--variant {name}: no scenario given has it; {there}.")
+
+
+def _expired(planned: Sequence[PlannedScenario], plan_year: int, options: RunOptions) -> tuple[str, ...]:
+    """Keys that are out of date: an error, or, where the user allows it, what every report must say."""
+    why = {
+        one.scenario.scenario_id: reason
+        for one in planned
+        if (reason := out_of_date(one.scenario, plan_year, options.today))
+    }
+    if why and not options.allow_expired:
+        name, reason = next(iter(why.items()))
+        more = f" ({len(why) - 1} more like it)" if len(why) > 1 else ""
+        raise InputError(f"{name}: {reason}{more}; choose another --plan-year, or add --allow-expired.")
+    return tuple(f"{name}: {reason}" for name, reason in why.items())
 
 
 def _unique(names: list[str], flag: str) -> tuple[str, ...]:
@@ -227,7 +291,7 @@ def _slug(name: str) -> str:
 def trials(plan: RunPlan) -> list[Trial]:
     """All trials in plan order: by scenario, then repetition, then target, so that targets are asked close together."""
     return [
-        Trial(f"{planned.scenario.scenario_id}.{_slug(target)}.r{repetition}", planned, target, repetition)
+        Trial(f"{planned.name}.{_slug(target)}.r{repetition}", planned, target, repetition)
         for planned in plan.scenarios
         for repetition in range(1, plan.repeats + 1)
         for target in plan.targets

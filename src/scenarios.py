@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from .canonical import sha256
 from .errors import InputError
-from .schemas import PlannedScenario, Scenario
-from .userfiles import read_user_file
+from .resolving import Library, resolve
+from .schemas import PlannedScenario, Scenario, Variant, Wording
+from .userfiles import explain, read_user_file
 
 
 def expand(arguments: list[str]) -> list[Path]:
@@ -36,20 +42,56 @@ def _matches(argument: str) -> list[Path]:
     return sorted(path for path in map(Path, found) if path.is_file())
 
 
-def load_scenarios(arguments: list[str]) -> tuple[PlannedScenario, ...]:
-    planned = tuple(load_scenario(path) for path in expand(arguments))
-    by_id: dict[str, str] = {}
-    for one in planned:
+@dataclass(frozen=True)
+class ScenarioFile:
+    """A scenario as its author wrote it: slots open, all variants there."""
+
+    path: Path
+    sha256: str
+    scenario: Scenario
+
+    def years(self, library: Library) -> list[int]:
+        """The plan years with figures that begin no earlier than the scenario does."""
+        return [year for year in library.years if date(year, 12, 31) >= self.scenario.effective_date]
+
+    def planned(
+        self, plan_year: int, library: Library, only: Sequence[str] = (), wording: Wording | None = None
+    ) -> tuple[PlannedScenario, ...]:
+        """Every variant, or those named, made ready for a plan year."""
+        variants = [v for v in self.scenario.variants if not only or v.variant_id in only]
+        return tuple(
+            PlannedScenario(
+                path=self.path.as_posix(),
+                sha256=self.sha256,
+                variant=variant.variant_id if variant else None,
+                scenario=self._resolved(variant, plan_year, library, wording),
+            )
+            for variant in (variants if self.scenario.variants else [None])
+        )
+
+    def _resolved(self, variant: Variant | None, plan_year: int, library: Library, wording: Wording | None) -> Scenario:
+        try:
+            return resolve(self.scenario, variant, plan_year, library, wording)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
+        except ValidationError as error:
+            raise InputError(f"{self.path}: once its slots are filled, {explain(error)}") from None
+
+
+def read_scenarios(arguments: list[str]) -> tuple[ScenarioFile, ...]:
+    files = tuple(read_scenario(path) for path in expand(arguments))
+    by_id: dict[str, Path] = {}
+    for one in files:
         other = by_id.setdefault(one.scenario.scenario_id, one.path)
         if other != one.path:
             raise InputError(
                 f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also that of {other}; change one."
             )
-    return planned
+    return files
 
 
-def load_scenario(path: Path) -> PlannedScenario:
+def read_scenario(path: Path) -> ScenarioFile:
     if not str(path).isprintable():  # a manifest is text, and so is every message that names the file
         raise InputError(f"{str(path)!r}: this file name is not printable text; rename the file.")
     data, scenario = read_user_file(path, Scenario)
-    return PlannedScenario(path=path.as_posix(), sha256=sha256(data), scenario=scenario)
+    return ScenarioFile(path, sha256(data), scenario)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from .canonical import StrictJSONError, loads
+from .canonical import StrictJSONError, encode, loads
 from .errors import InputError
 from .schemas import Record
 
@@ -24,9 +24,8 @@ def read_user_file(path: Path, kind: type[R]) -> tuple[bytes, R]:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise InputError(f"{path}: is larger than {MAX_BYTES:,} bytes; a file of this kind is never that large.")
-        text = data.decode("utf-8")
-        loads(text)
-        return data, kind.model_validate_json(text)
+        document = without_comments(loads(data.decode("utf-8")))
+        return data, kind.model_validate_json(encode(document))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path.") from None
     except UnicodeDecodeError as error:
@@ -35,6 +34,13 @@ def read_user_file(path: Path, kind: type[R]) -> tuple[bytes, R]:
         raise InputError(f"{path}: {error}; mend the file.") from None
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error)}") from None
+
+
+def without_comments(value: Any) -> Any:
+    """The document less its comments: fields whose name begins with two slashes, anywhere."""
+    if isinstance(value, dict):
+        return {name: without_comments(inner) for name, inner in value.items() if not name.startswith("//")}
+    return [without_comments(inner) for inner in value] if isinstance(value, list) else value
 
 
 def explain(error: ValidationError) -> str:

@@ -12,6 +12,7 @@ from src.adapters.base import ModelRequest
 from src.agents.asking import Seat
 from src.canonical import fingerprint
 from src.chain import GENESIS, chained
+from src.rubrics import load_rubric
 from src.schemas import (
     CallOutcome,
     CallParameters,
@@ -237,6 +238,8 @@ def plan(
     chosen = scenarios or [scenario()]
     return RunPlan(
         scenarios=tuple(PlannedScenario(path=f"{s.scenario_id}.json", sha256=HASH, scenario=s) for s in chosen),
+        plan_year=2026,
+        rubrics={"v1": load_rubric("v1")},
         targets=tuple(targets),
         verifiers=tuple(verifiers),
         extractor=verifiers[0],
@@ -302,6 +305,7 @@ def result(
     return TrialResult(
         trial_id=f"{scenario_id}.{provider}-{model[:20]}.r{repetition}",
         scenario_id=scenario_id,
+        variant=None,
         repetition=repetition,
         target=TargetRecord(
             name=target,
@@ -333,6 +337,7 @@ def result(
         final_claims=tuple(final_claims),
         final_scores=given if outcome == "scored" else None,
         missing_required_points=(),
+        study_codes=(),
         error_categories=tuple(errors),
         needs_manual_review=review,
         disagreement=None,
@@ -347,7 +352,7 @@ def result(
         ),
         judge_services=(),
         rubric_version="v1",
-        fingerprints=Fingerprints(scenario=HASH, prompts=dict.fromkeys(ROLES, HASH)),
+        fingerprints=Fingerprints(scenario=HASH, rubric=HASH, prompts=dict.fromkeys(ROLES, HASH)),
     )
 
 

@@ -44,7 +44,8 @@ class ModelRequest:
     prompt_sha256: str | None = None
     """The fingerprint of the prompt file behind `system`, for the record. Never sent."""
     hint: str = ""
-    """For `fake:` targets only: `scenario_id/turn_id`, by which canned replies are found. Never sent to a provider."""
+    """For `fake:` targets only: `scenario_id/turn_id` or `scenario_id@variant/turn_id`, by which canned replies are
+    found. Never sent to a provider."""
 
     @property
     def sent_as(self) -> str:

@@ -1,7 +1,7 @@
 """`fake:` targets: canned replies from data files, by scenario and turn. For trying out and for tests.
 
-Each file in `fakes/` holds, for one scenario, what each fake says to each turn. They are somebody's invention, not the
-words of any model, and no report may take them for one.
+Each file in `fakes/` holds, for one scenario, what each fake says to each turn, or to each variant of it. They are
+somebody's invention, not the words of any model, and no report may take them for one.
 """
 
 from __future__ import annotations
@@ -14,29 +14,38 @@ from ..errors import ConfigError
 from ..schemas import Usage
 from .base import CallFailure, ModelReply, ModelRequest, split_name
 
+Replies = dict[str, dict[str, str | dict[str, str]]]
 NAMES = ("careful", "wrong", "evasive", "partial")
+
+
+def canned(scenario_id: str) -> Replies:
+    """What each fake says in a scenario; nothing where there is no file."""
+    path = data_folder("fakes") / f"{scenario_id}.json"
+    document: Any = loads(path.read_text(encoding="utf-8")) if path.is_file() else {"replies": {}}
+    replies: Replies = document["replies"]
+    return replies
 
 
 class FakeAdapter:
     def __init__(self) -> None:
-        self._files: dict[str, dict[str, dict[str, str]]] = {}
+        self._files: dict[str, Replies] = {}
 
     def check(self, model: str) -> None:
         if model not in NAMES:
             known = ", ".join(f"fake:{name}" for name in NAMES)
             raise ConfigError(f"fake:{model}: there is no such fake; use one of {known}.")
 
-    def _replies(self, scenario_id: str) -> dict[str, dict[str, str]]:
+    def _reply(self, model: str, scenario_id: str, variant: str, turn_id: str) -> str | None:
         if scenario_id not in self._files:
-            path = data_folder("fakes") / f"{scenario_id}.json"
-            document: Any = loads(path.read_text(encoding="utf-8")) if path.is_file() else {"replies": {}}
-            self._files[scenario_id] = document["replies"]
-        return self._files[scenario_id]
+            self._files[scenario_id] = canned(scenario_id)
+        said = self._files[scenario_id].get(model, {}).get(turn_id)
+        return said.get(variant) if isinstance(said, dict) else said
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
-        scenario_id, _, turn_id = request.hint.partition("/")
+        name, _, turn_id = request.hint.partition("/")
+        scenario_id, _, variant = name.partition("@")
         model = split_name(request.model)[1]
-        text = self._replies(scenario_id).get(model, {}).get(turn_id)
+        text = self._reply(model, scenario_id, variant, turn_id)
         if text is None:
             raise CallFailure("permanent", f"fakes/{scenario_id}.json has no reply of {model!r} to turn {turn_id!r}")
         return ModelReply(

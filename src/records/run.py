@@ -6,9 +6,12 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from .base import CallOutcome, Ident, ModelName, Record, Sha256, TrialOutcome, TurnOutcome
+from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, TrialOutcome, TurnOutcome
+from .coding import QuestionCode
 from .contracts import Claim, FinalClaim, Observation, ScorerOutput, Scores, Verdict
+from .facts import PlanYear
 from .price import Price
+from .rubric import Rubric
 from .scenario import Scenario
 
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
@@ -17,11 +20,35 @@ Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adju
 
 
 class PlannedScenario(Record):
-    """A scenario as it was when the run was planned; the run needs its file no more."""
+    """A scenario, or one variant of it, as it was when the run was planned; the run needs its files no more.
+
+    Figures, plan, doctor and place are filled in, and facts that do not belong to this plan year or plan are gone.
+    """
 
     path: str
     sha256: Sha256
+    """Of the scenario's file."""
+    variant: Ident | None = None
     scenario: Scenario
+
+    @property
+    def name(self) -> str:
+        """How trials of it are called: `scenario_001`, or `medicare_only@hmo`."""
+        return f"{self.scenario.scenario_id}@{self.variant}" if self.variant else self.scenario.scenario_id
+
+
+class UsedWording(Record):
+    """Words that replaced ours, and where they came from."""
+
+    title: Line
+    sha256: Sha256
+    turns: dict[Ident, tuple[Ident, ...]]
+    """Scenario id to the turns that were replaced."""
+
+
+class PlannedRubric(Record):
+    sha256: Sha256
+    rubric: Rubric
 
 
 class CallParameters(Record):
@@ -53,6 +80,13 @@ class RunPlan(Record):
     """All that decides a run's results, and nothing that does not: no clock, no concurrency, no path to write to."""
 
     scenarios: tuple[PlannedScenario, ...] = Field(min_length=1)
+    plan_year: PlanYear
+    references: dict[str, Sha256] = Field(default_factory=dict)
+    """Hashes of the facts and plan files that filled the keys."""
+    wording: UsedWording | None = None
+    rubrics: dict[Ident, PlannedRubric] = Field(min_length=1)
+    expired: tuple[str, ...] = ()
+    """Why this run would have been refused, where the user allowed an expired key."""
     targets: tuple[ModelName, ...] = Field(min_length=1)
     verifiers: tuple[ModelName, ...] = Field(min_length=2)
     """One entry a verifier: the judge models, cycled."""
@@ -234,6 +268,7 @@ class JudgeService(Record):
 
 class Fingerprints(Record):
     scenario: Sha256
+    rubric: Sha256
     prompts: dict[Role, Sha256]
 
 
@@ -242,6 +277,7 @@ class TrialResult(Record):
 
     trial_id: str
     scenario_id: Ident
+    variant: Ident | None
     repetition: int
     target: TargetRecord
     outcome: TrialOutcome
@@ -255,6 +291,7 @@ class TrialResult(Record):
     final_scores: Scores | None
     """None where the trial was not scored; `outcome` says why."""
     missing_required_points: tuple[str, ...]
+    study_codes: tuple[QuestionCode, ...]
     error_categories: tuple[str, ...]
     needs_manual_review: bool
     disagreement: float | None

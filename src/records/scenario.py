@@ -9,8 +9,12 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from .base import FactId, Ident, Line, Phrase, Record, Scalar, Text
+from .facts import Address, ConfirmedBy, PlanKind, PlanYear
 
 SLOT = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+PLANNED_SLOTS = ("figure", "plan", "doctor", "place")
+"""Roots of the slots that are filled when a run is planned; those of persona and knobs when a trial is."""
+Style = Literal["plain", "worried", "confused", "misinformed"]
 
 
 class Persona(Record):
@@ -75,6 +79,13 @@ class ScriptedTurn(Record):
     """The question as worded; `{{persona.city}}` and `{{knob.NAME}}` are slots, filled by code."""
     question_group: Ident | None = None
     required_points: tuple[RequiredPoint, ...] = ()
+    """What a complete answer to this turn says."""
+    partial_points: tuple[FactId, ...] = ()
+    """Facts that make an answer substantive, and never complete."""
+    background: tuple[FactId, ...] = ()
+    """Facts an answer may touch on: checked where it does, never owed."""
+    misstates: tuple[Line, ...] = ()
+    """Figures this turn gets wrong on purpose, as a misinformed person would."""
     condition: Condition | None = None
 
 
@@ -96,12 +107,40 @@ class VariationKnobs(Record):
         return self
 
 
+class Only(Record):
+    """When a fact belongs to the key; empty means always."""
+
+    plan_years: tuple[PlanYear, ...] = ()
+    plan_kinds: tuple[PlanKind, ...] = ()
+
+
 class CanonicalFact(Record):
+    """One statement that answers are checked against, and who said so.
+
+    `{{plan_year}}`, `{{figure.NAME}}`, `{{plan.NAME}}`, `{{doctor.name}}` and `{{place.NAME}}` are filled when a run
+    is planned. A fact that uses a figure is valid no longer than that figure.
+    """
+
     fact_id: FactId
     statement: Text
     rationale: str = Field("", max_length=20_000)
     source: Line
     severity_if_wrong: Literal["low", "medium", "high"]
+    address: Address | None = None
+    locator: Line | None = None
+    valid_from: date | None = None
+    valid_until: date | None = None
+    """The last day on which the statement is known to hold; None where no end is known."""
+    confirmed_by: ConfirmedBy | None = None
+    plan_year: PlanYear | None = None
+    """Filled when a run is planned, for facts that differ by plan year."""
+    only: Only = Only()
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Self:
+        if self.valid_from and self.valid_until and self.valid_until < self.valid_from:
+            raise ValueError("valid_until is before valid_from")
+        return self
 
 
 class DisallowedClaim(Record):
@@ -134,15 +173,37 @@ class AnswerKey(Record):
         return self
 
 
+class Variant(Record):
+    """One way to put a scenario: its own words, or its own shopper. Every variant is a trial of its own."""
+
+    variant_id: Ident
+    style: Style | None = None
+    persona: dict[Ident, Scalar] = Field(default_factory=dict)
+    """Fields of the persona that differ."""
+    plan: Ident | None = None
+    doctor: Ident | None = None
+    place: Ident | None = None
+    turns: dict[Ident, Text] = Field(default_factory=dict)
+    """Turn id to the words that stand here instead."""
+    misstates: dict[Ident, tuple[Line, ...]] = Field(default_factory=dict)
+
+
 class Scenario(Record):
     scenario_id: Ident
     title: Line
     effective_date: date
+    themes: tuple[Line, ...] = ()
+    style: Style | None = None
+    notes: str = Field("", max_length=4_000)
+    """What the key leaves out, and why."""
     persona: Persona
     scripted_turns: tuple[ScriptedTurn, ...] = Field(min_length=1, max_length=100)
     variation_knobs: VariationKnobs
     answer_key: AnswerKey
     rubric_version: Line
+    plan_file: Ident | None = None
+    """Name of the file in `plans/` that holds the plans, doctors and places the variants name."""
+    variants: tuple[Variant, ...] = Field((), max_length=50)
 
     def all_required_points(self) -> tuple[RequiredPoint, ...]:
         """The scenario's points and its turns' own, each once."""
@@ -151,7 +212,7 @@ class Scenario(Record):
         return tuple({point_name(point): point for point in points}.values())
 
     def slot_value(self, slot: str, knobs: dict[str, str]) -> str:
-        """What stands for a slot; raises KeyError where the scenario gives nothing."""
+        """What stands for a slot of a turn; raises KeyError where the scenario gives nothing."""
         root, _, rest = slot.partition(".")
         if root == "knob":
             return knobs[rest]
@@ -167,12 +228,16 @@ class Scenario(Record):
     def _hangs_together(self) -> Self:
         turn_ids = [turn.turn_id for turn in self.scripted_turns]
         _no_repeats("scripted_turns turn_id", turn_ids)
-        _known_points("answer_key.required_points", self.answer_key.required_points, self.answer_key.fact_ids())
+        known = self.answer_key.fact_ids()
+        _known_points("answer_key.required_points", self.answer_key.required_points, known)
         if self.scripted_turns[0].condition is not None:
             raise ValueError("scripted_turns[0].condition: the first turn has no earlier reply to look at")
         for turn in self.scripted_turns:
-            _known_points(f"turn {turn.turn_id} required_points", turn.required_points, self.answer_key.fact_ids())
-            self._check_slots(turn)
+            _known_points(f"turn {turn.turn_id} required_points", turn.required_points, known)
+            _known_points(f"turn {turn.turn_id} partial_points", turn.partial_points, known)
+            _known_points(f"turn {turn.turn_id} background", turn.background, known)
+            self._check_slots(turn.turn_id, turn.user_message)
+        self._check_variants(turn_ids)
         for group in self.variation_knobs.shuffle:
             _no_repeats("variation_knobs.shuffle", list(group))
             for turn_id in group:
@@ -185,18 +250,32 @@ class Scenario(Record):
         _no_repeats("variation_knobs.shuffle", [turn_id for group in self.variation_knobs.shuffle for turn_id in group])
         return self
 
-    def _check_slots(self, turn: ScriptedTurn) -> None:
+    def _check_variants(self, turn_ids: list[str]) -> None:
+        _no_repeats("variants variant_id", [variant.variant_id for variant in self.variants])
+        for variant in self.variants:
+            where = f"variant {variant.variant_id}"
+            for turn_id in (*variant.turns, *variant.misstates):
+                if turn_id not in turn_ids:
+                    raise ValueError(f"{where} names turn {turn_id!r}; the turns are {', '.join(turn_ids)}")
+            for turn_id, text in variant.turns.items():
+                self._check_slots(f"{turn_id} of {where}", text)
+            if (variant.plan or variant.doctor or variant.place) and not self.plan_file:
+                raise ValueError(f"{where} names a plan, doctor or place; plan_file must say where they are described")
+
+    def _check_slots(self, turn_id: str, text: str) -> None:
         knobs = {name: values[0] for name, values in self.variation_knobs.choices.items()}
-        for slot in SLOT.findall(turn.user_message):
+        for slot in SLOT.findall(text):
+            if slot == "plan_year" or slot.partition(".")[0] in PLANNED_SLOTS:
+                continue  # filled, or found missing, when a run is planned
             try:
                 self.slot_value(slot, knobs)
             except KeyError:
                 raise ValueError(
-                    f"turn {turn.turn_id} user_message: the slot {{{{{slot}}}}} names nothing; "
+                    f"turn {turn_id} user_message: the slot {{{{{slot}}}}} names nothing; "
                     "use {{persona.FIELD}}, {{persona.attributes.NAME}} or {{knob.NAME}} with a value in this scenario"
                 ) from None
-        if "{{" in SLOT.sub("", turn.user_message) or "}}" in SLOT.sub("", turn.user_message):
-            raise ValueError(f"turn {turn.turn_id} user_message: an opening or closing of a slot stands alone")
+        if "{{" in SLOT.sub("", text) or "}}" in SLOT.sub("", text):
+            raise ValueError(f"turn {turn_id} user_message: an opening or closing of a slot stands alone")
 
 
 def _no_repeats(what: str, ids: list[str]) -> None:

@@ -5,16 +5,32 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.scorer import CONFIDENCE, SEVERITY_WEIGHT, JudgedClaim, is_disallowed, read, score
-from src.schemas import Confidence, Label, Observation, ScorerInput, ScorerOutput, ScorerReply, Scores, Severity
+from src.agents.scorer import JudgedClaim, is_disallowed, read
+from src.agents.scorer import score as score_points
+from src.coding import owed_points
+from src.rubrics import load_rubric
+from src.schemas import (
+    Confidence,
+    Label,
+    Observation,
+    Scenario,
+    ScorerInput,
+    ScorerOutput,
+    ScorerReply,
+    Scores,
+    Severity,
+)
 from tests.helpers import Failed, ScriptedJudge, fact_json, scenario, seat
 
 REPLY = "I can’t say. Dr. Nora is in the network. Call 1-800-MEDICARE."
+RUBRIC = load_rubric("v1").rubric
 SCENARIO = scenario(
     answer_key={
         "canonical_facts": [fact_json(f"F{n}") for n in range(1, 6)],
@@ -41,6 +57,12 @@ def judged(
     label: Label = "SUPPORTED", *evidence: str, severity: Severity = "none", confidence: Confidence = "high"
 ) -> JudgedClaim:
     return JudgedClaim(label, evidence, severity, confidence)
+
+
+def score(
+    one: Scenario, claims: Sequence[JudgedClaim], observations: Sequence[Observation], **more: Any
+) -> ScorerOutput:
+    return score_points(owed_points(one, RUBRIC), RUBRIC.weights, claims, observations, **more)
 
 
 def seen(kind: str, quote: str) -> Observation:
@@ -143,9 +165,9 @@ def test_confidence_that_fits_the_truth_calibrates_best() -> None:
 
 
 def test_weights_and_confidences_grow_with_their_names() -> None:
-    assert [SEVERITY_WEIGHT[name] for name in ("none", "low", "medium", "high")] == sorted(SEVERITY_WEIGHT.values())
-    assert SEVERITY_WEIGHT["none"] == 0.0
-    assert CONFIDENCE["low"] < CONFIDENCE["medium"] < CONFIDENCE["high"] < 1
+    weights = RUBRIC.weights
+    assert 0 < weights.severity["low"] < weights.severity["medium"] < weights.severity["high"] < 1
+    assert weights.confidence["low"] < weights.confidence["medium"] < weights.confidence["high"] < 1
 
 
 @pytest.mark.parametrize(

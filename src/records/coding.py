@@ -1,0 +1,43 @@
+"""A study code and all that lies behind it."""
+
+from __future__ import annotations
+
+from .base import Ident, Record
+from .rubric import ClosedAnswer, StudyCode
+
+
+class Backing(Record):
+    """A claim and the target's own words for it."""
+
+    claim_id: str
+    quotes: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
+class MadePoint(Record):
+    """A point that was made, and by which claims."""
+
+    point: str
+    claims: tuple[Backing, ...]
+
+
+class QuestionCode(Record):
+    """How one question was answered, as the study codes it, with its reason."""
+
+    question_group: Ident
+    """The turn's id where it is in no group."""
+    turn_ids: tuple[Ident, ...]
+    code: StudyCode | None
+    """None for a closed question, which is outside the levels."""
+    answer: ClosedAnswer | None
+    reason: str
+    lookup_dependent: bool
+    points_met: tuple[MadePoint, ...]
+    points_missed: tuple[str, ...]
+    partial_points_met: tuple[MadePoint, ...]
+    wrong: tuple[Backing, ...]
+    """Contradictions grave enough to count."""
+    minor: tuple[Backing, ...]
+    """Contradictions below that, which do not."""
+    fabricated: tuple[str, ...]
+    """Specifics, in the target's words, that nobody can know without looking them up."""

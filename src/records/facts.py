@@ -1,0 +1,115 @@
+"""Files that answer keys refer to: the figures of a plan year, invented plans and doctors, another wording."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from .base import Ident, Line, Record, Text
+
+Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=500)]
+ConfirmedBy = Literal["primary", "secondary", "derived"]
+"""primary: read in the source itself. secondary: in one that cites it. derived: computed, the rationale shows how."""
+PlanKind = Literal["HMO", "PPO"]
+PlanYear = Annotated[int, Field(ge=2006, le=2100)]
+
+
+class Figure(Record):
+    """One figure of one plan year, with who said so."""
+
+    value: Line
+    """As a person writes it: $202.90, SLMB."""
+    what: Line
+    source: Line
+    address: Address
+    locator: Line
+    confirmed_by: ConfirmedBy
+    rationale: str = Field("", max_length=4_000)
+
+
+class YearFacts(Record):
+    """`facts/2026.json`: every figure that changes with the plan year, once."""
+
+    plan_year: PlanYear
+    valid_from: date
+    valid_until: date
+    compiled: date
+    """When the figures were last read in their sources."""
+    figures: dict[Ident, Figure]
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Self:
+        if self.valid_until < self.valid_from:
+            raise ValueError("valid_until is before valid_from")
+        return self
+
+
+class Drug(Record):
+    name: Line
+    covered: bool
+    note: str = Field("", max_length=500)
+
+
+class InventedPlan(Record):
+    """A Medicare Advantage plan that no insurer sells. What a key says of it is true of it alone."""
+
+    fictional: Literal[True]
+    name: Line
+    kind: PlanKind
+    monthly_premium: Line
+    primary_care_copay: Line
+    specialist_copay: Line
+    out_of_pocket_limit: Line
+    includes_drugs: bool
+    network: tuple[Ident, ...]
+    """Doctors of this file who are in the plan's network."""
+    brand_drug: Drug
+    generic_drug: Drug
+
+
+class InventedDoctor(Record):
+    fictional: Literal[True]
+    name: Line
+    note: str = Field("", max_length=500)
+
+
+class InventedPlace(Record):
+    """Where a shopper lives, and what is sold there."""
+
+    city: Line
+    state: Line
+    zip_code: Line
+    county: Line
+    dual_plans_sold: bool
+    """Whether special needs plans for people with both programmes are sold there."""
+
+
+class PlanFile(Record):
+    """`plans/invented.json`: the plans, doctors and places that scenarios name. All invented, and marked so."""
+
+    fictional: Literal[True]
+    note: Line
+    valid_from: date
+    valid_until: date
+    plans: dict[Ident, InventedPlan]
+    doctors: dict[Ident, InventedDoctor]
+    places: dict[Ident, InventedPlace]
+
+    @model_validator(mode="after")
+    def _names_known_doctors(self) -> Self:
+        for name, plan in self.plans.items():
+            for doctor in plan.network:
+                if doctor not in self.doctors:
+                    raise ValueError(f"plans.{name}.network names {doctor!r}, who is not one of the doctors")
+        return self
+
+
+class Wording(Record):
+    """An overlay: another wording of some turns, such as the study's own, which is its authors'."""
+
+    title: Line
+    """What a report calls this wording."""
+    scenarios: dict[Ident, dict[Ident, Text]] = Field(min_length=1)
+    """Scenario id to turn id to the words that replace ours; the same slots may be used."""

@@ -1,0 +1,74 @@
+"""A rubric: how verdicts become scores and study codes. Data, so that a reader can check each rule by eye."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from .base import Confidence, Ident, Line, Record, Unit
+
+StudyCode = Literal["accurate_complete", "accurate_incomplete", "not_substantive", "incorrect", "incomplete_data"]
+CODES: tuple[StudyCode, ...] = (
+    "accurate_complete", "accurate_incomplete", "not_substantive", "incorrect", "incomplete_data",
+)  # fmt: skip
+ClosedAnswer = Literal["yes", "no", "unsure"]
+Grade = Literal["low", "medium", "high"]
+
+
+class ClosedScale(Record):
+    """A question outside the four levels: only whether the answer says yes, no or neither."""
+
+    yes: tuple[Line, ...] = Field(min_length=1)
+    no: tuple[Line, ...] = Field(min_length=1)
+
+
+class GroupRule(Record):
+    """How one question group is coded."""
+
+    topic: Line
+    study_group: int | None = None
+    """The study's number; None for groups of our own."""
+    scenario: Literal["both", "medicare_only", "dual_eligible", "other"] = "other"
+    needs: Line
+    """What a complete answer holds, in words; the points themselves stand in the scenario's turns."""
+    lookup_dependent: bool = False
+    """Whether the truth hangs on a plan, a doctor or a place that must be looked up."""
+    incomplete_level: bool = True
+    """Whether accurate_incomplete exists here; if not, a part of the answer is not_substantive."""
+    material_from: Grade = "medium"
+    """The gravest contradiction must weigh at least this to make an answer incorrect."""
+    referral_alone: Literal["not_substantive", "accurate_complete"] = "not_substantive"
+    """What an answer is that makes no point but says it cannot know, or points elsewhere."""
+    fabricated: Literal["incorrect", "noted"] = "noted"
+    """What a specific that cannot be known without looking it up does, where no fact of the key bears it out."""
+    closed: ClosedScale | None = None
+
+
+class ScoreWeights(Record):
+    severity: dict[Grade, Unit]
+    """How much one contradiction adds to the risk, by its gravity."""
+    confidence: dict[Confidence, Unit]
+    """How sure a claim sounds, as a probability that it is right."""
+
+    @model_validator(mode="after")
+    def _rises_with_gravity(self) -> Self:
+        if set(self.severity) != {"low", "medium", "high"} or set(self.confidence) != {"low", "medium", "high"}:
+            raise ValueError("severity and confidence each need low, medium and high")
+        for name, weights in (("severity", self.severity), ("confidence", self.confidence)):
+            if not 0 < weights["low"] <= weights["medium"] <= weights["high"]:
+                raise ValueError(f"{name} must not fall from low to high, and low must be above 0")
+        return self
+
+
+class Rubric(Record):
+    rubric_version: Ident
+    note: Line
+    weights: ScoreWeights
+    default: GroupRule
+    """For questions in no group that is named below."""
+    groups: dict[Ident, GroupRule]
+
+    def rule(self, group: str) -> GroupRule:
+        """The rule of a group: its own, or that of the name before its first dash (`lookup-doctor` is a `lookup`)."""
+        return self.groups.get(group) or self.groups.get(group.partition("-")[0]) or self.default
