@@ -219,7 +219,7 @@ def closed_answer(reply: str, scale: ClosedScale) -> ClosedAnswer:
     """Yes, no, or neither: by the phrase of the scale that stands first, a longer one before a shorter."""
     text = " ".join(re.findall(r"[\w']+", reply.casefold().replace("’", "'")))
     first: list[tuple[int, int, ClosedAnswer]] = []
-    phrases: Mapping[ClosedAnswer, tuple[str, ...]] = {"yes": scale.yes, "no": scale.no}
+    phrases: Mapping[ClosedAnswer, tuple[str, ...]] = {"yes": scale.yes, "no": scale.no, "unsure": scale.unsure}
     for answer, listed in phrases.items():
         for phrase in listed:
             found = re.search(rf"(?<!\w){re.escape(phrase.casefold())}(?!\w)", text)

@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def demo(arguments: argparse.Namespace) -> int:
     options = RunOptions(
-        scenarios=[str(data_folder("scenarios") / "v1")], targets=[f"fake:{name}" for name in FAKE_NAMES]
+        scenarios=[str(data_folder("scenarios") / "v1" / "*.json")], targets=[f"fake:{name}" for name in FAKE_NAMES]
     )
     code = _start(make_plan(options), arguments)
     if not arguments.json:

@@ -217,8 +217,11 @@ class _Resolver:
         )
 
     def _rationale(self, fact: CanonicalFact, rests_on: Iterable[Figure]) -> str:
-        filled = self._fill(fact.rationale, f"answer_key fact {fact.fact_id} rationale")
-        return " ".join(filter(None, [filled, *(figure.rationale for figure in rests_on)]))
+        told = self._fill(fact.rationale, f"answer_key fact {fact.fact_id} rationale")
+        for figure in rests_on:
+            if figure.rationale not in told:
+                told = f"{told} {figure.rationale}".lstrip()
+        return told
 
     def _turn(self, turn: ScriptedTurn, overlaid: str | None, known: set[str]) -> ScriptedTurn:
         variant = self._variant

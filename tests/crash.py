@@ -31,7 +31,7 @@ from src.chain import ChainReader, is_recovery
 from src.door import Means, Stop
 from src.limits import Limits
 from src.schemas import CallRecord
-from tests.runs import ROOT, SCENARIOS, call, environment
+from tests.runs import ROOT, THREE, call, environment
 
 REPEATS = 3
 
@@ -144,7 +144,7 @@ def one_study(folder: Path, expected: bytes, dice: random.Random, tally: Tally) 
 
 def unkilled(parent: Path) -> Path:
     parent.mkdir(parents=True)
-    plan_arguments = ["--scenario", SCENARIOS, "--target", "fake:careful", "--target", "fake:wrong"]
+    plan_arguments = ["--scenario", THREE, "--target", "fake:careful", "--target", "fake:wrong"]
     code, _, err = call("run", *plan_arguments, "--repeats", REPEATS, "--out", parent, "--quiet")
     assert code == 0, err
     return next(parent.iterdir())

@@ -15,6 +15,8 @@ from src.cli import main
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "scenarios" / "v1"
 ONE = str(SCENARIOS / "scenario_001.json")
+THREE = str(SCENARIOS / "*.json")
+"""The first three scenarios, without the study and the topics below them."""
 
 
 def command(*arguments: object) -> list[str]:

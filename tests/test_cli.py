@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from src import storage
-from tests.runs import ONE, ROOT, call, command, environment, make_run, newest, process
+from tests.runs import ONE, ROOT, THREE, call, command, environment, make_run, newest, process
 
 SENTINEL = "sk-sentinel-4f1d9c"
 RUN = ("run", "--target", "fake:careful")
@@ -176,7 +177,11 @@ def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
 
 
 def test_globs_and_folders_and_files_are_taken_once_each(tmp_path: Path) -> None:
-    code, out, _ = call(*RUN, "--scenario", ROOT / "scenarios", "--scenario", f"{ROOT}/scenarios/**/*.json", "--scenario", ONE, "--dry-run", "--json")  # fmt: skip
+    folder = tmp_path / "a"
+    folder.mkdir()
+    for path in Path(ROOT, "scenarios", "v1").glob("*.json"):
+        shutil.copy(path, folder)
+    code, out, _ = call(*RUN, "--scenario", folder, "--scenario", f"{folder}/**/*.json", "--scenario", folder / "scenario_001.json", "--dry-run", "--json")  # fmt: skip
     assert code == 0
     plan = json.loads(out)
     assert plan["scenarios"] == ["scenario_001", "scenario_002", "scenario_003"]
@@ -260,7 +265,7 @@ def test_paraphrase_is_recorded_shared_by_targets_and_kept_to_the_figures(tmp_pa
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_one_ctrl_c_drains_and_leaves_a_resumable_run(number: signal.Signals, tmp_path: Path) -> None:
-    arguments = command(*RUN, "--scenario", ROOT / "scenarios", "--repeats", 400, "--out", tmp_path, "--concurrency", 4)
+    arguments = command(*RUN, "--scenario", THREE, "--repeats", 400, "--out", tmp_path, "--concurrency", 4)
     child = subprocess.Popen(
         arguments, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -298,13 +303,13 @@ from src.adapters.fake_adapter import FakeAdapter
 async def hang(self, request, *, timeout_s):
     await asyncio.sleep(600)
 FakeAdapter.complete = hang
-sys.exit(cli.main(["run", "--scenario", "scenarios", "--target", "fake:careful", "--out", sys.argv[1], "--quiet"]))
+sys.exit(cli.main(["run", "--scenario", "scenarios/v1/*.json", "--target", "fake:careful", "--out", sys.argv[1], "--quiet"]))
 """
 
 
 def test_a_person_at_a_terminal_sees_a_bar_with_counts_and_rate(tmp_path: Path) -> None:
     screen, terminal = os.openpty()
-    arguments = command(*RUN, "--scenario", ROOT / "scenarios", "--repeats", 3, "--out", tmp_path)
+    arguments = command(*RUN, "--scenario", THREE, "--repeats", 3, "--out", tmp_path)
     child = subprocess.Popen(
         arguments,
         cwd=ROOT,

