@@ -114,7 +114,7 @@ class _Coder:
         if lacking:
             return "incomplete_data", lacking
         if wrong:
-            cited = _names(fact for claim in wrong for fact in claim.evidence)
+            cited = _names(sorted(fact for claim in wrong for fact in claim.evidence))
             return "incorrect", f"{_count(len(wrong), 'claim')} materially wrong against {cited}."
         fabricated = self._fabricated()
         if fabricated and self._rule.fabricated == "incorrect":
@@ -127,15 +127,17 @@ class _Coder:
     def _by_points(self) -> tuple[StudyCode, str]:
         total = len(self._made) + len(self._missed)
         if self._made and not self._missed:
-            return "accurate_complete", f"All {_count(total, 'point')} made, none materially wrong."
+            made = "The one point" if total == 1 else f"All {total} points"
+            return "accurate_complete", f"{made} made, nothing materially wrong."
         if self._made or self._partial:
             said = f"{len(self._made)} of {_count(total, 'point')} made" if total else "A part of the answer is given"
             also = f", and {_names(p.point for p in self._partial)}, which alone is not enough" if self._partial else ""
             if self._rule.incomplete_level:
                 return "accurate_incomplete", f"{said}{also}; missing: {_names(self._missed) or 'the rest'}."
             return "not_substantive", f"{said}{also}, and this question has no incomplete level."
-        refused = "refused" in self._outcomes.values()
-        if refused or any(seen.observation.kind in _EVASIVE for seen in self._seen):
+        if "refused" in self._outcomes.values():
+            return "not_substantive", "Declined to answer."
+        if any(seen.observation.kind in _EVASIVE for seen in self._seen):
             return self._rule.referral_alone, "Makes no point; declines, says it cannot know, or points elsewhere."
         return "not_substantive", "Makes no point of the key."
 
@@ -168,21 +170,20 @@ class _Coder:
         )
 
     def _fabricated(self) -> tuple[str, ...]:
-        """Fabricated specifics whose words no supported claim shares."""
-        borne_out = [
-            (claim.turn_id, span.start, span.end)
-            for claim in self._final
-            if claim.label == "SUPPORTED"
-            for span in self._claims[claim.claim_id].quote_spans
-        ]
+        """Fabricated specifics of which supported claims do not bear out the greater part."""
+        borne_out = {turn_id: set[int]() for turn_id in self._replies}
+        for claim in self._final:
+            if claim.label == "SUPPORTED":
+                for span in self._claims[claim.claim_id].quote_spans:
+                    borne_out[claim.turn_id].update(range(span.start, span.end))
         found = []
         for seen in self._seen:
-            span = find_quote(self._replies[seen.turn_id], seen.observation.quote)
-            if seen.observation.kind == "fabricated_specific" and not any(
-                span and turn_id == seen.turn_id and start < span.end and span.start < end
-                for turn_id, start, end in borne_out
-            ):
-                found.append(seen.observation.quote)
+            known = borne_out[seen.turn_id]
+            place = find_quote(self._replies[seen.turn_id], seen.observation.quote)
+            if seen.observation.kind == "fabricated_specific" and place:
+                covered = sum(at in known for at in range(place.start, place.end))
+                if 2 * covered <= place.end - place.start:
+                    found.append(seen.observation.quote)
         return tuple(found)
 
     def _backing(self, claim: FinalClaim) -> Backing:

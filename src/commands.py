@@ -90,8 +90,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def demo(arguments: argparse.Namespace) -> int:
+    bank = data_folder("scenarios") / "v1"
     options = RunOptions(
-        scenarios=[str(data_folder("scenarios") / "v1" / "*.json")], targets=[f"fake:{name}" for name in FAKE_NAMES]
+        scenarios=[str(bank / "study"), str(bank / "*.json")],
+        targets=[f"fake:{name}" for name in FAKE_NAMES],
+        allow_expired=True,
     )
     code = _start(make_plan(options), arguments)
     if not arguments.json:
@@ -307,6 +310,8 @@ def _print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_js
         print(json.dumps({**document, **reporting.summary_json(summary), **costs}, indent=2, ensure_ascii=False))
         return
     print(tables.summary_table(summary))
+    if summary.study.counts:
+        print(f"\n{tables.code_table(summary)}")
     print(tables.cost_text(spending, manifest.prices_as_of))
     for notice in reporting.notices(summary):
         print(f"\n{notice}")

@@ -13,6 +13,7 @@ from typing import Any
 
 from .adapters.fake_adapter import canned
 from .agents import extractor, questioner, verifier
+from .coding import group_of
 from .errors import InputError
 from .figures import figures, is_amount, kind, telling
 from .offline import rules
@@ -20,7 +21,7 @@ from .offline.compare import compare
 from .offline.text import read_words, sentences
 from .offline.topic import weigh
 from .resolving import Library
-from .rubrics import known_rubrics
+from .rubrics import known_rubrics, load_rubric
 from .scenarios import ScenarioFile
 from .schemas import (
     SLOT,
@@ -79,7 +80,13 @@ class Finding:
 
 def lint(file: ScenarioFile, library: Library, today: date) -> list[Finding]:
     """Everything wrong with one scenario file."""
-    found = [*_unfilled(file), *_rubric(file), *_points(file.scenario), *_provenance(file.scenario)]
+    found = [
+        *_unfilled(file),
+        *_rubric(file),
+        *_points(file.scenario),
+        *_lookups(file.scenario),
+        *_provenance(file.scenario),
+    ]
     found += [*_identifiers(file.scenario)]
     planned, unresolved = _ready(file, library, today)
     found += unresolved
@@ -147,6 +154,17 @@ def _points(scenario: Scenario) -> Iterator[Found]:
                 "answer_key.required_points",
                 f"{point_name(point)} is required, but no turn asks for it; add it to a turn's required_points",
             )
+
+
+def _lookups(scenario: Scenario) -> Iterator[Found]:
+    """Where saying so is the whole answer, a point that only a look-up gives cannot be owed."""
+    if scenario.rubric_version in known_rubrics():
+        rubric = load_rubric(scenario.rubric_version).rubric
+        for turn in scenario.scripted_turns:
+            rule = rubric.rule(group_of(turn))
+            if rule.referral_alone == "accurate_complete" and (turn.required_points or turn.partial_points):
+                where = f"turn {turn.turn_id} required_points"
+                yield where, f"{group_of(turn)} asks for what must be looked up; leave its points empty"
 
 
 def _provenance(scenario: Scenario) -> Iterator[Found]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +16,10 @@ from typing import get_args
 
 from . import chain, storage
 from .money import cost
-from .schemas import FinalClaim, Manifest, Severity, TrialOutcome, TrialResult
+from .schemas import FinalClaim, Manifest, RunPlan, Severity, TrialOutcome, TrialResult
 from .stats.intervals import Estimate, mean_interval
+from .study_table import CodesCsv, StudyTable, markdown_lines, question_csv
+from .text import defused, inert, plain
 
 SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
 OFFLINE_NOTICE = (
@@ -31,7 +32,6 @@ ETHICS = (
 )
 WORDING_NOTICE = "Questions reworded: same topics as the published study, our own words."
 EXAMPLES = 5
-_MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_{}[]()#+-!|~$"} | {ord(mark): f"&#{ord(mark)};" for mark in "<>&"}
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
@@ -100,22 +100,29 @@ class Summary:
     by_scenario: dict[tuple[str, str], Tally]
     examples: list[Example]
     services: dict[str, Service]
+    study: StudyTable
     planned: int
     offline: bool
     fake: bool
+    told: tuple[str, ...]
+    """What the plan itself makes every reader be told: an expired key, the wording used."""
 
     @property
     def done(self) -> int:
         return sum(tally.trials for tally in self.by_target.values())
 
 
-def summarise(folder: Path, manifest: Manifest) -> Summary:
+def summarise(folder: Path, manifest: Manifest, codes: CodesCsv | None = None) -> Summary:
     plan = manifest.plan
     by_target = {target: Tally() for target in plan.targets}
     by_scenario = {(p.scenario.scenario_id, target): Tally() for p in plan.scenarios for target in plan.targets}
     examples: list[Example] = []
     services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
+    study = StudyTable.of(plan)
     for result in read_results(folder):
+        study.add(result)
+        if codes:
+            codes.add(result)
         by_target[result.target.name].add(result)
         by_scenario[result.scenario_id, result.target.name].add(result)
         _add_services(services, result)
@@ -125,10 +132,22 @@ def summarise(folder: Path, manifest: Manifest) -> Summary:
         by_scenario=by_scenario,
         examples=examples,
         services=services,
+        study=study,
         planned=len(plan.scenarios) * len(plan.targets) * plan.repeats,
         offline=any(model.startswith("offline:") for model in plan.judge_models()),
         fake=any(target.startswith("fake:") for target in plan.targets),
+        told=_told(plan),
     )
+
+
+def _told(plan: RunPlan) -> tuple[str, ...]:
+    told = [f"Expired key, allowed by the user: {reason}." for reason in plan.expired]
+    if plan.wording:
+        turns = "; ".join(f"{name} {', '.join(ids)}" for name, ids in plan.wording.turns.items())
+        told.append(f"Wording of {plan.wording.title} (sha256 {plan.wording.sha256[:16]}) in {turns}.")
+    if any(turn.question_group for planned in plan.scenarios for turn in planned.scenario.scripted_turns):
+        told.append(WORDING_NOTICE if not plan.wording else "All other questions reworded by this project.")
+    return tuple(told)
 
 
 def _add_services(services: dict[str, Service], result: TrialResult) -> None:
@@ -158,6 +177,7 @@ def notices(summary: Summary) -> list[str]:
     found = [OFFLINE_NOTICE] if summary.offline else []
     if summary.fake:
         found.append(FAKE_NOTICE)
+    found += summary.told
     found += [
         f"{name} was answered by another model than the one called: {plain(', '.join(sorted(service.served)))}."
         for name, service in summary.services.items()
@@ -244,16 +264,22 @@ def _tally_json(tally: Tally) -> dict[str, object]:
 
 
 def write_report(folder: Path, manifest: Manifest, out: Path) -> list[Path]:
-    """A CSV per scenario and target, and a Markdown report. Derived, so made anew each time."""
-    summary = summarise(folder, manifest)
+    """CSV files by scenario, by question and by code, and a Markdown report. Derived, so made anew each time."""
+    codes = CodesCsv()
+    summary = summarise(folder, manifest, codes)
+    files = {
+        "per_scenario.csv": scenario_csv(summary),
+        "per_question.csv": question_csv(summary.study),
+        "codes.csv": codes.buffer.getvalue(),
+        "report.md": markdown(summary, manifest),
+    }
     try:
         out.mkdir(parents=True, exist_ok=True)
-        paths = [out / "per_scenario.csv", out / "report.md"]
-        paths[0].write_text(scenario_csv(summary), encoding="utf-8", newline="")
-        paths[1].write_text(markdown(summary, manifest), encoding="utf-8", newline="")
+        for name, text in files.items():
+            (out / name).write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise storage.storage_error(out, error) from None
-    return paths
+    return [out / name for name in files]
 
 
 def scenario_csv(summary: Summary) -> str:
@@ -274,31 +300,15 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def defused(cell: str) -> str:
-    """Text that a spreadsheet shows and does not run."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
-
-
-def plain(text: str) -> str:
-    """Text on one line without terminal escapes, invisible characters or changes of direction."""
-    shown = " ".join(text.split())
-    return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
-
-
-def inert(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, no terminal escapes, no direction tricks, one line."""
-    shown = plain(text)
-    return shown.translate(_MARKS).replace("://", "&#58;//").replace("www.", "www&#46;")
-
-
 def markdown(summary: Summary, manifest: Manifest) -> str:
     plan = manifest.plan
     lines = [f"# AI Medicare evaluation: run {manifest.run_id}", ""]
     lines += [f"> **{inert(notice)}**" for notice in notices(summary)]
-    lines += ["", WORDING_NOTICE, "", "## What was run", ""]
+    lines += ["", "## What was run", ""]
     lines += [
         f"- Targets: {', '.join(inert(target) for target in plan.targets)}",
-        f"- Scenarios: {', '.join(p.scenario.scenario_id for p in plan.scenarios)}; repeats: {plan.repeats}",
+        f"- Scenarios: {', '.join(inert(p.name) for p in plan.scenarios)}; repeats: {plan.repeats}",
+        f"- Plan year {plan.plan_year}; {_keys_text(plan)}",
         f"- Judges: {', '.join(inert(model) for model in plan.verifiers)}; ties: {inert(plan.adjudicator)}",
         f"- Seed {plan.seed}; plan {manifest.plan_sha256[:16]}; begun {manifest.created}",
         f"- Asked of the target: temperature {plan.target_parameters.temperature}, "
@@ -318,11 +328,22 @@ def markdown(summary: Summary, manifest: Manifest) -> str:
         for t, y in summary.by_target.items()
     ]
     lines += [*_table(["target", "scored", *SCORES], rows), "", "## Distribution of accuracy", ""]
-    lines += [*_distribution(summary), "", "## Common failure modes", ""]
+    lines += [*_distribution(summary), "", *markdown_lines(summary.study), "## Common failure modes", ""]
     rows = [[inert(t), *(str(y.errors[name]) for name in _error_names(summary))] for t, y in summary.by_target.items()]
     lines += [*_table(["trials with", *_error_names(summary)], rows), "", "## Exemplary incorrect responses", ""]
     lines += [*_example_lines(summary, manifest), "", "## Ethics", "", ETHICS, ""]
     return "\n".join(lines)
+
+
+def _keys_text(plan: RunPlan) -> str:
+    """How sure the keys are, and from which files they were filled."""
+    facts = {
+        (p.scenario.scenario_id, f.fact_id): f for p in plan.scenarios for f in p.scenario.answer_key.canonical_facts
+    }
+    count = Counter(fact.confirmed_by or "not stated" for fact in facts.values())
+    how = ", ".join(f"{number} {name}" for name, number in sorted(count.items()))
+    files = ", ".join(f"{inert(name)} {digest[:16]}" for name, digest in plan.references.items())
+    return f"{len(facts)} facts in the keys ({how}){f'; filled from {files}' if files else ''}"
 
 
 def _service_table(summary: Summary) -> list[str]:
@@ -368,7 +389,7 @@ def _distribution(summary: Summary) -> list[str]:
 
 
 def _example_lines(summary: Summary, manifest: Manifest) -> list[str]:
-    keys = {p.scenario.scenario_id: p.scenario.answer_key for p in manifest.plan.scenarios}
+    keys = {p.name: p.scenario.answer_key for p in manifest.plan.scenarios}
     lines: list[str] = []
     for example in summary.examples:
         key = keys[example.trial_id.partition(".")[0]]

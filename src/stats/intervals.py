@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,30 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Estimate
         return Estimate(n, mean, None, None)
     half = t_quantile(0.5 + confidence / 2, n - 1) * deviation / math.sqrt(n)
     return Estimate(n, mean, max(0.0, mean - half), min(1.0, mean + half))
+
+
+@dataclass(frozen=True)
+class Share:
+    """A proportion with its interval; all None where n is 0."""
+
+    count: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def wilson(count: int, n: int, confidence: float = 0.95) -> Share:
+    """Wilson's score interval for a proportion: stays in [0, 1] and has a width at 0 and at 1."""
+    if n == 0:
+        return Share(0, 0, None, None, None)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    p = count / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    low = 0.0 if count == 0 else max(0.0, centre - half)
+    high = 1.0 if count == n else min(1.0, centre + half)
+    return Share(count, n, p, low, high)
 
 
 def t_quantile(p: float, degrees: int) -> float:

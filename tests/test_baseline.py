@@ -1,0 +1,93 @@
+"""The published counts: as they stand in the file, and every percentage that is printed from them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from scipy.stats import binomtest
+
+from src import baseline, storage
+from src.errors import ConfigError
+from src.reporting import write_report
+from src.schemas import CODES
+from src.stats.intervals import wilson
+from tests.runs import ROOT, make_run
+
+ROWS = list(csv.DictReader((ROOT / "baseline" / "ship_2025.csv").read_text(encoding="utf-8").splitlines()))
+TABLE_ROW = re.compile(r"^\| (\d+) .*\| ([\d.]+)% of (\d+) \| ([\d.]+)% of (\d+) \|$", re.MULTILINE)
+POOLED_ROW = re.compile(r"^\| all of these, pooled .*\| ([\d.]+)% of (\d+) \| ([\d.]+)% of (\d+) \|$", re.MULTILINE)
+
+
+def count(group: int, mode: str, column: str) -> int:
+    return next(int(row[column]) for row in ROWS if (int(row["group"]), row["mode"]) == (group, mode))
+
+
+def test_every_group_is_there_in_both_modes_and_its_codes_sum_to_its_shops() -> None:
+    found = baseline.load_baseline()
+    assert sorted(found.groups) == [1, *range(3, 21)]
+    for number, group in found.groups.items():
+        assert set(group.by_mode) == set(baseline.MODES)
+        for mode, counts in group.by_mode.items():
+            assert counts.shops == count(number, mode, "shops") == sum(counts.codes.values())
+            assert [counts.codes[code] for code in CODES] == [count(number, mode, code) for code in CODES]
+
+
+def test_shops_agree_with_the_design_of_the_study() -> None:
+    shops = {(row["scenario"], row["mode"]): int(row["shops"]) for row in ROWS}
+    assert shops["medicare_only", "phone"] + shops["dual_eligible", "phone"] == shops["both", "phone"] == 139
+    face_to_face = shops["medicare_only", "face_to_face"] + shops["dual_eligible", "face_to_face"]
+    assert face_to_face == shops["both", "face_to_face"] == 45
+    assert baseline.load_baseline().notes.shops == {"phone": 139, "face_to_face": 45}
+
+
+@pytest.mark.parametrize(("mode", "share", "instances"), [("phone", "36.5%", 1363), ("face_to_face", "53.4%", 453)])
+def test_pooled_shares_are_those_the_caveats_speak_of(mode: str, share: str, instances: int) -> None:
+    pooled = baseline.load_baseline().pooled(mode)
+    assert pooled.shops == instances == sum(int(row["shops"]) for row in ROWS if row["mode"] == mode)
+    assert f"{pooled.share('accurate_complete'):.1%}" == share
+
+
+def test_every_percentage_a_report_prints_is_recomputed_from_the_counts(tmp_path: Path) -> None:
+    study = ROOT / "scenarios" / "v1" / "study"
+    run = make_run(tmp_path, "--scenario", study, "--target", "fake:careful")
+    write_report(run, storage.read_manifest(run), tmp_path / "report")
+    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    printed = TABLE_ROW.findall(text)
+    assert sorted(int(row[0]) for row in printed) == [1, *range(3, 21)]
+    for group, *cells in printed:
+        for mode, share, shops in zip(baseline.MODES, cells[::2], cells[1::2], strict=True):
+            assert int(shops) == count(int(group), mode, "shops")
+            assert share == f"{100 * count(int(group), mode, 'accurate_complete') / int(shops):.1f}"
+    looked_up = {int(row["group"]) for row in ROWS if row["lookup_dependent"] == "yes"}
+    pooled = POOLED_ROW.findall(text)
+    assert len(pooled) == 2
+    for cells, groups in zip(pooled, ({1, *range(3, 21)} - looked_up, looked_up), strict=True):
+        for mode, share, shops in zip(baseline.MODES, cells[::2], cells[1::2], strict=True):
+            complete = sum(count(group, mode, "accurate_complete") for group in groups)
+            assert int(shops) == sum(count(group, mode, "shops") for group in groups)
+            assert share == f"{100 * complete / int(shops):.1f}"
+    for caveat in baseline.load_baseline().notes.caveats[:2]:
+        assert caveat.split(";")[0].split(",")[0][:40] in text.replace("\\", "")
+    assert "Not like for like" in text
+
+
+def test_counts_that_do_not_sum_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "baseline" / "ship_2025.csv").read_text(encoding="utf-8")
+    (tmp_path / "bad.csv").write_text(text.replace("139,68,", "139,67,"), encoding="utf-8")
+    (tmp_path / "bad.json").write_bytes((ROOT / "baseline" / "ship_2025.json").read_bytes())
+    monkeypatch.setattr(baseline, "data_folder", lambda kind: tmp_path)
+    with pytest.raises(ConfigError, match="group 1 phone"):
+        baseline.load_baseline.__wrapped__("bad")
+
+
+def test_wilson_agrees_with_scipy() -> None:
+    for n in (1, 2, 3, 7, 20, 139, 1363):
+        for k in sorted({0, 1, n // 3, n // 2, n - 1, n}):
+            ours = wilson(k, n)
+            theirs = binomtest(k, n).proportion_ci(method="wilson")
+            assert ours.low == pytest.approx(theirs.low, abs=1e-12)
+            assert ours.high == pytest.approx(theirs.high, abs=1e-12)
+    assert wilson(0, 0).value is None

@@ -1,0 +1,160 @@
+"""A real run of the study with the canned targets: the codes each of them earns, pinned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from src import storage
+from src.schemas import ResultLine
+from tests.runs import SCENARIOS, call, make_run
+
+TARGETS = ("careful", "wrong", "evasive", "partial")
+STUDY = ("--scenario", SCENARIOS / "study", *(part for name in TARGETS for part in ("--target", f"fake:{name}")))
+SHORT = {
+    "accurate_complete": "complete",
+    "accurate_incomplete": "incomplete",
+    "not_substantive": "nothing",
+    "incorrect": "incorrect",
+    "incomplete_data": "no-data",
+}
+DUAL = """
+group  careful     wrong      evasive  partial
+g1     complete    incorrect  nothing  incomplete
+g3     complete    incorrect  nothing  incomplete
+g4     complete    incorrect  nothing  incomplete
+g5     nothing     incorrect  nothing  nothing
+g6     complete    incorrect  nothing  incomplete
+g7     complete    incorrect  nothing  incomplete
+g8     complete    incorrect  nothing  incomplete
+g2     yes         no         unsure   unsure
+"""
+HMO = """
+group  careful     wrong      evasive  partial
+g1     complete    incorrect  nothing  incomplete
+g9     complete    incorrect  nothing  incomplete
+g10    complete    incorrect  nothing  incomplete
+g11    complete    incorrect  nothing  incomplete
+g12    complete    incorrect  nothing  incomplete
+g13    complete    incorrect  nothing  incomplete
+g14    nothing     incorrect  nothing  complete
+g15    incomplete  incorrect  nothing  incomplete
+g16    complete    incorrect  nothing  complete
+g17    nothing     incorrect  nothing  complete
+g18    nothing     incorrect  nothing  incomplete
+g19    nothing     incorrect  nothing  complete
+g20    nothing     incorrect  nothing  incomplete
+g2     yes         no         unsure   unsure
+"""
+PPO = """
+group  careful     wrong      evasive  partial
+g1     complete    incorrect  nothing  incomplete
+g9     complete    incorrect  nothing  incomplete
+g10    complete    incorrect  nothing  incomplete
+g11    complete    incorrect  nothing  incomplete
+g12    complete    incorrect  nothing  incomplete
+g13    complete    incorrect  nothing  incomplete
+g14    nothing     incorrect  nothing  complete
+g15    incomplete  incorrect  nothing  incomplete
+g16    complete    incorrect  nothing  incomplete
+g17    nothing     incorrect  nothing  incomplete
+g18    nothing     incorrect  nothing  complete
+g19    nothing     incorrect  nothing  incomplete
+g20    nothing     incorrect  nothing  incomplete
+g2     yes         no         unsure   unsure
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("study"), *STUDY, "--concurrency", "8")
+
+
+@pytest.fixture(scope="module")
+def results(run: Path) -> list[ResultLine]:
+    lines = (run / storage.RESULTS).read_bytes().splitlines()
+    return [ResultLine.model_validate_json(line) for line in lines]
+
+
+def rows(table: str) -> list[list[str]]:
+    return [line.split() for line in table.strip().splitlines()]
+
+
+def coded(results: list[ResultLine], scenario_id: str, variant: str) -> list[list[str]]:
+    """The table of one variant: a row for each group in the order of the script, a column for each target."""
+    columns = {
+        result.target.model: {
+            code.question_group: SHORT[code.code] if code.code else str(code.answer) for code in result.study_codes
+        }
+        for result in results
+        if (result.scenario_id, result.variant) == (scenario_id, variant)
+    }
+    assert sorted(columns) == sorted(TARGETS)
+    groups = list(columns["careful"])
+    assert all(list(column) == groups for column in columns.values())
+    return [["group", *TARGETS], *([group, *(columns[name][group] for name in TARGETS)] for group in groups)]
+
+
+@pytest.mark.parametrize(
+    ("scenario_id", "variant", "table"),
+    [
+        ("dual_eligible", "maple_hollow", DUAL),
+        ("dual_eligible", "tamarack_point", DUAL),
+        ("medicare_only", "hmo", HMO),
+        ("medicare_only", "ppo", PPO),
+    ],
+)
+def test_each_canned_target_earns_its_codes(
+    results: list[ResultLine], scenario_id: str, variant: str, table: str
+) -> None:
+    assert coded(results, scenario_id, variant) == rows(table)
+
+
+def test_every_variant_is_scored_once_for_each_target(results: list[ResultLine]) -> None:
+    assert len({result.trial_id for result in results}) == len(results) == 4 * len(TARGETS)
+    assert {result.outcome for result in results} == {"scored"}
+    assert not any(result.judge_failures or result.rejected_claims for result in results)
+
+
+def test_careful_and_evasive_say_nothing_wrong_and_invent_nothing(results: list[ResultLine]) -> None:
+    for result in results:
+        if result.target.model in ("careful", "evasive"):
+            assert not any(code.wrong or code.minor or code.fabricated for code in result.study_codes)
+
+
+def test_every_quote_behind_a_code_stands_in_its_reply(results: list[ResultLine]) -> None:
+    quoted = 0
+    for result in results:
+        replies = {exchange.turn_id: exchange.reply or "" for exchange in result.conversation}
+        for code in result.study_codes:
+            made = [backing for point in (*code.points_met, *code.partial_points_met) for backing in point.claims]
+            for backing in (*made, *code.wrong, *code.minor):
+                assert all(quote in replies[backing.claim_id.partition(".")[0]] for quote in backing.quotes)
+                quoted += len(backing.quotes)
+    assert quoted > 300
+
+
+def test_look_up_groups_owe_nothing_to_completeness(results: list[ResultLine]) -> None:
+    careful = [result for result in results if result.target.model == "careful"]
+    assert any(code.code == "not_substantive" for result in careful for code in result.study_codes)
+    assert all(result.final_scores and result.final_scores.completeness == 1.0 for result in careful)
+
+
+def test_a_follow_up_is_asked_only_where_the_generic_was_not_named(results: list[ResultLine]) -> None:
+    for result in results:
+        if result.scenario_id == "medicare_only":
+            turns = {exchange.turn_id: exchange for exchange in result.conversation}
+            named = any(word in (turns["Q14"].reply or "").lower() for word in ("generic", "atorvastatin"))
+            assert (turns["Q14b"].outcome == "skipped") is named
+
+
+def test_the_run_verifies_and_replays(run: Path) -> None:
+    for command in ("verify", "replay"):
+        code, _, err = call(command, run)
+        assert code == 0, err
+
+
+def test_one_at_a_time_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    alone = make_run(tmp_path, *STUDY, "--concurrency", "1")
+    assert (alone / storage.RESULTS).read_bytes() == (run / storage.RESULTS).read_bytes()
