@@ -10,11 +10,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from . import storage, tables
+from . import tables
 from .clock import today
 from .coding import group_of
 from .datafiles import data_folder
-from .errors import InputError
+from .errors import InputError, StorageError
 from .linting import PLACEHOLDER, lint
 from .resolving import Library, out_of_date
 from .scenarios import ScenarioFile, expand, read_scenario, read_scenarios
@@ -142,8 +142,9 @@ def _list_table(rows: Rows) -> str:
         for row in rows
     ]
     total = Counter({how: sum(row[how] for row in rows) for how in CONFIRMED})
+    how_many = "1 scenario" if len(rows) == 1 else f"{len(rows)} scenarios"
     caption = (
-        f"{len(rows)} scenarios. P/S/D: facts read in the primary source ({total['primary']}), in a secondary one "
+        f"{how_many}. P/S/D: facts read in the primary source ({total['primary']}), in a secondary one "
         f"that cites it ({total['secondary']}), derived by arithmetic ({total['derived']})."
     )
     return tables.plain_table(columns, cells, caption=caption)
@@ -218,7 +219,7 @@ def new_scenario(arguments: argparse.Namespace) -> int:
         with path.open("x", encoding="utf-8") as file:
             file.write(template.replace("SCENARIO_ID", arguments.scenario_id))
     except OSError as error:
-        raise storage.storage_error(path, error) from None
+        raise StorageError(f"{path}: cannot be written ({error.strerror}); choose another --out.") from None
     print(path)
     print(f"Write your text wherever it says {PLACEHOLDER}, then check it: medicare-eval validate {path}")
     return 0

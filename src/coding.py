@@ -137,7 +137,8 @@ class _Coder:
             return "not_substantive", f"{said}{also}, and this question has no incomplete level."
         if "refused" in self._outcomes.values():
             return "not_substantive", "Declined to answer."
-        if any(seen.observation.kind in _EVASIVE for seen in self._seen):
+        unknowing = (*_EVASIVE, "hedge") if self._rule.referral_alone == "accurate_complete" else _EVASIVE
+        if any(seen.observation.kind in unknowing for seen in self._seen):
             return self._rule.referral_alone, "Makes no point; declines, says it cannot know, or points elsewhere."
         return "not_substantive", "Makes no point of the key."
 

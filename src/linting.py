@@ -6,7 +6,7 @@ Each check takes one scenario as its author wrote it, or made ready for a plan y
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -37,6 +37,8 @@ from .schemas import (
 )
 
 PLACEHOLDER = "REPLACE"
+FAKES_OF = 2026
+"""The plan year whose figures the canned replies name."""
 _MBI_LETTER = "AC-HJKMNP-RT-Y"
 _IDENTIFIERS = {
     "a Social Security number": re.compile(
@@ -62,7 +64,6 @@ _SCAFFOLDING = re.compile(
 
 Found = tuple[str, str]
 """Where and what."""
-Check = Callable[[PlannedScenario, date], Iterator[Found]]
 Replies = dict[str, dict[str, str | dict[str, str]]]
 
 
@@ -80,20 +81,16 @@ class Finding:
 
 def lint(file: ScenarioFile, library: Library, today: date) -> list[Finding]:
     """Everything wrong with one scenario file."""
-    found = [
-        *_unfilled(file),
-        *_rubric(file),
-        *_points(file.scenario),
-        *_lookups(file.scenario),
-        *_provenance(file.scenario),
-    ]
-    found += [*_identifiers(file.scenario)]
+    scenario = file.scenario
+    found = [*_unfilled(file), *_rubric(file), *_points(scenario), *_lookups(scenario), *_provenance(scenario)]
+    found += _identifiers(scenario)
     planned, unresolved = _ready(file, library, today)
     found += unresolved
-    checks: tuple[Check, ...] = (_dates, _hints, _contradicted_turns)
-    found += dict.fromkeys(item for one in planned for check in checks for item in check(one, today))
+    places = {fact.fact_id: n for n, fact in enumerate(scenario.answer_key.canonical_facts)}
+    found += dict.fromkeys(item for one in planned for item in _dates(one, places, today))
+    found += dict.fromkeys(item for one in planned for check in (_hints, _contradicted_turns) for item in check(one))
     if planned and not unresolved:
-        found += _untouched(planned)
+        found += _untouched(file, planned, places, library)
     return [Finding(file.path.as_posix(), where, what) for where, what in found]
 
 
@@ -170,10 +167,12 @@ def _lookups(scenario: Scenario) -> Iterator[Found]:
 def _provenance(scenario: Scenario) -> Iterator[Found]:
     for number, fact in enumerate(scenario.answer_key.canonical_facts):
         where = f"answer_key.canonical_facts[{number}]"
-        filled = any(slot.partition(".")[0] in ("figure", "plan", "place") for slot in SLOT.findall(fact.statement))
+        filled = any(
+            slot.partition(".")[0] in ("figure", "plan", "doctor", "place") for slot in SLOT.findall(fact.statement)
+        )
         if fact.valid_from is None and not filled:
             yield where, f"{fact.fact_id} is undated; add valid_from, the day from which the statement holds"
-        if fact.confirmed_by is None and not filled:
+        if fact.confirmed_by is None and "{{figure." not in fact.statement.replace(" ", ""):
             yield where, f"{fact.fact_id} does not say how it was confirmed; add confirmed_by"
         if re.search(r"\$\d", fact.statement) and not fact.valid_until and not fact.only.plan_years:
             yield from _lonely_figure(where, fact)
@@ -200,9 +199,9 @@ def _identifiers(scenario: Scenario) -> Iterator[Found]:
                     yield where, f"{match.group()!r} looks like {what}; a scenario holds no identifier of a real person"
 
 
-def _dates(planned: PlannedScenario, today: date) -> Iterator[Found]:
-    for number, fact in enumerate(planned.scenario.answer_key.canonical_facts):
-        where = f"answer_key.canonical_facts[{number}]"
+def _dates(planned: PlannedScenario, places: Mapping[str, int], today: date) -> Iterator[Found]:
+    for fact in planned.scenario.answer_key.canonical_facts:
+        where = f"answer_key.canonical_facts[{places[fact.fact_id]}]"
         if fact.valid_until and fact.valid_until < today:
             yield (
                 where,
@@ -225,7 +224,7 @@ def _asked_texts(planned: PlannedScenario) -> Iterator[tuple[str, str, frozenset
         )
 
 
-def _hints(planned: PlannedScenario, today: date) -> Iterator[Found]:
+def _hints(planned: PlannedScenario) -> Iterator[Found]:
     facts = {fact.fact_id: fact.statement for fact in planned.scenario.answer_key.canonical_facts}
     points = {turn.turn_id: turn.required_points for turn in planned.scenario.scripted_turns}
     for turn_id, text, own in _asked_texts(planned):
@@ -243,7 +242,7 @@ def _hints(planned: PlannedScenario, today: date) -> Iterator[Found]:
                     )
 
 
-def _contradicted_turns(planned: PlannedScenario, today: date) -> Iterator[Found]:
+def _contradicted_turns(planned: PlannedScenario) -> Iterator[Found]:
     """Figures in a question that the key contradicts and nobody has declared as misstated."""
     scenario = planned.scenario
     weights = weigh(frozenset(fact.statement for fact in scenario.answer_key.canonical_facts))
@@ -266,19 +265,22 @@ def _contradicted_turns(planned: PlannedScenario, today: date) -> Iterator[Found
                     )
 
 
-def _untouched(planned: tuple[PlannedScenario, ...]) -> Iterator[Found]:
+def _untouched(
+    file: ScenarioFile, planned: tuple[PlannedScenario, ...], places: Mapping[str, int], library: Library
+) -> Iterator[Found]:
     """Facts that no canned reply supports or contradicts; without canned replies, facts that not even their own
     words support: such a fact can never count."""
-    replies = canned(planned[0].scenario.scenario_id)
+    replies = canned(file.scenario.scenario_id)
+    if replies and FAKES_OF in file.years(library):
+        planned = file.planned(FAKES_OF, library)
     touched: set[str] = set()
     for one in planned:
         touched |= _touched_by(one, replies) if replies else _touched_by_itself(one)
-    facts = {fact.fact_id: n for one in planned for n, fact in enumerate(one.scenario.answer_key.canonical_facts)}
-    for fact_id, number in facts.items():
+    for fact_id in dict.fromkeys(fact.fact_id for one in planned for fact in one.scenario.answer_key.canonical_facts):
         if fact_id not in touched:
             who = "no fake reply" if replies else "not even a reply of its own words"
             yield (
-                f"answer_key.canonical_facts[{number}]",
+                f"answer_key.canonical_facts[{places[fact_id]}]",
                 f"{fact_id}: {who} can support or contradict it; state one checkable thing, or let a fake speak of it",
             )
 

@@ -141,14 +141,14 @@ def _scenarios(options: RunOptions) -> _Asked:
     library = Library(options.facts_file, options.plan_file)
     if plan_year not in library.years and not options.plan_year and options.allow_expired:
         plan_year = max(library.years)
-    digest, wording = read_wording(options.wording, by_id) if options.wording else ("", None)
-    planned = tuple(one for file in files for one in file.planned(plan_year, library, options.variants, wording))
+    overlay = read_wording(options.wording, by_id) if options.wording else None
+    planned = tuple(one for file in files for one in file.planned(plan_year, library, options.variants, overlay))
     if not planned:
         raise InputError(f"--variant {', '.join(options.variants)}: leaves no scenario to ask.")
     used = None
-    if wording:
-        turns = {name: tuple(turns) for name, turns in wording.scenarios.items() if name in by_id}
-        used = UsedWording(title=wording.title, sha256=digest, turns=turns)
+    if overlay:
+        turns = {name: tuple(turns) for name, turns in overlay.wording.scenarios.items() if name in by_id}
+        used = UsedWording(title=overlay.wording.title, sha256=overlay.sha256, turns=turns)
     return _Asked(planned, plan_year, library.used, used, _expired(planned, plan_year, options))
 
 
@@ -271,7 +271,7 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
                 if not (data_folder("fakes") / f"{planned.scenario.scenario_id}.json").is_file():
                     raise ConfigError(
                         f"{planned.path}: {target} has no canned replies to scenario {planned.scenario.scenario_id!r}; "
-                        "use a real target, or one of the scenarios that ship with the project."
+                        f"use a real target, or write them in fakes/{planned.scenario.scenario_id}.json."
                     )
 
 

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from .canonical import sha256
 from .datafiles import data_folder
 from .errors import InputError
@@ -33,7 +35,7 @@ from .schemas import (
     Wording,
     YearFacts,
 )
-from .userfiles import read_user_file
+from .userfiles import explain, read_user_file
 
 T = TypeVar("T")
 R = TypeVar("R", YearFacts, PlanFile)
@@ -50,6 +52,11 @@ class Library:
     plan_file: Path | None = None
     used: dict[str, str] = field(default_factory=dict)
     _cache: dict[Path, tuple[bytes, YearFacts | PlanFile]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path in filter(None, (self.facts_file, self.plan_file)):
+            if not path.is_file():
+                raise InputError(f"{path}: cannot be read (there is no such file); check the path.")
 
     @cached_property
     def years(self) -> dict[int, Path]:
@@ -180,7 +187,10 @@ class _Resolver:
         for name, value in self._variant.persona.items():
             own = name in Persona.model_fields and name not in ("attributes", "fictional")
             (fields if own else fields["attributes"])[name] = value
-        return Persona.model_validate(fields)
+        try:
+            return Persona.model_validate(fields)
+        except ValidationError as error:
+            raise InputError(f"variant {self._variant.variant_id} persona: {explain(error)}") from None
 
     def _belongs(self, only: Only) -> bool:
         return (not only.plan_years or self._plan_year in only.plan_years) and (
@@ -195,7 +205,7 @@ class _Resolver:
         if rests_on:
             year = self._library.year(self._plan_year)
             begins, ends = max(begins, year.valid_from), min(ends or year.valid_until, year.valid_until)
-        elif any(slot.partition(".")[0] in ("plan", "doctor", "place") for slot in slots):
+        if self._shop and any(slot.partition(".")[0] in ("plan", "doctor", "place") for slot in slots):
             plans = self._library.plans(self._scenario.plan_file or "")
             begins, ends = max(begins, plans.valid_from), min(ends or plans.valid_until, plans.valid_until)
         if ends and begins > ends:
@@ -240,7 +250,9 @@ class _Resolver:
         name = slot.removeprefix("figure.")
         figures = self._library.year(self._plan_year).figures
         if name not in figures:
-            raise InputError(f"{where}: facts/{self._plan_year}.json has no figure {name!r}; add it or check the name.")
+            path = self._library.years[self._plan_year]
+            file = path if path == self._library.facts_file else f"facts/{path.name}"
+            raise InputError(f"{where}: {file} has no figure {name!r}; add it or check the name.")
         return figures[name]
 
     def _fill(self, text: str, where: str, keep: tuple[str, ...] = ()) -> str:
@@ -292,8 +304,17 @@ def out_of_date(scenario: Scenario, plan_year: int, today: date) -> str | None:
     return None
 
 
-def read_wording(path: Path, scenarios: Mapping[str, Scenario]) -> tuple[str, Wording]:
-    """An overlay file and its hash; a scenario or turn it names must be one that is asked."""
+@dataclass(frozen=True)
+class Overlay:
+    """A wording file as it was read."""
+
+    path: Path
+    sha256: str
+    wording: Wording
+
+
+def read_wording(path: Path, scenarios: Mapping[str, Scenario]) -> Overlay:
+    """An overlay file; its turns must be turns of the scenarios given. It may name other scenarios too."""
     data, wording = read_user_file(path, Wording)
     for scenario_id, turns in wording.scenarios.items():
         if scenario_id not in scenarios:
@@ -307,4 +328,4 @@ def read_wording(path: Path, scenarios: Mapping[str, Scenario]) -> tuple[str, Wo
                 )
     if not set(wording.scenarios) & set(scenarios):
         raise InputError(f"{path}: names none of the scenarios given ({', '.join(scenarios)}).")
-    return sha256(data), wording
+    return Overlay(path, sha256(data), wording)

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from .canonical import sha256
 from .errors import InputError
-from .resolving import Library, resolve
-from .schemas import PlannedScenario, Scenario, Variant, Wording
+from .resolving import Library, Overlay, resolve
+from .schemas import PlannedScenario, Scenario, Variant
 from .userfiles import explain, read_user_file
 
 
@@ -55,7 +55,7 @@ class ScenarioFile:
         return [year for year in library.years if date(year, 12, 31) >= self.scenario.effective_date]
 
     def planned(
-        self, plan_year: int, library: Library, only: Sequence[str] = (), wording: Wording | None = None
+        self, plan_year: int, library: Library, only: Sequence[str] = (), overlay: Overlay | None = None
     ) -> tuple[PlannedScenario, ...]:
         """Every variant, or those named, made ready for a plan year."""
         variants = [v for v in self.scenario.variants if not only or v.variant_id in only]
@@ -64,18 +64,23 @@ class ScenarioFile:
                 path=self.path.as_posix(),
                 sha256=self.sha256,
                 variant=variant.variant_id if variant else None,
-                scenario=self._resolved(variant, plan_year, library, wording),
+                scenario=self._resolved(variant, plan_year, library, overlay),
             )
             for variant in (variants if self.scenario.variants else [None])
         )
 
-    def _resolved(self, variant: Variant | None, plan_year: int, library: Library, wording: Wording | None) -> Scenario:
+    def _resolved(self, variant: Variant | None, plan_year: int, library: Library, overlay: Overlay | None) -> Scenario:
+        where = self.path
         try:
-            return resolve(self.scenario, variant, plan_year, library, wording)
+            ready = resolve(self.scenario, variant, plan_year, library)
+            if overlay is None:
+                return ready
+            where = overlay.path
+            return resolve(self.scenario, variant, plan_year, library, overlay.wording)
         except InputError as error:
-            raise InputError(f"{self.path}: {error}") from None
+            raise InputError(f"{where}: {error}") from None
         except ValidationError as error:
-            raise InputError(f"{self.path}: once its slots are filled, {explain(error)}") from None
+            raise InputError(f"{where}: once its slots are filled, {explain(error)}") from None
 
 
 def read_scenarios(arguments: list[str]) -> tuple[ScenarioFile, ...]:

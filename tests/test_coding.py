@@ -417,7 +417,7 @@ def test_an_answer_without_any_substance_is_not_substantive() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "code"),
-    [("referral", "accurate_complete"), ("refusal", "accurate_complete"), ("hedge", "not_substantive")],
+    [("referral", "accurate_complete"), ("refusal", "accurate_complete"), ("hedge", "accurate_complete")],
 )
 def test_where_nothing_can_be_known_saying_so_is_the_whole_answer(kind: ObservationKind, code: StudyCode) -> None:
     found = only(judged(LOOKUP, None, seen(kind)))
