@@ -28,9 +28,7 @@ from src.reporting import (
     SCORES,
     Summary,
     Tally,
-    defused,
     estimate_text,
-    inert,
     markdown,
     notices,
     scenario_csv,
@@ -42,6 +40,7 @@ from src.schemas import QuoteSpan, RunPlan, Scores, TrialResult
 from src.stats.intervals import Estimate, mean_interval, t_quantile
 from src.storage import RESULTS
 from src.tables import summary_table
+from src.text import defused, inert
 from tests.helpers import claim, final_claim, manifest, plan, result, scenario, write_results
 
 PARSER = MarkdownIt("gfm-like", {"linkify": False})
@@ -266,8 +265,8 @@ def test_the_gravest_examples_are_kept_and_no_more_than_a_few(tmp_path: Path) ->
 def test_an_empty_run_makes_a_report_too(tmp_path: Path) -> None:
     made = plan()
     paths = write_report(tmp_path, manifest(made), tmp_path / "deep" / "report")
-    assert [path.name for path in paths] == ["per_scenario.csv", "report.md"]
-    text = paths[1].read_text(encoding="utf-8")
+    assert [path.name for path in paths] == ["per_scenario.csv", "per_question.csv", "codes.csv", "report.md"]
+    text = paths[-1].read_text(encoding="utf-8")
     assert "Incomplete: 0 of 1 planned trials are here." in text
     assert "None: no claim was found to contradict the key." in text
     assert len(paths[0].read_text(encoding="utf-8").splitlines()) == 2
