@@ -45,6 +45,11 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _LATENCY = re.compile(rb"POST /(\d+)/")
 
 
+CANARY = "CANARY"
+"""Stands in the canned answers for the word that each message asks to have back."""
+_CANARY = re.compile(rb'\\"canary\\": ?\\"([0-9a-f]+)\\"')
+
+
 def _extraction() -> str:
     claims = [
         {
@@ -57,7 +62,7 @@ def _extraction() -> str:
         }
         for number, text in enumerate(CLAIMS, 1)
     ]
-    return json.dumps({"claims": claims})
+    return json.dumps({"canary": CANARY, "claims": claims})
 
 
 def _verdicts(body: bytes) -> str:
@@ -65,15 +70,20 @@ def _verdicts(body: bytes) -> str:
         {"claim_id": found.decode(), "label": "NOT_IN_KEY", "evidence": [], "severity": "none", "notes": "Not there."}
         for found in dict.fromkeys(_CLAIM_ID.findall(body))
     ]
-    return json.dumps({"verdicts": verdicts})
+    return json.dumps({"canary": CANARY, "verdicts": verdicts})
 
 
 _QUOTED_REPLY = json.dumps(REPLY)
 _QUOTED_EXTRACTION = json.dumps(_extraction())
-_QUOTED_READING = json.dumps(json.dumps({"observations": []}))
+_QUOTED_READING = json.dumps(json.dumps({"canary": CANARY, "observations": []}))
 
 
 def _content(body: bytes) -> str:
+    found = _CANARY.search(body)
+    return _canned(body).replace(CANARY, found.group(1).decode() if found else "")
+
+
+def _canned(body: bytes) -> str:
     """What the model says, as a JSON string: by the schema asked for, which names the role."""
     if b'"response_format"' not in body:
         return _QUOTED_REPLY

@@ -37,6 +37,7 @@ from .schemas import (
     TrialResult,
     TurnObservation,
     TurnOutcome,
+    TurnReading,
     Verdict,
 )
 
@@ -62,13 +63,17 @@ class Judgement:
     records: list[CallRecord] = field(default_factory=list)
     """Of the judges' calls."""
     failures: list[JudgeFailure] = field(default_factory=list)
+    reading: TurnReading | None = None
+    """How the reply was read; None where it was judged in the ordinary way and nothing is to be said of it."""
 
 
 def failed(stage: Stage, turn_id: str, judge: int, claims: tuple[str, ...], reason: str) -> JudgeFailure:
     return JudgeFailure(stage=stage, turn_id=turn_id, judge=judge, claim_ids=claims, reason=reason)
 
 
-def _outcome(exchanges: Sequence[Exchange], failures: Sequence[JudgeFailure], questioner_failed: bool) -> TrialOutcome:
+def _outcome(
+    exchanges: Sequence[Exchange], failures: Sequence[JudgeFailure], *, questioner_failed: bool, tampered: bool
+) -> TrialOutcome:
     """What became of the trial; only `scored` counts in scores."""
     happened = {exchange.outcome for exchange in exchanges}
     if questioner_failed:
@@ -78,6 +83,8 @@ def _outcome(exchanges: Sequence[Exchange], failures: Sequence[JudgeFailure], qu
     for outcome in _NOT_SCORED:
         if outcome in happened:
             return outcome
+    if tampered:
+        return "tampered"
     if "answered" not in happened:
         return "refused"
     return "judge_failure" if any(not failure.claim_ids for failure in failures) else "scored"
@@ -98,7 +105,9 @@ def assemble(
     failures = [failure for judgement in judgements for failure in judgement.failures]
     if questioner_failure:
         failures.append(failed("questioner", "-", 0, (), questioner_failure))
-    outcome = _outcome(exchanges, failures, questioner_failure is not None)
+    readings = tuple(judgement.reading for judgement in judgements if judgement.reading)
+    tampered = any(reading.how == "tampered" for reading in readings)
+    outcome = _outcome(exchanges, failures, questioner_failed=questioner_failure is not None, tampered=tampered)
     by_judge = [
         tuple(verdict for judgement in judgements if judgement.verdicts for verdict in judgement.verdicts[number])
         for number in range(len(plan.verifiers))
@@ -130,7 +139,8 @@ def assemble(
     summary = score(final)
     rejected = tuple(rejected for judgement in judgements for rejected in judgement.rejected)
     silent = any(_silent(judgement, exchange) for judgement in judgements for exchange in exchanges)
-    review = silent or adjudicator.needs_review(final) or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
+    unread = silent or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
+    review = tampered or unread or adjudicator.needs_review(final)
     concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
     scored = outcome == "scored"
     codes = coding.study_codes(
@@ -142,6 +152,7 @@ def assemble(
             final=final,
             observations=observed,
             failures=failures,
+            tampered=frozenset(reading.turn_id for reading in readings if reading.how == "tampered"),
         )
     )
     return TrialResult(
@@ -162,6 +173,8 @@ def assemble(
         study_codes=codes,
         error_categories=summary.error_categories if scored else (),
         needs_manual_review=concluded.needs_manual_review,
+        readings=readings,
+        severity_disagreements=sum(claim.severity_split for claim in final),
         disagreement=adjudicator.disagreement(final),
         flags=Flags(
             refusal=refused or any(o.kind == "refusal" for o in observations),

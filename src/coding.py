@@ -1,7 +1,7 @@
 """Study codes: one for each question group of a trial, by rule, from final verdicts. Pure.
 
 Read from the top, the first that holds:
-1. a turn of the group was not answered, or a judge failed on it                      -> incomplete_data
+1. a turn was not answered, its reply speaks to the judges, or a judge failed on it    -> incomplete_data
 2. a contradiction at least as grave as the rule asks (`material_from`)               -> incorrect
 3. a fabricated specific that no fact bears out, where the rule counts it             -> incorrect
 4. a claim the judges left unresolved                                                 -> incomplete_data
@@ -56,6 +56,8 @@ class Judged:
     final: Sequence[FinalClaim]
     observations: Sequence[TurnObservation]
     failures: Sequence[JudgeFailure]
+    tampered: frozenset[str] = frozenset()
+    """Turns whose reply speaks to its judges."""
 
 
 def group_of(turn: ScriptedTurn) -> str:
@@ -94,6 +96,7 @@ class _Coder:
         self._replies = {e.turn_id: e.reply or "" for e in judged.exchanges if e.turn_id in self._turns}
         self._outcomes = {e.turn_id: e.outcome for e in judged.exchanges if e.turn_id in self._turns}
         self._failures = [f for f in judged.failures if f.turn_id in (*self._turns, "-") and not f.claim_ids]
+        self._tampered = judged.tampered.intersection(self._turns)
         self._claims = {claim.claim_id: claim for claim in judged.claims if claim.turn_id in self._turns}
         self._final = [claim for claim in judged.final if claim.turn_id in self._turns]
         self._seen = [seen for seen in judged.observations if seen.turn_id in self._turns]
@@ -152,6 +155,8 @@ class _Coder:
         ]
         if unanswered:
             return f"Not answered: {', '.join(unanswered)}."
+        if self._tampered:
+            return f"The reply to {_names(sorted(self._tampered))} speaks to its judges; nobody scored it."
         return "".join(f"The {f.stage} failed on {f.turn_id}." for f in self._failures[:1])
 
     def _points(self, points: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[MadePoint, ...]:

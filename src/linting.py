@@ -18,7 +18,7 @@ from .errors import InputError
 from .figures import figures, is_amount, kind, telling
 from .offline import rules
 from .offline.compare import compare
-from .offline.text import read_words, sentences
+from .offline.text import read_words
 from .offline.topic import weigh
 from .resolving import Library
 from .rubrics import known_rubrics, load_rubric
@@ -35,6 +35,7 @@ from .schemas import (
     point_facts,
     point_name,
 )
+from .sentences import sentences
 
 PLACEHOLDER = "REPLACE"
 FAKES_OF = 2026

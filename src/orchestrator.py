@@ -36,6 +36,7 @@ from .schemas import (
     ExtractorInput,
     KeyInView,
     Manifest,
+    Observation,
     QuestionerInput,
     QuestionerOutput,
     Role,
@@ -44,7 +45,9 @@ from .schemas import (
     Seal,
     TrialResult,
     TurnOutcome,
+    TurnReading,
 )
+from .tampering import STOCK_REFUSAL, addresses_the_judge, has_content, says_nothing
 
 
 class Study:
@@ -118,6 +121,8 @@ class Study:
                 ),
             )
             outcome: TurnOutcome = "answered" if record.outcome == "ok" else record.outcome
+            if outcome == "answered" and not has_content(record.text or ""):
+                outcome = "empty"
             ended = outcome in ENDS_CONVERSATION
             last_reply = record.text
             if record.text:  # what the target wrote stays in its context; an exchange without words is left out
@@ -128,6 +133,15 @@ class Study:
         """All that judges do with one reply. No judge sees another, or the target's name."""
         plan, turn_id, reply = self.plan, exchange.turn_id, exchange.reply or ""
         found = Judgement(turn_id)
+        if addressed := addresses_the_judge(reply):
+            found.reading = TurnReading(turn_id=turn_id, how="tampered", why=addressed)
+            return found
+        if nothing := says_nothing(reply):
+            found.reading = TurnReading(turn_id=turn_id, how="rule", why=nothing)
+            if nothing == STOCK_REFUSAL:
+                found.observations = (Observation(kind="refusal", quote=reply.strip()),)
+            found.verdicts = [() for _ in plan.verifiers]
+            return found
         kin = _families(trial, answered_by)
 
         def seat(role: Role, model: str, number: int = 0) -> Seat:
@@ -139,6 +153,17 @@ class Study:
             seat("extractor", plan.extractor), turn_id, ExtractorInput(question=exchange.user_message, reply=reply)
         )
         found.claims, found.rejected = extraction.claims, extraction.rejected
+        found.reading = TurnReading(
+            turn_id=turn_id,
+            how="judges",
+            sentences=extraction.final.sentences,
+            covered_first=extraction.first.covered,
+            covered=extraction.final.covered,
+            left_out=extraction.final.left_out,
+            typographic_quotes=sum(
+                span.match == "typographic" for claim in extraction.claims for span in claim.quote_spans
+            ),
+        )
         if extraction.failure:
             found.failures.append(failed("extractor", turn_id, 0, (), extraction.failure))
         elif extraction.rejected and not extraction.claims:

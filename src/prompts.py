@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from . import fencing
 from .canonical import sha256
 from .datafiles import data_folder
 from .errors import ConfigError
@@ -61,4 +62,4 @@ def fill(template: str, name: str, schema: dict[str, object]) -> str:
 
 def reply_schema(role: Role) -> dict[str, object]:
     """The JSON Schema a role's model must answer to."""
-    return REPLY_TYPES[role].model_json_schema()
+    return fencing.reply_schema(REPLY_TYPES[role])

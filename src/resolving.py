@@ -222,6 +222,7 @@ class _Resolver:
                 "valid_until": ends,
                 "confirmed_by": confirmed,
                 "plan_year": self._plan_year if rests_on or "plan_year" in slots else None,
+                "tells": tuple(self._fill(one, f"{where} tells") for one in fact.tells),
                 "only": Only(),
             }
         )

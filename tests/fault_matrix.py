@@ -33,11 +33,12 @@ from src.agents.asking import SCHEMA_REFUSED
 from src.chain import GENESIS, ChainReader, is_recovery
 from src.door import Means, Stop
 from src.failpoints import Failpoints
+from src.fencing import unwrap
 from src.limits import Limits
 from src.prompts import REPLY_TYPES, load_prompts
 from src.schemas import CallOutcome, CallPolicy, CallRecord, RunPlan, Scenario, TrialResult, Verdict, VerifierOutput
 from tests.adapters.test_contract import BY_NAME, ENVIRONMENT
-from tests.helpers import fact_json, manifest, plan, scenario
+from tests.helpers import fact_json, manifest, plan, scenario, with_canary
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ROOT, call
 
@@ -199,13 +200,14 @@ def right_answer(role: str, task: str) -> str:
     if role == "target":
         return ANSWER
     input_type, compute = ROLE_OF_SCHEMA[REPLY_TYPES[role].__name__]  # type: ignore[index]
-    return compute(input_type.model_validate_json(task)).model_dump_json()
+    answer = compute(input_type.model_validate_json(unwrap(task)[1])).model_dump_json()
+    return with_canary(answer, task)
 
 
 def contrary_answer(task: str) -> str:
-    ids = [claim["claim_id"] for claim in json.loads(task)["claims"]]
+    ids = [claim["claim_id"] for claim in json.loads(unwrap(task)[1])["claims"]]
     verdicts = [Verdict(claim_id=name, label="NOT_IN_KEY", evidence=(), severity="none", notes="") for name in ids]
-    return VerifierOutput(verdicts=tuple(verdicts)).model_dump_json()
+    return with_canary(VerifierOutput(verdicts=tuple(verdicts)).model_dump_json(), task)
 
 
 def script(places: Sequence[Place]) -> Callable[[Received], Scripted]:

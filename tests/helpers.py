@@ -12,6 +12,7 @@ from src.adapters.base import ModelRequest
 from src.agents.asking import Seat
 from src.canonical import fingerprint
 from src.chain import GENESIS, chained
+from src.fencing import unwrap
 from src.rubrics import load_rubric
 from src.schemas import (
     CallOutcome,
@@ -178,6 +179,18 @@ class Failed:
     error: str | None = "planned by the test"
 
 
+def with_canary(answer: str, message: str) -> str:
+    """A scripted answer with the canary of the message it answers, if it is a JSON object without one."""
+    try:
+        document = json.loads(answer)
+    except (ValueError, RecursionError):
+        return answer
+    if not isinstance(document, dict) or "canary" in document:
+        return answer
+    canary = json.dumps(unwrap(message)[0])
+    return answer.replace("{", f'{{"canary": {canary}' + (", " if document else ""), 1)
+
+
 ScriptedReply = str | Failed | Callable[[ModelRequest], str]
 
 
@@ -194,11 +207,12 @@ class ScriptedJudge:
         reply = self.replies.pop(0)
         if isinstance(reply, Failed):
             return call_record(request=request, outcome=reply.outcome, text=reply.text, error=reply.error)
-        return call_record(request=request, text=reply if isinstance(reply, str) else reply(request))
+        said = reply if isinstance(reply, str) else reply(request)
+        return call_record(request=request, text=with_canary(said, request.messages[0].content))
 
     def payload(self, place: int = 0) -> Any:
         """The JSON the agent sent with one asking: its input, which stays the first message."""
-        return json.loads(self.asked[place][1].messages[0].content)
+        return json.loads(unwrap(self.asked[place][1].messages[0].content)[1])
 
     def problems(self, place: int) -> list[str]:
         """What the judge was told was wrong with the answer before this asking."""
@@ -338,6 +352,8 @@ def result(
         final_scores=given if outcome == "scored" else None,
         missing_required_points=(),
         study_codes=(),
+        readings=(),
+        severity_disagreements=0,
         error_categories=tuple(errors),
         needs_manual_review=review,
         disagreement=None,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from src import storage
+from src.fencing import unwrap
 from src.offline import rules
 from src.schemas import (
     AdjudicatorInput,
@@ -19,6 +20,7 @@ from src.schemas import (
     ScorerInput,
     VerifierInput,
 )
+from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest
 
@@ -60,8 +62,8 @@ def sensible(request: Received, **fields: Any) -> Scripted:
     system, user = said(request)
     for opening, input_type, judge in JUDGES:
         if system.startswith(opening):
-            answer = judge(input_type.model_validate_json(user))
-            return Scripted(text=json.dumps(answer.model_dump(mode="json")), **fields)
+            answer = judge(input_type.model_validate_json(unwrap(user)[1]))
+            return Scripted(text=with_canary(json.dumps(answer.model_dump(mode="json")), user), **fields)
     return Scripted(text=WORDS, **fields)
 
 

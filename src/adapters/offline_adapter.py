@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import ValidationError
-
 from ..canonical import encode
 from ..errors import ConfigError
+from ..fencing import unwrap
 from ..offline import rules
 from ..schemas import (
     AdjudicatorInput,
@@ -39,7 +38,7 @@ class OfflineAdapter:
             raise ConfigError(f"offline:{model}: there is no such judge; use offline:rules (offline:rephrase rewords).")
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
-        answer = encode(self._answer(request).model_dump(mode="json")).decode("utf-8")
+        answer = self._answer(request)
         return ModelReply(
             outcome="ok",
             text=answer,
@@ -50,18 +49,19 @@ class OfflineAdapter:
             usage=Usage(input_tokens=request.characters // 4, output_tokens=len(answer) // 4),
         )
 
-    def _answer(self, request: ModelRequest) -> Record:
+    def _answer(self, request: ModelRequest) -> str:
         wanted = str((request.response_schema or {}).get("title"))
+        found: Record
         try:
+            canary, task = unwrap(request.messages[0].content)
             if wanted == "QuestionerOutput":
-                asked = QuestionerOutput.model_validate_json(request.messages[0].content)
-                return rules.rephrase(asked.turns, request.seed)
-            input_type, answer = ROLE_OF_SCHEMA[wanted]
-            asked_of = input_type.model_validate_json(request.messages[0].content)
-        except (KeyError, ValidationError):
+                found = rules.rephrase(QuestionerOutput.model_validate_json(task).turns, request.seed)
+            else:
+                input_type, answer = ROLE_OF_SCHEMA[wanted]
+                found = answer(input_type.model_validate_json(task))
+        except (KeyError, TypeError, ValueError):
             raise CallFailure("permanent", "offline:rules answers only the harness's own agent inputs") from None
-        found: Record = answer(asked_of)
-        return found
+        return encode({"canary": canary, **found.model_dump(mode="json")}).decode("utf-8")
 
     async def aclose(self) -> None:
         """Nothing is held open."""

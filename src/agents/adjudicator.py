@@ -87,6 +87,7 @@ def _final(claim: Claim, verdicts: Sequence[Sequence[Verdict]], settled: Mapping
         label=label,
         evidence=_evidence(behind),
         severity=max((verdict.severity for verdict in behind), key=_GRAVITY.index, default="none"),
+        severity_split=len({verdict.severity for verdict in behind}) > 1,
         decided_by=(
             "unresolved"
             if label is None

@@ -1,22 +1,22 @@
 """Asking a judge for JSON until it fits the contract, a stated number of times.
 
 The schema is sent along in the provider's own way; a server that refuses it is asked once more without. What a judge
-answers is checked twice in any case: by the record's schema, and by the agent's own rules (`accept`). Problems are
-told to the judge in words and it is asked again; each asking is a call of its own in the journal. When the askings are
-used up the judge has failed, which is an outcome and never a verdict.
+answers is checked three times in any case: for the canary it was given (see `fencing`), by the record's schema, and by
+the agent's own rules (`accept`). Problems are told to the judge in words and it is asked again; each asking is a call
+of its own in the journal. When the askings are used up the judge has failed, which is an outcome and never a verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from ..adapters.base import Message, ModelRequest
 from ..canonical import StrictJSONError, derive_seed, encode, loads
+from ..fencing import reply_schema, wrap
 from ..schemas import CallParameters, CallRecord, Record
 
 T = TypeVar("T", bound=Record)
@@ -40,13 +40,19 @@ class Seat:
     """Makes the call numbered so (0 is the first asking) and returns what came of it."""
 
 
-async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable[[T], list[str]]) -> str | None:
-    """Ask until `accept` finds no problem. Returns None then, or the last reason why the judge failed."""
-    question = Message("user", encode(payload.model_dump(mode="json")).decode("utf-8"))
+async def ask(
+    seat: Seat, payload: Record, reply_type: type[T], accept: Callable[[T], list[str]], *, first: int = 0
+) -> str | None:
+    """Ask until `accept` finds no problem. Returns None then, or the last reason why the judge failed.
+
+    `first` numbers the first asking, for a seat that is asked more than one thing.
+    """
+    wrapped = wrap(payload, derive_seed(seat.seed, "fence", first))
+    question = Message("user", wrapped.text)
     messages: tuple[Message, ...] = (question,)
-    schema: dict[str, Any] | None = _schema(reply_type)
+    schema: dict[str, Any] | None = reply_schema(reply_type)
     reason = ""
-    for number in range(seat.max_asks):
+    for number in range(first, first + seat.max_asks):
         record = await seat.call(
             number,
             ModelRequest(
@@ -62,7 +68,7 @@ async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable
             ),
         )
         if record.outcome == "ok" and record.text is not None:
-            problems = _problems(record.text, reply_type, accept)
+            problems = _problems(record.text, reply_type, accept, wrapped.canary)
         elif record.text is None and schema and record.status in SCHEMA_REFUSED:
             schema = None  # a server that takes no schema may still answer in JSON: the prompt asks for it too
             reason = f"the call failed: {record.outcome}: {record.error}"
@@ -80,26 +86,23 @@ async def ask(seat: Seat, payload: Record, reply_type: type[T], accept: Callable
     return f"no usable answer after {seat.max_asks} askings: {reason}"
 
 
-@cache
-def _schema(reply_type: type[Record]) -> dict[str, Any]:
-    return reply_type.model_json_schema()
-
-
-def _problems(text: str, reply_type: type[T], accept: Callable[[T], list[str]]) -> list[str]:
+def _problems(text: str, reply_type: type[T], accept: Callable[[T], list[str]], canary: str) -> list[str]:
     try:
-        return accept(parse(text, reply_type))
+        return accept(parse(text, reply_type, canary))
     except StrictJSONError as error:
         return [f"the answer is {error}"]
     except ValidationError as error:
         return [f"{'.'.join(str(part) for part in e['loc']) or 'answer'}: {e['msg']}" for e in error.errors()[:5]]
 
 
-def parse(text: str, reply_type: type[T]) -> T:
-    """Read a judge's answer: one JSON object, bare or in a code fence, valid to the letter."""
+def parse(text: str, reply_type: type[T], canary: str) -> T:
+    """Read a judge's answer: one JSON object, bare or in a code fence, valid to the letter, with its canary."""
     if len(text) > MAX_REPLY_CHARS:
         raise StrictJSONError(f"longer than {MAX_REPLY_CHARS} characters")
     body = text.strip()
     if body.startswith("```") and body.endswith("```") and len(body) > 6:
         body = body[3:-3].removeprefix("json").strip()
-    loads(body)
-    return reply_type.model_validate_json(body)
+    document = loads(body)
+    if isinstance(document, dict) and document.pop("canary", None) != canary:
+        raise StrictJSONError("without the canary of this message; copy its value into the field of that name")
+    return reply_type.model_validate_json(encode(document))

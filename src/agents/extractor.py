@@ -1,17 +1,22 @@
-"""The extractor: a model splits a reply into claims and quotes them; code finds the quotes.
+"""The extractor: a model splits a reply into claims and quotes them; code finds the quotes and what they leave out.
 
-A claim whose quote is not in the reply, or that names a figure its quote does not hold, is rejected and counted,
-never repaired: what cannot be shown in the target's own words was not said.
+A claim whose quote is not in the reply, that names a figure its quote does not hold, or whose words its quote does not
+bear, is rejected and counted, never repaired: what cannot be shown in the target's own words was not said. Where
+factual sentences of the reply are left out (see `coverage`), the extractor is asked once for the rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..coverage import Coverage, coverage
 from ..figures import figures
 from ..quotes import find_quote
 from ..schemas import Claim, ExtractorInput, ExtractorOutput, ExtractorReply, QuotedClaim, RejectedClaim
+from ..wordties import bears
 from .asking import Seat, ask
+
+_NOTHING = Coverage(0, 0, ())
 
 
 @dataclass(frozen=True)
@@ -19,9 +24,29 @@ class Extraction:
     claims: tuple[Claim, ...] = ()
     rejected: tuple[RejectedClaim, ...] = ()
     failure: str | None = None
+    first: Coverage = _NOTHING
+    """What the first answer covered."""
+    final: Coverage = _NOTHING
 
 
 async def extract(seat: Seat, turn_id: str, payload: ExtractorInput) -> Extraction:
+    given, failure = await _ask(seat, payload, first=0)
+    if failure or given is None:
+        return Extraction(failure=failure)
+    found = anchor(turn_id, payload.reply, given, payload.question)
+    first = covered_by(payload.reply, found.claims)
+    if first.enough:
+        return Extraction(found.claims, found.rejected, None, first, first)
+    rest = payload.model_copy(update={"left_out": first.left_out})
+    more, _ = await _ask(seat, rest, first=seat.max_asks)  # what it left out twice stays left out, and is counted
+    added = anchor(turn_id, payload.reply, more, payload.question, "R") if more else Extraction()
+    known = {(claim.text, claim.quote_spans) for claim in found.claims}
+    claims = (*found.claims, *(claim for claim in added.claims if (claim.text, claim.quote_spans) not in known))
+    rejected = (*found.rejected, *added.rejected)
+    return Extraction(claims, rejected, None, first, covered_by(payload.reply, claims))
+
+
+async def _ask(seat: Seat, payload: ExtractorInput, *, first: int) -> tuple[ExtractorReply | None, str | None]:
     replies: list[ExtractorReply] = []
 
     def accept(reply: ExtractorReply) -> list[str]:
@@ -32,25 +57,27 @@ async def extract(seat: Seat, turn_id: str, payload: ExtractorInput) -> Extracti
         replies.append(reply)
         return []
 
-    failure = await ask(seat, payload, ExtractorReply, accept)
-    if failure:
-        return Extraction(failure=failure)
-    return anchor(turn_id, payload.reply, replies[-1])
+    failure = await ask(seat, payload, ExtractorReply, accept, first=first)
+    return (replies[-1] if replies else None), failure
 
 
-def anchor(turn_id: str, reply: str, extracted: ExtractorReply) -> Extraction:
+def covered_by(reply: str, claims: tuple[Claim, ...]) -> Coverage:
+    return coverage(reply, [(span.start, span.end) for claim in claims for span in claim.quote_spans])
+
+
+def anchor(turn_id: str, reply: str, extracted: ExtractorReply, question: str = "", prefix: str = "") -> Extraction:
     """Tie every claim to places in the reply; set aside those that cannot be."""
     claims: list[Claim] = []
     rejected: list[RejectedClaim] = []
     for quoted in extracted.claims:
         spans = tuple(span for quote in quoted.quotes if (span := find_quote(reply, quote)))
-        reason = _why_not(quoted, [reply[span.start : span.end] for span in spans])
+        reason = _why_not(quoted, [reply[span.start : span.end] for span in spans], question)
         if reason:
             rejected.append(RejectedClaim(turn_id=turn_id, text=quoted.text, reason=reason))
             continue
         claims.append(
             Claim(
-                claim_id=f"{turn_id}.{quoted.claim_id}",
+                claim_id=f"{turn_id}.{prefix}{quoted.claim_id}",
                 text=quoted.text,
                 type=quoted.type,
                 confidence=quoted.confidence,
@@ -62,10 +89,12 @@ def anchor(turn_id: str, reply: str, extracted: ExtractorReply) -> Extraction:
     return Extraction(ExtractorOutput(claims=tuple(claims)).claims, tuple(rejected))
 
 
-def _why_not(claim: QuotedClaim, found: list[str]) -> str | None:
+def _why_not(claim: QuotedClaim, found: list[str], question: str) -> str | None:
     if len(found) < len(claim.quotes):
         return "a quote is not in the reply"
     unquoted = figures(claim.text).difference(*map(figures, found))
     if unquoted:
         return f"the claim's figures {sorted(unquoted)} are not in its quotes"
+    if not bears([*found, question], claim.text):
+        return "the claim's words are not in its quotes"
     return None

@@ -1,17 +1,19 @@
 """The verifier: a model labels each claim against the key; code holds it to the rules.
 
 Every claim gets one verdict. SUPPORTED and CONTRADICTED cite at least one id of this key, NOT_IN_KEY cites none. A
-judge must not credit what only its own prompt says: where a cited fact states figures (amounts, dates, durations, other
-numbers, but not years, nor the age of 65, nor what the question itself said), one must stand in the claim's quotes.
-Verdicts that pass are kept; only the rest is asked for again.
+judge must not credit what only its own prompt says: the amounts of money and percentages of a cited fact, or those it
+names as telling, must all stand in the claim's quotes; where it states other figures alone (dates, durations, numbers,
+but not years, nor the age of 65), one of them must. What the question itself said is not asked for. And quotes and fact
+must have a word in common. Verdicts that pass are kept; only the rest is asked for again.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass
 
-from ..figures import figures, telling
+from ..figures import figures, is_amount, telling
 from ..schemas import (
     AnswerKey,
     Claim,
@@ -22,7 +24,13 @@ from ..schemas import (
     VerifierInput,
     VerifierOutput,
 )
+from ..wordties import related
 from .asking import Seat, ask
+
+_NOTHING = re.compile(
+    r"\b(?:nothing|free|no (?:cost|charge|copay|copayment|coinsurance)|zero|nada|gratis)\b", re.IGNORECASE
+)
+"""Words for $0."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,12 @@ class Verification:
 def key_in_view(key: AnswerKey) -> KeyInView:
     return KeyInView(
         canonical_facts=tuple(
-            FactInView(fact_id=fact.fact_id, statement=fact.statement, severity_if_wrong=fact.severity_if_wrong)
+            FactInView(
+                fact_id=fact.fact_id,
+                statement=fact.statement,
+                severity_if_wrong=fact.severity_if_wrong,
+                tells=fact.tells,
+            )
             for fact in key.canonical_facts
         ),
         disallowed_claims=key.disallowed(),
@@ -84,7 +97,7 @@ async def verify(seat: Seat, question: str, claims: tuple[ClaimInView, ...], key
 
 def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView, question: str = "") -> list[str]:
     """Which rules a verdict breaks, in words a judge can act on."""
-    facts = {fact.fact_id: fact.statement for fact in key.canonical_facts}
+    facts = {fact.fact_id: fact for fact in key.canonical_facts}
     disallowed = {claim.claim_id for claim in key.disallowed_claims}
     problems = []
     unknown = [cited for cited in verdict.evidence if cited not in facts and cited not in disallowed]
@@ -106,12 +119,20 @@ def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView, question: s
     return problems
 
 
-def _uncredited(claim: ClaimInView, cited: dict[str, str], asked: frozenset[str]) -> list[str]:
-    """Figures that stand in the key but not in what the target wrote are not the target's."""
+def _uncredited(claim: ClaimInView, cited: dict[str, FactInView], asked: frozenset[str]) -> list[str]:
+    """What stands in the key but not in what the target wrote is not the target's."""
     quoted = frozenset[str]().union(*map(figures, claim.quotes))
+    if any(_NOTHING.search(quote) for quote in claim.quotes):
+        quoted |= {"$0"}
     problems = []
-    for fact_id, statement in cited.items():
-        told = telling(figures(statement)) - asked
-        if told and not told & quoted:
+    for fact_id, fact in cited.items():
+        told = telling(figures(fact.statement)) - asked
+        named = frozenset[str]().union(*map(figures, fact.tells))
+        needed = (named or frozenset(filter(is_amount, told))) - asked
+        if needed - quoted:
+            problems.append(f"credits {fact_id}, but its {sorted(needed - quoted)} do not stand in the quote")
+        elif told and not needed and not told & quoted:
             problems.append(f"credits {fact_id}, but none of its figures {sorted(told)} stands in the quote")
+        elif not related([*claim.quotes, claim.text], fact.statement):
+            problems.append(f"credits {fact_id}, but the quote has no word in common with it")
     return problems

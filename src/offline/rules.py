@@ -28,10 +28,11 @@ from ..records.contracts import (
     VerifierInput,
     VerifierOutput,
 )
+from ..sentences import Span, sentences
 from . import frames
 from .compare import Match, asserts, compare
 from .rephrase import rephrase
-from .text import Span, read_words, sentences, strip_markup
+from .text import read_words, strip_markup
 from .topic import weigh
 
 __all__ = ["adjudicate", "extract", "read", "rephrase", "verify"]

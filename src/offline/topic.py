@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ..figures import is_amount, kind
-from .text import Reading, Word, canonical, read_words, sentences
+from ..sentences import sentences
+from .text import Reading, Word, canonical, read_words
 from .words import LEADING_GROUPS, MEASURES, SERVICES, STRICT_GROUPS
 
 MEASURED = frozenset(canonical(word) for word in MEASURES)

@@ -35,8 +35,9 @@ TurnOutcome = Literal[
 ]  # fmt: skip
 """`skipped`: its condition did not hold. `not_asked`: an earlier turn failed and the conversation ended there."""
 TrialOutcome = Literal[
-    "scored", "refused", "blocked", "truncated", "empty", "failed", "judge_failure", "questioner_failure"
-]
+    "scored", "refused", "blocked", "truncated", "empty", "failed", "judge_failure", "questioner_failure", "tampered"
+]  # fmt: skip
+"""`tampered`: a reply spoke to its judges; nobody scored it."""
 ErrorCategory = Literal[
     "contradiction", "disallowed_claim", "fabricated_specific", "omission", "overconfidence", "refusal"
 ]

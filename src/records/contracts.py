@@ -32,6 +32,8 @@ class QuestionerOutput(Record):
 class ExtractorInput(Record):
     question: str
     reply: str
+    left_out: tuple[str, ...] = ()
+    """Passages of the reply that no claim covered, when the extractor is asked for the rest."""
 
 
 class QuotedClaim(Record):
@@ -87,6 +89,8 @@ class FactInView(Record):
     fact_id: str
     statement: str
     severity_if_wrong: Severity
+    tells: tuple[str, ...] = ()
+    """Figures a claim must state to be credited with this fact; none given: all its amounts."""
 
 
 class KeyInView(Record):
@@ -176,6 +180,8 @@ class FinalClaim(Record):
     """None: the judges left it unresolved, and it counts nowhere."""
     evidence: tuple[str, ...]
     severity: Severity
+    severity_split: bool = False
+    """Whether those who gave this label weighed it differently; the graver stands."""
     decided_by: Literal["unanimous", "majority", "adjudicator", "unresolved"]
     labels_given: tuple[Label, ...]
 

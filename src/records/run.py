@@ -240,6 +240,22 @@ class RejectedClaim(Record):
     reason: str
 
 
+class TurnReading(Record):
+    """How one reply was read: by judges, by a rule that needs none, or not at all; and how much of it claims cover."""
+
+    turn_id: Ident
+    how: Literal["judges", "rule", "tampered"]
+    why: str = ""
+    sentences: int = 0
+    """Sentences with factual content."""
+    covered_first: int = 0
+    """Of these, how many the extractor's first answer covered."""
+    covered: int = 0
+    left_out: tuple[str, ...] = ()
+    typographic_quotes: int = 0
+    """Quotes that were found only after folding quotes, dashes, spaces and markdown marks."""
+
+
 class TurnObservation(Record):
     turn_id: Ident
     observation: Observation
@@ -294,6 +310,9 @@ class TrialResult(Record):
     study_codes: tuple[QuestionCode, ...]
     error_categories: tuple[str, ...]
     needs_manual_review: bool
+    readings: tuple[TurnReading, ...]
+    severity_disagreements: int
+    """Claims on which judges agreed that they are wrong, and not how gravely; the graver stands."""
     disagreement: float | None
     """Share of judged claims on which the verifiers did not all agree."""
     flags: Flags

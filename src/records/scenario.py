@@ -134,6 +134,8 @@ class CanonicalFact(Record):
     confirmed_by: ConfirmedBy | None = None
     plan_year: PlanYear | None = None
     """Filled when a run is planned, for facts that differ by plan year."""
+    tells: tuple[Line, ...] = ()
+    """The figures of the statement that an answer must give to be credited; none: every amount of it."""
     only: Only = Only()
 
     @model_validator(mode="after")

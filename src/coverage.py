@@ -1,0 +1,66 @@
+"""Which sentences of a reply state something a key could check, and which of them no claim covers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .figures import figures, kind
+from .sentences import Span, sentences
+
+FLOOR = 0.8
+"""Share of factual sentences that must be covered; below it the extractor is asked once for the rest."""
+_TELLING = frozenset({"money", "percent", "date"})
+_PROGRAM = re.compile(
+    r"\b(?:medicare|medicaid|medigap|medi-cal|parts? [abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
+    r"extra help|low[- ]income subsidy|savings program|advantage|social security|open enrollment|enrollment period|"
+    r"premiums?|deductibles?|coinsurance|copays?|copayments?|penalt(?:y|ies)|coverage|insurers?|policy|policies|plans?|"
+    r"benefits?|prima|deducible|cobertura|seguro|inscripci[oó]n)\b",
+    re.IGNORECASE,
+)
+_RULE = re.compile(
+    r"\b(?:must|may|can(?:not|['’]t)?|will|won['’]t|need(?:s|n['’]t)?|requires?|required|has to|have to|never|always|"
+    r"only|is|are|isn['’]t|aren['’]t|was|covers?|covered|pays?|costs?|starts?|begins?|ends?|lasts?|runs?|applies|apply|"
+    r"limits?|limited|includes?|charges?|bills?|qualif(?:y|ies)|eligible|automatic(?:ally)?|allows?|does|do|doesn['’]t|"
+    r"don['’]t|gets?|keeps?|loses?|adds?|es|son|debe|puede|cubre|paga|tiene|ofrece)\b",
+    re.IGNORECASE,
+)
+
+
+def names_a_program(text: str) -> bool:
+    return _PROGRAM.search(text) is not None
+
+
+@dataclass(frozen=True)
+class Coverage:
+    sentences: int
+    """That state something checkable."""
+    covered: int
+    left_out: tuple[str, ...]
+
+    @property
+    def enough(self) -> bool:
+        return self.covered >= FLOOR * self.sentences
+
+
+def is_factual(sentence: str) -> bool:
+    """Whether a sentence has factual content: a telling figure, or a rule about a program."""
+    if sentence.rstrip("*_ \"'”’)").endswith("?"):
+        return False
+    found = figures(sentence)
+    if any(kind(figure) in _TELLING or "month" in kind(figure) or "day" in kind(figure) for figure in found):
+        return True
+    return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= 4
+
+
+def factual_sentences(reply: str) -> list[Span]:
+    return [span for span in sentences(reply) if not span.heading and is_factual(reply[span.start : span.end])]
+
+
+def coverage(reply: str, spans: Iterable[tuple[int, int]]) -> Coverage:
+    """How many factual sentences the given stretches of the reply touch."""
+    taken = sorted(spans)
+    found = factual_sentences(reply)
+    left = [one for one in found if not any(start < one.end and one.start < end for start, end in taken)]
+    return Coverage(len(found), len(found) - len(left), tuple(reply[one.start : one.end] for one in left))

@@ -1,0 +1,47 @@
+"""The gold set: replies whose claims people have labelled, each label with its reason. Judges are measured on it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from .base import Ident, Label, Line, Record, Severity, Text
+from .facts import PlanYear
+
+ClaimKind = Literal[
+    "plain", "paraphrase", "wrong_figure", "other_year", "swapped_program", "negation", "half_true", "hedged",
+    "over_general", "not_in_key", "disallowed", "key_only",
+]  # fmt: skip
+"""`other_year`: the right figure of another year. `key_only`: the reply does not say it, only the key does."""
+Split = Literal["dev", "held_out"]
+
+
+class GoldClaim(Record):
+    claim_id: Ident
+    text: Text
+    quotes: tuple[Text, ...] = Field(min_length=1)
+    label: Label
+    evidence: tuple[str, ...]
+    severity: Severity
+    kind: ClaimKind
+    reason: Line
+
+
+class GoldReply(Record):
+    reply_id: Ident
+    turn_id: Ident
+    variant: Ident | None = None
+    quality: Literal["good", "mixed", "poor", "refusal"]
+    text: Text
+    claims: tuple[GoldClaim, ...]
+
+
+class GoldFile(Record):
+    """`gold/<split>/<scenario>.json`"""
+
+    scenario_id: Ident
+    plan_year: PlanYear
+    split: Split
+    note: Line
+    replies: tuple[GoldReply, ...] = Field(min_length=1)

@@ -1,0 +1,123 @@
+"""A reply cut into sentences, list items, headings and table rows, each with its exact place in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LINE_MARK = re.compile(
+    r"[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+|(?:[-+*•‣◦▪–—·]|\(?[0-9]{1,3}[.)]|[a-zA-Z][)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
+)
+_RULE_LINE = re.compile(r"[\s|:=*_~`+-]*$")
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s)")
+_WORD_BEFORE = re.compile(r"([A-Za-z][A-Za-z.]{0,11})$")
+
+
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_NEVER_ENDS = _words("dr mr mrs ms prof st e.g i.e eg ie vs approx fig cf jr sr gen rep sen dept hon rev")
+_MAY_END = _words("u.s u.s.a etc inc a.m p.m ph.d m.d d.c no ext est dept corp ltd co")
+_MONTH_SHORT = _words("jan feb mar apr jun jul aug sep sept oct nov dec no ext")
+_STARTERS = _words(
+    "the you your it its if in this that these those there they we i he she a an for to with when while at on as "
+    "medicare medicaid part original most some many all each no yes please call contact but and or so however also "
+    "here what how where why who because after before once during until unless since enrollment coverage plans"
+)
+_LETTER_BEFORE = _words("part parts plan plans and or type group tier vitamin hepatitis class option &")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A sentence, list item or table row: `text[start:end]` is its exact wording."""
+
+    start: int
+    end: int
+    heading: bool = False
+    row: bool = False
+
+
+def sentences(text: str) -> tuple[Span, ...]:
+    """All sentences, list items, headings and table rows with content, in order."""
+    return tuple(span for block in _blocks(text) for span in _split(text, block))
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Lines without their marks; a wrapped line is joined to the line it continues."""
+    open_block: Span | None = None
+    fenced = False
+    for match in re.finditer(r"[^\r\n\u2028\u2029]+", text):
+        line = match.group()
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+            continue
+        mark = _LINE_MARK.match(line)
+        width = mark.end() if mark else 0
+        start, end = match.start() + width, match.start() + len(line.rstrip())
+        if start >= end or _RULE_LINE.match(line):
+            if open_block:
+                yield open_block
+            open_block = None
+            continue
+        marked = bool(line[:width].strip())
+        gap = text[open_block.end : match.start()] if open_block else ""
+        if open_block and not marked and gap.count("\n") == 1 and _continues(text, open_block, line):
+            open_block = Span(open_block.start, end)
+            continue
+        if open_block:
+            yield open_block
+        open_block = Span(start, end, heading="#" in line[:width], row=line.lstrip().startswith("|"))
+    if open_block:
+        yield open_block
+
+
+def _continues(text: str, block: Span, line: str) -> bool:
+    if block.heading or block.row or line.lstrip().startswith("|"):
+        return False
+    last = text[block.end - 1]
+    return line.lstrip()[:1].islower() or (last not in ".!?:;*" and block.end - block.start >= 60)
+
+
+def _split(text: str, block: Span) -> Iterator[Span]:
+    if block.row or block.heading:
+        yield _trim(text, block.start, block.end, block)
+        return
+    start = block.start
+    for match in _SENTENCE_END.finditer(text, block.start, block.end):
+        if _is_boundary(text, start, match, block.end):
+            yield _trim(text, start, match.end(), block)
+            start = match.end()
+    if text[start : block.end].strip():
+        yield _trim(text, start, block.end, block)
+
+
+def _trim(text: str, start: int, end: int, block: Span) -> Span:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end, block.heading, block.row)
+
+
+def _is_boundary(text: str, start: int, match: re.Match[str], end: int) -> bool:
+    behind = text[match.end() : min(end, match.end() + 40)].lstrip().lstrip("*_\"'“‘([")
+    if not behind:
+        return True
+    if "!" in match.group() or "?" in match.group():
+        return True
+    following = re.match(r"[A-Za-z']+", behind)
+    next_word = following.group() if following else ""
+    word_match = _WORD_BEFORE.search(text, max(start, match.start() - 12), match.start())
+    word = word_match.group(1).lower() if word_match else ""
+    if word in _NEVER_ENDS or (word in _MONTH_SHORT and behind[0].isdigit()):
+        return False
+    if word in _MAY_END and word not in _MONTH_SHORT:
+        return next_word.lower() in _STARTERS and next_word[:1].isupper()
+    if len(word) == 1 and word_match and word_match.group(1).isupper():
+        # "Part B." ends a sentence, "John Q. Public" does not.
+        before = re.findall(r"[A-Za-z&]+", text[max(start, word_match.start() - 20) : word_match.start()])
+        if not before or (before[-1].lower() not in _LETTER_BEFORE and before[-1][:1].isupper()):
+            return False
+    return not next_word[:1].islower()

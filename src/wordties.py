@@ -1,0 +1,58 @@
+"""Whether two pieces of text have words in common: a coarse tie, checked by code, that no instruction can talk away.
+
+Words are compared by their first letters, so that inflections meet; small words do not count. Text in another language
+than English is let pass: its words could not meet the key's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from .figures import figures
+
+_STEM = 5
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_list = str.split
+_SMALL = frozenset(
+    _list(
+        "the a an and or but if of to in on at by for with from as is are was were be been being it its this that "
+        "these those you your yours he she they them their we our us i me my not no nor do does did done have has had having "
+        "will would can could may might must should shall than then so such also only just very more most some any all "
+        "each every both there here what which who whom whose when where why how about into over under out up down "
+        "again once because while during until before after between through against per one"
+    )
+)
+ENOUGH = 0.3
+"""Share of a claim's words that must stand in its quotes or in the question."""
+_ENGLISH = 0.1
+
+
+@lru_cache(maxsize=4096)
+def words(text: str) -> frozenset[str]:
+    """The words of a text that count, by their first letters."""
+    found = (word.lower() for word in _WORD.findall(text))
+    return frozenset(word[:_STEM] for word in found if word not in _SMALL)
+
+
+def is_english(text: str) -> bool:
+    """Whether small English words make up a fair part of it; short texts are taken to be English."""
+    found = [word.lower() for word in _WORD.findall(text)]
+    return len(found) < 6 or sum(word in _SMALL for word in found) >= _ENGLISH * len(found)
+
+
+def bears(sources: Iterable[str], claim: str) -> bool:
+    """Whether enough of a claim's words stand in its sources."""
+    listed = list(sources)
+    wanted = words(claim)
+    known = frozenset[str]().union(*map(words, listed))
+    return not wanted or len(wanted & known) >= ENOUGH * len(wanted) or not is_english(listed[0] if listed else "")
+
+
+def related(quotes: Iterable[str], statement: str) -> bool:
+    """Whether quotes and a statement share at least a word that counts, or a figure."""
+    listed = list(quotes)
+    said = frozenset[str]().union(*map(words, listed))
+    told = frozenset[str]().union(*map(figures, listed))
+    return bool(said & words(statement) or told & figures(statement)) or not is_english(" ".join(listed))
