@@ -63,6 +63,8 @@ class Judgement:
     records: list[CallRecord] = field(default_factory=list)
     """Of the judges' calls."""
     failures: list[JudgeFailure] = field(default_factory=list)
+    repeats: list[list[tuple[Verdict, ...]]] = field(default_factory=list)
+    """By verifier: what it said when asked again."""
     reading: TurnReading | None = None
     """How the reply was read; None where it was judged in the ordinary way and nothing is to be said of it."""
 
@@ -166,6 +168,7 @@ def assemble(
         claims=claims,
         rejected_claims=rejected,
         verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(by_judge, 1)},
+        repeat_verdicts=_repeats(plan, judgements),
         scores_by_judge={f"judge_{number}": score(verdicts) for number, verdicts in enumerate(by_judge, 1) if scored},
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
@@ -196,6 +199,19 @@ def assemble(
             prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
         ),
     )
+
+
+def _repeats(plan: RunPlan, judgements: Sequence[Judgement]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
+    """By judge, one entry a repeat: its verdicts on all claims of the trial."""
+    again = [judgement.repeats for judgement in judgements if judgement.repeats]
+    if not again:
+        return {}
+    return {
+        f"judge_{number + 1}": tuple(
+            tuple(verdict for repeats in again for verdict in repeats[number][k]) for k in range(plan.judge_repeats)
+        )
+        for number in range(len(plan.verifiers))
+    }
 
 
 def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> TargetRecord:

@@ -47,6 +47,13 @@ two makers if there are two. A judge is never of the target's family.
 """
 
 
+REJUDGE_HELP = """\
+Judge an earlier run's transcripts again. The target is not called: its replies come from the earlier journal and
+are copied into the new run, which can be verified and replayed on its own. The earlier run is left as it is.
+
+  medicare-eval rejudge runs/20260101T120000Z --judge-model anthropic:claude-sonnet-4-6 --keep-claims
+  medicare-eval compare runs/20260101T120000Z runs/20260102T090000Z     which claims changed, and why
+"""
 SCENARIOS_HELP = """\
 What the bank holds.
 
@@ -112,6 +119,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_run(add("run", "put scenarios to targets and judge the answers", RUN_HELP))
     demo = add("demo", "a complete evaluation of four fake targets, without key or network")
     _add_execution(demo)
+    _add_rejudge(
+        add("rejudge", "judge an earlier run's transcripts again, with other judges, as a new run", REJUDGE_HELP)
+    )
     resume = add("resume", "go on with a run that was stopped or killed; recorded calls are not made again")
     resume.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
     _add_execution(resume, out=False)
@@ -134,6 +144,30 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_judges(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--judges", type=int, default=2, metavar="N", help="verifiers, at least 2 (default: 2)")
+    parser.add_argument(
+        "--judge-model", action="append", default=[], metavar="P:M", help="repeatable; judges cycle through them"
+    )
+    parser.add_argument(
+        "--adjudicator-model", metavar="P:M", help="settles ties (default: a third maker, else the first judge)"
+    )
+    parser.add_argument(
+        "--judge-repeats", type=int, default=0, metavar="K", help="judge a sample K times more: the judges' noise"
+    )
+    parser.add_argument("--judge-sample", type=float, default=0.25, metavar="S", help="share of trials in it (0.25)")
+    parser.add_argument("--allow-retired", action="store_true", help="call a retired model all the same")
+
+
+def _add_rejudge(rejudge: argparse.ArgumentParser) -> None:
+    rejudge.add_argument("run", type=Path, metavar="RUN", help="a complete run; it is read and left as it is")
+    rejudge.add_argument(
+        "--keep-claims", action="store_true", help="take the claims over too, so that verdicts compare claim by claim"
+    )
+    _add_judges(rejudge)
+    _add_execution(rejudge)
+
+
 def _add_authoring(add: Callable[..., argparse.ArgumentParser]) -> None:
     validate = add("validate", "check scenario files, and lint them; lists facts not read in the source itself")
     validate.add_argument("scenario", nargs="+", metavar="SCENARIO", help="file, folder or glob")
@@ -154,13 +188,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         "--scenario", action="append", required=True, metavar="PATH", help="file, folder or glob; repeatable"
     )
     run.add_argument("--target", action="append", required=True, metavar="P:M", help="provider:model; repeatable")
-    run.add_argument("--judges", type=int, default=2, metavar="N", help="verifiers, at least 2 (default: 2)")
-    run.add_argument(
-        "--judge-model", action="append", default=[], metavar="P:M", help="repeatable; judges cycle through them"
-    )
-    run.add_argument(
-        "--adjudicator-model", metavar="P:M", help="settles ties (default: a third maker, else the first judge)"
-    )
+    _add_judges(run)
     run.add_argument("--seed", type=_seed, default=42, metavar="N", help="decides every draw of the run (default: 42)")
     run.add_argument(
         "--repeats", type=_positive, default=1, metavar="N", help="trials of each scenario and target (default: 1)"
@@ -178,7 +206,6 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--max-attempts", type=_positive, default=5, metavar="N", help="tries at a call (default: 5)")
     run.add_argument("--timeout", type=_amount, default=120.0, metavar="S", help="seconds an attempt may take (120)")
-    run.add_argument("--allow-retired", action="store_true", help="call a retired model all the same")
     run.add_argument(
         "--plan-year", type=_positive, metavar="YEAR", help="whose figures the keys hold (default: this year)"
     )

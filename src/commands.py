@@ -4,57 +4,31 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
-import os
-import platform
 import shutil
-import signal
 import sys
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from . import __version__, canonical, chain, orchestrator, reporting, storage, tables
+from . import canonical, chain, orchestrator, reporting, storage, tables
 from . import doctor as doctor_module
-from .adapters.base import Adapter, split_name
 from .adapters.fake_adapter import NAMES as FAKE_NAMES
-from .adapters.models import MODELS, full_id
-from .adapters.registry import PROVIDERS, canonical_name, check_usable, make_adapter
+from .adapters.models import MODELS
+from .adapters.registry import PROVIDERS, check_usable
 from .audit import verify as audit_run
 from .authoring import new_scenario, scenarios, validate
 from .clock import today
 from .datafiles import data_folder
-from .door import Means, Stop
-from .errors import ConfigError, IncompleteRun, InputError, IntegrityError
-from .failpoints import Failpoints
-from .limits import Ceilings, Limits
-from .money import PRICE_FILE, estimate, load_prices, price_for, read_table
-from .planning import RunOptions, make_plan, planned_calls, trials
-from .progress import Progress
-from .purse import RunPurse
-from .schemas import CallPolicy, Manifest, Price, RunPlan, Seal
+from .errors import IncompleteRun, InputError, IntegrityError
+from .executing import carry_out, check_max_cost, price_table, print_summary, start
+from .money import estimate
+from .planning import RunOptions, make_plan, planned_calls, replan, trials
+from .schemas import CallPolicy, RunPlan, Seal
 from .userfiles import explain
 
-__all__ = [
-    "demo",
-    "doctor",
-    "models",
-    "new_scenario",
-    "replay",
-    "report",
-    "resume",
-    "run",
-    "scenarios",
-    "validate",
-    "verify",
-]
-CALLS_A_TRIAL = 8
-"""Calls one trial may have under way at once, generously: a turn to the target, and judges at work on earlier ones."""
-DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
+__all__ = ["new_scenario", "scenarios", "validate"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
                 max_tokens=arguments.max_tokens,
                 policy=CallPolicy(max_attempts=arguments.max_attempts, timeout_s=arguments.timeout),
                 allow_retired=arguments.allow_retired,
+                judge_repeats=arguments.judge_repeats,
+                judge_sample=arguments.judge_sample,
                 plan_year=arguments.plan_year,
                 allow_expired=arguments.allow_expired,
                 variants=arguments.variant,
@@ -86,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"The plan cannot be made: {explain(error)}") from None
     if arguments.dry_run:
         return _show_plan(plan, arguments)
-    return _start(plan, arguments)
+    return start(plan, arguments)
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -96,7 +72,7 @@ def demo(arguments: argparse.Namespace) -> int:
         targets=[f"fake:{name}" for name in FAKE_NAMES],
         allow_expired=True,
     )
-    code = _start(make_plan(options), arguments)
+    code = start(make_plan(options), arguments)
     if not arguments.json:
         _print_next_step()
     return code
@@ -121,7 +97,7 @@ def _from_here(path: Path) -> Path:
 
 
 def _show_plan(plan: RunPlan, arguments: argparse.Namespace) -> int:
-    rows = estimate(plan, _price_table(arguments.prices), api_id_of=lambda name: plan.api_ids[name])
+    rows = estimate(plan, price_table(arguments.prices), api_id_of=lambda name: plan.api_ids[name])
     calls = planned_calls(plan)
     calls["total"] = sum(calls.values())
     count_of_trials = len(trials(plan))
@@ -155,171 +131,36 @@ def _show_plan(plan: RunPlan, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _price_table(override: Path | None) -> dict[str, Price]:
-    return load_prices(override, today=today(), full_id=lambda name: full_id(canonical_name(name)))
-
-
-def _as_of(override: Path | None) -> str:
-    given = [f"{read_table(override).as_of} (given)"] if override else []
-    return ", ".join([*given, read_table(PRICE_FILE).as_of])
-
-
-def _prices(plan: RunPlan, override: Path | None) -> dict[str, Price]:
-    """The known price of each model of a plan, by the name the plan gives it."""
-    table = _price_table(override)
-    known = {name: price_for(table, split_name(name)[0], api_id) for name, api_id in plan.api_ids.items()}
-    return {name: price for name, price in known.items() if price is not None}
-
-
-def _check_max_cost(manifest: Manifest, limit: float | None) -> None:
-    unknown = [name for name in manifest.plan.api_ids if name not in manifest.prices]
-    if limit is not None and unknown:
-        raise ConfigError(
-            f"--max-cost needs the price of every model, and that of {', '.join(unknown)} is not known: start the run "
-            "with --prices FILE, a file of the built-in table's format."
-        )
-
-
-def _versions() -> dict[str, str]:
-    found = {"ai-medicare-eval": __version__, "python": platform.python_version()}
-    for name in DEPENDENCIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _start(plan: RunPlan, arguments: argparse.Namespace) -> int:
-    failpoints = Failpoints.from_environment()
-    now = datetime.now(UTC)
-    _ceilings(arguments.rpm, arguments.tpm)
-    manifest = Manifest(
-        run_id="",
-        created=now.isoformat(timespec="seconds"),
-        plan_sha256=canonical.fingerprint(plan.model_dump(mode="json")),
-        versions=_versions(),
-        concurrency=arguments.concurrency,
-        prices_as_of=_as_of(arguments.prices),
-        prices=_prices(plan, arguments.prices),
-        plan=plan,
+def rejudge(arguments: argparse.Namespace) -> int:
+    earlier: Path = arguments.run
+    manifest = storage.read_manifest(earlier)
+    if not (earlier / storage.SEAL).exists():
+        raise IncompleteRun(f"{earlier}: is not complete; go on with `medicare-eval resume {earlier}` first.")
+    options = RunOptions(
+        scenarios=[],
+        targets=[],
+        judges=arguments.judges,
+        judge_models=arguments.judge_model,
+        adjudicator_model=arguments.adjudicator_model,
+        judge_repeats=arguments.judge_repeats,
+        judge_sample=arguments.judge_sample,
+        allow_retired=arguments.allow_retired,
     )
-    _check_max_cost(manifest, arguments.max_cost)
-    folder = storage.create_run_folder(arguments.out, now, failpoints)
-    manifest = manifest.model_copy(update={"run_id": folder.name})
-    storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
-    return _carry_out(folder, manifest, arguments)
+    plan = replan(manifest.plan, options, keep_claims=arguments.keep_claims)
+    return start(plan, arguments, earlier)
 
 
 def resume(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.run
     manifest = storage.read_manifest(folder)
     if (folder / storage.SEAL).exists():
-        _print_summary(folder, manifest, storage.read_record(folder / storage.SEAL, Seal), as_json=arguments.json)
+        print_summary(folder, manifest, storage.read_record(folder / storage.SEAL, Seal), as_json=arguments.json)
         print("This run is complete already; nothing was called.", file=sys.stderr)
         return 0
-    _check_max_cost(manifest, arguments.max_cost)
+    check_max_cost(manifest, arguments.max_cost)
     for name in manifest.plan.api_ids:
         check_usable(name)
-    return _carry_out(folder, manifest, arguments)
-
-
-def _carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace) -> int:
-    progress = Progress(quiet=arguments.quiet)
-    try:
-        seal = asyncio.run(_execute(folder, manifest, arguments, progress))
-    except IncompleteRun as stopped:
-        _print_summary(folder, manifest, None, as_json=arguments.json)
-        limit = " --max-cost USD" if arguments.max_cost else ""
-        raise IncompleteRun(f"{stopped} Go on with: medicare-eval resume {folder}{limit}") from None
-    _print_summary(folder, manifest, seal, as_json=arguments.json)
-    return 0
-
-
-async def _execute(folder: Path, manifest: Manifest, arguments: argparse.Namespace, progress: Progress) -> Seal:
-    stop = Stop()
-    purse = None
-    if arguments.max_cost is not None:
-        purse = RunPurse(arguments.max_cost, manifest.prices, storage.call_heads(folder))
-    made: dict[str, Adapter] = {}
-
-    def adapter_for(provider: str) -> Adapter:
-        if provider not in made:
-            made[provider] = make_adapter(provider)
-        return made[provider]
-
-    gc.freeze()  # what is loaded by now stays: collecting it again and again costs a sixth of the CPU of a call
-    gc.set_threshold(50_000, 20, 50)
-    _stop_on_signal(stop)
-    try:
-        return await orchestrator.execute(
-            folder,
-            manifest,
-            concurrency=arguments.concurrency,
-            means=Means(
-                adapter_for=adapter_for,
-                limits=Limits(CALLS_A_TRIAL * arguments.concurrency, _ceilings(arguments.rpm, arguments.tpm)),
-                stop=stop,
-                purse=purse,
-            ),
-            on_call=progress.on_call,
-            on_start=progress.start,
-            on_trial=progress.on_trial,
-        )
-    finally:
-        progress.stop()
-        for adapter in made.values():
-            await adapter.aclose()
-
-
-def _ceilings(requests: list[tuple[str, int]], tokens: list[tuple[str, int]]) -> dict[str, Ceilings]:
-    a_minute: dict[str, dict[str, int]] = {}
-    for what, given in (("requests", requests), ("tokens", tokens)):
-        for name, number in given:
-            provider = split_name(canonical_name(f"{name}:any"))[0]
-            a_minute.setdefault(provider, {})[what] = number
-    return {provider: Ceilings(**given) for provider, given in a_minute.items()}
-
-
-def _stop_on_signal(stop: Stop) -> None:
-    """The first Ctrl-C lets calls under way finish; the second ends the process where it stands."""
-
-    heard_before = False
-
-    def heard() -> None:
-        nonlocal heard_before
-        if heard_before:
-            os._exit(130)
-        heard_before = True
-        stop.ask()
-        print("Stopping: calls under way are being finished. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, heard)
-
-
-def _print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_json: bool) -> None:
-    summary = reporting.summarise(folder, manifest)
-    spending = reporting.spending(folder, manifest)
-    names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
-    written = [folder / name for name in names if (folder / name).exists()]
-    if as_json:
-        document = {"run": str(folder), "head": seal.results_head if seal else None, "sealed": seal is not None}
-        costs = {"costs": [vars(row) for row in spending], "prices_as_of": manifest.prices_as_of}
-        print(json.dumps({**document, **reporting.summary_json(summary), **costs}, indent=2, ensure_ascii=False))
-        return
-    print(tables.summary_table(summary))
-    if summary.study.counts:
-        print(f"\n{tables.code_table(summary)}")
-    print(tables.cost_text(spending, manifest.prices_as_of))
-    for notice in reporting.notices(summary):
-        print(f"\n{notice}")
-    print("\nWritten:")
-    for path in written:
-        print(f"  {path}")
-    if seal:
-        print(f"Head of the results (keep it elsewhere; `verify --expect` checks it):\n  {seal.results_head}")
+    return carry_out(folder, manifest, arguments)
 
 
 def verify(arguments: argparse.Namespace) -> int:

@@ -47,6 +47,29 @@ class Appendable(Recorded, Protocol):
     async def append(self, record: CallRecord) -> None: ...
 
 
+class Closable(Recorded, Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """Calls of an earlier run that are taken over instead of being made: those of the given stages."""
+
+    recorded: Closable
+    stages: frozenset[Stage]
+
+    def lookup(self, call: CallId, number: int, request: ModelRequest) -> CallRecord | None:
+        if call.stage not in self.stages:
+            return None
+        record = recorded_attempt(self.recorded, call.attempt(number), request)
+        if record is None:
+            raise IntegrityError(f"The earlier run holds no call {call.attempt(number)}; it cannot be judged again.")
+        return record
+
+    def close(self) -> None:
+        self.recorded.close()
+
+
 class ClosedDoor:
     """Answers from the journal alone."""
 
@@ -118,12 +141,18 @@ class OpenDoor:
     """Answers from the journal where it can, and calls the provider where it must."""
 
     def __init__(
-        self, journal: Appendable, policy: CallPolicy, means: Means, on_call: Callable[[CallRecord], None] | None = None
+        self,
+        journal: Appendable,
+        policy: CallPolicy,
+        means: Means,
+        on_call: Callable[[CallRecord], None] | None = None,
+        borrowed: Borrowed | None = None,
     ) -> None:
         self._journal = journal
         self._policy = policy
         self._means = means
         self._on_call = on_call or (lambda record: None)
+        self._borrowed = borrowed
         self._settled = asyncio.Event()
         means.stop.listen(means.limits.open)
         means.stop.listen(self._settled.set)
@@ -133,6 +162,10 @@ class OpenDoor:
         for number in range(1, self._policy.max_attempts + 1):
             name = call.attempt(number)
             record = recorded_attempt(self._journal, name, request)
+            taken = self._borrowed.lookup(call, number, request) if record is None and self._borrowed else None
+            if taken:
+                record = taken
+                await self._journal.append(record)
             if record is None:
                 record, wait, started = await self._attempt(name, request, number, began)
                 began = began or started

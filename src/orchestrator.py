@@ -23,11 +23,11 @@ from .adapters.base import Message, ModelRequest
 from .agents import adjudicator, extractor, questioner, scorer, verifier
 from .agents.asking import Seat
 from .assembly import ENDS_CONVERSATION, Judgement, assemble, failed
-from .door import CallId, ClosedDoor, Door, Means, OpenDoor, Stopping
+from .door import Borrowed, CallId, ClosedDoor, Door, Means, OpenDoor, Stopping
 from .errors import IntegrityError
 from .failpoints import Failpoints
 from .families import family, family_of_id
-from .planning import Trial, trials
+from .planning import Trial, rejudged, trials
 from .reorder import InOrder
 from .schemas import (
     CallRecord,
@@ -47,7 +47,11 @@ from .schemas import (
     TurnOutcome,
     TurnReading,
 )
+from .seating import Bench
 from .tampering import STOCK_REFUSAL, addresses_the_judge, has_content, says_nothing
+
+REPEAT_BASE = 1_000
+"""Judge numbers of a verifier's repeats begin here: 1001 is the first judge's first repeat."""
 
 
 class Study:
@@ -56,6 +60,7 @@ class Study:
     def __init__(self, plan: RunPlan, door: Door) -> None:
         self.plan = plan
         self._door = door
+        self._bench = Bench(door, plan.prompts, plan.api_ids, plan.judge_parameters, plan.policy.max_asks)
         self._questions: dict[str, asyncio.Task[tuple[QuestionerOutput, str | None]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
@@ -86,7 +91,7 @@ class Study:
         if trial.questions_id not in self._questions:
             call = CallId(trial.questions_id, "questioner")
             kin = tuple(family(target) for target in self.plan.targets)
-            seat = self._seat("questioner", self.plan.questioner, call, seed=seed, kin=kin, records=[])
+            seat = self._bench.seat("questioner", self.plan.questioner, call, seed=seed, kin=kin, records=[])
             self._questions[trial.questions_id] = asyncio.create_task(questioner.paraphrase(seat, exact))
         return await self._questions[trial.questions_id]
 
@@ -147,7 +152,7 @@ class Study:
         def seat(role: Role, model: str, number: int = 0) -> Seat:
             call = CallId(trial.trial_id, role, turn_id, number)
             seed = trial.seed(plan.seed, role, turn_id, number)
-            return self._seat(role, model, call, seed=seed, kin=kin, records=found.records)
+            return self._bench.seat(role, model, call, seed=seed, kin=kin, records=found.records)
 
         extraction = await extractor.extract(
             seat("extractor", plan.extractor), turn_id, ExtractorInput(question=exchange.user_message, reply=reply)
@@ -187,7 +192,30 @@ class Study:
                 left = verification.unjudged if verification.verdicts else ()  # empty: the whole judge failed
                 found.failures.append(failed("verifier", turn_id, number, left, verification.failure))
         await self._settle(seat("adjudicator", plan.adjudicator), exchange.user_message, found, shown, key)
+        if shown and rejudged(plan, trial):
+            await self._again(seat, exchange.user_message, found, shown, key)
         return found
+
+    async def _again(
+        self,
+        seat: Callable[[Role, str, int], Seat],
+        question: str,
+        found: Judgement,
+        shown: tuple[ClaimInView, ...],
+        key: KeyInView,
+    ) -> None:
+        """Each verifier once more and once more, with other seeds: how far it agrees with itself."""
+        verifiers, repeats = self.plan.verifiers, range(1, self.plan.judge_repeats + 1)
+        seats = [
+            (number, seat("verifier", model, REPEAT_BASE * repeat + number))
+            for number, model in enumerate(verifiers, 1)
+            for repeat in repeats
+        ]
+        tasks = [asyncio.create_task(verifier.verify(one, question, shown, key)) for _, one in seats]
+        await _to_the_end(tasks)
+        found.repeats = [[] for _ in verifiers]
+        for (number, _), task in zip(seats, tasks, strict=True):
+            found.repeats[number - 1].append(task.result().verdicts)
 
     async def _settle(
         self, seat: Seat, question: str, found: Judgement, shown: Sequence[ClaimInView], key: KeyInView
@@ -199,28 +227,6 @@ class Study:
         if failure:
             left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled) if found.settled else ()
             found.failures.append(failed("adjudicator", found.turn_id, 0, left, failure))
-
-    def _seat(
-        self, role: Role, model: str, call: CallId, *, seed: int, kin: Sequence[str], records: list[CallRecord]
-    ) -> Seat:
-        async def make(ask: int, request: ModelRequest) -> CallRecord:
-            record = await self._door.call(CallId(call.trial, call.stage, call.turn, call.judge, ask), request)
-            records.append(record)
-            if record.served_model and family_of_id(record.served_model) in kin:
-                message = f"answered by {record.served_model}, of the target's own family"
-                return record.model_copy(update={"outcome": "permanent", "text": None, "error": message})
-            return record
-
-        return Seat(
-            model=model,
-            api_id=self.plan.api_ids.get(model, ""),
-            system=self.plan.prompts[role].text,
-            prompt_sha256=self.plan.prompts[role].sha256,
-            seed=seed,
-            parameters=self.plan.judge_parameters,
-            max_asks=self.plan.policy.max_asks,
-            call=make,
-        )
 
 
 async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
@@ -324,6 +330,7 @@ async def execute(
     on_call: Callable[[CallRecord], None],
     on_start: Callable[[int, int], None],
     on_trial: Callable[[], None],
+    earlier: Path | None = None,
 ) -> Seal:
     """Carry a run to its end from wherever it stands. Raises `Stopping` where it was asked to stop before that."""
     failpoints = Failpoints.from_environment()
@@ -340,7 +347,8 @@ async def execute(
             wanted=wanted.__contains__,
             failpoints=failpoints,
         )
-        door = OpenDoor(journal, manifest.plan.policy, means, on_call)
+        borrowed = _transcripts(earlier, manifest) if earlier else None
+        door = OpenDoor(journal, manifest.plan.policy, means, on_call, borrowed)
         on_start(len(everything), results.count)
 
         try:
@@ -349,6 +357,19 @@ async def execute(
         finally:
             journal.close()
             results.close()
+            if borrowed:
+                borrowed.close()
+
+
+def _transcripts(earlier: Path, manifest: Manifest) -> Borrowed:
+    """The calls of an earlier run that this one takes over; it must be the very run the manifest names."""
+    named = manifest.transcripts
+    assert named is not None
+    found = storage.manifest_sha256(earlier), storage.file_sha256(earlier / storage.JOURNAL)
+    if found != (named.manifest_sha256, named.journal_sha256):
+        raise IntegrityError(f"{earlier}: is not, or no longer, the run whose transcripts were to be judged again.")
+    recorded = storage.RecordedCalls(earlier / storage.JOURNAL, found[0], lambda trial: True)
+    return Borrowed(recorded, frozenset(named.stages))
 
 
 async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], None], first: int) -> None:

@@ -29,6 +29,7 @@ from .schemas import CallParameters, CallPolicy, PlannedScenario, RunPlan, Scena
 OFFLINE_JUDGE = "offline:rules"
 MAX_TRIALS = 1_000_000
 MAX_JUDGES = 25
+MAX_REPEATS = 20
 DEFAULT_POLICY = CallPolicy()
 
 
@@ -49,6 +50,8 @@ class RunOptions:
     max_tokens: int = 2_048
     policy: CallPolicy = DEFAULT_POLICY
     allow_retired: bool = False
+    judge_repeats: int = 0
+    judge_sample: float = 0.25
     plan_year: int | None = None
     """None: the year of `today`."""
     allow_expired: bool = False
@@ -83,10 +86,7 @@ class Trial:
 
 def make_plan(options: RunOptions) -> RunPlan:
     targets = _unique([canonical_name(name) for name in options.targets], "--target")
-    if options.judges < 2:
-        raise InputError(f"--judges {options.judges}: at least two independent verifiers are needed; give 2 or more.")
-    if options.judges > MAX_JUDGES:
-        raise InputError(f"--judges {options.judges}: {MAX_JUDGES} is the most a run takes.")
+    _check_judges(options)
     asked = _scenarios(options)
     scenarios = asked.scenarios
     models = _judge_models(options, targets)
@@ -110,6 +110,8 @@ def make_plan(options: RunOptions) -> RunPlan:
         questioner=questioner,
         api_ids={name: resolve(name) for name in (*targets, *models, adjudicator, *filter(None, [questioner]))},
         repeats=options.repeats,
+        judge_repeats=options.judge_repeats,
+        judge_sample=options.judge_sample,
         seed=options.seed,
         target_parameters=CallParameters(temperature=options.temperature, max_tokens=options.max_tokens),
         judge_parameters=CallParameters(temperature=0.0, max_tokens=16_000),
@@ -118,6 +120,7 @@ def make_plan(options: RunOptions) -> RunPlan:
     )
     _keep_roles_apart(plan)
     _check_models(plan, options)
+    _check_third_family(plan, options)
     _check_size(plan)
     return plan
 
@@ -172,6 +175,68 @@ def _expired(planned: Sequence[PlannedScenario], plan_year: int, options: RunOpt
         more = f" ({len(why) - 1} more like it)" if len(why) > 1 else ""
         raise InputError(f"{name}: {reason}{more}; choose another --plan-year, or add --allow-expired.")
     return tuple(f"{name}: {reason}" for name, reason in why.items())
+
+
+def replan(plan: RunPlan, options: RunOptions, *, keep_claims: bool) -> RunPlan:
+    """The plan of a run that judges an earlier run's transcripts again: other judges, all else the same.
+
+    With `keep_claims` the extractor's work is taken over too, so that verdicts can be compared claim by claim.
+    """
+    models = _judge_models(options, plan.targets)
+    adjudicator = (
+        canonical_name(options.adjudicator_model) if options.adjudicator_model else _adjudicator(models, plan.targets)
+    )
+    prompts = load_prompts()
+    extractor = models[0]
+    if keep_claims:
+        extractor, prompts = plan.extractor, {**prompts, "extractor": plan.prompts["extractor"]}
+    asked = [*plan.targets, *models, adjudicator, extractor, *filter(None, [plan.questioner])]
+    again = plan.model_copy(
+        update={
+            "verifiers": tuple(islice(cycle(models), options.judges)),
+            "extractor": extractor,
+            "scorer": models[0],
+            "adjudicator": adjudicator,
+            "api_ids": {name: plan.api_ids.get(name) or resolve(name) for name in asked},
+            "judge_repeats": options.judge_repeats,
+            "judge_sample": options.judge_sample,
+            "prompts": prompts,
+        }
+    )
+    _check_judges(options)
+    _keep_roles_apart(again)
+    _check_third_family(again, options)
+    for judge in again.judge_models():
+        if not (keep_claims and judge == extractor):
+            check_not_retired(judge, today=options.today, allow_retired=options.allow_retired)
+            check_usable(judge)
+            _check_is_judge(judge)
+    return again
+
+
+def _check_judges(options: RunOptions) -> None:
+    if options.judges < 2:
+        raise InputError(f"--judges {options.judges}: at least two independent verifiers are needed; give 2 or more.")
+    if options.judges > MAX_JUDGES:
+        raise InputError(f"--judges {options.judges}: {MAX_JUDGES} is the most a run takes.")
+    if not 0 <= options.judge_repeats <= MAX_REPEATS:
+        raise InputError(f"--judge-repeats {options.judge_repeats}: give 0 to {MAX_REPEATS}.")
+    if not 0 < options.judge_sample <= 1:
+        raise InputError(f"--judge-sample {options.judge_sample}: give a share above 0 and up to 1.")
+
+
+def _check_third_family(plan: RunPlan, options: RunOptions) -> None:
+    """Where three makers could judge, ties are settled by the one that is no verifier's."""
+    families = {family(model) for model in plan.verifiers}
+    if len(families) < 2 or family(plan.adjudicator) not in families:
+        return
+    others = [*options.judge_models, *_default_judges(plan.targets, with_key=True)]
+    third = next((name for name in map(canonical_name, others) if family(name) not in families), None)
+    if third:
+        raise ConfigError(
+            f"{plan.adjudicator} may not settle ties between {', '.join(dict.fromkeys(plan.verifiers))}: it is of the "
+            f"family of one of them, and a third is at hand; use --adjudicator-model {third}."
+        )
 
 
 def _unique(names: list[str], flag: str) -> tuple[str, ...]:
@@ -257,12 +322,7 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
         check_not_retired(name, today=options.today, allow_retired=options.allow_retired)
         check_usable(name)
     for judge in plan.judge_models():
-        if split_name(judge)[0] == "fake":
-            raise ConfigError(
-                f"{judge}: is a canned target, not a judge; to try out without a key use {OFFLINE_JUDGE}."
-            )
-    if "offline:rephrase" in plan.judge_models():
-        raise ConfigError("offline:rephrase rewords questions and judges nothing; use --judge-model offline:rules.")
+        _check_is_judge(judge)
     for target in plan.targets:
         if split_name(target)[0] == "offline":
             raise ConfigError(f"{target}: is a judge, not a target; use one of the fake: targets to try out.")
@@ -273,6 +333,13 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
                         f"{planned.path}: {target} has no canned replies to scenario {planned.scenario.scenario_id!r}; "
                         f"use a real target, or write them in fakes/{planned.scenario.scenario_id}.json."
                     )
+
+
+def _check_is_judge(judge: str) -> None:
+    if split_name(judge)[0] == "fake":
+        raise ConfigError(f"{judge}: is a canned target, not a judge; to try out without a key use {OFFLINE_JUDGE}.")
+    if judge == "offline:rephrase":
+        raise ConfigError("offline:rephrase rewords questions and judges nothing; use --judge-model offline:rules.")
 
 
 def _check_size(plan: RunPlan) -> None:
@@ -298,6 +365,13 @@ def trials(plan: RunPlan) -> list[Trial]:
     ]
 
 
+def rejudged(plan: RunPlan, trial: Trial) -> bool:
+    """Whether a trial is of the sample that is judged again: drawn by the seed, whatever else is in the plan."""
+    if not plan.judge_repeats:
+        return False
+    return derive_seed(plan.seed, "rejudged", trial.trial_id) % 10_000 < 10_000 * plan.judge_sample
+
+
 def planned_calls(plan: RunPlan) -> dict[str, int]:
     """Calls by role if every turn is asked, every first answer is fit, and no claim is tied."""
     turns = sum(len(planned.scenario.scripted_turns) for planned in plan.scenarios) * plan.repeats * len(plan.targets)
@@ -306,7 +380,7 @@ def planned_calls(plan: RunPlan) -> dict[str, int]:
         "questioner": reworded * plan.repeats if plan.questioner else 0,
         "target": turns,
         "extractor": turns,
-        "verifier": turns * len(plan.verifiers),
+        "verifier": round(turns * len(plan.verifiers) * (1 + plan.judge_repeats * plan.judge_sample)),
         "scorer": turns,
         "adjudicator": 0,
     }

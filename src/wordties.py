@@ -17,11 +17,12 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _list = str.split
 _SMALL = frozenset(
     _list(
-        "the a an and or but if of to in on at by for with from as is are was were be been being it its this that "
-        "these those you your yours he she they them their we our us i me my not no nor do does did done have has "
-        "had having will would can could may might must should shall than then so such also only just very more most some any "
-        "all each every both there here what which who whom whose when where why how about into over under out up down "
-        "again once because while during until before after between through against per one"
+        "the a an and or but if of to in on at by for with from as is are was were be been being it its this "
+        "that these those you your yours he she they them their we our us i me my not no nor do does did done "
+        "have has had having will would can could may might must should shall than then so such also only "
+        "just very more most some any all each every both there here what which who whom whose when where why "
+        "how about into over under out up down again once because while during until before after between "
+        "through against per one"
     )
 )
 ENOUGH = 0.3

@@ -223,18 +223,21 @@ def test_hostile_words_of_a_model_stay_inert_in_the_report(tmp_path: Path) -> No
 
 
 def test_the_report_shows_flow_scores_distribution_failures_and_examples(tmp_path: Path) -> None:
-    made = plan(repeats=5)
+    made = plan(repeats=6)
     results = [
         wrong_result(),
         result(accuracy=0.2, errors=["omission"]),
         result(accuracy=None, errors=["omission"]),
         result(outcome="judge_failure"),
+        result(outcome="tampered"),
     ]
     text = markdown(summary_of(tmp_path, results, made), manifest(made))
     lines = text.splitlines()
     assert f"> **{OFFLINE_NOTICE}**" in lines
-    assert "> **Incomplete: 4 of 5 planned trials are here.**" in lines
-    assert r"| fake:careful | 5 | 3 | 0 | 0 | 0 | 0 | 0 | 1 | 0 | 1 |" in lines
+    assert "> **Incomplete: 5 of 6 planned trials are here.**" in lines
+    header = lines[lines.index("## Flow") + 2 :]
+    assert header[0].endswith("| judge failure | questioner failure | tampered | not yet run |")
+    assert r"| fake:careful | 6 | 3 | 0 | 0 | 0 | 0 | 0 | 1 | 0 | 1 | 1 |" in lines
     assert r"| fake:careful | 0 | 1 | 0 | 0 | 1 | 1 |" in lines, (
         "1.0 and 0.2 in their fifths, one with nothing to check"
     )

@@ -28,7 +28,7 @@ from ..wordties import related
 from .asking import Seat, ask
 
 _NOTHING = re.compile(
-    r"\b(?:nothing|free|no (?:cost|charge|copay|copayment|coinsurance)|zero|nada|gratis)\b", re.IGNORECASE
+    r"\b(?:nothing|free|no (?:costs?|charge|copay(?:ment)?|coinsurance)|zero|nada|gratis)\b", re.IGNORECASE
 )
 """Words for $0."""
 

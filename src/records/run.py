@@ -98,6 +98,10 @@ class RunPlan(Record):
     api_ids: dict[ModelName, str]
     """The id each model is called by, pinned when the run was planned."""
     repeats: int = Field(ge=1, le=10_000)
+    judge_repeats: int = Field(default=0, ge=0, le=20)
+    """Times each verifier judges the sampled trials again, with other seeds."""
+    judge_sample: float = Field(default=0.25, gt=0, le=1)
+    """Share of trials that are judged again."""
     seed: int = Field(ge=0, le=2**63 - 1)
     target_parameters: CallParameters
     judge_parameters: CallParameters
@@ -106,6 +110,15 @@ class RunPlan(Record):
 
     def judge_models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.extractor, *self.verifiers, self.scorer, self.adjudicator)))
+
+
+class Transcripts(Record):
+    """An earlier run whose calls to the target, and perhaps to the extractor, a re-judging run takes over."""
+
+    run_id: str
+    manifest_sha256: Sha256
+    journal_sha256: Sha256
+    stages: tuple[Stage, ...]
 
 
 class Manifest(Record):
@@ -119,6 +132,8 @@ class Manifest(Record):
     prices_as_of: str
     prices: dict[ModelName, Price]
     """What each model was taken to cost when the run began; a model that is not here had no known price."""
+    transcripts: Transcripts | None = None
+    """Where the target's replies come from, if not from this run."""
     plan: RunPlan
 
 
@@ -302,6 +317,8 @@ class TrialResult(Record):
     rejected_claims: tuple[RejectedClaim, ...]
     verdicts: dict[str, tuple[Verdict, ...]]
     """By judge: judge_1, judge_2, ..."""
+    repeat_verdicts: dict[str, tuple[tuple[Verdict, ...], ...]] = Field(default_factory=dict)
+    """By judge, one entry a repeat, for trials of the sample that is judged again."""
     scores_by_judge: dict[str, ScorerOutput]
     final_claims: tuple[FinalClaim, ...]
     final_scores: Scores | None

@@ -12,7 +12,9 @@ from src.adapters import registry
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
 from src.adapters.fake_adapter import NAMES, FakeAdapter
 from src.adapters.offline_adapter import OfflineAdapter
+from src.agents.asking import parse
 from src.errors import ConfigError
+from src.fencing import wrap
 from src.schemas import ExtractorInput, ExtractorReply, PlannedTurn, QuestionerOutput, Scenario
 from tests.runs import ROOT, SCENARIOS
 
@@ -68,21 +70,28 @@ def test_a_blank_canned_reply_is_empty(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_the_judge_of_rules_reads_the_very_request_a_model_would_get() -> None:
-    content = ExtractorInput(question="?", reply=REPLY).model_dump_json()
-    reply = complete(OfflineAdapter(), asked("offline:rules", content=content, schema=ExtractorReply))
-    extracted = ExtractorReply.model_validate_json(reply.text)
+    wrapped = wrap(ExtractorInput(question="?", reply=REPLY), 1)
+    reply = complete(OfflineAdapter(), asked("offline:rules", content=wrapped.text, schema=ExtractorReply))
+    extracted = parse(reply.text, ExtractorReply, wrapped.canary)
     assert extracted.claims[0].quotes == ("Part B has a monthly premium.",)
     assert reply.served_model == "rules"
 
 
 def test_the_rewording_keeps_turns() -> None:
     turns = QuestionerOutput(turns=(PlannedTurn(turn_id="Q1", user_message="What’s Part B?"),))
-    request = asked("offline:rephrase", content=turns.model_dump_json(), schema=QuestionerOutput)
-    reworded = QuestionerOutput.model_validate_json(complete(OfflineAdapter(), request).text)
+    wrapped = wrap(turns, 1)
+    request = asked("offline:rephrase", content=wrapped.text, schema=QuestionerOutput)
+    reworded = parse(complete(OfflineAdapter(), request).text, QuestionerOutput, wrapped.canary)
     assert [turn.turn_id for turn in reworded.turns] == ["Q1"]
 
 
-@pytest.mark.parametrize(("content", "schema"), [("{}", ExtractorReply), ("words", ExtractorReply), ("{}", None)])
+UNFENCED = ExtractorInput(question="?", reply=REPLY).model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("content", "schema"),
+    [("{}", ExtractorReply), ("words", ExtractorReply), ("{}", None), (UNFENCED, ExtractorReply), ("[]", ExtractorReply)],
+)
 def test_what_is_no_agent_s_input_is_a_permanent_failure(content: str, schema: type | None) -> None:
     with pytest.raises(CallFailure, match="only the harness's own agent inputs"):
         complete(OfflineAdapter(), asked("offline:rules", content=content, schema=schema))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.agents.verifier import Verification, in_view, verify, violations
-from src.schemas import Claim, ClaimInView, QuoteSpan, Verdict, VerifierInput, VerifierOutput
+from src.schemas import Claim, ClaimInView, KeyInView, QuoteSpan, Verdict, VerifierInput, VerifierOutput
 from tests.helpers import (
     Failed,
     ScriptedJudge,
@@ -52,7 +52,7 @@ def test_the_judge_sees_the_key_but_not_what_is_required_or_why() -> None:
     VerifierInput.model_validate_json(json.dumps(payload))
     assert payload["question"] == "What is Part B?"
     assert set(payload["answer_key"]) == {"canonical_facts", "disallowed_claims"}
-    assert set(payload["answer_key"]["canonical_facts"][0]) == {"fact_id", "statement", "severity_if_wrong"}
+    assert set(payload["answer_key"]["canonical_facts"][0]) == {"fact_id", "statement", "severity_if_wrong", "tells"}
     assert [one["claim_id"] for one in payload["answer_key"]["disallowed_claims"]] == ["D1", "D2"]
     assert set(payload["claims"][0]) == {"claim_id", "text", "quotes"}
 
@@ -177,7 +177,7 @@ def test_verdicts_that_break_one_rule(bad: Verdict, said: str) -> None:
 def test_an_amount_that_only_the_key_states_is_not_credited() -> None:
     credited = verdict(evidence=["F2"])
     assert violations(credited, shown("Q1.C1", "You pay a premium each month."), KEY) == [
-        "credits F2, but none of its figures ['$202.90'] stands in the quote"
+        "credits F2, but its ['$202.90'] do not stand in the quote"
     ]
     assert violations(credited, shown("Q1.C1", "You pay $185 each month."), KEY)
     assert violations(credited, shown("Q1.C1", "You pay 202.90 dollars each month."), KEY) == []
@@ -188,11 +188,123 @@ def test_the_amount_must_stand_in_the_quote_not_in_the_claims_own_text() -> None
     assert violations(verdict(evidence=["F2"]), view, KEY)
 
 
-def test_percentages_are_amounts_too_and_one_of_several_is_enough() -> None:
-    facts = [fact_json("F1"), fact_json("F2", "You pay 20% after the $283 deductible.")]
-    key = key_of(scenario(answer_key={"canonical_facts": facts, "required_points": []}))
-    for quote, fits in (("You pay 20%.", True), ("$283 first", True), ("You pay 10% and $20.", False), ("some", False)):
-        assert (violations(verdict(evidence=["F2"]), shown("Q1.C1", quote), key) == []) is fits, quote
+def key_with(statement: str, *tells: str) -> KeyInView:
+    """A key whose F2 says this."""
+    facts = [fact_json("F1"), {**fact_json("F2", statement), "tells": list(tells)}]
+    return key_of(scenario(answer_key={"canonical_facts": facts, "required_points": []}))
+
+
+def credits(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
+    """What is wrong with crediting F2 for these words."""
+    view = ClaimInView(claim_id="Q1.C1", text=" ".join(quotes), quotes=quotes)
+    return violations(verdict(evidence=["F2"]), view, key, question)
+
+
+@pytest.mark.parametrize(
+    ("quotes", "lacking"),
+    [
+        (["You pay 20% after the $283 deductible."], []),
+        (["You pay 20%", "once you have met $283"], []),
+        (["You pay twenty percent after 283 dollars."], []),
+        (["You pay 20%."], ["$283"]),
+        (["You pay $283 first."], ["20%"]),
+        (["You pay 10% and $20."], ["$283", "20%"]),
+        (["You pay a part after the deductible."], ["$283", "20%"]),
+    ],
+)
+def test_all_amounts_of_a_fact_must_stand_in_the_quotes(quotes: list[str], lacking: list[str]) -> None:
+    expected = [f"credits F2, but its {lacking} do not stand in the quote"] if lacking else []
+    assert credits(key_with("You pay 20% after the $283 deductible."), *quotes) == expected
+
+
+def test_a_fact_may_name_the_figures_that_tell_it() -> None:
+    key = key_with("You pay 20% after the $283 deductible, from January 1.", "20%")
+    assert credits(key, "You pay 20% then.") == []
+    assert credits(key, "You pay after the $283 deductible.") == [
+        "credits F2, but its ['20%'] do not stand in the quote"
+    ]
+    dated = key_with("The fee of $15 is due on January 1 and on July 1.", "January 1", "July 1")
+    assert credits(dated, "The fee is due on 1 January and 7/1.") == []
+    assert credits(dated, "The fee of $15 is due on January 1.") == [
+        "credits F2, but its ['07-01'] do not stand in the quote"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quote", "fits"),
+    [
+        ("You have 7 months to enroll.", True),
+        ("You enroll from October 15 on.", True),
+        ("You enroll within 8 months.", False),
+        ("You enroll when you turn 65, in 2026.", False),
+        ("You can enroll.", False),
+    ],
+)
+def test_of_other_figures_one_is_enough_but_neither_a_year_nor_65(quote: str, fits: bool) -> None:
+    key = key_with("In 2026 you enroll in the 7 months around your birthday at 65, or from October 15.")
+    found = credits(key, quote)
+    assert (found == []) is fits
+    assert fits or found == ["credits F2, but none of its figures ['10-15', '7 months'] stands in the quote"]
+
+
+def test_beside_amounts_other_figures_are_not_asked_for() -> None:
+    assert credits(key_with("The deductible is $283 from January 1."), "There is a deductible of $283.") == []
+
+
+def test_what_the_question_said_need_not_be_said_again() -> None:
+    key = key_with("With $1,600 a month you may get help with 20% of the bill.")
+    assert credits(key, "You may get help with 20% of it.") == ["credits F2, but its ['$1600'] do not stand in the quote"]
+    assert credits(key, "You may get help with 20% of it.", question="I live on $1,600 a month.") == []
+    only = key_with("With $1,600 a month you may get help.")
+    assert credits(only, "You may get help.", question="I live on $1,600 a month.") == []
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "A flu shot costs nothing.",
+        "A flu shot is FREE.",
+        "There is no cost for the flu shot.",
+        "There is no copay for the flu shot.",
+        "There is no charge for a flu shot.",
+        "You pay no coinsurance for a flu shot.",
+        "The flu shot has a $0 copayment.",
+        "You pay zero for a flu shot.",
+        "La vacuna es gratis, no cuesta nada para usted ni para su familia.",
+    ],
+)
+def test_words_for_nothing_say_zero_dollars(quote: str) -> None:
+    assert credits(key_with("You pay $0 for a flu shot."), quote) == []
+
+
+@pytest.mark.parametrize(
+    "quote",
+    ["You pay for a flu shot.", "You can freely choose where you get a flu shot.", "A flu shot costs $20."],
+)
+def test_other_words_do_not_say_zero_dollars(quote: str) -> None:
+    assert credits(key_with("You pay $0 for a flu shot."), quote) == [
+        "credits F2, but its ['$0'] do not stand in the quote"
+    ]
+
+
+def test_words_for_nothing_say_no_other_amount() -> None:
+    assert credits(key_with("You pay $5 for a flu shot."), "A flu shot is free.")
+
+
+def test_a_fact_that_shares_no_word_with_the_quote_is_not_credited() -> None:
+    key = key_with("Hospice care is for the terminally ill.")
+    assert credits(key, "Plans have networks of doctors.") == [
+        "credits F2, but the quote has no word in common with it"
+    ]
+    assert credits(key, "A hospice looks after you.") == []
+
+
+def test_each_cited_fact_must_be_earned() -> None:
+    both = verdict(evidence=["F1", "F2"])
+    assert violations(both, shown("Q1.C1", "Plans have networks."), KEY) == [
+        "credits F2, but its ['$202.90'] do not stand in the quote"
+    ]
+    assert violations(both, shown("Q1.C1", "Plans have networks. The premium is $202.90."), KEY) == []
 
 
 def test_a_contradiction_may_cite_an_amount_the_target_got_wrong() -> None:
