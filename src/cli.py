@@ -47,6 +47,14 @@ two makers if there are two. A judge is never of the target's family.
 """
 
 
+CHECK_HELP = """\
+Measure judges on the gold set that ships with the project: replies whose claims people have labelled, each label with
+its reason. The held-out part was used neither for writing prompts nor for the offline judge. Writes a record that
+`report --judge-check` uses to correct estimates for the judges' error.
+
+  medicare-eval judge-check --judge-model offline:rules --worst 20
+  medicare-eval judge-check --judge-model anthropic:claude-sonnet-4-6 --judge-model openai:gpt-5.5-2026-04-23
+"""
 REJUDGE_HELP = """\
 Judge an earlier run's transcripts again. The target is not called: its replies come from the earlier journal and
 are copied into the new run, which can be verified and replayed on its own. The earlier run is left as it is.
@@ -122,6 +130,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_rejudge(
         add("rejudge", "judge an earlier run's transcripts again, with other judges, as a new run", REJUDGE_HELP)
     )
+    _add_check(add("judge-check", "measure judges on the gold set: their errors, with intervals", CHECK_HELP))
     resume = add("resume", "go on with a run that was stopped or killed; recorded calls are not made again")
     resume.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
     _add_execution(resume, out=False)
@@ -166,6 +175,33 @@ def _add_rejudge(rejudge: argparse.ArgumentParser) -> None:
     )
     _add_judges(rejudge)
     _add_execution(rejudge)
+
+
+def _add_check(check: argparse.ArgumentParser) -> None:
+    check.add_argument("--split", choices=["held_out", "dev"], default="held_out", help="part of it (held_out)")
+    check.add_argument("--gold", type=Path, metavar="DIR", help="a gold set of your own, in the same format")
+    check.add_argument("--worst", type=int, default=0, metavar="N", help="show the N worst errors with both reasons")
+    check.add_argument("--resume", type=Path, metavar="DIR", help="go on with a check that was stopped")
+    check.add_argument("--seed", type=_seed, default=42, metavar="N", help="order of claims and judges' seeds (42)")
+    check.add_argument(
+        "--out", type=Path, default=Path("judge-checks"), metavar="DIR", help="where checks go (default: judge-checks)"
+    )
+    check.add_argument("--judges", type=int, default=1, metavar="N", help="verifiers; 2 or more also form a panel")
+    check.add_argument("--judge-model", action="append", default=[], metavar="P:M", help="repeatable (offline:rules)")
+    check.add_argument("--adjudicator-model", metavar="P:M", help="settles the panel's ties (default: the last judge)")
+    check.add_argument("--allow-retired", action="store_true", help="call a retired model all the same")
+    _add_rates(check)
+    check.add_argument("--json", action="store_true", help="print the record as JSON on stdout")
+    check.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def _add_rates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rpm", type=_a_minute, action="append", default=[], metavar="P=N", help="requests a minute; repeatable"
+    )
+    parser.add_argument(
+        "--tpm", type=_a_minute, action="append", default=[], metavar="P=N", help="tokens a minute; repeatable"
+    )
 
 
 def _add_authoring(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -230,12 +266,7 @@ def _add_execution(parser: argparse.ArgumentParser, *, out: bool = True) -> None
     parser.add_argument("--max-cost", type=_amount, metavar="USD", help="stop before the run's calls could cost more")
     if out:
         parser.add_argument("--prices", type=Path, metavar="FILE", help="prices to add to or put for the built-in ones")
-    parser.add_argument(
-        "--rpm", type=_a_minute, action="append", default=[], metavar="P=N", help="requests a minute; repeatable"
-    )
-    parser.add_argument(
-        "--tpm", type=_a_minute, action="append", default=[], metavar="P=N", help="tokens a minute; repeatable"
-    )
+    _add_rates(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 

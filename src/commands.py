@@ -19,6 +19,7 @@ from .adapters.models import MODELS
 from .adapters.registry import PROVIDERS, check_usable
 from .audit import verify as audit_run
 from .authoring import new_scenario, scenarios, validate
+from .checking import judge_check
 from .clock import today
 from .datafiles import data_folder
 from .errors import IncompleteRun, InputError, IntegrityError
@@ -28,7 +29,7 @@ from .planning import RunOptions, make_plan, planned_calls, replan, trials
 from .schemas import CallPolicy, RunPlan, Seal
 from .userfiles import explain
 
-__all__ = ["new_scenario", "scenarios", "validate"]
+__all__ = ["judge_check", "new_scenario", "scenarios", "validate"]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from .errors import ConfigError
 
-DataKind = Literal["prompts", "scenarios", "fakes", "facts", "plans", "rubrics", "baseline"]
+DataKind = Literal["prompts", "scenarios", "fakes", "facts", "plans", "rubrics", "baseline", "gold"]
 
 
 def data_folder(kind: DataKind) -> Path:

@@ -10,6 +10,7 @@ import os
 import platform
 import signal
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -42,10 +43,10 @@ def as_of(override: Path | None) -> str:
     return ", ".join([*given, read_table(PRICE_FILE).as_of])
 
 
-def prices_of(plan: RunPlan, override: Path | None) -> dict[str, Price]:
-    """The known price of each model of a plan, by the name the plan gives it."""
+def prices_for(api_ids: Mapping[str, str], override: Path | None) -> dict[str, Price]:
+    """The known price of each model, by the name it is called by here."""
     table = price_table(override)
-    known = {name: price_for(table, split_name(name)[0], api_id) for name, api_id in plan.api_ids.items()}
+    known = {name: price_for(table, split_name(name)[0], api_id) for name, api_id in api_ids.items()}
     return {name: price for name, price in known.items() if price is not None}
 
 
@@ -80,7 +81,7 @@ def start(plan: RunPlan, arguments: argparse.Namespace, earlier: Path | None = N
         versions=versions(),
         concurrency=arguments.concurrency,
         prices_as_of=as_of(arguments.prices),
-        prices=prices_of(plan, arguments.prices),
+        prices=prices_for(plan.api_ids, arguments.prices),
         transcripts=_transcripts(earlier, keep_claims=arguments.keep_claims) if earlier else None,
         plan=plan,
     )

@@ -210,7 +210,7 @@ def replan(plan: RunPlan, options: RunOptions, *, keep_claims: bool) -> RunPlan:
         if not (keep_claims and judge == extractor):
             check_not_retired(judge, today=options.today, allow_retired=options.allow_retired)
             check_usable(judge)
-            _check_is_judge(judge)
+            check_is_judge(judge)
     return again
 
 
@@ -322,7 +322,7 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
         check_not_retired(name, today=options.today, allow_retired=options.allow_retired)
         check_usable(name)
     for judge in plan.judge_models():
-        _check_is_judge(judge)
+        check_is_judge(judge)
     for target in plan.targets:
         if split_name(target)[0] == "offline":
             raise ConfigError(f"{target}: is a judge, not a target; use one of the fake: targets to try out.")
@@ -335,7 +335,7 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
                     )
 
 
-def _check_is_judge(judge: str) -> None:
+def check_is_judge(judge: str) -> None:
     if split_name(judge)[0] == "fake":
         raise ConfigError(f"{judge}: is a canned target, not a judge; to try out without a key use {OFFLINE_JUDGE}.")
     if judge == "offline:rephrase":

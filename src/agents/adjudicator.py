@@ -74,11 +74,19 @@ def conclude(
     return tuple(_final(claim, verdicts, settled) for claim in claims if claim.verifiable)
 
 
+def final_label(
+    claim_id: str, verdicts: Sequence[Sequence[Verdict]], settled: Mapping[str, Label]
+) -> tuple[Label | None, list[Verdict]]:
+    """The label that stands, and the verdicts behind it."""
+    leaders = _leaders(_labels(claim_id, verdicts))
+    label = leaders[0] if len(leaders) == 1 else settled.get(claim_id)
+    return label, [v for judge in verdicts for v in judge if v.claim_id == claim_id and v.label == label]
+
+
 def _final(claim: Claim, verdicts: Sequence[Sequence[Verdict]], settled: Mapping[str, Label]) -> FinalClaim:
     labels = _labels(claim.claim_id, verdicts)
     leaders = _leaders(labels)
-    label = leaders[0] if len(leaders) == 1 else settled.get(claim.claim_id)
-    behind = [v for judge in verdicts for v in judge if v.claim_id == claim.claim_id and v.label == label]
+    label, behind = final_label(claim.claim_id, verdicts, settled)
     assert claim.turn_id is not None
     return FinalClaim(
         claim_id=claim.claim_id,

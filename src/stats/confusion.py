@@ -1,0 +1,179 @@
+"""How a judge errs: a confusion matrix, what follows from it, and rates corrected for it. Pure functions.
+
+A matrix counts gold label by given label. A given label may also be None: the judge gave nothing usable; it counts as a
+miss in sensitivity and as nothing else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from .agreement import quantile
+from .intervals import Share, wilson
+
+Matrix = Mapping[tuple[str, str | None], int]
+
+
+@dataclass(frozen=True)
+class ClassMeasures:
+    """One label against the rest."""
+
+    label: str
+    sensitivity: Share
+    """Of the claims that are so, how many the judge called so."""
+    specificity: Share
+    """Of the claims that are not so, how many the judge did not call so."""
+    precision: Share
+    f1: float | None
+    f1_low: float | None
+    f1_high: float | None
+
+
+def accuracy(matrix: Matrix) -> Share:
+    return wilson(sum(n for (gold, given), n in matrix.items() if gold == given), sum(matrix.values()))
+
+
+def _parts(matrix: Matrix, label: str) -> tuple[int, int, int, int]:
+    """True positives, false negatives, false positives, true negatives."""
+    hit = matrix.get((label, label), 0)
+    missed = sum(n for (gold, given), n in matrix.items() if gold == label and given != label)
+    false = sum(n for (gold, given), n in matrix.items() if gold != label and given == label)
+    return hit, missed, false, sum(matrix.values()) - hit - missed - false
+
+
+def f1(matrix: Matrix, label: str) -> float | None:
+    hit, missed, false, _ = _parts(matrix, label)
+    return 2 * hit / (2 * hit + missed + false) if hit + missed + false else None
+
+
+def macro_f1(matrix: Matrix, labels: Sequence[str]) -> float | None:
+    """The mean of F1 over the labels that occur in the gold set."""
+    found = [f1(matrix, label) for label in labels if any(gold == label and n for (gold, _), n in matrix.items())]
+    values = [value for value in found if value is not None]
+    return fsum(values) / len(values) if values else None
+
+
+def measures(matrix: Matrix, label: str, *, seed: int, resamples: int = 1_000) -> ClassMeasures:
+    hit, missed, false, passed = _parts(matrix, label)
+    draws = sorted(value for drawn in resampled(matrix, seed, resamples) if (value := f1(drawn, label)) is not None)
+    return ClassMeasures(
+        label,
+        wilson(hit, hit + missed),
+        wilson(passed, passed + false),
+        wilson(hit, hit + false),
+        f1(matrix, label),
+        quantile(draws, 0.025) if draws else None,
+        quantile(draws, 0.975) if draws else None,
+    )
+
+
+def resampled(matrix: Matrix, seed: int, resamples: int) -> list[Counter[tuple[str, str | None]]]:
+    """Matrices of as many claims, drawn anew from this one within each gold label."""
+    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+    rows: dict[str, list[tuple[tuple[str, str | None], int]]] = {}
+    for cell, n in sorted(matrix.items(), key=str):
+        rows.setdefault(cell[0], []).append((cell, n))
+    found = []
+    for _ in range(resamples):
+        drawn: Counter[tuple[str, str | None]] = Counter()
+        for cells in rows.values():
+            total = sum(n for _, n in cells)
+            drawn.update(draw.choices([cell for cell, _ in cells], [n for _, n in cells], k=total))
+        found.append(drawn)
+    return found
+
+
+def corrected_shares(observed: Mapping[str, float], matrix: Matrix, labels: Sequence[str]) -> dict[str, float] | None:
+    """Rogan and Gladen's estimator for several labels: the true shares that, seen through the matrix, look like these.
+
+    The matrix is read as P(given | gold) over claims that got a verdict. The solution is cut to [0, 1] and made to sum
+    to 1. None where the matrix does not tell the labels apart.
+    """
+    rows = {gold: [matrix.get((gold, given), 0) for given in labels] for gold in labels}
+    totals = {gold: sum(rows[gold]) for gold in labels}
+    if not all(totals.values()):
+        return None
+    # sum over gold of P(given | gold) * share(gold) = observed(given)
+    table = [[rows[gold][column] / totals[gold] for gold in labels] for column in range(len(labels))]
+    solved = solve(table, [observed[label] for label in labels])
+    if solved is None:
+        return None
+    cut = [min(1.0, max(0.0, value)) for value in solved]
+    total = fsum(cut)
+    return {label: value / total for label, value in zip(labels, cut, strict=True)} if total else None
+
+
+def solve(table: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[float] | None:
+    """A small linear system by elimination with pivoting; None where it is singular."""
+    rows = [[*row, value] for row, value in zip(table, wanted, strict=True)]
+    size = len(rows)
+    for column in range(size):
+        pivot = max(range(column, size), key=lambda row: abs(rows[row][column]))
+        if abs(rows[pivot][column]) < 1e-9:
+            return None
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        for row in range(size):
+            if row != column:
+                factor = rows[row][column] / rows[column][column]
+                rows[row] = [a - factor * b for a, b in zip(rows[row], rows[column], strict=True)]
+    return [rows[row][size] / rows[row][row] for row in range(size)]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A rate as the judges gave it and as corrected for their error, with an interval for the latter."""
+
+    raw: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def corrected_accuracy(
+    trials: Sequence[Mapping[str, int]],
+    matrix: Matrix,
+    labels: tuple[str, str, str],
+    *,
+    seed: int,
+    resamples: int = 1_000,
+) -> Corrected:
+    """Accuracy over all claims of these trials, corrected; `labels` are supported, contradicted, neither.
+
+    The interval draws trials anew, whole, and the gold claims anew within each label: it holds both the spread of the
+    target's answers and what is not known of the judge.
+    """
+
+    def value(counts: Mapping[str, int], seen: Matrix) -> float | None:
+        total = sum(counts.values())
+        if not total:
+            return None
+        shares = corrected_shares({label: counts.get(label, 0) / total for label in labels}, seen, labels)
+        if shares is None or shares[labels[0]] + shares[labels[1]] == 0:
+            return None
+        return shares[labels[0]] / (shares[labels[0]] + shares[labels[1]])
+
+    pooled = _sum(trials)
+    decided = pooled[labels[0]] + pooled[labels[1]]
+    raw = pooled[labels[0]] / decided if decided else None
+    point = value(pooled, matrix)
+    if point is None or len(trials) < 2:
+        return Corrected(raw, point, None, None)
+    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+    found = []
+    for drawn in resampled(matrix, seed + 1, resamples):
+        again = value(_sum(draw.choices(trials, k=len(trials))), drawn)
+        if again is not None:
+            found.append(again)
+    found.sort()
+    return Corrected(raw, point, quantile(found, 0.025) if found else None, quantile(found, 0.975) if found else None)
+
+
+def _sum(counts: Sequence[Mapping[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return total
