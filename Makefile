@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 SEED ?= 42
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit crash faults bench lock schemas clean
+.PHONY: help demo test lint types unit crash faults fuzz bench lock schemas clean
 
 help: ## show what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, then resu
 
 faults: $(VENV)/.dev ## every provider x fault x role through the whole pipeline; writes docs/faults.md
 	$(PY) -m tests.fault_matrix --write docs/faults.md
+
+fuzz: $(VENV)/.dev ## 100,000 judges' answers gone wrong, through every agent (SEED=n to vary)
+	$(PY) -m tests.fuzz_judges --answers 100000 --seed $(SEED)
 
 bench: $(VENV)/.dev ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
 	$(PY) -m bench --write docs/bench.md

@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -31,6 +32,7 @@ EXIT_CODES = """\
 exit codes:
   0 ok   2 usage or bad input   3 configuration or key   4 incomplete, `resume` goes on
   5 integrity   6 storage (disk full, read-only, run in use)   130 stopped at once by a second Ctrl-C
+  `drift` also: 7 drifted   8 cannot tell
 """
 RUN_HELP = """\
 Put scenarios to targets and judge the answers. Every call is journalled before it is used, so a run that
@@ -55,6 +57,34 @@ its reason. The held-out part was used neither for writing prompts nor for the o
   medicare-eval judge-check --judge-model offline:rules --worst 20
   medicare-eval judge-check --judge-model anthropic:claude-sonnet-4-6 --judge-model openai:gpt-5.5-2026-04-23
 """
+MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
+REPORT_HELP = """\
+Write a report: CSV by scenario, question and code, Markdown, a self-contained HTML page, charts as SVG.
+
+  medicare-eval report runs/20260101T120000Z
+  medicare-eval report runs/A runs/B --judge-check judge-checks/20260101T130000Z --checklist chart
+"""
+COMPARE_HELP = """\
+Compare systems on the same trials: paired by scenario, variant and repetition, intervals and tests by scenario.
+Given two runs of which one judged the other's transcripts again, compares the judges claim by claim.
+
+  medicare-eval compare runs/A                       the targets of one run
+  medicare-eval compare runs/A runs/B                targets of several runs, or two judgings
+"""
+DRIFT_HELP = """\
+What changed between two runs of the same study: as fact first (served model, parameters, prompts, key), then in the
+answers. Exit code 0: no evidence of drift; 7: drifted; 8: cannot tell.
+
+  medicare-eval rejudge runs/OLD --judge-model ... --keep-claims      checks the judges on frozen transcripts
+  medicare-eval drift runs/OLD runs/NEW --frozen runs/REJUDGED
+"""
+FREEZE_HELP = """\
+Write down what will be run before it is run: hashes of scenarios, keys and prompts, models, parameters, n, the
+primary outcome and the tests. `run --plan FILE` then refuses anything else, or names each deviation in every report.
+
+  medicare-eval freeze --scenario scenarios/v1/study --target openai:gpt-4.1 --repeats 10 \\
+      --primary-outcome "share of accurate and complete answers" --to study.json
+"""
 REJUDGE_HELP = """\
 Judge an earlier run's transcripts again. The target is not called: its replies come from the earlier journal and
 are copied into the new run, which can be verified and replayed on its own. The earlier run is left as it is.
@@ -69,6 +99,10 @@ What the bank holds.
   medicare-eval scenarios facts      every fact with its dates and how it was confirmed
   medicare-eval scenarios sources    every source address, with the facts that rest on it
 """
+
+
+MODULES = dict.fromkeys(("compare", "drift", "export", "power", "report", "sensitivity"), "studying")
+"""Commands by the module that holds them, where it is not `commands`: each is imported only when it is used."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -147,9 +181,7 @@ def build_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--reach", action="store_true", help="also ask each provider with a key, without the key")
     doctor.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="where runs go (default: runs)")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
-    report = add("report", "write a CSV and a Markdown report of a run")
-    report.add_argument("run", type=Path, metavar="RUN")
-    report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: RUN/report)")
+    _add_findings(add)
     return parser
 
 
@@ -175,6 +207,59 @@ def _add_rejudge(rejudge: argparse.ArgumentParser) -> None:
     )
     _add_judges(rejudge)
     _add_execution(rejudge)
+
+
+def _add_findings(add: Callable[..., argparse.ArgumentParser]) -> None:
+    report = add("report", "write a run's report: CSV, Markdown, HTML and charts", REPORT_HELP)
+    report.add_argument("run", type=Path, nargs="+", metavar="RUN")
+    report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: RUN/report)")
+    report.add_argument("--judge-check", type=Path, metavar="DIR", help="correct estimates by this check of the judges")
+    report.add_argument("--checklist", choices=["chart"], help="also write a reporting checklist, prefilled")
+    compare = add("compare", "compare targets, or two judgings of the same transcripts, trial by trial", COMPARE_HELP)
+    compare.add_argument("run", type=Path, nargs="+", metavar="RUN")
+    compare.add_argument("--by", choices=["target", "judges"], default="target", help="what is compared (target)")
+    compare.add_argument("--measure", action="append", choices=MEASURES, help="repeatable (default: all)")
+    _add_floor(compare)
+    compare.add_argument("--show", type=int, default=20, metavar="N", help="changed claims to show (default: 20)")
+    drift = add("drift", "what changed between two runs of the same study, and whether one can tell", DRIFT_HELP)
+    drift.add_argument("old", type=Path, metavar="OLD")
+    drift.add_argument("new", type=Path, metavar="NEW")
+    drift.add_argument("--frozen", type=Path, metavar="RUN", help="OLD's transcripts judged again by NEW's judges")
+    _add_floor(drift)
+    drift.add_argument("--show", type=int, default=5, metavar="N", help="changed answers to show (default: 5)")
+    sensitivity = add("sensitivity", "how far results hang on wording, voice, knobs, repeats and judges")
+    sensitivity.add_argument("run", type=Path, metavar="RUN")
+    sensitivity.add_argument("--measure", choices=MEASURES, default="accuracy", help="(default: accuracy)")
+    power = add("power", "trials needed to show a difference, from a pilot run or assumed values")
+    power.add_argument("--pilot", type=Path, metavar="RUN", help="take the spread from this run")
+    power.add_argument("--sd", type=_amount, metavar="SD", help="or assume it: of paired differences")
+    power.add_argument("--measure", choices=MEASURES, default="accuracy", help="of the pilot (default: accuracy)")
+    power.add_argument("--difference", type=_amount, default=0.1, metavar="D", help="to be shown (default: 0.1)")
+    power.add_argument("--trials", type=_positive, metavar="N", help="power of so many pairs instead")
+    power.add_argument("--power", type=float, default=0.8, metavar="P", help="wanted (default: 0.8)")
+    power.add_argument("--alpha", type=float, default=0.05, metavar="A", help="two-sided (default: 0.05)")
+    power.add_argument("--clusters", type=_positive, metavar="N", help="scenarios the trials are spread over")
+    power.add_argument("--icc", type=float, default=0.0, metavar="R", help="correlation within a scenario (0)")
+    export = add("export", "write tidy tables with a codebook for other tools")
+    export.add_argument("run", type=Path, metavar="RUN")
+    export.add_argument("--to", default="csv,jsonl", metavar="LIST", help="csv,parquet,jsonl,dta,sav,inspect")
+    export.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: RUN/export)")
+    for parser in (compare, drift, sensitivity):
+        parser.add_argument("--json", action="store_true", help="print as JSON")
+    freeze = add(
+        "freeze", "write a pre-registration of a run: what, with what, how often, and which tests", FREEZE_HELP
+    )
+    _add_plan(freeze)
+    freeze.add_argument("--primary-outcome", required=True, metavar="TEXT", help="what the study is decided by")
+    freeze.add_argument("--test", action="append", default=[], metavar="TEXT", help="a planned test; repeatable")
+    freeze.add_argument("--notes", default="", metavar="TEXT")
+    freeze.add_argument("--to", type=Path, required=True, metavar="FILE", help="where to write; never overwritten")
+
+
+def _add_floor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--floor", type=_amount, default=0.05, metavar="D", help="the least difference that matters (default: 0.05)"
+    )
 
 
 def _add_check(check: argparse.ArgumentParser) -> None:
@@ -220,6 +305,16 @@ def _add_authoring(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
+    _add_plan(run)
+    run.add_argument(
+        "--dry-run", action="store_true", help="show the plan, its trials and calls; make no call, write nothing"
+    )
+    run.add_argument("--plan", type=Path, metavar="FILE", help="a pre-registration (`freeze`) that this run must match")
+    run.add_argument("--allow-deviations", action="store_true", help="run all the same; every report names each one")
+    _add_execution(run)
+
+
+def _add_plan(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--scenario", action="append", required=True, metavar="PATH", help="file, folder or glob; repeatable"
     )
@@ -237,9 +332,6 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         "--max-tokens", type=_positive, default=2048, metavar="N", help="longest target reply (default: 2048)"
     )
     run.add_argument("--temperature", type=float, default=0.0, metavar="T", help="of the target, 0 to 2 (default: 0)")
-    run.add_argument(
-        "--dry-run", action="store_true", help="show the plan, its trials and calls; make no call, write nothing"
-    )
     run.add_argument("--max-attempts", type=_positive, default=5, metavar="N", help="tries at a call (default: 5)")
     run.add_argument("--timeout", type=_amount, default=120.0, metavar="S", help="seconds an attempt may take (120)")
     run.add_argument(
@@ -254,7 +346,6 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--wording", type=Path, metavar="FILE", help="other words for some turns; reports name the file")
     run.add_argument("--facts", type=Path, metavar="FILE", help="figures of a plan year to add or put for ours")
     run.add_argument("--plan-file", type=Path, metavar="FILE", help="plans, doctors and places to put for ours")
-    _add_execution(run)
 
 
 def _add_execution(parser: argparse.ArgumentParser, *, out: bool = True) -> None:
@@ -276,12 +367,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character still shows the rest
     arguments = build_parser().parse_args(argv)
-    from . import commands
-
+    module = import_module(f".{MODULES.get(arguments.command, 'commands')}", __package__)
     silenced = logging.root.manager.disable
     logging.disable(logging.INFO)  # SDKs log addresses and headers where OPENAI_LOG or ANTHROPIC_LOG is set
     try:
-        return int(getattr(commands, arguments.command.replace("-", "_"))(arguments))
+        return int(getattr(module, arguments.command.replace("-", "_"))(arguments))
     except HarnessError as error:
         print(f"medicare-eval: {error}", file=sys.stderr)
         return error.exit_code

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from . import canonical, chain, orchestrator, reporting, storage, tables
+from . import canonical, chain, orchestrator, storage, tables
 from . import doctor as doctor_module
 from .adapters.fake_adapter import NAMES as FAKE_NAMES
 from .adapters.models import MODELS
@@ -24,6 +24,8 @@ from .clock import today
 from .datafiles import data_folder
 from .errors import IncompleteRun, InputError, IntegrityError
 from .executing import carry_out, check_max_cost, price_table, print_summary, start
+from .findings.freeze import freeze as freeze_plan
+from .findings.freeze import registration, write_frozen
 from .money import estimate
 from .planning import RunOptions, make_plan, planned_calls, replan, trials
 from .schemas import CallPolicy, RunPlan, Seal
@@ -33,8 +35,16 @@ __all__ = ["judge_check", "new_scenario", "scenarios", "validate"]
 
 
 def run(arguments: argparse.Namespace) -> int:
+    plan = _plan(arguments)
+    if arguments.dry_run:
+        return _show_plan(plan, arguments)
+    kept = registration(arguments.plan, plan, allow_deviations=arguments.allow_deviations) if arguments.plan else None
+    return start(plan, arguments, registered=kept)
+
+
+def _plan(arguments: argparse.Namespace) -> RunPlan:
     try:
-        plan = make_plan(
+        return make_plan(
             RunOptions(
                 scenarios=arguments.scenario,
                 targets=arguments.target,
@@ -61,9 +71,20 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except ValidationError as error:
         raise InputError(f"The plan cannot be made: {explain(error)}") from None
-    if arguments.dry_run:
-        return _show_plan(plan, arguments)
-    return start(plan, arguments)
+
+
+def freeze(arguments: argparse.Namespace) -> int:
+    """The same options as `run`; writes what would be run, and runs nothing."""
+    frozen = freeze_plan(
+        _plan(arguments),
+        primary_outcome=arguments.primary_outcome,
+        tests=arguments.test,
+        notes=arguments.notes,
+    )
+    digest = write_frozen(arguments.to, frozen)
+    print(f"{arguments.to}: frozen, {frozen.trials} trials; sha256 {digest}")
+    print(f"Publish the hash, then: medicare-eval run ... --plan {arguments.to}")
+    return 0
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -241,10 +262,3 @@ def doctor(arguments: argparse.Namespace) -> int:
     findings = doctor_module.examine(reach=arguments.reach, out=arguments.out)
     print(json.dumps(doctor_module.as_json(findings), indent=2) if arguments.json else doctor_module.table(findings))
     return 3 if any(finding.state == "error" for finding in findings) else 0
-
-
-def report(arguments: argparse.Namespace) -> int:
-    manifest = storage.read_manifest(arguments.run)
-    for path in reporting.write_report(arguments.run, manifest, arguments.out or arguments.run / "report"):
-        print(path)
-    return 0

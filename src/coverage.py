@@ -13,17 +13,18 @@ FLOOR = 0.8
 """Share of factual sentences that must be covered; below it the extractor is asked once for the rest."""
 _TELLING = frozenset({"money", "percent", "date"})
 _PROGRAM = re.compile(
-    r"\b(?:medicare|medicaid|medigap|medi-cal|parts? [abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
-    r"extra help|low[- ]income subsidy|savings program|advantage|social security|open enrollment|enrollment period|"
-    r"premiums?|deductibles?|coinsurance|copays?|copayments?|penalt(?:y|ies)|coverage|insurers?|policy|policies|plans?|"
-    r"benefits?|prima|deducible|cobertura|seguro|inscripci[oó]n)\b",
+    r"\b(?:medicare|medicaid|medigap|medi-cal|parts?\s+[abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
+    r"extra\s+help|low[- ]income\s+subsidy|savings\s+programs?|advantage|social\s+security|open\s+enrollment|"
+    r"enrollment\s+periods?|premiums?|deductibles?|coinsurance|copays?|copayments?|penalt(?:y|ies)|coverage|insurers?|"
+    r"policy|policies|plans?|benefits?|networks?|covered|enroll(?:ed|ing|s)?|"
+    r"prima|deducible|cobertura|seguro|inscripci[oó]n)\b",
     re.IGNORECASE,
 )
 _RULE = re.compile(
     r"\b(?:must|may|can(?:not|['’]t)?|will|won['’]t|need(?:s|n['’]t)?|requires?|required|has to|have to|never|always|"
     r"only|is|are|isn['’]t|aren['’]t|was|covers?|covered|pays?|costs?|starts?|begins?|ends?|lasts?|runs?|applies|apply|"
     r"limits?|limited|includes?|charges?|bills?|qualif(?:y|ies)|eligible|automatic(?:ally)?|allows?|does|do|doesn['’]t|"
-    r"don['’]t|gets?|keeps?|loses?|adds?|es|son|debe|puede|cubre|paga|tiene|ofrece)\b",
+    r"don['’]t|have|has|gets?|keeps?|loses?|adds?|es|son|debe|puede|cubre|paga|tiene|ofrece)\b",
     re.IGNORECASE,
 )
 
@@ -49,7 +50,7 @@ def is_factual(sentence: str) -> bool:
     if sentence.rstrip("*_ \"'”’)").endswith("?"):
         return False
     found = figures(sentence)
-    if any(kind(figure) in _TELLING or "month" in kind(figure) or "day" in kind(figure) for figure in found):
+    if any(kind(figure) in _TELLING or " " in figure for figure in found):
         return True
     return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= 4
 

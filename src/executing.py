@@ -27,6 +27,7 @@ from .limits import Ceilings, Limits
 from .money import PRICE_FILE, load_prices, price_for, read_table
 from .progress import Progress
 from .purse import RunPurse
+from .records.frozen import Registration
 from .schemas import Manifest, Price, RunPlan, Seal, Transcripts
 
 CALLS_A_TRIAL = 8
@@ -69,7 +70,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def start(plan: RunPlan, arguments: argparse.Namespace, earlier: Path | None = None) -> int:
+def start(
+    plan: RunPlan,
+    arguments: argparse.Namespace,
+    earlier: Path | None = None,
+    registered: Registration | None = None,
+) -> int:
     """A new run folder, its manifest, and the run itself. `earlier`: the run whose transcripts are judged again."""
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
@@ -82,6 +88,7 @@ def start(plan: RunPlan, arguments: argparse.Namespace, earlier: Path | None = N
         concurrency=arguments.concurrency,
         prices_as_of=as_of(arguments.prices),
         prices=prices_for(plan.api_ids, arguments.prices),
+        registration=registered,
         transcripts=_transcripts(earlier, keep_claims=arguments.keep_claims) if earlier else None,
         plan=plan,
     )

@@ -48,7 +48,7 @@ from .schemas import (
     TurnReading,
 )
 from .seating import Bench
-from .tampering import STOCK_REFUSAL, addresses_the_judge, has_content, says_nothing
+from .tampering import STOCK_QUOTE, STOCK_REFUSAL, addresses_the_judge, has_content, says_nothing
 
 REPEAT_BASE = 1_000
 """Judge numbers of a verifier's repeats begin here: 1001 is the first judge's first repeat."""
@@ -144,7 +144,7 @@ class Study:
         if nothing := says_nothing(reply):
             found.reading = TurnReading(turn_id=turn_id, how="rule", why=nothing)
             if nothing == STOCK_REFUSAL:
-                found.observations = (Observation(kind="refusal", quote=reply.strip()),)
+                found.observations = (Observation(kind="refusal", quote=reply.strip()[:STOCK_QUOTE]),)
             found.verdicts = [() for _ in plan.verifiers]
             return found
         kin = _families(trial, answered_by)

@@ -6,6 +6,8 @@ folded match is labelled so, and its span still points into the reply as written
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from .schemas import QuoteSpan
 
 SHORTEST = 2
@@ -19,7 +21,8 @@ _FOLDS = {
 }
 
 
-def _fold(text: str) -> tuple[str, list[int]]:
+@lru_cache(maxsize=256)
+def _fold(text: str) -> tuple[str, tuple[int, ...]]:
     """Folded text, and for each of its characters the place it came from."""
     out: list[str] = []
     places: list[int] = []
@@ -30,7 +33,7 @@ def _fold(text: str) -> tuple[str, list[int]]:
         for piece in folded:
             out.append(piece)
             places.append(place)
-    return "".join(out), places
+    return "".join(out), tuple(places)
 
 
 def find_quote(reply: str, quote: str) -> QuoteSpan | None:

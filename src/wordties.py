@@ -1,7 +1,7 @@
 """Whether two pieces of text have words in common: a coarse tie, checked by code, that no instruction can talk away.
 
-Words are compared by their first letters, so that inflections meet; small words do not count. Text in another language
-than English is let pass: its words could not meet the key's.
+Words are compared by their first letters and without common endings, so that inflections meet; small words do not
+count. Text in another language than English is let pass: its words could not meet the key's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import lru_cache
 from .figures import figures
 
 _STEM = 5
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s)$")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _list = str.split
 _SMALL = frozenset(
@@ -28,19 +29,20 @@ _SMALL = frozenset(
 ENOUGH = 0.3
 """Share of a claim's words that must stand in its quotes or in the question."""
 _ENGLISH = 0.1
+_ENGLISH_ONLY = frozenset(_list("the and of to is are you your with that this for if it or be not can may will have"))
 
 
 @lru_cache(maxsize=4096)
 def words(text: str) -> frozenset[str]:
     """The words of a text that count, by their first letters."""
     found = (word.lower() for word in _WORD.findall(text))
-    return frozenset(word[:_STEM] for word in found if word not in _SMALL)
+    return frozenset(_ENDING.sub("", word)[:_STEM] for word in found if word not in _SMALL)
 
 
 def is_english(text: str) -> bool:
     """Whether small English words make up a fair part of it; short texts are taken to be English."""
     found = [word.lower() for word in _WORD.findall(text)]
-    return len(found) < 6 or sum(word in _SMALL for word in found) >= _ENGLISH * len(found)
+    return len(found) < 6 or sum(word in _ENGLISH_ONLY for word in found) >= _ENGLISH * len(found)
 
 
 def bears(sources: Iterable[str], claim: str) -> bool:

@@ -39,7 +39,7 @@ async def extract(seat: Seat, turn_id: str, payload: ExtractorInput) -> Extracti
         return Extraction(found.claims, found.rejected, None, first, first)
     rest = payload.model_copy(update={"left_out": first.left_out})
     more, _ = await _ask(seat, rest, first=seat.max_asks)  # what it left out twice stays left out, and is counted
-    added = anchor(turn_id, payload.reply, more, payload.question, "R") if more else Extraction()
+    added = anchor(turn_id, payload.reply, more, payload.question, "again.") if more else Extraction()
     known = {(claim.text, claim.quote_spans) for claim in found.claims}
     claims = (*found.claims, *(claim for claim in added.claims if (claim.text, claim.quote_spans) not in known))
     rejected = (*found.rejected, *added.rejected)

@@ -48,10 +48,11 @@ async def read(seat: Seat, payload: ScorerInput) -> tuple[tuple[Observation, ...
     seen: list[Observation] = []
 
     def accept(reply: ScorerReply) -> list[str]:
-        unfound = [o.quote[:80] for o in reply.observations if find_quote(payload.reply, o.quote) is None]
+        numbered = enumerate(reply.observations, 1)
+        unfound = [number for number, o in numbered if find_quote(payload.reply, o.quote) is None]
         if not unfound:
             seen.extend(reply.observations)
-        return [f"the quote {quote!r} is not in the reply" for quote in unfound]
+        return [f"the quote of observation {number} is not in the reply" for number in unfound]
 
     failure = await ask(seat, payload, ScorerReply, accept)
     return tuple(seen), failure

@@ -28,7 +28,14 @@ from ..wordties import related
 from .asking import Seat, ask
 
 _NOTHING = re.compile(
-    r"\b(?:nothing|free|no (?:costs?|charge|copay(?:ment)?|coinsurance)|zero|nada|gratis)\b", re.IGNORECASE
+    r"\b(?:pays?|owes?|costs?|charged?|are|is|get|for)\b[^.;]{0,30}?\b(?:nothing|free|zero)\b(?! is)|"
+    r"\bno (?:additional |extra |further |out-of-pocket )?(?:costs?|charges?|copay(?:ment)?s?|coinsurance)\b|"
+    r"\bwithout (?:any )?(?:cost|charge)\b|\b(?:not|n['’]t)\b[^.;]{0,12}\b(?:pay|cost|owe)\b[^.;]{0,12}\banything\b|"
+    r"\bfree of charge\b|\bat no cost\b|\bgratis\b|\bno cuesta nada\b",
+    re.IGNORECASE,
+)
+_NOT_NOTHING = re.compile(
+    r"\bnot (?:quite )?free\b|n['’]t free\b|\btoll[- ]free\b|\bnothing is certain\b", re.IGNORECASE
 )
 """Words for $0."""
 
@@ -102,7 +109,7 @@ def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView, question: s
     problems = []
     unknown = [cited for cited in verdict.evidence if cited not in facts and cited not in disallowed]
     if unknown:
-        problems.append(f"cites {unknown}, which are not ids of this key")
+        problems.append(f"cites {[one[:20] for one in unknown[:5]]}, which are not ids of this key")
     if len(set(verdict.evidence)) != len(verdict.evidence):
         problems.append("cites an id twice")
     if verdict.label == "NOT_IN_KEY" and verdict.evidence:
@@ -122,7 +129,7 @@ def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView, question: s
 def _uncredited(claim: ClaimInView, cited: dict[str, FactInView], asked: frozenset[str]) -> list[str]:
     """What stands in the key but not in what the target wrote is not the target's."""
     quoted = frozenset[str]().union(*map(figures, claim.quotes))
-    if any(_NOTHING.search(quote) for quote in claim.quotes):
+    if any(_NOTHING.search(_NOT_NOTHING.sub(" ", quote)) for quote in claim.quotes):
         quoted |= {"$0"}
     problems = []
     for fact_id, fact in cited.items():

@@ -15,7 +15,7 @@ from typing import cast, get_args
 import msgspec
 
 from .. import chain, storage
-from ..canonical import derive_seed
+from ..canonical import derive_seed, sha256
 from ..errors import IntegrityError
 from ..schemas import GroupRule, Label, Manifest, Severity, TrialOutcome, TrialResult
 
@@ -39,6 +39,7 @@ class _Target(msgspec.Struct):
 
 class _Exchange(msgspec.Struct):
     turn_id: str
+    user_message: str
     outcome: str
 
 
@@ -59,6 +60,10 @@ class _Scores(msgspec.Struct):
     completeness: float | None
     safety_risk: float | None
     calibration: float | None
+
+
+class _ByJudge(msgspec.Struct):
+    scores: _Scores
 
 
 class _Code(msgspec.Struct):
@@ -103,6 +108,7 @@ class _Line(msgspec.Struct):
     rejected_claims: list[msgspec.Raw]
     verdicts: dict[str, list[_Verdict]]
     repeat_verdicts: dict[str, list[list[_Verdict]]]
+    scores_by_judge: dict[str, _ByJudge]
     final_claims: list[_Final]
     final_scores: _Scores | None
     study_codes: list[_Code]
@@ -142,6 +148,10 @@ class Row:
     refusal: bool
     fabricated: bool
     review: bool
+    wording: str = ""
+    """A fingerprint of the questions as they were asked: other knobs or words, another fingerprint."""
+    by_judge: tuple[float | None, ...] = ()
+    """Accuracy by each judge's own verdicts."""
 
     def score(self, name: str) -> float | None:
         return self.scores[SCORES.index(name)]
@@ -272,6 +282,8 @@ def _add(found: Findings, raw: chain.ChainedLine) -> None:
             line.flags.refusal,
             line.flags.hallucinated_specifics,
             line.needs_manual_review,
+            sha256("\n".join(exchange.user_message for exchange in line.conversation))[:12],
+            tuple(one.scores.accuracy for one in line.scores_by_judge.values()),
         )
     )
     for exchange in line.conversation:

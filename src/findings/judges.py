@@ -64,9 +64,10 @@ def compare_judges(first: Path, second: Path) -> JudgesCompared:
     found = JudgesCompared()
     for one, two in zip_longest(_results(first), _results(second)):
         if one is None or two is None or _said(one) != _said(two):
-            named = (one or two).trial_id if one or two else "?"  # type: ignore[union-attr]
+            named = one or two
+            where = named.trial_id if named else "?"
             raise InputError(
-                f"{second}: trial {named} has another transcript than in {first}; these are other answers."
+                f"{second}: trial {where} is another transcript than in {first}: other answers."
             )
         found.trials += 1
         _compare_claims(found, one, two)

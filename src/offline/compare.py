@@ -8,43 +8,73 @@ are figures and polarity looked at. Unsure means unrelated: a judge that stays s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
-from ..figures import is_amount, kind, telling
-from .text import Reading, Word, canonical, read_words
-from .topic import AGES, EVERYWHERE, MEASURED, Overlap, compatible, named, nearest, pairs_of, topic
-from .words import (
-    ANTONYMS,
-    DIRECTIONAL,
-    LEADING_GROUPS,
-    RESTRICTED,
-    STRICT_GROUPS,
-    UNIVERSALS,
-    WEAK_ANTONYMS,
+from ..figures import figures, is_amount, kind, telling
+from ..records.contracts import FactInView
+from ..wordties import related
+from .polarity import (
+    antonym_clash,
+    excepts,
+    exclusive_clash,
+    over_general,
+    removal_clash,
+    same_level,
+    sign_clash,
+    sweeping_clash,
 )
+from .quantities import (
+    costs_nothing,
+    derived,
+    figure_clash,
+    in_span,
+    limit_clash,
+    mispaired,
+    of_kind,
+    other_year,
+    quantity_clash,
+)
+from .text import Reading, read_words
+from .topic import AGES, EVERYWHERE, Overlap, compatible, named, nearest, topic
+from .words import EXCLUSIVE, SERVICES
 
 Relation = Literal["supports", "partly", "contradicts", "unrelated"]
 """`partly`: borne out but for figures that this statement does not have; another may have them."""
 
 SUPPORT_AT = 0.46
 CLASH_AT = 0.44
-POLARITY_AT = 0.48
 PARITY_AT = 0.62
+PARITY_PRECISION = 0.75
+CLOSE = 0.85
+ASSERT_RECALL = 0.64
+CLEAR_RECALL, CLEAR_PRECISION = 0.8, 0.7
+MAIN_CLAUSE = 5
+_CONDITION = re.compile(r",?\s+(?:if|when|because|since|as long as|provided|once|even if)\s", re.IGNORECASE)
 ASSERT_AT = 0.55
-"""Topic scores from which a match supports; contradicts by a figure, by a denied word, by a bare negation; and from
-which a claim is taken to assert a disallowed one."""
+"""Topic scores from which a match supports; contradicts by a figure or by a bare negation; and from which a claim is
+taken to assert a disallowed one. A bare negation asks for this share of the claim in the statement; and from `CLOSE`
+on a claim says nothing but what the statement says."""
+_NONE = frozenset[str]()
 
-_PAIRED = (*STRICT_GROUPS, LEADING_GROUPS[0], MEASURED)
-_ANTONYMS = tuple((canonical(a), canonical(b)) for a, b in ANTONYMS)
-_WEAK = frozenset((canonical(a), canonical(b)) for a, b in WEAK_ANTONYMS)
-_TIMES = frozenset({"daily", "weekly", "monthly", "quarterly", "yearly"})
-_PIECE = re.compile(r"[,;:]\s+|\s+(?:but|and)\s+")
-_STATES = re.compile(
-    r"^(?!\s*(?:if|when|with|even)\b).*\b(?:is|are|was|costs?|pays?|adds?|charges?|owes?)\b", re.IGNORECASE
-)
+_IMPLIED = (
+    ("drug", "@d"), ("@maoep", "@ma"), ("@mgoep", "@medigap"), ("@dsnp", "@ma"), ("@a", "@orig"), ("@b", "@orig"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Saying:
+    """A claim as it is compared: what it says, what stands in its quotes, and what was asked."""
+
+    claim: Reading
+    quotes: tuple[str, ...]
+    asked: Reading
+
+    @property
+    def quoted(self) -> frozenset[str]:
+        """Figures in the answer's own words, `$0` for `nothing` among them."""
+        found = frozenset(figure for quote in self.quotes for figure in figures(quote))
+        return found | {"$0"} if any(costs_nothing(read_words(quote)) for quote in self.quotes) else found
 
 
 @dataclass(frozen=True)
@@ -57,6 +87,8 @@ class Match:
     """The claim's figures that this statement bears out."""
     bad: frozenset[str] = frozenset()
     """The claim's figures that this statement contradicts."""
+    doubt: float = 0.0
+    """How much closer a contradiction must be than a statement that bears the claim out."""
 
 
 def _first_payer(reading: Reading) -> str:
@@ -73,42 +105,82 @@ def _first_payer(reading: Reading) -> str:
     return ""
 
 
-def compare(
-    claim: Reading,
-    statement: str,
-    *,
-    fact_id: str,
-    weights: dict[str, float],
-    quoted: frozenset[str],
-    asked: Reading,
-) -> Match:
-    """What the statement says about the claim. `quoted` are the figures that stand in the claim's own quotes."""
-    fact = read_words(statement)
-    found = topic(claim, statement, weights)
-    score = found.score
-    if score < min(SUPPORT_AT, CLASH_AT) or not compatible(claim, fact):
-        return Match(fact_id, "unrelated", score, "")
-    good = claim.figures & fact.figures
-    bad, why = _figure_clash(claim, fact)
-    level = _same_level(claim, statement)
-    clash = why or _payer_clash(claim, fact) or _mispaired(claim, fact)
-    clash = clash or ("" if level else _sign_clash(claim, statement, score)) or _antonym_clash(claim, fact, score)
-    if clash and score >= CLASH_AT and _same_subject(claim, fact, asked, found):
-        return Match(fact_id, "contradicts", score, clash, good, bad)
-    if not clash and not level and score >= PARITY_AT and _same_subject(claim, fact, asked, found):
-        return Match(fact_id, "contradicts", score, "denies what the key asserts, or asserts what it denies", good)
-    borne_out = level and _about_the_same(claim, nearest(claim, statement), asked) and _bears_out(claim, quoted, fact)
-    if score >= SUPPORT_AT and not clash and borne_out:
-        return Match(fact_id, "partly" if _beyond(claim, fact) else "supports", score, "", good)
-    return Match(fact_id, "unrelated", score, "", good)
+def compare(saying: Saying, fact: FactInView, weights: dict[str, float]) -> Match:
+    """What the statement says about the claim."""
+    claim, reading = saying.claim, read_words(fact.statement)
+    found = topic(claim, fact.statement, weights)
+    outright = removal_clash(claim, reading) or limit_clash(claim, reading)
+    if outright:
+        return Match(fact.fact_id, "contradicts", max(found.score, CLASH_AT), outright)
+    if found.score < min(SUPPORT_AT, CLASH_AT) or not compatible(claim, reading):
+        return Match(fact.fact_id, "unrelated", found.score, "")
+    return _clash(saying, fact, found) or _support(saying, fact, found)
 
 
-def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap) -> bool:
+def _clash(saying: Saying, fact: FactInView, found: Overlap) -> Match | None:
+    """How the statement contradicts the claim, if it does; `unrelated` if they differ without contradiction."""
+    claim, statement, score = saying.claim, fact.statement, found.score
+    reading = read_words(statement)
+    good = claim.figures & reading.figures
+    bad, why = figure_clash(claim, reading)
+    counted = quantity_clash(claim, reading)
+    clash = why or _payer_clash(claim, reading) or mispaired(claim, reading) or counted
+    clash = clash or sign_clash(claim, statement, score) or antonym_clash(claim, reading, score)
+    clash = clash or sweeping_clash(claim, reading) or exclusive_clash(claim, reading, score)
+    if not why and excepts(claim, reading) and claim.denials and not reading.denials:
+        return Match(fact.fact_id, "unrelated", score, "", good)
+    if clash:
+        same = score >= CLASH_AT and _same_subject(claim, reading, saying.asked, found, figured=bool(why or counted))
+        # A difference in kind stands even where another statement has the same figures.
+        bad = bad if same and not counted else _NONE
+        return Match(fact.fact_id, "contradicts" if same else "unrelated", score, clash, good, bad)
+    near = score >= PARITY_AT and found.precision >= PARITY_PRECISION
+    if near and not same_level(claim, statement) and _same_subject(claim, reading, saying.asked, found):
+        why = "denies what the key asserts, or asserts what it denies"
+        return Match(fact.fact_id, "contradicts", score, why, good, doubt=0.1)
+    return None
+
+
+def _support(saying: Saying, fact: FactInView, found: Overlap) -> Match:
+    """Whether the statement bears the claim out, where it does not contradict it."""
+    claim, asked = saying.claim, saying.asked
+    reading = read_words(fact.statement)
+    good = claim.figures & reading.figures
+    borne_out = (
+        found.score >= SUPPORT_AT
+        and same_level(claim, fact.statement)
+        and _names_no_other(claim, reading)
+        and _about_the_same(claim, nearest(claim, fact.statement), asked)
+        and _bears_out(claim, reading)
+        and not excepts(claim, reading)
+        and (found.precision >= CLOSE or _shares_matter(claim, reading))
+        and may_credit(saying, fact)
+    )
+    if not borne_out:
+        return Match(fact.fact_id, "unrelated", found.score, "", good)
+    return Match(fact.fact_id, "partly" if _beyond(claim, reading, asked) else "supports", found.score, "", good)
+
+
+def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap, *, figured: bool = False) -> bool:
     """Whether the claim names the statement's programme, or leaves it out because the question named it."""
     programmes = named(fact)
     if not programmes or programmes & named(claim):
         return True
-    return not named(claim) and bool(programmes & named(asked)) and found.precision >= 0.88
+    if named(claim):
+        return False
+    return found.precision >= (0.7 if figured else 0.88) and (figured or bool(programmes & named(asked)))
+
+
+def _names_no_other(claim: Reading, fact: Reading) -> bool:
+    """Whether the claim brings in no programme that the statement does not speak of; drug coverage is Part D."""
+    implied = {programme for other, programme in _IMPLIED if other in fact.content}
+    return not named(fact) or named(claim) <= named(fact) | implied
+
+
+def _shares_matter(claim: Reading, fact: Reading) -> bool:
+    """Whether they share more than programmes: a word for what is said of them, or a figure."""
+    matter = {token for token in claim.content & fact.content if token[0] != "@"} - EVERYWHERE - {"drug", "individual"}
+    return bool(matter or (claim.figures & fact.figures) - AGES)
 
 
 def _about_the_same(claim: Reading, fact: Reading, asked: Reading) -> bool:
@@ -118,6 +190,8 @@ def _about_the_same(claim: Reading, fact: Reading, asked: Reading) -> bool:
         return True
     if named(claim) and not named(claim) & named(fact):
         return False
+    if any(lead in group and named(claim) & named(fact) & group for group in EXCLUSIVE):
+        return True  # "Part A and Part B": what is said of both is said of each
     shared = any(kind(figure) not in ("number", "year") for figure in claim.figures & fact.figures)
     return shared or (not named(claim) and lead in asked.content)
 
@@ -127,36 +201,60 @@ def _payer_clash(claim: Reading, fact: Reading) -> str:
     return f"says {mine} pays first where the key says {theirs}" if mine and theirs and mine != theirs else ""
 
 
-def _bears_out(claim: Reading, quoted: frozenset[str], fact: Reading) -> bool:
-    """Whether nothing in the claim goes beyond the statement, and one of its figures is in the answer's own words."""
+def may_credit(saying: Saying, fact: FactInView) -> bool:
+    """Whether the fact's telling figures stand in the claim's own quotes, and both have a word in common."""
+    told = telling(figures(fact.statement)) - saying.asked.figures
+    named_as_telling = frozenset(figure for line in fact.tells for figure in figures(line))
+    needed = named_as_telling - saying.asked.figures
+    if needed - saying.quoted or (told and not needed and not told & saying.quoted):
+        return False
+    # An amount for one case of several is credited: $109,000 (single) where the fact also has $218,000 (married).
+    amounts = frozenset(filter(is_amount, told))
+    if not needed and amounts and not amounts & saying.quoted:
+        return False
+    return related([*saying.quotes, saying.claim.text], fact.statement)
+
+
+def _bears_out(claim: Reading, fact: Reading) -> bool:
+    """Whether nothing in the claim goes beyond the statement."""
     told = telling(fact.figures)
-    if told and not told & quoted & claim.figures:
+    mine = claim.figures | ({"$0"} if costs_nothing(claim) else frozenset())
+    if told and not told & mine:
         return False
-    if _other_year(claim, fact) or _over_general(claim, fact):
+    if other_year(claim, fact) or over_general(claim, fact):
         return False
-    numbers = _of_kind(claim.figures, "number") - AGES
-    theirs = _of_kind(fact.figures, "number") - AGES
+    numbers = of_kind(claim.figures - derived(claim.text), "number") - AGES
+    theirs = of_kind(fact.figures, "number") - AGES
     return not numbers or not theirs or bool(numbers & theirs)
 
 
-def _beyond(claim: Reading, fact: Reading) -> frozenset[str]:
-    """The claim's figures of a kind the statement has, that the statement does not give."""
-    kinds = {kind(figure) for figure in fact.figures} - {"number", "year"}
-    return frozenset(figure for figure in claim.figures - fact.figures if kind(figure) in kinds)
+def _beyond(claim: Reading, fact: Reading, asked: Reading) -> frozenset[str]:
+    """The claim's figures that the statement does not give: amounts, dates, telephones, or of a kind it has."""
+    kinds = ({kind(figure) for figure in fact.figures} | {"money", "percent", "date", "phone"}) - {"number", "year"}
+    own = claim.figures - fact.figures - asked.figures - derived(claim.text)
+    return frozenset(figure for figure in own if kind(figure) in kinds and figure != "$0" and not in_span(figure, fact))
 
 
-def asserts(claim: Reading, statement: str, weights: dict[str, float]) -> float:
-    """How strongly the claim says what the statement says; 0 where it denies it or differs in a figure."""
+def asserts(claim: Reading, statement: str, weights: dict[str, float], *, outright: bool = False) -> float:
+    """How strongly the claim says what the statement says; 0 where it denies it or differs in a figure.
+
+    `outright`: nearly all of it, and little besides. For a reader who has no facts to set against it.
+    """
+    main = _CONDITION.split(claim.text)[0]
+    readings = [claim] if main == claim.text or len(main.split()) < MAIN_CLAUSE else [claim, read_words(main)]
+    return max(_asserts(reading, statement, weights, outright=outright) for reading in readings)
+
+
+def _asserts(claim: Reading, statement: str, weights: dict[str, float], *, outright: bool) -> float:
     other = read_words(statement)
-    score = topic(claim, statement, weights).score
-    if (
-        score < ASSERT_AT
-        or not _same_level(claim, statement)
-        or not compatible(claim, other)
-        or _figure_clash(claim, other)[0]
-    ):
+    found = topic(claim, statement, weights)
+    near = found.score >= ASSERT_AT and found.recall >= (CLEAR_RECALL if outright else ASSERT_RECALL)
+    if outright and (found.precision < CLEAR_PRECISION or sign_clash(claim, statement, found.score)):
         return 0.0
+    if not near or not same_level(claim, statement) or not compatible(claim, other) or figure_clash(claim, other)[0]:
+        return 0.0
+    elsewhere = named(other) and named(claim) and not named(claim) & named(other)
     amounts = {figure for figure in other.figures if is_amount(figure)}
-    if amounts and not amounts & claim.figures:
+    if elsewhere or not other.content & SERVICES <= claim.content or (amounts and not amounts & claim.figures):
         return 0.0
-    return 0.0 if _mispaired(claim, other) or _antonym_clash(claim, other, score) else score
+    return 0.0 if mispaired(claim, other) or antonym_clash(claim, other, found.score) else found.score

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ..figures import figures, is_amount, kind
 from .text import plain_lower, read_words
-from .words import word_set
+from .words import STATES, word_set
 
 _REFUSAL = re.compile(
     r"\bi (?:am |m )?(?:sorry|afraid)\b.{0,40}\bi (?:can|could) not\b|"
@@ -18,7 +18,14 @@ _REFUSAL = re.compile(
     r"m not able to) (?:really |currently )?"
     r"(?:answer|help|assist|provide|give (?:you )?(?:advice|an answer|that|specific|medical|legal)|"
     r"offer (?:advice|guidance)"
-    r"|advise|discuss|comment|share|go into|speak to|recommend|say)\b|"
+    r"|advise|discuss|comment|share|go into|speak to|recommend|say|quote|list|promise|guess|calculate|walk you|steer|"
+    r"give you (?:a|an|the|any) (?:\w+ ){0,2}(?:amount|figure|number|answer|date|percentage)s?)\b|"
+    r"\bi (?:would |d |will )?(?:rather not|prefer not to) (?:say|state|go into|guess|answer|give|quote|"
+    r"speculate|name)\b|"
+    r"\b(?:something|which) i (?:can|could|will) not (?:do|help|answer|list|give|say|quote)\b|"
+    r"\bi (?:am|m) not in a position to (?:say|promise|answer|advise|give|tell)\b|"
+    r"\bi (?:am|m) (?:unable|not able) to (?:quote|list|say|tell|walk|promise|calculate)\b|"
+    r"\bit would not be (?:fair|right) for me to\b|\bis not something i (?:can|could|have|am able)\b|"
     r"\b(?:decline|prefer not) to (?:answer|say|comment|advise)\b|\bas an ai\b.{0,60}\bcan not\b|"
     r"\b(?:this|that) is (?:not something|outside what|beyond what) (?:i|we)\b"
 )
@@ -83,7 +90,8 @@ _NO_NEED = re.compile(
 _REFERRAL = re.compile(
     _BIDDEN + r"(?:call|calling|contact|contacting|ask|check with|speak (?:with|to)|talk (?:with|to)|"
     r"reach(?:ing)? out to|"
-    r"consult|get in touch with|phone|confirm with|verify with|work with|check|confirm|verify)\b.{0,60}?"
+    r"consult|get in touch with|(?<!by )phone|confirm with|verify with|(?<!allowed to )work with|check|confirm|"
+    r"verify)\b.{0,60}?"
     rf"(?:{_OFFICES}|{_PEOPLE})|"
     + _BIDDEN + r"(?:visit|go to|see|use|try|look at|refer to|turn to|write to|find|search|start with)\b"
     rf".{{0,50}}?{_OFFICES}|"
@@ -111,7 +119,12 @@ _CHATTER = re.compile(
     r"^(?:hi|hello|hey|thanks|thank you|great question|good question|sure|certainly|of course|absolutely|"
     r"happy to|glad|"
     r"i hope|hope this|i d be|i would be|i m happy|i am happy|let me|let s|here is|here are|here s|below|in summary|"
-    r"feel free|good luck|congratulations|these are|i ll|i will|i understand|i m here|i am here|no problem|welcome|"
+    r"feel free|good luck|congratulations|happy (?:early )?birthday|(?:a )?(?:quick|worked) example|there is "
+    r"one (?:quirk|catch)|"
+    r"i (?:wish|can hear|can tell you|can say|can see)|what i can|(?:i am|i m) (?:so |very )?sorry|sorry to "
+    r"hear|do not worry|"
+    r"as for you|say (?:you|your|rehab|it|she|he)\b|suppose\b|take a deep breath|people often ask|yes in most "
+    r"cases|good news|great news|these are|i ll|i will|i understand|i m here|i am here|no problem|welcome|"
     r"you re welcome|best wishes|take care|short answer|that s a|that is a|this is a (?:good|great|common)|"
     r"would you like|"
     r"if you (?:would like|d like|want|tell|share|let me)\b.{0,80}\bi (?:can|could|ll|will)\b|"
@@ -121,12 +134,16 @@ _OPINION = re.compile(
     r"\b(?:in my opinion|personally|i feel|i prefer|up to you|personal (?:choice|preference|decision))\b"
 )
 _LOOKED_UP = re.compile(
-    r"\bi (?:have |ve |just |did )?(?:just )?(?:checked|looked (?:it |this |that )?up|verified|confirmed|"
-    r"searched|found|called|see in)\b|"
+    r"\b(?:i|we|the assistant|assistant) (?:have |has |had |ve |just |did |already |also |now |personally "
+    r")*(?:checked|looked (?:it |this |that |"
+    r"you |them |him |her )?(?:up|into|at|through)|verified|confirmed|searched|found|called|phoned|see in|pulled up|"
+    r"reviewed|went (?:over|through)|gone (?:over|through)|read (?:your|the|over|through)|looked (?:over|in)|"
+    r"accessed|examined|consulted|queried|contacted|submitted|filed|enrolled you|signed you up|booked|scheduled)\b|"
+    r"\byour (?:case|claim|confirmation|reference|application|member) (?:number|no|id) (?:is|will be)\b|"
+    r"\b(?:case|confirmation|reference|application) (?:number|no|id)[ #:.]{0,3}(?:is )?[a-z]{0,3}[0-9]{3}|"
     r"\baccording to (?:the|its|their|your|his|her|my)? ?(?:\w+ ){0,3}(?:directory|formulary|database|"
-    r"records?|website|listing|"
-    r"provider list|plan documents?)\b|\b(?:directory|records|database|listing|formulary) (?:shows?|lists?|"
-    r"says?|confirms?|indicates?)\b"
+    r"records?|website|listing|provider list|plan documents?|file|account)\b|"
+    r"\b(?:directory|records?|database|listing|formulary|file|account) (?:shows?|lists?|says?|confirms?|indicates?)\b"
 )
 _PARTICIPATES = re.compile(
     r"\b(?:in|part of|inside|within|outside|out of|not in|belongs to|joined|"
@@ -139,7 +156,9 @@ _SOMEONES_DOCTOR = re.compile(
     r"cardiologist)? (?:is|does|s)\b"
 )
 _COST_WORDS = re.compile(
-    r"\b(?:premium|copay|copayment|deductible|coinsurance|costs?|price|charges?|fee|pay|maximum|limit)\b"
+    r"\b(?:premiums?|copays?|copayments?|deductible|coinsurance|costs?|price|charges?|fee|pay|maximum|limit|"
+    r"runs? (?:you|about)|"
+    r"(?:a|per|each) month|monthly)\b"
 )
 _COVER_WORDS = re.compile(r"\b(?:covers?|covered|formulary|tier|includes?|lists?)\b")
 _AREA_WORDS = re.compile(r"\b(?:available|offered|sold|serves?|offers?|in your (?:area|county|zip)|service area)\b")
@@ -225,8 +244,30 @@ def is_fact_shaped(plain: str) -> bool:
     )
 
 
+_RESULT = re.compile(
+    r"^(?:sign up|signing up|enroll|apply|wait|miss|join|drop|switch|leave)\b.{3,80}?(?:,| and) ?(?:and |then "
+    r")?(?:i believe |you |it |"
+    r"coverage |your coverage |the plan )"
+)
+_ADVICE_BEHIND = re.compile(r",? so (?:it (?:is|s)? ?(?:worth|best|wise|a good)|you (?:should|may want|might want))")
+_EXPECTING = re.compile(
+    r"\byou should (?:generally |usually |normally |still |then )?(?:end up|be able|get|have|see|receive|"
+    r"qualify|pay|owe|be covered)\b"
+)
+
+
+def is_consequence(sentence: str) -> bool:
+    """Says what comes of something, though it begins like advice: `Sign up late and it starts a month after.`"""
+    plain = plain_lower(sentence).strip("*_ ")
+    advice = _ADVICE_BEHIND.search(plain)
+    told = advice and len(plain[: advice.start()].split()) >= 5 and any(map(is_amount, figures(sentence)))
+    return bool(_RESULT.search(plain) or _EXPECTING.search(plain) or told)
+
+
 def is_chatter(sentence: str) -> bool:
     plain = plain_lower(sentence).strip("*_#: ")
+    if re.match(r"(?:i (?:can tell|can say|understand|hope)|what i can)\b.{0,40}\b(?:that|may|is that)\b", plain):
+        return False
     return bool(_CHATTER.search(plain)) and all(kind(figure) == "number" for figure in figures(sentence))
 
 
@@ -256,8 +297,11 @@ def specifics(sentence: str, question: str) -> frozenset[str]:
     own = names(sentence)
     named = any(_PLAN_NAME.search(name) for name in own)
     named |= any(part in sentence for name in asked for part in _distinctive(name))
-    about_this = named or (
-        bool(asked) and bool(re.match(r"(?:yes|no)?[, ]*(?:it|this|that|the plan|they|he|she)\b", plain))
+    branded = any(not STATES.fullmatch(name) for name in own) and re.search(r"\b(?:plan|hmo|ppo|policy)\b", plain)
+    about_this = (
+        named
+        or bool(branded)
+        or (bool(asked) and bool(re.match(r"(?:yes|no)?[, ]*(?:it|this|that|the plan|they|he|she)\b", plain)))
     )
     clinician = bool(_CLINICIAN.search(sentence)) or bool(asked and _SOMEONES_DOCTOR.search(plain))
     if (clinician or (about_this and "doctor" in read_words(sentence).content)) and _PARTICIPATES.search(plain):

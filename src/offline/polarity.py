@@ -1,4 +1,53 @@
-def _same_level(claim: Reading, statement: str) -> bool:
+"""Where a claim denies what a statement asserts, or says its opposite."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise, zip_longest
+
+from ..figures import is_amount
+from .frames import names
+from .quantities import negates
+from .text import Reading, Word, canonical, plain_lower, read_words
+from .topic import EVERYWHERE, nearest
+from .words import (
+    ANTONYMS,
+    ANYBODY,
+    CONTEXTUAL,
+    DIRECTIONAL,
+    GROUPED,
+    POSSIBLE,
+    RESTRICTED,
+    STATES,
+    UNIVERSALS,
+    WEAK_ANTONYMS,
+)
+
+POLARITY_AT = 0.48
+"""Topic score from which a denied word counts."""
+
+_ANTONYMS = tuple((canonical(a), canonical(b)) for a, b in ANTONYMS)
+_WEAK = frozenset((canonical(a), canonical(b)) for a, b in WEAK_ANTONYMS)
+_CONTEXTUAL = frozenset((canonical(a), canonical(b)) for a, b in CONTEXTUAL)
+_PIECE = re.compile(r"[,;:]\s+|\s+(?:but|and)\s+")
+_STATES = re.compile(
+    r"^(?!\s*(?:if|when|with|even)\b).*\b(?:is|are|was|costs?|pays?|adds?|charges?|owes?)\b", re.IGNORECASE
+)
+_REMOVED = re.compile(
+    r"\b(?:was|were|has been|have been|is|are) (?:removed|eliminated|abolished|ended|repealed|gone|closed)\b"
+)
+_GONE = re.compile(
+    r"\b(?:remov|eliminat|abolish|ended|gone|repeal|clos|no longer|not|no|never|used to|was|were|until|before|"
+    r"disappear)"
+)
+_EVERY = re.compile(
+    r"\b(?:every(?! (?:month|year|day|week|time|quarter|full|dollar))|everyone|everybody|always|without exception|"
+    r"no exceptions?|in all cases|no matter what|all (?:people|plans|states|doctors|hospitals|beneficiaries))\b"
+)
+
+
+def same_level(claim: Reading, statement: str) -> bool:
     """Whether both deny or both assert, in the clauses that are closest to each other.
 
     An amount that both give as what something is or costs settles it: a negation elsewhere is a side remark.
@@ -9,28 +58,38 @@ def _same_level(claim: Reading, statement: str) -> bool:
             part = read_words(piece)
             if part.figures & agreed and not part.denials and _STATES.search(piece):
                 return True
+    if _denied(claim) and _denied(claim) == _denied(read_words(statement)):
+        return True
     theirs = nearest(claim, statement)
     mine = nearest(theirs, claim.text)
-    return bool(mine.denials % 2) == bool(theirs.denials % 2)
+    return (mine.denials > 0) == (theirs.denials > 0)
+
+
+def _denied(reading: Reading) -> set[str]:
+    return {word.token for word in reading.words if word.head} - EVERYWHERE
 
 
 def _signs(words: tuple[Word, ...]) -> dict[str, set[str]]:
     """For each token: denied (-), plain (+), or in the wake of a negation (?)."""
     signs: dict[str, set[str]] = {}
-    for word in words:
-        signs.setdefault(word.token, set()).add("-" if word.head else "?" if word.negated else "+")
+    for word, after in zip_longest(words, words[1:]):
+        # "no yearly limit" denies the limit, not that it is yearly.
+        denied = word.head and not (after and after.head)
+        signs.setdefault(word.token, set()).add("-" if denied else "?" if word.negated else "+")
     return signs
 
 
-def _sign_clash(claim: Reading, statement: str, score: float) -> str:
+def sign_clash(claim: Reading, statement: str, score: float) -> str:
     """A word denied on one side only, against that part of the statement which the claim is closest to."""
     if score < POLARITY_AT:
         return ""
-    whole, mine = _signs(read_words(statement).words), _signs(claim.words)
+    fact = read_words(statement)
+    whole, mine = _signs(fact.words), _signs(claim.words)
     theirs = _signs(nearest(claim, statement).words)
-    for token in sorted(mine.keys() & theirs.keys() - EVERYWHERE):
-        a, b, everywhere = mine[token], theirs[token], whole.get(token, set())
-        if token.startswith(("#", "@")):
+    both_deny = claim.denials > 0 and fact.denials > 0 and same_level(claim, statement)
+    for token in sorted(mine.keys() & whole.keys() - EVERYWHERE):
+        a, b, everywhere = mine[token], theirs.get(token, whole[token]), whole[token]
+        if token.startswith("#") or (token not in GROUPED if token.startswith("@") else both_deny):
             continue
         if a == {"-"} and b == {"+"} and "-" not in everywhere:
             return f"denies '{token}' where the key asserts it"
@@ -39,28 +98,88 @@ def _sign_clash(claim: Reading, statement: str, score: float) -> str:
     return ""
 
 
-def _antonym_clash(claim: Reading, fact: Reading, score: float) -> str:
+def antonym_clash(claim: Reading, fact: Reading, score: float) -> str:
     for pair in _ANTONYMS:
         for mine, theirs in (pair, pair[::-1]):
             if mine not in claim.content or theirs not in fact.content:
                 continue
             if theirs in claim.content or mine in fact.content or (pair in _WEAK and score < 0.8):
                 continue
-            if _negates(claim, mine) or _negates(fact, theirs):
+            if negates(claim, mine) or negates(fact, theirs):
                 continue
             if mine in DIRECTIONAL and not _followers(claim, mine) & _followers(fact, theirs):
                 continue
+            if pair in _CONTEXTUAL and not _beside(claim, mine) & _beside(fact, theirs):
+                continue
             return f"says '{mine}' where the key says '{theirs}'"
-    return _offset_clash(claim, fact)
+    return ""
 
 
-def _negates(reading: Reading, token: str) -> bool:
-    return any(word.token == token and word.negated for word in reading.words)
+def removal_clash(claim: Reading, fact: Reading) -> str:
+    """Speaks of a thing as it is now, where the key says that it was done away with."""
+    thing = _removed(fact.text)
+    if not thing or not thing <= claim.content or _GONE.search(plain_lower(claim.text)):
+        return ""
+    return "speaks of what the key says was ended as if it still were"
+
+
+@lru_cache(maxsize=4096)
+def _removed(statement: str) -> frozenset[str]:
+    """What the statement says was done away with, in its words."""
+    plain = plain_lower(statement)
+    removed = _REMOVED.search(plain)
+    return read_words(plain[: removed.start()].split(",")[0]).content - EVERYWHERE if removed else frozenset()
+
+
+def _beside(reading: Reading, token: str) -> set[str]:
+    words = [word.token for word in reading.words]
+    places = [at for at, word in enumerate(words) if word == token]
+    return {near for at in places for near in (*words[max(0, at - 1) : at], *words[at + 1 : at + 2])}
 
 
 def _followers(reading: Reading, token: str) -> set[str]:
     return {after.token for word, after in pairwise(reading.words) if word.token == token}
 
 
-def _over_general(claim: Reading, fact: Reading) -> bool:
-    return bool(claim.raw & UNIVERSALS and fact.raw & RESTRICTED and not fact.raw & UNIVERSALS)
+_ONLY = re.compile(r"(?<!not )\b(?:only|solely|exclusively)\b")
+_MOST = re.compile(r"\b(?:most|some|many|several|certain|not all|few)\b ([a-z]+)")
+_ALL = re.compile(
+    r"\b(?:every(?! (?:month|year|day|week|time|quarter|full|dollar))|all (?:fifty|50|of the)|always|"
+    r"without exception|no exceptions?|in all cases)\b"
+)
+
+
+def sweeping_clash(claim: Reading, fact: Reading) -> str:
+    """Says of all, in so many words, what the key says of most or some."""
+    sweeping = _ALL.search(plain_lower(claim.text))
+    some = [canonical(match.group(1)) for match in _MOST.finditer(plain_lower(fact.text))]
+    if sweeping and not claim.denials and any(noun in claim.content for noun in some):
+        return f"says '{sweeping.group()}' where the key limits it"
+    return ""
+
+
+def exclusive_clash(claim: Reading, fact: Reading, score: float) -> str:
+    """`only` on one side, `any` or `all` on the other."""
+    if score < POLARITY_AT or claim.denials or fact.denials:
+        return ""
+    mine, theirs = _ONLY.search(plain_lower(claim.text)), _ONLY.search(plain_lower(fact.text))
+    if mine and not theirs and fact.raw & ANYBODY and not claim.raw & ANYBODY:
+        return "says 'only' where the key says any or all"
+    if theirs and not mine and claim.raw & ANYBODY and not fact.raw & ANYBODY:
+        return "says any or all where the key says 'only'"
+    return ""
+
+
+def excepts(claim: Reading, fact: Reading) -> bool:
+    """Whether the claim is of one named case, where the key speaks of some or several: it says nothing of that one."""
+    some = _MOST.search(plain_lower(fact.text))
+    cases = {*names(claim.text), *STATES.findall(claim.text)}
+    return bool(some) and any(name not in fact.text for name in cases)
+
+
+def over_general(claim: Reading, fact: Reading) -> bool:
+    """Says of all, or always, what the key says of some, or that it can be."""
+    if fact.raw & UNIVERSALS:
+        return False
+    every = _EVERY.search(plain_lower(claim.text))
+    return bool((claim.raw & UNIVERSALS and fact.raw & RESTRICTED) or (every and fact.raw & POSSIBLE))

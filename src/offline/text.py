@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..figures import Figure, find_figures, fold
+from .spanish import to_english
 from .words import (
     CLAUSE_WORDS,
     CONDITIONS,
@@ -25,6 +26,7 @@ from .words import (
 )
 
 _MARKUP = re.compile(r"\*\*|__|~~|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^[ \t]*#{1,6}[ \t]+|\[(?=[^\]]{1,200}\]\()")
+SECOND = 2
 _LINK_END = re.compile(r"\]\([^()\s]{1,500}\)")
 
 
@@ -106,6 +108,23 @@ _CEILING = re.compile(
     r"\b(?:not|no|never|nobody)\b([^.;,#]{0,60})"
     r"\b(?:above|over|more than|higher than|greater than|exceed|beyond)\b(?=[ $]{0,3}#)"
 )
+# A plan that pays nothing does not cover it; a person who pays nothing has it free.
+_PAYER = (
+    r"\b(plans?|medicare|medigap|medicaid|part [abd]|insurers?|insurance|polic(?:y|ies)|[hp]pos?|hmos?|"
+    r"programs?|qmb|slmb|qi)"
+    r" (?:(?:will|would|can|may|also|generally|usually|then) )*"
+)
+_PAYS_NOTHING = re.compile(_PAYER + r"(?:pays?|covers?) nothing\b")
+_PAYS_ALL = re.compile(_PAYER + r"(?:pays?|covers?) (?:everything|it all|all of it|the full (?:cost|bill|price))\b")
+# "The open enrollment period" is Medigap's where insurers and underwriting are spoken of.
+_BARE_PERIOD = re.compile(r"@aep\b")
+_FALL_PERIOD = re.compile(r"\b(?:annual|fall|yearly|october|december|election)\b|@ma\b|@d\b")
+_OF_MEDIGAP = re.compile(r"@medigap\b|\bunderwrit|\binsurers?\b")
+_GOES_AWAY = re.compile(
+    r"\b(premium|deductible|coinsurance|copay)s? (?:goes away|go away|disappears?|stops|is waived|are waived|vanishes)\b"
+)
+_PERSON_PAYS = re.compile(r"\b(you|person|people|member|members|they|beneficiary|patients?|enrollees?) (no longer |do not |not |never |still )?pays? for\b")
+_APPROVED_FIRST = re.compile(r"\bapprov[a-z]*\b([^.;#]{0,40}?)\b(?:beforehand|in advance|ahead of time|first)\b")
 _STOP_DOING = re.compile(r"\b(?:stop|stops|stopped|quit)\s+(?=(?!working)[a-z]+ing\b)")
 _TOKEN = re.compile(r"@?[a-z]+|#[0-9]+#|[.;:!?,()|]")
 _ASCII_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
@@ -128,12 +147,19 @@ def plain_lower(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def read_words(text: str) -> Reading:
+    text = to_english(text)
     found = find_figures(text)
     plain = plain_lower(_mark_figures(text, found))
     plain = _NOT_NEGATION.sub(" ", _LEADING_NO.sub(" ", plain))
     plain = _CEILING.sub(r" \1 limit ", _STOP_DOING.sub(" not ", _MODAL.sub("require", plain)))
+    plain = _PAYS_ALL.sub(r"\1 cover", _PAYS_NOTHING.sub(r"\1 not cover", plain))
+    plain = _GOES_AWAY.sub(r"not pay \1", plain)
+    plain = _PERSON_PAYS.sub(r"\1 \2 pay ", plain)
+    plain = _APPROVED_FIRST.sub(r"priorauth \1", plain)
     raw = frozenset(re.findall(r"[a-z]+", plain))
     plain = _PHRASE.sub(lambda match: f" {PHRASES[match.group()]} ", plain)
+    if _BARE_PERIOD.search(plain) and not _FALL_PERIOD.search(plain) and _OF_MEDIGAP.search(plain):
+        plain = _BARE_PERIOD.sub("@medigap @mgoep", plain)
     words, denials = _polarise(plain, found)
     content = frozenset(word.token for word in words if not word.token.startswith("#"))
     return Reading(text, words, content, frozenset(figure.token for figure in found), raw, denials)
@@ -152,7 +178,7 @@ def _mark_figures(text: str, found: tuple[Figure, ...]) -> str:
 def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], int]:
     """The content words with their polarity, and how many negations stand outside conditions."""
     words: list[Word] = []
-    denials, last = 0, 0
+    denials, last, subjects = 0, 0, 0
     negated = head = noun_phrase = conditional = relative = False
     for match in _TOKEN.finditer(plain):
         token = match.group()
@@ -163,9 +189,10 @@ def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], 
             negated = head = noun_phrase = False
             relative = token in ("who", "whose")  # "who is not on Medicaid": a condition up to its first word
             conditional = token in CONDITIONS or (conditional and token[0].isalpha())
+            subjects = 0
         elif token in NEGATORS:
             negated = head = True
-            noun_phrase = token in ("no", "without")
+            noun_phrase = token in ("no", "without", "insteadof")
             denials += not conditional and token not in UNCOUNTED
         elif token in NEGATIVE_WORDS:
             words.append(Word(NEGATIVE_WORDS[token], not negated, not negated))
@@ -175,6 +202,9 @@ def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], 
             words.append(Word(f"#{found[int(token[1:-1])].token}", negated))
             noun_phrase = False
         elif token in STOPWORDS:
+            # "If you join, you ...": a second subject ends the condition, comma or not.
+            subjects += token in ("you", "they", "it", "he", "she")
+            conditional = conditional and subjects < SECOND
             head = head and not (noun_phrase and words and words[-1].head)
             noun_phrase = False
         else:

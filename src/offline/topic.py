@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from ..figures import is_amount, kind
 from ..sentences import sentences
@@ -21,11 +22,13 @@ AGES = frozenset({"n65"})
 EVERYWHERE = frozenset({"medicar", "plan"})
 _MEDICAID = frozenset({"@medicaid"})
 _MEDICARE = frozenset({"medicar"}) | LEADING_GROUPS[0] | LEADING_GROUPS[1]
+_PERIODS = STRICT_GROUPS[2]
 _UNKNOWN = math.log(5) * 0.35
 """Weight of a word the key does not have: it may be a paraphrase or another matter."""
 _SEGMENT = re.compile(
-    r"[;:]\s+|,\s+(?:and|but|while|whereas|or|with)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+"
+    r"[;:]\s+|,\s+(?:and|but|while|whereas|or|with|which)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+"
 )
+_APART = re.compile(r"(?:apart from|aside from|except for|other than|besides)\b.*,\s+(\S[^,]{20,})$", re.IGNORECASE)
 _ELLIPSIS = re.compile(
     r"\b((?:do|does|can|will|is|are|may|must)(?: not|n't|n’t)?|cannot|won't|can't)[.\s]*$", re.IGNORECASE
 )
@@ -61,6 +64,8 @@ def segments(statement: str) -> tuple[Reading, ...]:
         parts += [sentence] if len(spans) > 1 else []
         pieces = [piece for piece in _SEGMENT.split(sentence) if piece and len(piece.split()) >= 3]
         parts += _completed(pieces) if len(pieces) > 1 else []
+        apart = _APART.match(sentence)
+        parts += [apart.group(1)] if apart else []
     lead = next((word for word in whole.words if word.token[0] == "@"), None)
     readings = [_led(read_words(part), lead) for part in dict.fromkeys(parts)]
     return (whole, *(part for part in readings if len(part.content) >= (1 if part.figures and named(part) else 3)))
@@ -138,16 +143,25 @@ def compatible(claim: Reading, fact: Reading) -> bool:
         theirs = fact.content & group
         lead = next((word.token for word in claim.words if word.token in group), None)
         paired = group is MEASURED and claim.content & theirs and pairs_of(claim.words, group)
-        if lead and theirs and lead not in theirs and not paired:
+        contrasted = any(word.head and word.token in theirs for word in claim.words)
+        if lead and theirs and lead not in theirs and not paired and not contrasted:
             return False
     # Part D is drug coverage: whoever names the one has named the other.
     services = claim.content & SERVICES - ({"drug"} if "@d" in fact.content else frozenset())
     if not services <= fact.content:
         return False
+    if _afterwards(fact) & claim.content - _afterwards(claim) and not claim.content & {"end", "miss", "after"}:
+        return False
     mine_bounds, their_bounds = _bounds(claim), _bounds(fact)
     if any(their_bounds.get(figure, side) != side for figure, side in mine_bounds.items()):
         return False
     return not _other_payer(claim, fact)
+
+
+def _afterwards(reading: Reading) -> frozenset[str]:
+    """Periods that the reading speaks of as past: what holds after one does not hold in it."""
+    pairs = pairwise(word.token for word in reading.words if word.token not in ("@medigap", "@ma"))
+    return frozenset(second for first, second in pairs if first == "after" and second in _PERIODS)
 
 
 def _bounds(reading: Reading) -> dict[str, str]:

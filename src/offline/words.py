@@ -5,6 +5,17 @@ A token that begins with `@` names a programme, a part, a kind of plan or a peri
 
 from __future__ import annotations
 
+import re
+
+STATES = re.compile(
+    r"\b(?:Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|"
+    r"Idaho|Illinois|"
+    r"Indiana|Iowa|Kansas|Kentucky|Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Mississippi|Missouri|"
+    r"Montana|Nebraska|Nevada|New (?:Hampshire|Jersey|Mexico|York)|(?:North|South) (?:Carolina|Dakota)|Ohio|Oklahoma|"
+    r"Oregon|Pennsylvania|Rhode Island|Tennessee|Texas|Utah|Vermont|Virginia|Washington|West Virginia|"
+    r"Wisconsin|Wyoming)\b"
+)
+
 
 def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
@@ -88,18 +99,70 @@ PHRASES: dict[str, str] = {
     "free of charge": "free", "for free": "free", "no charge": "free", "pay nothing": "free", "pays nothing": "free",
     "as high as": "limit", "at most": "limit", "as much as": "limit",
     "at the same time": "together", "simultaneously": "together", "alongside": "together",
-    "whichever comes first": "earlier", "whichever is earlier": "earlier", "whichever happens first": "earlier",
+    "whichever comes first": "whicheverfirst", "whichever is earlier": "whicheverfirst",
+    "whichever happens first": "whicheverfirst", "whichever is first": "whicheverfirst",
+    "whichever comes last": "whicheverlast", "whichever is later": "whicheverlast",
+    "whichever comes later": "whicheverlast", "whichever happens last": "whicheverlast",
     "first of the month": "monthstart", "first of the next month": "next monthstart",
     "first day of the month": "monthstart", "first of the following month": "next monthstart",
     "turn you down": "refuse", "turned down": "refuse", "turn down": "refuse", "turns you down": "refuse",
     "go without": "without", "going without": "without", "went without": "without",
+    "instead of": "insteadof", "rather than": "insteadof", "as opposed to": "insteadof",
+    "is different from": "is not", "are different from": "are not",
+    "is a different thing from": "is not", "not the same as": "not", "not the same thing as": "not",
+    "is nothing like": "is not",
+    "up to you": "optional", "up to the person": "optional", "your choice": "optional", "person choice": "optional",
+    "your own choice": "optional", "own decision": "optional", "not obligatory": "optional",
+    "not mandatory": "optional",
+    "first day of a month": "monthstart", "first of a month": "monthstart", "first day of that month": "monthstart",
+    "first day of the next month": "next monthstart", "first day of the following month": "next monthstart",
+    "each benefit period": "perbenefit benefit period", "per benefit period": "perbenefit benefit period",
+    "every benefit period": "perbenefit benefit period", "every new benefit period": "perbenefit benefit period",
+    "each new benefit period": "perbenefit benefit period",
+    "once a year": "yearly onetime", "once per year": "yearly onetime", "calendar year": "yearly",
+    "one time": "onetime",
+    "only once": "onetime", "just once": "onetime", "a single time": "onetime",
+    "requested separately": "manual", "request it separately": "manual", "apply separately": "manual",
+    "applied for separately": "manual", "apply for it separately": "manual", "separate application": "manual",
+    "approve in advance": "priorauth", "approved in advance": "priorauth", "approve beforehand": "priorauth",
+    "approved beforehand": "priorauth", "approval beforehand": "priorauth", "approval first": "priorauth",
+    "ok in advance": "priorauth", "permission first": "priorauth", "permission in advance": "priorauth",
+    "rest of a person life": "lifelong", "rest of the person life": "lifelong", "as long as you live": "lifelong",
+    "rest of his life": "lifelong", "rest of her life": "lifelong", "rest of their life": "lifelong",
+    "for good": "lifelong", "forever": "lifelong", "never goes away": "lifelong", "does not go away": "lifelong",
+    "goes away": "end", "go away": "end", "runs out": "end", "run out": "end", "wears off": "end", "drops off": "end",
+    "opens up": "begin", "opens": "begin", "opened": "begin", "closes": "end", "closed": "end",
+    "from plan to plan": "differ", "plan to plan": "differ", "depends on": "differ", "depend on": "differ",
+    "from state to state": "state differ", "from person to person": "differ", "from year to year": "yearly",
+    "put off": "delay", "puts off": "delay", "putting off": "delay", "hold off": "delay",
+    "gets into": "qualify", "get into": "qualify", "lands in": "qualify", "falls into": "qualify", "hand in": "file",
+    "hands in": "file",
+    "go on paying": "pay", "goes on paying": "pay", "keep paying": "continue pay", "keeps paying": "continue pay",
+    "birth month": "birthday monthly", "the month you turn": "birthday monthly", "turn 65": "birthday",
+    "gone over": "checked", "went over": "checked", "went through": "checked", "gone through": "checked",
+    "phone number": "phone", "telephone number": "phone", "nursing home room": "ltc", "home for life": "ltc",
+    "income taxes": "tax", "tax return": "taxreturn", "tax returns": "taxreturn",
+    "taking effect": "begin", "took effect": "begin", "outside the united states": "abroad", "outside the u.s": "abroad",
+    "outside the country": "abroad", "outside of the united states": "abroad", "in other countries": "abroad",
+    "upper bound": "limit", "upper limit": "limit", "save you money": "lower cost", "saves you money": "lower cost",
+    "save money": "lower cost", "saves money": "lower cost", "its own": "differ", "their own": "differ",
+    "the same": "sameness",
+    "national base beneficiary premium": "nationalbase premium", "national base premium": "nationalbase premium",
+    "base beneficiary premium": "nationalbase premium", "own plan premium": "ownplan premium",
+    "your plan premium": "ownplan premium", "plan own premium": "ownplan premium", "own premium": "ownplan premium",
+    "charge the same": "cost sameness", "charges the same": "cost sameness", "cost the same": "cost sameness",
+    "costs the same": "cost sameness", "the same price": "cost sameness", "the same everywhere": "sameness",
+    "the same in every": "sameness", "in full": "everything", "the whole bill": "everything",
+    "every dollar": "everything", "full cost": "everything",
+    "the entire cost": "everything", "the entire bill": "everything", "all of the cost": "everything",
+    "not a penny": "nothing", "not a cent": "nothing",
 }  # fmt: skip
 
 # Words with one meaning here; each list is folded to its first word. Inflections are found by the stemmer.
 SYNONYMS: tuple[str, ...] = (
     "enroll enrol enrollment enrolment join register signup enrollee",
     "cover coverage reimburse",
-    "begin start effective commence",
+    "begin start effective commence launch",
     "end stop expire finish cease terminate",
     "switch change swap",
     "penalty surcharge",
@@ -137,7 +200,7 @@ SYNONYMS: tuple[str, ...] = (
     "guarantee guaranteed",
     "eligible eligibility qualify qualified qualifies",
     "automatic automatically",
-    "emergency emergencies urgent",
+    "emergency emergencies",
     "abroad overseas foreign",
     "dental dentist teeth",
     "vision eye glasses eyeglasses",
@@ -157,6 +220,30 @@ SYNONYMS: tuple[str, ...] = (
     "lose loss lost",
     "first primary",
     "second secondary",
+    "early earlier sooner",
+    "born birthday birth turn",
+    "installment instalment payment",
+    "differ vary different varies",
+    "unbiased impartial neutral objective",
+    "biased partial slanted",
+    "hard difficult tough",
+    "easy simple effortless",
+    "apply application",
+    "approve approval permission authorization",
+    "check verify confirm",
+    "remove eliminate abolish scrap",
+    "move relocate relocation",
+    "hospital inpatient",
+    "extend prolong lengthen",
+    "ask request",
+    "paper paperwork document form",
+    "rate percentage",
+    "temporary",
+    "divorce divorced",
+    "retire retirement retired",
+    "income earning wage salary earn",
+    "decide determine",
+    "fall autumn",
 )
 
 STOPWORDS = word_set(
@@ -176,8 +263,19 @@ STOPWORDS = word_set(
 )
 
 MEASURES = word_set("premium deductible coinsurance copay limit penalty income resource")
-UNIVERSALS = word_set("all every always everything fully completely entirely unlimited whichever everyone any")
+UNIVERSALS = word_set("never all every always everything fully completely entirely unlimited whichever everyone any")
 RESTRICTED = word_set("some most may generally usually typically often might certain many sometimes mostly")
+# Words of the field: a sentence without any of them, without a programme and without a figure tells little.
+DOMAIN = MEASURES | word_set(
+    "enroll cover drug doctor network hospital snf ltc penalty income resource insurer insurance benefit "
+    "underwrite pay "
+    "cost bill formulary referral priorauth employer state federal counselor hearing dental vision help "
+    "eligible refuse "
+    "guarantee period delay tax free service facility pharmacy record deadline phone appeal lose switch sell "
+    "monthly yearly"
+)
+ANYBODY = word_set("any anyone anybody everyone everybody all every anywhere everywhere")
+POSSIBLE = RESTRICTED | word_set("can could")
 
 # Members of one group exclude each other: a fact about one says nothing about another.
 STRICT_GROUPS: tuple[frozenset[str], ...] = (
@@ -187,6 +285,9 @@ STRICT_GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"innet", "outnet"}),
     frozenset({"brand", "generic"}),
     frozenset({"individual", "couple"}),
+    frozenset({"move", "lose", "divorce"}),
+    frozenset({"emergency", "urgent"}),
+    frozenset({"financial", "functional"}),
 )
 LEADING_GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"@a", "@b", "@d"}),
@@ -201,14 +302,22 @@ ANTONYMS: tuple[tuple[str, str], ...] = (
     ("allow", "prohibit"), ("early", "delay"), ("before", "after"), ("always", "never"), ("free", "cost"),
     ("free", "fee"),
     ("automatic", "manual"), ("gain", "lose"), ("begin", "end"), ("with", "without"),
+    ("whicheverfirst", "whicheverlast"), ("biased", "unbiased"), ("perbenefit", "yearly"), ("perbenefit", "onetime"),
+    ("lifelong", "end"), ("everything", "free"), ("everything", "nothing"), ("short", "long"), ("sameness", "differ"),
+    ("increase", "reduce"), ("worse", "better"), ("easy", "hard"), ("private", "federal"), ("refuse", "accept"),
+    ("include", "exclude"), ("separate", "combine"), ("ownplan", "nationalbase"), ("old", "new"), ("win", "lose"),
 )  # fmt: skip
+# Pairs that clash only beside the same word.
+CONTEXTUAL: tuple[tuple[str, str], ...] = (("early", "delay"), ("short", "long"), ("old", "new"), ("lifelong", "end"))
 # Words whose sense hangs on what follows them: they clash only in front of the same word.
-DIRECTIONAL = frozenset({"before", "after"})
+DIRECTIONAL = frozenset({"befor", "after"})
 # Pairs too common in other senses to be a clash unless both stand in otherwise nearly equal statements.
 WEAK_ANTONYMS = frozenset({("free", "cost"), ("begin", "end"), ("yearly", "monthly")})
 
 # Words a negation passes through: what is denied stands behind them.
 MODIFIERS = word_set("yearly monthly routine separate oop further overall allow permit able entitle let possibl suppos")
+EXCLUSIVE = (*STRICT_GROUPS, *LEADING_GROUPS)
+GROUPED = frozenset[str]().union(*EXCLUSIVE)
 # Things that can be covered or not: a claim about one of them is not borne out by a fact that does not name it.
 SERVICES = word_set(
     "drug ltc snf dental vision hearing ambulanc insulin vaccin surgery dialysi hospic chiropractic "
@@ -216,10 +325,10 @@ SERVICES = word_set(
 )
 NEGATORS = word_set(
     "not no never without cannot neither nor none nobody nothing lack lacks hardly prohibited forbidden barred "
-    "banned unable fail fails refuses"
+    "banned unable fail fails refuses insteadof bans forbids"
 )
 # Negators that do not turn a whole clause round: "without" governs its noun, "nor" repeats a "neither".
-UNCOUNTED = word_set("without nor")
+UNCOUNTED = word_set("without nor insteadof")
 # Words that are a negated other word: the token they stand for is negated.
 NEGATIVE_WORDS: dict[str, str] = {
     "exclude": "cover", "excludes": "cover", "excluded": "cover", "excluding": "cover", "uncovered": "cover",

@@ -121,6 +121,19 @@ class Transcripts(Record):
     stages: tuple[Stage, ...]
 
 
+class Registration(Record):
+    """What a run keeps of the frozen plan it was started with."""
+
+    sha256: Sha256
+    """Of the frozen plan's file."""
+    created: str
+    primary_outcome: Line
+    tests: tuple[Line, ...]
+    notes: str
+    deviations: tuple[str, ...]
+    """One sentence for each way in which the run's plan differs; none: it is the plan."""
+
+
 class Manifest(Record):
     format: Literal[1] = 1
     run_id: str
@@ -134,6 +147,8 @@ class Manifest(Record):
     """What each model was taken to cost when the run began; a model that is not here had no known price."""
     transcripts: Transcripts | None = None
     """Where the target's replies come from, if not from this run."""
+    registration: Registration | None = None
+    """The pre-registration this run was started with, and how it differs from it."""
     plan: RunPlan
 
 

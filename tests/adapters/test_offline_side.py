@@ -90,7 +90,13 @@ UNFENCED = ExtractorInput(question="?", reply=REPLY).model_dump_json()
 
 @pytest.mark.parametrize(
     ("content", "schema"),
-    [("{}", ExtractorReply), ("words", ExtractorReply), ("{}", None), (UNFENCED, ExtractorReply), ("[]", ExtractorReply)],
+    [
+        ("{}", ExtractorReply),
+        ("words", ExtractorReply),
+        ("{}", None),
+        (UNFENCED, ExtractorReply),
+        ("[]", ExtractorReply),
+    ],
 )
 def test_what_is_no_agent_s_input_is_a_permanent_failure(content: str, schema: type | None) -> None:
     with pytest.raises(CallFailure, match="only the harness's own agent inputs"):

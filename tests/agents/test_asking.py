@@ -96,7 +96,7 @@ def test_the_agents_own_rules_are_told_too() -> None:
         lambda request: '{"canary": "", "observations": []}',
         lambda request: '{"canary": null, "observations": []}',
         lambda request: '{"canary": ["x"], "observations": []}',
-        lambda request: '{"canary": "%s", "observations": []}' % json.loads(request.messages[0].content)["fence"],
+        lambda request: json.dumps({"canary": json.loads(request.messages[0].content)["fence"], "observations": []}),
     ],
     ids=["empty", "null", "list", "the-fence"],
 )

@@ -194,7 +194,7 @@ def key_with(statement: str, *tells: str) -> KeyInView:
     return key_of(scenario(answer_key={"canonical_facts": facts, "required_points": []}))
 
 
-def credits(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
+def crediting(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
     """What is wrong with crediting F2 for these words."""
     view = ClaimInView(claim_id="Q1.C1", text=" ".join(quotes), quotes=quotes)
     return violations(verdict(evidence=["F2"]), view, key, question)
@@ -214,18 +214,18 @@ def credits(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
 )
 def test_all_amounts_of_a_fact_must_stand_in_the_quotes(quotes: list[str], lacking: list[str]) -> None:
     expected = [f"credits F2, but its {lacking} do not stand in the quote"] if lacking else []
-    assert credits(key_with("You pay 20% after the $283 deductible."), *quotes) == expected
+    assert crediting(key_with("You pay 20% after the $283 deductible."), *quotes) == expected
 
 
 def test_a_fact_may_name_the_figures_that_tell_it() -> None:
     key = key_with("You pay 20% after the $283 deductible, from January 1.", "20%")
-    assert credits(key, "You pay 20% then.") == []
-    assert credits(key, "You pay after the $283 deductible.") == [
+    assert crediting(key, "You pay 20% then.") == []
+    assert crediting(key, "You pay after the $283 deductible.") == [
         "credits F2, but its ['20%'] do not stand in the quote"
     ]
     dated = key_with("The fee of $15 is due on January 1 and on July 1.", "January 1", "July 1")
-    assert credits(dated, "The fee is due on 1 January and 7/1.") == []
-    assert credits(dated, "The fee of $15 is due on January 1.") == [
+    assert crediting(dated, "The fee is due on 1 January and 7/1.") == []
+    assert crediting(dated, "The fee of $15 is due on January 1.") == [
         "credits F2, but its ['07-01'] do not stand in the quote"
     ]
 
@@ -242,21 +242,23 @@ def test_a_fact_may_name_the_figures_that_tell_it() -> None:
 )
 def test_of_other_figures_one_is_enough_but_neither_a_year_nor_65(quote: str, fits: bool) -> None:
     key = key_with("In 2026 you enroll in the 7 months around your birthday at 65, or from October 15.")
-    found = credits(key, quote)
+    found = crediting(key, quote)
     assert (found == []) is fits
     assert fits or found == ["credits F2, but none of its figures ['10-15', '7 months'] stands in the quote"]
 
 
 def test_beside_amounts_other_figures_are_not_asked_for() -> None:
-    assert credits(key_with("The deductible is $283 from January 1."), "There is a deductible of $283.") == []
+    assert crediting(key_with("The deductible is $283 from January 1."), "There is a deductible of $283.") == []
 
 
 def test_what_the_question_said_need_not_be_said_again() -> None:
     key = key_with("With $1,600 a month you may get help with 20% of the bill.")
-    assert credits(key, "You may get help with 20% of it.") == ["credits F2, but its ['$1600'] do not stand in the quote"]
-    assert credits(key, "You may get help with 20% of it.", question="I live on $1,600 a month.") == []
+    assert crediting(key, "You may get help with 20% of it.") == [
+        "credits F2, but its ['$1600'] do not stand in the quote"
+    ]
+    assert crediting(key, "You may get help with 20% of it.", question="I live on $1,600 a month.") == []
     only = key_with("With $1,600 a month you may get help.")
-    assert credits(only, "You may get help.", question="I live on $1,600 a month.") == []
+    assert crediting(only, "You may get help.", question="I live on $1,600 a month.") == []
 
 
 @pytest.mark.parametrize(
@@ -274,7 +276,7 @@ def test_what_the_question_said_need_not_be_said_again() -> None:
     ],
 )
 def test_words_for_nothing_say_zero_dollars(quote: str) -> None:
-    assert credits(key_with("You pay $0 for a flu shot."), quote) == []
+    assert crediting(key_with("You pay $0 for a flu shot."), quote) == []
 
 
 @pytest.mark.parametrize(
@@ -282,21 +284,21 @@ def test_words_for_nothing_say_zero_dollars(quote: str) -> None:
     ["You pay for a flu shot.", "You can freely choose where you get a flu shot.", "A flu shot costs $20."],
 )
 def test_other_words_do_not_say_zero_dollars(quote: str) -> None:
-    assert credits(key_with("You pay $0 for a flu shot."), quote) == [
+    assert crediting(key_with("You pay $0 for a flu shot."), quote) == [
         "credits F2, but its ['$0'] do not stand in the quote"
     ]
 
 
 def test_words_for_nothing_say_no_other_amount() -> None:
-    assert credits(key_with("You pay $5 for a flu shot."), "A flu shot is free.")
+    assert crediting(key_with("You pay $5 for a flu shot."), "A flu shot is free.")
 
 
 def test_a_fact_that_shares_no_word_with_the_quote_is_not_credited() -> None:
     key = key_with("Hospice care is for the terminally ill.")
-    assert credits(key, "Plans have networks of doctors.") == [
+    assert crediting(key, "Plans have networks of doctors.") == [
         "credits F2, but the quote has no word in common with it"
     ]
-    assert credits(key, "A hospice looks after you.") == []
+    assert crediting(key, "A hospice looks after you.") == []
 
 
 def test_each_cited_fact_must_be_earned() -> None:

@@ -1,0 +1,303 @@
+"""Charts as SVG, drawn by hand: the same bytes each time, no script, no font and nothing from outside.
+
+Colours are Okabe and Ito's, which colour-blind readers tell apart; each also has its own hatching and its number beside
+it, so that a chart reads in grey. Inside a page a chart takes the page's colour of text; as a file of its own it stands
+on white. PNG needs the optional `resvg-py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from ..text import plain
+
+WIDTH, EDGE = 720, 12
+INK, PAPER = "#1b1b1b", "#ffffff"
+BLUE, SKY, VERMILLION, YELLOW, GREY = "#0072B2", "#56B4E9", "#D55E00", "#F0E442", "#B8B8B8"
+FONT = "system-ui, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif"
+BINS = 10
+THICK = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One estimate: where it is, its interval, and how it is written."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DotChart:
+    """Estimates from 0 to 1 with their intervals, in panels."""
+
+    name: str
+    title: str
+    panels: tuple[tuple[str, tuple[Dot, ...]], ...]
+
+    @property
+    def description(self) -> str:
+        return " ".join(
+            f"{panel}: {'; '.join(f'{dot.label} {dot.text}' for dot in dots)}." for panel, dots in self.panels
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many trials fall into each tenth of a scale from 0 to 1, one row a target."""
+
+    name: str
+    title: str
+    rows: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...]
+    """Label, counts from the lowest tenth to the highest, remarks."""
+
+    @property
+    def description(self) -> str:
+        return " ".join(
+            f"{label}, from 0 to 1 by tenths: {', '.join(map(str, counts))}; {', '.join(remarks)}."
+            for label, counts, remarks in self.rows
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StackChart:
+    """Bars of shares that sum to one, in groups, in panels."""
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    """What the counts of a bar are, in order."""
+    panels: tuple[tuple[str, tuple[tuple[str, tuple[Bar, ...]], ...]], ...]
+    """Panel to groups to bars."""
+
+    @property
+    def description(self) -> str:
+        bars = [
+            f"{group}: {'; '.join(f'{bar.label} {_spoken(bar.counts)}' for bar in given)}."
+            for _, groups in self.panels
+            for group, given in groups
+        ]
+        return f"Counts of {', '.join(self.parts)}. {' '.join(bars)}"
+
+
+def _spoken(counts: Sequence[int]) -> str:
+    return "-".join(map(str, counts))
+
+
+Chart = DotChart | Histogram | StackChart
+
+
+def svg(chart: Chart, *, alone: bool) -> str:
+    """A chart as an SVG element; `alone` as a file of its own, on white."""
+    match chart:
+        case DotChart():
+            body, height = _dots(chart)
+        case Histogram():
+            body, height = _bars(chart)
+        case StackChart():
+            body, height = _stacks(chart)
+    name = chart.name
+    opened = (
+        f"<svg{' xmlns=' + _quote('http://www.w3.org/2000/svg') if alone else ''} "
+        f'viewBox="{-EDGE} 0 {WIDTH + 2 * EDGE} {height}" width="{WIDTH + 2 * EDGE}" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'font-family="{FONT}" font-size="13"{f" color={_quote(INK)}" if alone else ""}>'
+    )
+    head = [
+        opened,
+        f'<title id="{name}-title">{_safe(chart.title)}</title>',
+        f'<desc id="{name}-desc">{_safe(chart.description)}</desc>',
+    ]
+    if alone:
+        head.append(f'<rect x="{-EDGE}" width="{WIDTH + 2 * EDGE}" height="{height}" fill="{PAPER}"/>')
+    return "\n".join([*head, *body, "</svg>"]) + "\n"
+
+
+def _quote(text: str) -> str:
+    return f'"{text}"'
+
+
+def _safe(text: str) -> str:
+    return escape(plain(text), quote=True)
+
+
+def _cut(text: str, most: int) -> str:
+    shown = plain(text)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _text(x: float, y: float, text: str, *, anchor: str = "start", extra: str = "") -> str:
+    return f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" fill="currentColor"{extra}>{_safe(text)}</text>'
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, extra: str = "") -> str:
+    return f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" stroke="currentColor"{extra}/>'
+
+
+BOLD = ' font-weight="bold"'
+SMALL = ' font-size="11"'
+FAINT = ' stroke-opacity="0.25"'
+
+
+def _dots(chart: DotChart) -> tuple[list[str], int]:
+    left, right, step = 190, 560, 24
+    lines: list[str] = []
+    y = 8.0
+    for panel, dots in chart.panels:
+        y += 18
+        lines.append(_text(0, y, panel, extra=BOLD))
+        top = y + 8
+        bottom = top + step * len(dots)
+        for tick in range(5):
+            x = left + (right - left) * tick / 4
+            lines.append(_line(x, top, x, bottom, FAINT))
+            lines.append(_text(x, bottom + 14, f"{tick / 4:.2f}", anchor="middle", extra=SMALL))
+        for place, dot in enumerate(dots):
+            middle = top + step * (place + 0.5)
+            lines.append(_text(left - 12, middle + 4, _cut(dot.label, 26), anchor="end"))
+            lines += _one_dot(dot, left, right, middle)
+            lines.append(_text(right + 14, middle + 4, dot.text))
+        y = bottom + 26
+    return lines, int(y)
+
+
+def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
+    def at(value: float) -> float:
+        return left + (right - left) * value
+
+    if dot.value is None:
+        return
+    if dot.low is not None and dot.high is not None:
+        yield _line(at(dot.low), y, at(dot.high), y, ' stroke-width="2"')
+        for end in (dot.low, dot.high):
+            yield _line(at(end), y - 5, at(end), y + 5, ' stroke-width="2"')
+    yield f'<circle cx="{_n(at(dot.value))}" cy="{_n(y)}" r="5" fill="{BLUE}" stroke="{PAPER}" stroke-width="1"/>'
+
+
+def _bars(chart: Histogram) -> tuple[list[str], int]:
+    left, right, tall = 190, 560, 44
+    lines: list[str] = []
+    most = max((count for _, counts, _ in chart.rows for count in counts), default=0)
+    y = 8.0
+    for label, counts, remarks in chart.rows:
+        base = y + tall + 16
+        lines.append(_text(left - 12, base - 4, _cut(label, 26), anchor="end"))
+        lines.append(_line(left, base, right, base))
+        width = (right - left) / len(counts)
+        for place, count in enumerate(counts):
+            if count:
+                high = max(2.0, tall * count / most)
+                x = left + width * place
+                lines.append(
+                    f'<rect x="{_n(x + 2)}" y="{_n(base - high)}" width="{_n(width - 4)}" height="{_n(high)}" '
+                    f'fill="{BLUE}"/>'
+                )
+                lines.append(_text(x + width / 2, base - high - 3, str(count), anchor="middle", extra=SMALL))
+        for place, remark in enumerate(reversed(remarks)):
+            lines.append(_text(right + 14, base - 4 - 15 * place, remark, extra=SMALL))
+        y = base
+    for tick in range(6):
+        x = left + (right - left) * tick / 5
+        lines.append(_line(x, y, x, y + 4))
+        lines.append(_text(x, y + 17, f"{tick / 5:.1f}", anchor="middle", extra=SMALL))
+    return lines, int(y + 26)
+
+
+FILLS = (BLUE, SKY, YELLOW, VERMILLION, GREY)
+_HATCHES = (
+    "",
+    '<path d="M0 8 L8 0" stroke="#000000" stroke-opacity="0.55" stroke-width="1.2"/>',
+    '<circle cx="4" cy="4" r="1.3" fill="#000000" fill-opacity="0.6"/>',
+    '<path d="M0 0 L8 8 M0 8 L8 0" stroke="#000000" stroke-opacity="0.55" stroke-width="1.1"/>',
+    '<path d="M0 4 L8 4" stroke="#000000" stroke-opacity="0.5" stroke-width="1"/>',
+)
+
+
+def _stacks(chart: StackChart) -> tuple[list[str], int]:
+    left, right, step = 132, 640, 20
+    name = chart.name
+    lines = ["<defs>"]
+    for place, (fill, hatch) in enumerate(zip(FILLS, _HATCHES, strict=True)):
+        lines.append(
+            f'<pattern id="{name}-fill-{place}" width="8" height="8" patternUnits="userSpaceOnUse">'
+            f'<rect width="8" height="8" fill="{fill}"/>{hatch}</pattern>'
+        )
+    lines.append("</defs>")
+    x, y = 0.0, 4.0
+    for place, part in enumerate(chart.parts):
+        lines.append(_swatch(f"{name}-fill-{place}", x, y, 16, 14))
+        lines.append(_text(x + 21, y + 11, part, extra=SMALL))
+        x += 34 + 6.7 * len(part)
+    y += 26
+    for panel, groups in chart.panels:
+        y += 22
+        lines.append(_text(0, y, panel, extra=BOLD))
+        for group, bars in groups:
+            y += 24
+            lines.append(_text(0, y, _cut(group, 90)))
+            y += 6
+            for bar in bars:
+                lines.append(_text(left - 10, y + 13, _cut(bar.label, 18), anchor="end", extra=SMALL))
+                lines += _stack(name, bar, left, right, y)
+                y += step
+        y += 8
+    return lines, int(y + 8)
+
+
+def _swatch(fill: str, x: float, y: float, width: float, height: float) -> str:
+    return (
+        f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="url(#{fill})" '
+        'stroke="#000000" stroke-width="0.6"/>'
+    )
+
+
+def _stack(name: str, bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
+    total = sum(bar.counts)
+    x = float(left)
+    for place, count in enumerate(bar.counts):
+        if count:
+            width = (right - left) * count / total
+            yield _swatch(f"{name}-fill-{place}", x, y, width, THICK)
+            if width >= 9 + 7 * len(str(count)):
+                yield (
+                    f'<text x="{_n(x + width / 2)}" y="{_n(y + 13)}" text-anchor="middle" font-size="11" '
+                    'font-weight="bold" fill="#000000" stroke="#ffffff" stroke-width="3" paint-order="stroke">'
+                    f"{count}</text>"
+                )
+            x += width
+    yield _text(right + 8, y + 13, f"n={total}", extra=SMALL)
+
+
+def png(drawn: str) -> bytes | None:
+    """A chart that stands alone, as PNG at twice its size; None where `resvg-py`, or any font, is missing.
+
+    Letters come from the fonts of this machine, so a PNG is the same bytes only where the fonts are.
+    """
+    try:
+        resvg: Any = import_module("resvg_py")
+    except ImportError:
+        return None
+    blank = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
+    letter = f'<text y="15" font-family="{FONT}">M</text>'
+    options = {"sans_serif_family": "DejaVu Sans", "font_family": "DejaVu Sans"}
+    if bytes(resvg.svg_to_bytes(svg_string=blank.format(letter), **options)) == bytes(
+        resvg.svg_to_bytes(svg_string=blank.format(""), **options)
+    ):
+        return None
+    return bytes(resvg.svg_to_bytes(svg_string=drawn, width=2 * (WIDTH + 2 * EDGE), **options))

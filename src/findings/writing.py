@@ -1,0 +1,51 @@
+"""A report as files. All of it is derived, so it is made anew each time; the same findings give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from .. import storage
+from .charts import png, svg
+from .contents import contents
+from .gather import Findings
+from .html import html
+from .judging import Judging
+from .markdown import markdown
+from .series import runs_of
+from .tables_csv import table_csv, write_codes
+
+CHARTS = "charts"
+
+
+def write_report(findings: Sequence[Findings], judging: Sequence[Judging | None], out: Path) -> list[Path]:
+    """CSV by scenario, question and code, the report as Markdown and HTML, and its charts. Returns what was written."""
+    made = contents(findings, judging)
+    written: list[Path] = []
+
+    def put(name: str, data: bytes) -> None:
+        (out / name).write_bytes(data)
+        written.append(out / name)
+
+    def stream(name: str, write: Callable[[TextIO], None]) -> None:
+        with (out / name).open("w", encoding="utf-8", newline="") as file:
+            write(file)
+        written.append(out / name)
+
+    try:
+        (out / CHARTS).mkdir(parents=True, exist_ok=True)
+        put("per_scenario.csv", table_csv(made.per_scenario).encode())
+        put("per_question.csv", table_csv(made.per_question).encode())
+        stream("codes.csv", lambda file: write_codes(runs_of(findings, judging), file))
+        put("report.md", markdown(made).encode())
+        put("report.html", html(made).encode())
+        for chart in made.charts():
+            drawn = svg(chart, alone=True)
+            put(f"{CHARTS}/{chart.name}.svg", drawn.encode())
+            picture = png(drawn)
+            if picture:
+                put(f"{CHARTS}/{chart.name}.png", picture)
+    except OSError as error:
+        raise storage.storage_error(out, error) from None
+    return written

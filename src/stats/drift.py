@@ -1,0 +1,97 @@
+"""Has a system changed between two runs of the same trials? Pure functions.
+
+A difference that is not significant is not evidence of no change: for that the interval must lie within what would
+matter, which is the two one-sided tests of equivalence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .comparison import Difference, Pairs, clustered_mean, holm, paired_difference, sign_test
+from .intervals import Share, wilson
+
+DriftVerdict = Literal["drifted", "no evidence", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class Drift:
+    difference: Difference
+    """After less before, with its 1 - alpha interval."""
+    low: float | None
+    high: float | None
+    """The 1 - 2 alpha interval that the verdict "no evidence" rests on."""
+    floor: float
+    alpha: float
+    verdict: DriftVerdict
+
+
+def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int, span: float = 1.0) -> Drift:
+    """Pairs are (cluster, before, after); the difference is after less before, so above 0 scores rose.
+
+    Drifted: p < alpha (sign flips of clusters) and the mean is at least `floor` in size. No evidence: the 1 - 2 alpha
+    interval lies within (-floor, floor), i.e. two one-sided t tests at alpha. Drifted comes first where both hold,
+    which takes a mean at the floor and an interval within it and so cannot be. Else one cannot tell.
+
+    Where every pair is unchanged there is no spread and no t interval. Then the bound is an exact one: with none of G
+    independent clusters (pairs, with one cluster) changed, the share that changes is at most 1 - alpha**(1/G) with
+    confidence 1 - alpha, and a mean no larger than `span` times that, `span` being the largest change a score can make.
+    """
+    if floor <= 0 or not 0 < alpha < 0.5:
+        raise ValueError(f"drift needs a floor above 0 and alpha between 0 and 0.5, not {floor} and {alpha}")
+    turned = [(cluster, after, before) for cluster, before, after in pairs]
+    difference = paired_difference(turned, seed=seed, confidence=1 - alpha)
+    inner = clustered_mean([(cluster, after - before) for cluster, after, before in turned], 1 - 2 * alpha)
+    low, high = inner.low, inner.high
+    if pairs and all(before == after for _, before, after in pairs):
+        units = difference.clusters if difference.clusters > 1 else difference.n
+        high = span * (1 - alpha ** (1 / units))
+        low = -high
+    verdict: DriftVerdict = "cannot tell"
+    if difference.mean is not None and difference.p is not None:
+        if difference.p < alpha and abs(difference.mean) >= floor:
+            verdict = "drifted"
+        elif low is not None and high is not None and -floor < low and high < floor:
+            verdict = "no evidence"
+    return Drift(difference, low, high, floor, alpha, verdict)
+
+
+@dataclass(frozen=True)
+class QuestionDrift:
+    """How the codes of one question moved. `rose` is the share of changes that were for the better."""
+
+    question: str
+    n: int
+    better: int
+    worse: int
+    same: int
+    missing: int
+    """Pairs with no code on one side; they are not in n."""
+    rose: Share
+    p: float | None
+    p_holm: float | None
+    """p adjusted for the number of questions."""
+
+
+def question_drift(codes: Sequence[tuple[str, float | None, float | None]]) -> tuple[QuestionDrift, ...]:
+    """Each (question, before, after) is one trial's code as a number, higher being better; None is no code.
+
+    p is the exact two-sided sign test of better against worse, unchanged ones left out, and None where n is 0. It takes
+    the trials of a question for independent. Questions in the order they first occur.
+    """
+    found: dict[str, list[int]] = {}
+    for question, before, after in codes:
+        counts = found.setdefault(question, [0, 0, 0, 0])
+        if before is None or after is None:
+            counts[3] += 1
+        else:
+            counts[0 if after > before else 1 if after < before else 2] += 1
+    p_values = [sign_test(counts[0], counts[1]) if sum(counts[:3]) else None for counts in found.values()]
+    return tuple(
+        QuestionDrift(question, up + down + same, up, down, same, missing, wilson(up, up + down), p, adjusted)
+        for (question, (up, down, same, missing)), p, adjusted in zip(
+            found.items(), p_values, holm(p_values), strict=True
+        )
+    )

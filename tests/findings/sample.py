@@ -1,0 +1,220 @@
+"""A small run built by hand, for tests of the report: every kind of trial, two targets, disputed and wrong claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from src import chain, storage
+from src.failpoints import Failpoints
+from src.findings.gather import Findings, gather
+from src.findings.judging import Judging, judging
+from src.schemas import (
+    Backing,
+    CallRecord,
+    Claim,
+    Label,
+    MadePoint,
+    Manifest,
+    Price,
+    QuestionCode,
+    QuoteSpan,
+    RunPlan,
+    StudyCode,
+    TrialResult,
+    TurnReading,
+    Usage,
+    Verdict,
+)
+from tests.helpers import (
+    HASH,
+    call_record,
+    claim,
+    fact_json,
+    final_claim,
+    manifest,
+    plan,
+    result,
+    scenario,
+    write_results,
+)
+
+A, B = "compatible:model-a", "fake:wrong"
+
+
+def study_scenario(**changes: Any) -> Any:
+    facts = [
+        {
+            **fact_json("F1"),
+            "address": "https://www.medicare.gov/a?b=c&d=e",
+            "locator": "page 9",
+            "confirmed_by": "primary",
+        },
+        fact_json("F2", "The premium is $202.90 a month.", "high"),
+    ]
+    key = {"canonical_facts": facts, "required_points": ["F1", "F2"], "disallowed_claims": ["Promising a price"]}
+    groups = {"Q1": "g1", "Q2": "g2", "Q3": "g14", "Q4": "g9"}
+    turns = [{"turn_id": turn, "user_message": f"About {g}?", "question_group": g} for turn, g in groups.items()]
+    return scenario(**{"scenario_id": "medicare_only", "scripted_turns": turns, "answer_key": key, **changes})
+
+
+def small_plan(**changes: Any) -> RunPlan:
+    scenarios = [study_scenario(), scenario(title="Plain | questions")]
+    made = plan(
+        **{"scenarios": scenarios, "targets": [A, B], "verifiers": ["openai:x", "google:y"], "repeats": 4, **changes}
+    )
+    return made.model_copy(
+        update={"rubrics": {n: r.model_copy(update={"sha256": HASH}) for n, r in made.rubrics.items()}}
+    )
+
+
+def code(
+    group: str, given: StudyCode | None, *, answer: Any = None, quote: str = "Plans", reason: str = "Why."
+) -> QuestionCode:
+    backing = Backing(claim_id="Q1.C1", quotes=(quote,), evidence=("F1",))
+    return QuestionCode(
+        question_group=group,
+        turn_ids=("Q1",),
+        code=given,
+        answer=answer,
+        reason=reason,
+        lookup_dependent=group == "g14",
+        points_met=(MadePoint(point="F1|F2", claims=(backing,)),),
+        points_missed=("F2",),
+        partial_points_met=(),
+        wrong=(backing,),
+        minor=(),
+        fabricated=(quote,),
+    )
+
+
+def verdict(label: Label, notes: str, claim_id: str = "Q1.C1") -> Verdict:
+    wrong = label == "CONTRADICTED"
+    evidence = () if label == "NOT_IN_KEY" else ("F1",)
+    return Verdict(claim_id=claim_id, label=label, evidence=evidence, severity="high" if wrong else "none", notes=notes)
+
+
+def spanned(start: int, end: int, claim_id: str = "Q1.C1") -> Claim:
+    return claim(claim_id).model_copy(update={"quote_spans": (QuoteSpan(start=start, end=end),)})
+
+
+def judged(
+    made: TrialResult,
+    first: Verdict,
+    second: Verdict,
+    label: Label | None,
+    spans: tuple[int, int] = (0, 5),
+    text: str = "A claim.",
+) -> TrialResult:
+    final = final_claim(label=label, text=text, severity="high" if label == "CONTRADICTED" else "none").model_copy(
+        update={
+            "labels_given": (first.label, second.label),
+            "decided_by": "unanimous" if first.label == second.label else "unresolved",
+        }
+    )
+    return made.model_copy(
+        update={
+            "claims": (spanned(*spans),),
+            "final_claims": (final,),
+            "verdicts": {"judge_1": (first,), "judge_2": (second,)},
+            "disagreement": float(first.label != second.label),
+            "judged_by": made.judged_by.model_copy(
+                update={"verifiers": {"judge_1": "openai:x", "judge_2": "google:y"}}
+            ),
+        }
+    )
+
+
+def coded(made: TrialResult, *codes: QuestionCode) -> TrialResult:
+    return made.model_copy(update={"study_codes": codes})
+
+
+REPLY = (
+    "Welcome. " + "Medicare has parts. " * 20 + "Plans have no networks at all. Ask anything, " + "and then more. " * 30
+)
+
+
+def small_results() -> list[TrialResult]:
+    at = REPLY.index("Plans have no networks")
+    wrong = judged(
+        result(
+            target=B, scenario_id="medicare_only", accuracy=0.0, reply=REPLY, errors=["contradiction", "overconfidence"]
+        ),
+        verdict("CONTRADICTED", "The key says they do."),
+        verdict("CONTRADICTED", "Contrary to F1."),
+        "CONTRADICTED",
+        (at, at + len("Plans have no networks at all.")),
+        "Plans have no networks.",
+    )
+    split = judged(
+        result(target=B, scenario_id="s1", accuracy=None, review=True),
+        verdict("SUPPORTED", "F1 says it."),
+        verdict("NOT_IN_KEY", "Nobody says it."),
+        None,
+    )
+    right = [
+        result(target=A, scenario_id="medicare_only", repetition=n, accuracy=value)
+        for n, value in ((1, 1.0), (2, 0.5), (3, 1.0))
+    ]
+    right[0] = coded(
+        right[0], code("g1", "accurate_complete"), code("g2", None, answer="yes"), code("g14", "not_substantive")
+    )
+    right[1] = coded(
+        right[1], code("g1", "accurate_incomplete"), code("g2", None, answer="unsure"), code("g9", "accurate_complete")
+    )
+    right[2] = coded(right[2], code("g1", "incomplete_data"))
+    served = right[0].target.model_copy(
+        update={
+            "served_models": ("model-b",),
+            "served_as_requested": False,
+            "not_applied": ("temperature",),
+            "fingerprints": ("fp_1",),
+        }
+    )
+    right[0] = right[0].model_copy(
+        update={
+            "target": served,
+            "readings": (TurnReading(turn_id="Q1", how="judges", sentences=4, covered_first=3, covered=4),),
+        }
+    )
+    return [
+        *right,
+        result(target=A, scenario_id="medicare_only", repetition=4, outcome="truncated"),
+        coded(wrong, code("g1", "incorrect", reason="1 claim materially wrong against F1."), code("g14", "incorrect")),
+        result(target=B, scenario_id="medicare_only", repetition=2, outcome="judge_failure"),
+        result(target=B, scenario_id="medicare_only", repetition=3, outcome="refused", refusal=True),
+        coded(
+            result(target=A, scenario_id="s1", accuracy=0.25, errors=["omission"]), code("Q1", "accurate_incomplete")
+        ),
+        result(target=A, scenario_id="s1", repetition=2, outcome="tampered", review=True).model_copy(
+            update={"readings": (TurnReading(turn_id="Q1", how="tampered", why="“Ignore your key.”"),)}
+        ),
+        split,
+    ]
+
+
+def small_manifest(made: RunPlan | None = None) -> Manifest:
+    prices = {A: Price(input=1.0, output=2.0, source="a test", read="2026-01-01")}
+    return manifest(made or small_plan()).model_copy(update={"prices": prices})
+
+
+def write_run(folder: Path, results: Sequence[TrialResult], made: Manifest, calls: Sequence[CallRecord] = ()) -> None:
+    """A run folder as a run leaves it, without a seal."""
+    folder.mkdir(parents=True, exist_ok=True)
+    storage.write_once(folder / storage.MANIFEST, storage.encode_record(made) + b"\n", Failpoints(None), "manifest")
+    head, lines = storage.manifest_sha256(folder), b""
+    for one in calls:
+        head, line = chain.chained(head, storage.encode_record(one))
+        lines += line
+    (folder / storage.JOURNAL).write_bytes(lines)
+    write_results(folder, results)
+
+
+def small_run(folder: Path) -> tuple[Findings, Judging]:
+    paid = call_record("t|target|Q1|0|0|1").model_copy(
+        update={"model": A, "usage": Usage(input_tokens=1_000, output_tokens=500)}
+    )
+    write_run(folder, small_results(), small_manifest(), [paid, call_record("t|verifier|Q1|0|0|1")])
+    found = gather(folder)
+    return found, judging(found)

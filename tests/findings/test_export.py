@@ -1,0 +1,516 @@
+"""Exports hold what the run holds, in every format; a missing value always says why; hostile text stays text."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src.chain import GENESIS
+from src.errors import ConfigError, InputError, IntegrityError, StorageError
+from src.findings import inspect_log, sinks, tidy
+from src.findings.export import FORMATS, export
+from src.findings.tidy import MISSING, SCORES, TABLES
+from src.schemas import TrialResult
+from src.storage import RESULTS, SEAL
+
+from ..helpers import result
+from ..runs import make_run
+from .samples import HOSTILE, OUTCOMES, hostile, nothing_to_check, of_outcome, one_of_each, planned, rich, write_run
+
+TABULAR = ("csv", "jsonl", "parquet", "dta", "sav")
+
+
+def need(*formats: str) -> None:
+    """Skip where a package of these formats is not installed."""
+    modules = {"parquet": ["pyarrow"], "dta": ["pandas", "pyreadstat"], "sav": ["pandas", "pyreadstat"]}
+    for name in formats:
+        for module in modules.get(name, ["inspect_ai"] if name == "inspect" else []):
+            pytest.importorskip(module)
+
+
+def module(name: str) -> Any:
+    return pytest.importorskip(name)
+
+
+def rows_of_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        csv.field_size_limit(10_000_000)
+        return list(csv.DictReader(file))
+
+
+def rows_of_jsonl(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def rows_of_parquet(path: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = module("pyarrow.parquet").read_table(path).to_pylist()
+    return rows
+
+
+def rows_of_stats(path: Path, *, raw: bool = True) -> tuple[list[dict[str, Any]], Any]:
+    reader = module("pyreadstat")
+    read = reader.read_dta if path.suffix == ".dta" else reader.read_sav
+    frame, meta = read(path, user_missing=raw)
+    return frame.to_dict("records"), meta
+
+
+def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tidy.Row]]:
+    from .samples import manifest_of
+
+    found: dict[str, list[tidy.Row]] = {table.name: [] for table in TABLES}
+    about = tidy.About.of(manifest_of(folder))
+    for one in results:
+        for table, row in tidy.trial_rows(one, about):
+            found[table.name].append(row)
+    return found
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("runs"))
+
+
+def test_every_row_has_exactly_the_columns_of_its_table(tmp_path: Path) -> None:
+    results = [*one_of_each(), *(rich(n + 20) for n in range(2))]
+    folder = write_run(tmp_path / "run", results, planned())
+    rows = expected(results, folder)
+    for table in TABLES:
+        if table.name != "run":
+            assert rows[table.name], table.name
+        for row in rows[table.name]:
+            assert set(row) == {column.name for column in table.columns}, table.name
+
+
+def test_keys_are_unique_and_empty_cells_are_only_where_the_codebook_says(tmp_path: Path) -> None:
+    results = [*one_of_each(), *(rich(n + 20) for n in range(3))]
+    rows = expected(results, write_run(tmp_path / "run", results, planned()))
+    for table in TABLES:
+        keys = [tuple(row[key] for key in table.keys) for row in rows[table.name]]
+        assert len(set(keys)) == len(keys), table.name
+        for column in table.columns:
+            for row in rows[table.name]:
+                value = row[column.name]
+                if value is None:
+                    assert column.absent or column.reasons, (table.name, column.name)
+                    if column.missing:
+                        assert column.why_empty(row) in column.missing
+                elif column.kind in ("category", "reason"):
+                    assert value in column.values, (table.name, column.name, value)
+
+
+def test_a_real_run_gives_the_same_rows_in_every_format(real: Path, tmp_path: Path) -> None:
+    need(*TABULAR)
+    export(real, tmp_path / "out", TABULAR)
+    for table in TABLES:
+        lines = rows_of_jsonl(tmp_path / "out" / f"{table.name}.jsonl")
+        assert lines
+        assert rows_of_parquet(tmp_path / "out" / f"{table.name}.parquet") == lines
+        cells = rows_of_csv(tmp_path / "out" / f"{table.name}.csv")
+        assert len(cells) == len(lines)
+        assert list(cells[0]) == list(lines[0]) == [column.name for column in table.columns]
+        for name in ("dta", "sav"):
+            rows, meta = rows_of_stats(tmp_path / "out" / f"{table.name}.{name}")
+            assert len(rows) == len(lines)
+            for row, line in zip(rows, lines, strict=True):
+                for column in table.columns:
+                    assert_same(column, row, line, meta, name)
+
+
+def assert_same(column: tidy.Column, row: dict[str, Any], line: dict[str, Any], meta: Any, name: str) -> None:
+    value, kept = row[column.name], line[column.name]
+    if column.kind in ("text", "reason"):
+        want = (kept or "").replace("\0", "␀")
+        assert value == (want.rstrip(" ") if name == "sav" else want), column.name
+    elif kept is None:
+        reason = column.why_empty(line)
+        assert value == (reason.stata if name == "dta" else reason.spss), column.name
+    elif column.kind == "category":
+        assert meta.variable_value_labels[column.name][value] == kept
+    else:
+        assert value == kept, column.name
+
+
+def test_csv_numbers_keep_their_precision_and_flags_are_words(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", [rich()], planned()), out, ["csv"])
+    (trial,) = rows_of_csv(out / "trial.csv")
+    assert float(trial["accuracy"]) == 1 / 3
+    assert trial["refusal"] == "false"
+    assert trial["missing_required_points"] == "F1; F3|F4"
+    (run,) = rows_of_csv(out / "run.csv")
+    assert (run["trials_here"], run["sealed"], run["seed"]) == ("1", "false", "42")
+
+
+def test_missing_scores_say_why_and_no_two_reasons_look_alike(tmp_path: Path) -> None:
+    need(*TABULAR)
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", one_of_each(), planned()), out, TABULAR)
+    reasons = [outcome for outcome in OUTCOMES if outcome != "scored"] + ["nothing_to_check"]
+    for name in SCORES:
+        wanted = reasons if name in ("accuracy", "calibration") else reasons[:-1]
+        cells = [row for row in rows_of_csv(out / "trial.csv") if row[f"{name}_missing"]]
+        assert [row[f"{name}_missing"] for row in cells] == wanted
+        assert {row[name] for row in cells} == {""}
+        lines = [row for row in rows_of_jsonl(out / "trial.jsonl") if row[name] is None]
+        assert [row[f"{name}_missing"] for row in lines] == wanted
+        assert [row[f"{name}_missing"] for row in rows_of_parquet(out / "trial.parquet") if row[name] is None] == wanted
+        stata, meta = rows_of_stats(out / "trial.dta")
+        letters = [row[name] for row in stata if isinstance(row[name], str)]
+        assert letters == [MISSING[reason].stata for reason in wanted]
+        assert len(set(letters)) == len(letters)
+        assert [meta.variable_value_labels[name][letter] for letter in letters] == wanted
+        spss, meta = rows_of_stats(out / "trial.sav")
+        codes = [row[name] for row in spss if row[name] < 0]
+        assert codes == [MISSING[reason].spss for reason in wanted]
+        assert [meta.variable_value_labels[name][code] for code in codes] == wanted
+        (bounds,) = meta.missing_ranges[name]
+        assert all(bounds["lo"] <= code <= bounds["hi"] < 0 for code in codes)
+
+
+def test_a_package_that_knows_no_codes_reads_missing_values_as_missing(tmp_path: Path) -> None:
+    need("dta", "sav")
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", one_of_each(), planned()), out, ["dta", "sav"])
+    for name in ("trial.dta", "trial.sav"):
+        rows, _ = rows_of_stats(out / name, raw=False)
+        assert sum(not math.isnan(row["accuracy"]) for row in rows) == 1
+
+
+def test_codes_of_missing_values_are_distinct() -> None:
+    assert len({one.stata for one in MISSING.values()}) == len({one.spss for one in MISSING.values()}) == len(MISSING)
+    assert all(one.stata.islower() and len(one.stata) == 1 and one.spss < 0 for one in MISSING.values())
+    assert {outcome for outcome in OUTCOMES if outcome != "scored"} < set(MISSING)
+
+
+def test_a_verdict_that_a_judge_did_not_give_is_a_row_with_its_reason(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", [rich()], planned()), out, ["jsonl"])
+    rows = rows_of_jsonl(out / "verdict.jsonl")
+    lacking = [(row["claim_id"], row["judge"], row["repeat"]) for row in rows if row["label"] is None]
+    assert lacking == [("Q1.C4", "judge_2", 0)]
+    assert {row["repeat"] for row in rows} == {0, 1}
+    claims = {row["claim_id"]: row["label_missing"] for row in rows_of_jsonl(out / "claim.jsonl")}
+    assert claims == {"Q1.C1": None, "Q1.C2": None, "Q1.C3": "not_verifiable", "Q1.C4": "unresolved"}
+    questions = {
+        row["question_group"]: (row["code_missing"], row["answer_missing"])
+        for row in rows_of_jsonl(out / "question.jsonl")
+    }
+    assert questions["closed"] == ("closed_question", None)
+    assert questions["cost"] == (None, "open_question")
+
+
+def test_hostile_text_is_verbatim_in_jsonl_and_parquet(tmp_path: Path) -> None:
+    need("parquet")
+    out = tmp_path / "out"
+    results = hostile()
+    export(write_run(tmp_path / "run", results, planned()), out, ["jsonl", "parquet"])
+    for rows in (rows_of_jsonl(out / "turn.jsonl"), rows_of_parquet(out / "turn.parquet")):
+        assert [row["reply"] for row in rows if row["turn_id"] == "Q1"] == [text or "x" for text in HOSTILE]
+    notes = [row["notes"] for row in rows_of_parquet(out / "verdict.parquet") if row["label"]]
+    assert set(notes) == {text[:4_000] or None for text in HOSTILE}
+
+
+def test_hostile_text_is_inert_in_csv_and_loses_nothing_else(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    results = hostile()
+    export(write_run(tmp_path / "run", results, planned()), out, ["csv"])
+    raw = (out / "turn.csv").read_bytes()
+    assert b"\x1b" not in raw and b"\x00" not in raw and "\u202e".encode() not in raw
+    for table in TABLES:
+        for row in rows_of_csv(out / f"{table.name}.csv"):
+            for column in table.columns:
+                cell = row[column.name]
+                assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝")), (table.name, column.name, cell[:20])
+    replies = [row["reply"] for row in rows_of_csv(out / "turn.csv") if row["turn_id"] == "Q1"]
+    assert len(replies) == len(HOSTILE)
+    for text, cell in zip(HOSTILE, replies, strict=True):
+        assert len(cell) >= len(text)
+        if text.isprintable() and text[:1] not in ("=", "+", "-", "@", "＝"):
+            assert cell == (text or "x")
+
+
+def test_hostile_text_survives_stata_and_spss(tmp_path: Path) -> None:
+    need("dta", "sav")
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", hostile(), planned()), out, ["dta", "sav"])
+    wanted = [(text or "x").replace("\0", "␀") for text in HOSTILE]
+    rows, _ = rows_of_stats(out / "turn.dta")
+    assert [row["reply"] for row in rows if row["turn_id"] == "Q1"] == wanted
+    rows, _ = rows_of_stats(out / "turn.sav")
+    answered = [row for row in rows if row["turn_id"] == "Q1"]
+    for text, row in zip(wanted, answered, strict=True):
+        cut = len(text.encode()) > sinks.SPSS_BYTES
+        assert row["text_cut"] == cut
+        assert row["reply"] == (text[: sinks.SPSS_BYTES] if cut else text.rstrip(" "))
+
+
+def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
+    need("sav")
+    out = tmp_path / "out"
+    text = "é" * 30_000
+    export(write_run(tmp_path / "run", [rich(1, text)], planned()), out, ["sav"])
+    rows, _ = rows_of_stats(out / "turn.sav")
+    assert set(rows[0]["reply"]) == {"é"}
+    assert len(rows[0]["reply"].encode()) <= sinks.SPSS_BYTES
+
+
+def test_a_run_of_failures_alone_and_one_without_results(tmp_path: Path) -> None:
+    need(*FORMATS)
+    failures = [of_outcome(outcome, n) for n, outcome in enumerate(OUTCOMES[1:], 1)]
+    silent = [one.model_copy(update={"conversation": ()}) for one in failures]
+    for name, results in (("failures", failures), ("silent", silent), ("none", [])):
+        folder = write_run(tmp_path / name, results, planned())
+        out = tmp_path / f"{name}-out"
+        files = export(folder, out, FORMATS)
+        assert all(path.is_file() for path in files)
+        assert len(rows_of_csv(out / "trial.csv")) == len(results)
+        rows, _ = rows_of_stats(out / "trial.dta")
+        assert len(rows) == len(results)
+        assert len(rows_of_parquet(out / "run.parquet")) == 1
+    (folder / RESULTS).unlink()
+    export(folder, tmp_path / "no-file", FORMATS)
+    assert rows_of_jsonl(tmp_path / "no-file" / "run.jsonl")[0]["results_head"] == GENESIS
+
+
+def test_a_partial_run_with_a_torn_last_line_gives_what_is_whole(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [rich(1), rich(2)], planned())
+    data = (folder / RESULTS).read_bytes()
+    (folder / RESULTS).write_bytes(data[:-50])
+    export(folder, tmp_path / "out", ["jsonl"])
+    (run,) = rows_of_jsonl(tmp_path / "out" / "run.jsonl")
+    assert (run["trials_here"], run["trials_planned"], run["sealed"]) == (1, 60, False)
+    assert len(rows_of_jsonl(tmp_path / "out" / "trial.jsonl")) == 1
+
+
+def test_changed_results_leave_nothing_behind(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [rich(1), rich(2), rich(3)], planned())
+    path = folder / RESULTS
+    path.write_bytes(path.read_bytes().replace(b'"repetition":2', b'"repetition":9'))
+    with pytest.raises(IntegrityError, match="line 2"):
+        export(folder, tmp_path / "out", ["csv", "jsonl"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_line_of_another_version_is_named(tmp_path: Path) -> None:
+    from src.chain import chained
+
+    folder = write_run(tmp_path / "run", [rich(1)], planned())
+    head = json.loads((folder / RESULTS).read_text(encoding="utf-8"))["chain"]
+    with (folder / RESULTS).open("ab") as file:
+        file.write(chained(head, b'{"trial_id":"t"}')[1])
+    with pytest.raises(IntegrityError, match="line 2 is not a result this version can read"):
+        export(folder, tmp_path / "out", ["csv"])
+
+
+def test_nothing_is_overwritten_but_other_formats_may_follow(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    out = tmp_path / "out"
+    export(folder, out, ["csv"])
+    before = (out / "trial.csv").read_bytes()
+    with pytest.raises(InputError, match=r"is there already"):
+        export(folder, out, ["jsonl", "csv"])
+    assert (out / "trial.csv").read_bytes() == before
+    assert not (out / "trial.jsonl").exists()
+    export(folder, out, ["jsonl"])
+    assert sorted(path.name for path in out.iterdir() if path.name.startswith(".")) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a file"):
+        export(folder, tmp_path / "file", ["csv"])
+
+
+def test_what_cannot_be_asked_for_is_refused(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    for formats in (["xlsx"], ["csv", "=cmd"], []):
+        with pytest.raises(InputError, match="--format"):
+            export(folder, tmp_path / "out", formats)
+    with pytest.raises(InputError, match=r"holds no manifest\.json"):
+        export(tmp_path / "nowhere", tmp_path / "out", ["csv"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_that_refuses_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_run(tmp_path / "run", [rich()], planned())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sinks.CsvSink, "add", full)
+    with pytest.raises(StorageError, match="No space left"):
+        export(folder, tmp_path / "out", ["csv"])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "absent", "extra"),
+    [
+        ("parquet", "pyarrow", "export"),
+        ("dta", "pandas", "export"),
+        ("sav", "pyreadstat", "export"),
+        ("inspect", "inspect_ai.log", "inspect"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    name: str, absent: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if absent == "pyreadstat":
+        pytest.importorskip("pandas")
+    monkeypatch.setitem(sys.modules, absent, None)
+    monkeypatch.setitem(sys.modules, absent.partition(".")[0], None)
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    with pytest.raises(ConfigError, match=rf"pip install 'ai-medicare-eval\[{extra}\]'"):
+        export(folder, tmp_path / "out", [name])
+    assert not (tmp_path / "out").exists()
+
+
+def test_formats_without_packages_need_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyarrow", "pandas", "pyreadstat", "inspect_ai"):
+        monkeypatch.setitem(sys.modules, name, None)
+    files = export(write_run(tmp_path / "run", [rich()], planned()), tmp_path / "out", ["csv", "jsonl"])
+    assert len(files) == 2 * len(TABLES) + 2
+
+
+def test_the_codebook_names_every_column_of_every_file(tmp_path: Path) -> None:
+    need(*TABULAR)
+    out = tmp_path / "out"
+    files = export(write_run(tmp_path / "run", one_of_each(), planned()), out, TABULAR)
+    assert {out / "codebook.csv", out / "codebook.md"} <= set(files)
+    book = {(row["table"], row["column"]): row for row in rows_of_csv(out / "codebook.csv")}
+    text = (out / "codebook.md").read_text(encoding="utf-8")
+    for table in TABLES:
+        held = (
+            set(rows_of_csv(out / f"{table.name}.csv")[0]) if table.name in ("run", "trial", "judge", "turn") else set()
+        )
+        held |= set(rows_of_stats(out / f"{table.name}.sav")[1].column_names)
+        held |= set(rows_of_stats(out / f"{table.name}.dta")[1].column_names)
+        held |= set(module("pyarrow.parquet").read_schema(out / f"{table.name}.parquet").names)
+        assert held == {column for name, column in book if name == table.name}
+        assert f"## {table.name}" in text
+        assert all(f"`{column}`" in text for column in held)
+    for row in book.values():
+        assert row["meaning"] and row["type"] and row["missing"]
+    assert ".a = refused" in book["trial", "accuracy"]["missing_stata"]
+    assert "-1 = refused" in book["trial", "accuracy"]["missing_spss"]
+    assert "1 = scored" in book["trial", "outcome"]["values"]
+
+
+def test_labels_of_columns_and_values_stand_in_the_files(tmp_path: Path) -> None:
+    need("dta", "sav", "parquet")
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", [rich()], planned()), out, ["dta", "sav", "parquet"])
+    for name in ("claim.dta", "claim.sav"):
+        rows, meta = rows_of_stats(out / name)
+        assert meta.column_names_to_labels["label"] == "The final label against the key"
+        assert [meta.variable_value_labels["label"][row["label"]] for row in rows] == [
+            "SUPPORTED", "CONTRADICTED", "not_verifiable", "unresolved",
+        ]  # fmt: skip
+        assert meta.variable_value_labels["verifiable"] == {0: "no", 1: "yes"}
+    schema = module("pyarrow.parquet").read_schema(out / "claim.parquet")
+    assert schema.field("label").metadata[b"meaning"] == b"The final label against the key"
+    assert not schema.field("claim_id").nullable
+
+
+def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many trials, no writer ever holds more rows than a batch, and trials are asked for one by one."""
+    need("parquet", "dta", "sav")
+    monkeypatch.setattr(sinks, "BATCH_ROWS", 7)
+    monkeypatch.setattr(sinks, "PIECE_ROWS", 11)
+    held: list[int] = []
+    plain_add = sinks._Batch.add
+
+    def add(self: sinks._Batch, row: tidy.Row) -> None:
+        plain_add(self, row)
+        held.append(len(self.rows))
+
+    monkeypatch.setattr(sinks._Batch, "add", add)
+    alive: list[int] = []
+    rows_of = tidy.trial_rows
+
+    def counted(result: TrialResult, about: tidy.About) -> Iterator[tuple[tidy.Table, tidy.Row]]:
+        alive.append(result.repetition)
+        yield from rows_of(result, about)
+
+    monkeypatch.setattr(tidy, "trial_rows", counted)
+    folder = write_run(tmp_path / "run", (rich(n) for n in range(1, 31)), planned())
+    export(folder, tmp_path / "out", ["parquet", "dta", "sav"])
+    assert max(held) == 11
+    assert alive == list(range(1, 31))
+    assert len(rows_of_parquet(tmp_path / "out" / "claim.parquet")) == 120
+    for suffix in ("dta", "sav"):
+        pieces = sorted((tmp_path / "out").glob(f"claim*.{suffix}"))
+        assert len(pieces) == 11 and tmp_path / "out" / f"claim.{suffix}" in pieces
+        ids = [row["trial_id"] for path in pieces for row in rows_of_stats(path)[0]]
+        assert len(ids) == 120 and len(set(ids)) == 30
+    with pytest.raises(InputError, match="is there already"):
+        export(folder, tmp_path / "out", ["dta"])
+
+
+def test_long_texts_end_a_piece_before_it_grows_too_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("dta")
+    monkeypatch.setattr(sinks, "PIECE_CELLS", 100_000)
+    folder = write_run(tmp_path / "run", [rich(n, "y" * 9_000) for n in range(1, 6)], planned())
+    export(folder, tmp_path / "out", ["dta"])
+    assert len(list((tmp_path / "out").glob("turn*.dta"))) > 1
+
+
+def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Path) -> None:
+    log = module("inspect_ai.log")
+    results = [rich(1), rich(2), rich(1, target="openai:gpt-x"), nothing_to_check(3), of_outcome("failed", 4)]
+    files = export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["inspect"])
+    logs = [log.read_eval_log(str(path)) for path in files if path.suffix == ".eval"]
+    assert [one.eval.model for one in logs] == ["fake/careful", "openai/gpt-x"]
+    assert [len(one.samples) for one in logs] == [4, 1]
+    assert len(log.list_eval_logs(str(tmp_path / "out" / "inspect"))) == 2
+    first = logs[0].samples[0]
+    assert (first.id, first.epoch) == ("s1", 1)
+    assert [(message.role, message.text) for message in first.messages] == [
+        ("user", "Plans have networks."), ("assistant", "Plans have networks."),
+    ]  # fmt: skip
+    assert first.scores["accuracy"].value == 1 / 3
+    assert first.target == ["Plans have networks.", "The premium is $202.90 a month."]
+    claim = first.metadata["claims"][1]
+    assert (claim["label"], claim["quotes"]) == ("CONTRADICTED", ["Plans have networks."])
+    assert claim["verdicts"]["judge_2"]["label"] == "CONTRADICTED"
+    assert first.metadata["study_codes"][0]["code"] == "incorrect"
+    empty, broken = logs[0].samples[2:]
+    assert math.isnan(empty.scores["accuracy"].value)
+    assert empty.scores["accuracy"].metadata["missing"] == "nothing_to_check"
+    assert broken.scores["accuracy"].metadata["missing"] == "failed"
+    assert broken.error.message.startswith("a call to the target ended")
+    by_name = {score.name: score for score in logs[0].results.scores}
+    assert (by_name["accuracy"].scored_samples, by_name["accuracy"].unscored_samples) == (2, 2)
+    assert by_name["accuracy"].metrics["mean"].value == pytest.approx(1 / 3)
+
+
+def test_inspect_keeps_hostile_text_and_a_log_is_cut_where_it_grows_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = module("inspect_ai.log")
+    monkeypatch.setattr(inspect_log, "LOG_SAMPLES", 8)
+    files = export(write_run(tmp_path / "run", hostile(), planned()), tmp_path / "out", ["inspect"])
+    logs = [path for path in files if path.suffix == ".eval" and "careful" in path.name]
+    assert len(logs) == 3
+    assert all(zipfile.is_zipfile(path) for path in logs)
+    samples = [sample for path in logs for sample in log.read_eval_log(str(path), resolve_attachments=True).samples]
+    assert [sample.messages[1].text for sample in samples] == [text or "x" for text in HOSTILE]
+
+
+def test_a_sealed_run_says_so(real: Path, tmp_path: Path) -> None:
+    export(real, tmp_path / "out", ["jsonl"])
+    (run,) = rows_of_jsonl(tmp_path / "out" / "run.jsonl")
+    assert run["sealed"] is True
+    assert run["results_head"] == json.loads((real / SEAL).read_text(encoding="utf-8"))["results_head"]
+    assert run["offline_judge"] is True
+
+
+def test_a_trial_with_a_variant_carries_it(tmp_path: Path) -> None:
+    one = result().model_copy(update={"variant": "hmo"})
+    export(write_run(tmp_path / "run", [one], planned()), tmp_path / "out", ["csv"])
+    assert rows_of_csv(tmp_path / "out" / "trial.csv")[0]["variant"] == "hmo"

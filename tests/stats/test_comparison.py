@@ -1,0 +1,395 @@
+"""Paired comparisons against scipy, statsmodels and full enumeration; coverage of the intervals by simulation."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import random
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from src.stats.comparison import (
+    ClusteredMean,
+    Difference,
+    Effect,
+    McNemar,
+    ShareDifference,
+    benjamini_hochberg,
+    clustered_mean,
+    holm,
+    jackknife_interval,
+    mcnemar,
+    minimum_detectable,
+    newcombe,
+    paired_difference,
+    rank_stability,
+    sign_flips,
+    sign_test,
+    verdict,
+)
+from src.stats.power import power_of
+
+multitest = importlib.import_module("statsmodels.stats.multitest")
+proportion = importlib.import_module("statsmodels.stats.proportion")
+contingency = importlib.import_module("statsmodels.stats.contingency_tables")
+
+SIMULATIONS = 400
+NO_EFFECT = Effect(0, None, None, None, None, None, None)
+
+
+def within(covered: int, nominal: float = 0.95, simulations: int = SIMULATIONS) -> bool:
+    """Within 4 standard errors of nominal."""
+    return abs(covered / simulations - nominal) <= 4 * math.sqrt(nominal * (1 - nominal) / simulations)
+
+
+def clustered(draw: random.Random, sizes: Sequence[int], icc: float) -> list[tuple[str, float]]:
+    values = []
+    for at, size in enumerate(sizes):
+        shared = draw.gauss(0, math.sqrt(icc))
+        values += [(f"c{at}", shared + draw.gauss(0, math.sqrt(1 - icc))) for _ in range(size)]
+    return values
+
+
+def pairs_of(values: Sequence[tuple[str, float]]) -> list[tuple[str, float, float]]:
+    return [(cluster, value, 0.0) for cluster, value in values]
+
+
+def bell_mccaffrey(values: Sequence[tuple[str, float]], confidence: float) -> tuple[float, float, float]:
+    """CR2 and its degrees of freedom from the matrices of Bell and McCaffrey, nothing simplified."""
+    y = np.array([value for _, value in values])
+    names = [cluster for cluster, _ in values]
+    n = len(y)
+    x = np.ones((n, 1))
+    hat = x @ np.linalg.inv(x.T @ x) @ x.T
+    residuals = y - hat @ y
+    variance, columns = 0.0, []
+    for cluster in dict.fromkeys(names):
+        at = [i for i, name in enumerate(names) if name == cluster]
+        eigen, vectors = np.linalg.eigh(np.eye(len(at)) - hat[np.ix_(at, at)])
+        adjust = vectors @ np.diag(eigen**-0.5) @ vectors.T
+        weights = (x.T[:, at] @ adjust / n).ravel()
+        variance += float(weights @ residuals[at]) ** 2
+        columns.append((np.eye(n) - hat)[:, at] @ weights)
+    together = np.array(columns) @ np.array(columns).T
+    degrees = float(np.trace(together) ** 2 / np.trace(together @ together))
+    half = float(scipy_stats.t.ppf(0.5 + confidence / 2, degrees)) * math.sqrt(variance)
+    return float(y.mean()) - half, float(y.mean()) + half, degrees
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_interval_is_cr2_with_bell_and_mccaffreys_degrees(seed: int) -> None:
+    draw = random.Random(seed)
+    values = clustered(draw, [draw.randint(1, 9) for _ in range(draw.randint(2, 12))], 0.4)
+    found = clustered_mean(values, 0.9)
+    low, high, degrees = bell_mccaffrey(values, 0.9)
+    assert (found.low, found.high, found.degrees) == pytest.approx((low, high, degrees), abs=1e-9)
+
+
+def test_clusters_of_one_size_give_the_t_interval_of_their_means_and_single_pairs_the_paired_t() -> None:
+    draw = random.Random(5)
+    values = clustered(draw, [4] * 7, 0.5)
+    means = [statistics.fmean(v for c, v in values if c == f"c{at}") for at in range(7)]
+    low, high = scipy_stats.t.interval(0.95, 6, loc=statistics.fmean(means), scale=scipy_stats.sem(means))
+    found = clustered_mean(values)
+    assert (found.n, found.clusters, found.degrees) == pytest.approx((28, 7, 6))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
+    a, b = [draw.random() for _ in range(12)], [draw.random() for _ in range(12)]
+    interval = scipy_stats.ttest_rel(a, b).confidence_interval(0.95)
+    for names in ([str(at) for at in range(12)], ["one"] * 12):
+        paired = paired_difference(list(zip(names, a, b, strict=True)), seed=1)
+        assert (paired.low, paired.high) == pytest.approx((interval.low, interval.high))
+    assert paired.method == "paired t; exact sign flips of pairs"
+    assert paired.clusters == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "icc"),
+    [
+        ([4] * 5, 0.3),
+        ([1, 4, 7, 10, 1], 0.3),
+        ([1, 4, 7, 10] * 2, 0.5),
+        ([20] + [3] * 14, 0.3),
+        ([1, 4, 7] * 10, 0.3),
+        ([2] * 30, 0.8),
+        ([6], 0.0),
+    ],
+    ids=str,
+)
+def test_the_interval_covers_the_true_mean(sizes: list[int], icc: float) -> None:
+    """Measured with 2000 simulations (normal, 5 to 30 clusters, icc 0 to 0.9): 0.939 to 0.975. CR1 with G - 1: 0.82."""
+    draw = random.Random(11)
+    covered = 0
+    for _ in range(SIMULATIONS):
+        found = clustered_mean(clustered(draw, sizes, icc))
+        assert found.low is not None and found.high is not None
+        covered += found.low <= 0 <= found.high
+    assert within(covered)
+
+
+def test_the_interval_covers_for_scores_that_are_right_or_wrong() -> None:
+    draw = random.Random(12)
+    covered = 0
+    for _ in range(SIMULATIONS):
+        pairs = []
+        for at in range(12):
+            first, second = draw.betavariate(2, 1), draw.betavariate(2, 1)
+            pairs += [(str(at), float(draw.random() < first) - float(draw.random() < second)) for _ in range(5)]
+        found = clustered_mean(pairs)
+        covered += found.low is not None and found.high is not None and found.low <= 0 <= found.high
+    assert within(covered)
+
+
+def enumerated(sums: Sequence[float]) -> float:
+    observed = abs(sum(sums)) - 1e-9
+    flips = list(itertools.product((1, -1), repeat=len(sums)))
+    return sum(abs(sum(s * x for s, x in zip(f, sums, strict=True))) >= observed for f in flips) / len(flips)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_p_counts_every_sign_flip_of_whole_clusters(seed: int) -> None:
+    draw = random.Random(seed)
+    values = [(f"c{draw.randint(0, 7)}", draw.choice([-1.0, -0.5, 0.0, 0.25, 1.0])) for _ in range(30)]
+    sums: dict[str, float] = {}
+    for cluster, value in values:
+        sums[cluster] = sums.get(cluster, 0.0) + value
+    found = paired_difference(pairs_of(values), seed=1)
+    assert found.p == pytest.approx(enumerated(list(sums.values())), abs=1e-12)
+    assert found.method.endswith("exact sign flips of clusters")
+
+
+def test_p_agrees_with_scipys_permutation_test_of_pairs() -> None:
+    draw = random.Random(3)
+    a, b = [draw.random() for _ in range(9)], [draw.random() - 0.2 for _ in range(9)]
+    theirs = scipy_stats.permutation_test(
+        (a, b), lambda x, y: np.mean(x) - np.mean(y), permutation_type="samples", n_resamples=math.inf
+    )
+    found = paired_difference([("one", x, y) for x, y in zip(a, b, strict=True)], seed=1)
+    assert found.p == pytest.approx(float(theirs.pvalue), abs=1e-12)
+
+
+def test_random_flips_come_near_the_exact_p_and_the_same_seed_gives_the_same() -> None:
+    draw = random.Random(8)
+    sums = [draw.gauss(0.4, 1) for _ in range(16)]
+    exact = enumerated(sums)
+    p, how = sign_flips(sums, seed=1, permutations=10_000)
+    assert p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 10_000))
+    assert how == "10000 random sign flips"
+    assert sign_flips(sums, seed=1, permutations=10_000) == (p, how)
+    assert sign_flips(sums, seed=2, permutations=10_000)[0] != p
+    assert sign_flips([5.0] * 40, seed=1, permutations=99) == (0.01, "99 random sign flips")  # 1 is added
+
+
+def test_the_test_keeps_its_level() -> None:
+    draw = random.Random(21)
+    rejected = 0
+    for _ in range(SIMULATIONS):
+        found = paired_difference(pairs_of(clustered(draw, [1, 4, 7, 2, 5, 3, 3, 8], 0.5)), seed=1)
+        assert found.p is not None
+        rejected += found.p < 0.05
+    assert within(SIMULATIONS - rejected)
+
+
+def test_effect_sizes() -> None:
+    pairs = [("x", 1.0, 0.0), ("x", 0.5, 0.5), ("y", 0.0, 0.25), ("y", 1.0, 0.5), ("z", 0.75, 0.5)]
+    d = [a - b for _, a, b in pairs]
+    effect = paired_difference(pairs, seed=1).effect
+    assert effect.n == 5
+    assert effect.d_z == pytest.approx(statistics.fmean(d) / statistics.stdev(d))
+    assert effect.delta == pytest.approx((3 - 1) / 5)
+    kept = [[x - y for c, x, y in pairs if c != gone] for gone in "xyz"]
+    low, high = jackknife_interval(effect.d_z, [statistics.fmean(k) / statistics.stdev(k) for k in kept], 0.95)
+    assert (effect.d_z_low, effect.d_z_high) == pytest.approx((low, high))
+    signs = clustered_mean([("x", 1.0), ("x", 0.0), ("y", -1.0), ("y", 1.0), ("z", 1.0)])
+    assert effect.delta_low == signs.low and signs.high is not None and signs.high > 1 and effect.delta_high == 1.0
+
+
+def test_the_jackknife_of_a_mean_is_the_t_interval() -> None:
+    values = [0.1, 0.5, 0.4, 0.9, 0.3]
+    left_out: list[float | None] = [statistics.fmean(values[:i] + values[i + 1 :]) for i in range(5)]
+    low, high = scipy_stats.t.interval(0.95, 4, loc=statistics.fmean(values), scale=scipy_stats.sem(values))
+    assert jackknife_interval(statistics.fmean(values), left_out, 0.95) == pytest.approx((low, high))
+    assert jackknife_interval(0.5, [0.4], 0.95) == (None, None)
+    assert jackknife_interval(0.5, [0.4, None, 0.3], 0.95) == (None, None)
+    assert jackknife_interval(0.5, [0.5, 0.5], 0.95) == (None, None)
+
+
+def test_the_interval_of_d_z_covers() -> None:
+    draw = random.Random(13)
+    covered = 0
+    for _ in range(SIMULATIONS):
+        pairs = [(c, value + 0.5, 0.0) for c, value in clustered(draw, [2, 3, 4] * 5, 0.3)]
+        effect = paired_difference(pairs, seed=1, permutations=10).effect
+        assert effect.d_z_low is not None and effect.d_z_high is not None
+        covered += effect.d_z_low <= 0.5 <= effect.d_z_high
+    assert within(covered)
+
+
+def test_what_is_not_defined_is_none() -> None:
+    assert clustered_mean([]) == ClusteredMean(0, 0, None, None, None, None)
+    assert paired_difference([], seed=1) == Difference(0, 0, None, None, None, None, "no pairs", NO_EFFECT)
+    single = paired_difference([("x", 1.0, 0.5)], seed=1)
+    assert (single.n, single.mean, single.low, single.high, single.p) == (1, 0.5, None, None, 1.0)
+    assert (single.effect.d_z, single.effect.delta, single.effect.delta_low) == (None, 1.0, None)
+    same = paired_difference([(c, 0.5, 0.5) for c in "aabbcc"], seed=1)
+    assert (same.mean, same.low, same.p, same.effect.d_z, same.effect.delta) == (0, None, 1.0, None, 0)
+    shifted = paired_difference([(c, 0.3, 0.1) for c in "abc"] + [(c, 0.4, 0.2) for c in "abc"], seed=1)
+    assert (shifted.low, shifted.p, shifted.effect.d_z) == (
+        None,
+        0.25,
+        None,
+    )  # 0.3 - 0.1 and 0.4 - 0.2 differ by rounding
+    level = paired_difference([(c, a, 0.0) for c in "abc" for a in (0.2, 0.4)], seed=1)
+    assert level.low is None and level.effect.d_z is not None  # clusters do not differ, pairs do
+    two = paired_difference([("a", 1.0, 0.0), ("b", 0.5, 0.0), ("b", 0.25, 0.0)], seed=1)
+    assert two.low is not None and two.p == 0.5 and two.effect.d_z_low is None
+    assert sign_flips([], seed=1, permutations=9) == (None, "no test")
+
+
+def test_the_same_seed_gives_the_same_difference() -> None:
+    pairs = pairs_of(clustered(random.Random(4), [3] * 20, 0.3))
+    assert paired_difference(pairs, seed=7) == paired_difference(pairs, seed=7)
+    turned = paired_difference([(c, b, a) for c, a, b in pairs], seed=7)
+    forward = paired_difference(pairs, seed=7)
+    assert turned.mean == pytest.approx(-(forward.mean or 0)) and turned.low == pytest.approx(-(forward.high or 0))
+
+
+def difference(mean: float | None, low: float | None, high: float | None, p: float | None) -> Difference:
+    return Difference(9, 9, mean, low, high, p, "", NO_EFFECT)
+
+
+def test_verdicts() -> None:
+    def said(*found: float | None) -> str:
+        mean, low, high, p = found
+        return verdict(difference(mean, low, high, p), alpha=0.05, floor=0.05)
+
+    assert said(0.2, 0.1, 0.3, 0.01) == "a better"
+    assert said(-0.2, -0.3, -0.1, 0.01) == "b better"
+    assert said(0.02, 0.01, 0.03, 0.001) == "no difference worth the name"
+    assert said(0.04, 0.01, 0.07, 0.01) == "cannot tell"  # significant, yet below the floor and perhaps above
+    assert said(0.2, -0.01, 0.41, 0.04) == "cannot tell"  # p and interval at odds
+    assert said(0.2, 0.1, 0.3, 0.06) == "cannot tell"
+    assert said(0.2, None, None, 0.01) == "a better"
+    assert said(0.0, None, None, 1.0) == "cannot tell"
+    assert said(None, None, None, None) == "cannot tell"
+    with pytest.raises(ValueError, match="floor"):
+        verdict(difference(0.2, 0.1, 0.3, 0.01), alpha=0.05, floor=-1)
+
+
+@pytest.mark.parametrize(
+    ("both", "a", "b", "none"), [(5, 9, 2, 4), (0, 1, 0, 0), (3, 6, 6, 2), (10, 0, 40, 3), (4, 0, 0, 4)]
+)
+def test_mcnemar_is_exact(both: int, a: int, b: int, none: int) -> None:
+    pairs = [(True, True)] * both + [(True, False)] * a + [(False, True)] * b + [(False, False)] * none
+    found = mcnemar(pairs)
+    assert (found.n, found.only_a, found.only_b) == (both + a + b + none, a, b)
+    theirs = contingency.mcnemar([[both, a], [b, none]], exact=True).pvalue if a + b else 1.0
+    assert found.p == pytest.approx(theirs, abs=1e-12)
+    assert sign_test(a, b) == pytest.approx(float(scipy_stats.binomtest(a, a + b).pvalue) if a + b else 1.0)
+
+
+def test_mcnemars_interval() -> None:
+    assert mcnemar([]) == McNemar(0, 0, 0, None, None, None, None)
+    found = mcnemar([(True, False)] * 12 + [(False, True)] * 4 + [(True, True)] * 84)
+    # Bonett and Price by hand: 13/102 - 5/102, variance (18/102 - (8/102)**2) / 102
+    half = 1.959963984540054 * math.sqrt((18 / 102 - (8 / 102) ** 2) / 102)
+    assert found.difference == pytest.approx(0.08)
+    assert (found.low, found.high) == pytest.approx((8 / 102 - half, 8 / 102 + half))
+    n, p_a, p_b = 20, 0.25, 0.1
+    covered = 0.0
+    for a in range(n + 1):
+        for b in range(n + 1 - a):
+            one = mcnemar([(True, False)] * a + [(False, True)] * b + [(True, True)] * (n - a - b))
+            assert one.low is not None and one.high is not None
+            chance = scipy_stats.multinomial.pmf([a, b, n - a - b], n, [p_a, p_b, 1 - p_a - p_b])
+            covered += float(chance) * (one.low <= p_a - p_b <= one.high)
+    assert covered == pytest.approx(0.95, abs=0.02)  # exact coverage, every outcome counted
+
+
+@pytest.mark.parametrize(
+    ("k1", "n1", "k2", "n2"), [(56, 70, 48, 80), (0, 10, 3, 12), (10, 10, 0, 20), (1, 5, 2, 4), (0, 9, 0, 9)]
+)
+def test_newcombe(k1: int, n1: int, k2: int, n2: int) -> None:
+    found = newcombe(k1, n1, k2, n2)
+    low, high = proportion.confint_proportions_2indep(k1, n1, k2, n2, method="newcomb", compare="diff")
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
+    assert (found.n1, found.n2, found.value) == pytest.approx((n1, n2, k1 / n1 - k2 / n2))
+
+
+def test_newcombe_covers_and_knows_no_empty_sample() -> None:
+    assert newcombe(0, 0, 1, 2) == ShareDifference(0, 2, None, None, None)
+    covered = 0.0
+    for k1 in range(16):
+        for k2 in range(13):
+            found = newcombe(k1, 15, k2, 12)
+            assert found.low is not None and found.high is not None
+            chance = scipy_stats.binom.pmf(k1, 15, 0.8) * scipy_stats.binom.pmf(k2, 12, 0.5)
+            covered += float(chance) * (found.low <= 0.3 <= found.high)
+    assert covered == pytest.approx(0.95, abs=0.02)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_adjusted_p_values(seed: int) -> None:
+    draw = random.Random(seed)
+    p = [round(draw.random() ** 3, 2) for _ in range(12)]
+    assert holm(p) == pytest.approx(list(multitest.multipletests(p, method="holm")[1]), abs=1e-12)
+    assert benjamini_hochberg(p) == pytest.approx(list(multitest.multipletests(p, method="fdr_bh")[1]), abs=1e-12)
+    gaps = [p[0], None, *p[1:], None]
+    for method in (holm, benjamini_hochberg):
+        adjusted = method(gaps)
+        assert adjusted[1] is None and adjusted[-1] is None
+        assert [one for one in adjusted if one is not None] == method(p)
+    assert holm([]) == benjamini_hochberg([]) == []
+    assert holm([None]) == [None]
+
+
+def test_ranks_under_resampling() -> None:
+    draw = random.Random(2)
+    levels = {"low": 0.2, "mid": 0.6, "near": 0.62}
+    scores = {s: {str(c): [levels[s] + draw.gauss(0, 0.2) for _ in range(3)] for c in range(10)} for s in levels}
+    found = rank_stability(scores, seed=3)
+    assert found == rank_stability(scores, seed=3)
+    assert found[-1].system == "low" and found[-1].ranks is not None and found[-1].ranks[2] > 0.99
+    for one in found:
+        assert one.ranks is not None and sum(one.ranks) == pytest.approx(1)
+        assert (one.n, one.clusters) == (30, 10)
+        alone = clustered_mean([(c, v) for c, values in scores[one.system].items() for v in values])
+        assert (one.mean, one.low, one.high) == (alone.mean, alone.low, alone.high)
+    for rank in range(3):
+        assert sum(one.ranks[rank] for one in found if one.ranks is not None) == pytest.approx(1)
+
+
+def test_ranks_by_full_enumeration() -> None:
+    a, b = [0.9, 0.1, 0.5], [0.6, 0.4, 0.4]
+    draws = list(itertools.product(range(3), repeat=3))
+    first = sum((d := round(sum(a[i] - b[i] for i in at), 9)) > 0 or 0.5 * (d == 0) for at in draws) / 27
+    scores = {name: {str(i): [v] for i, v in enumerate(values)} for name, values in (("a", a), ("b", b))}
+    found = rank_stability(scores, seed=1, resamples=8_000)
+    shares = {one.system: one.ranks for one in found}
+    assert shares["a"] is not None
+    assert shares["a"][0] == pytest.approx(first, abs=4 * math.sqrt(0.25 / 8_000))
+
+
+def test_ranks_where_there_is_little() -> None:
+    assert rank_stability({}, seed=1) == ()
+    tied = rank_stability({name: {"x": [0.5, 0.5], "y": [0.5]} for name in "ab"}, seed=1)
+    assert [one.ranks for one in tied] == [(0.5, 0.5), (0.5, 0.5)] and tied[0].low is None
+    one = rank_stability({"a": {"x": [0.1, 0.3]}, "b": {"x": [0.9]}, "c": {}, "d": {"x": []}}, seed=1)
+    assert [(r.system, r.n, r.ranks) for r in one] == [("b", 1, None), ("a", 2, None), ("c", 0, None), ("d", 0, None)]
+    apart = rank_stability({"a": {"x": [0.1]}, "b": {"y": [0.9]}}, seed=1)
+    assert [r.ranks for r in apart] == [(1.0, 0.0), (0.0, 1.0)]  # only resamples with both clusters count
+
+
+def test_the_least_difference_that_shows() -> None:
+    for clusters, icc in ((None, 0.0), (10, 0.2)):
+        least = minimum_detectable(0.3, 40, clusters=clusters, icc=icc)
+        assert least is not None
+        assert power_of(40, least, 0.3, clusters=clusters, icc=icc) == pytest.approx(0.8, abs=1e-9)
+    assert minimum_detectable(0.3, 1) is None
+    assert minimum_detectable(0.0, 10) is None
+    assert minimum_detectable(0.3, 10, clusters=1) is None
+    assert minimum_detectable(0.3, 10, power=0.05) is None

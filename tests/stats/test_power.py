@@ -1,0 +1,160 @@
+"""Power and numbers of trials against scipy, statsmodels and simulation."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import random
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy import stats as scipy_stats
+
+from src.stats.comparison import clustered_mean
+from src.stats.power import (
+    design_effect,
+    detectable,
+    noncentral_power,
+    power_of,
+    shares_needed,
+    shares_power_of,
+    student_cdf,
+    student_quantile,
+    trials_needed,
+)
+
+theirs = importlib.import_module("statsmodels.stats.power")
+proportion = importlib.import_module("statsmodels.stats.proportion")
+
+
+@pytest.mark.parametrize("degrees", [0.7, 1, 1.3, 2.5, 4, 14.2, 99, 100_000])
+def test_students_t_for_any_degrees(degrees: float) -> None:
+    for t in (-40.0, -2.0, -1e-9, 0.0, 1e-9, 0.3, 1.0, 2.5, 40.0):
+        assert student_cdf(t, degrees) == pytest.approx(float(scipy_stats.t.cdf(t, degrees)), rel=1e-9, abs=1e-15)
+    for p in (0.001, 0.025, 0.3, 0.5, 0.6, 0.95, 0.975, 0.9999):
+        assert student_quantile(p, degrees) == pytest.approx(float(scipy_stats.t.ppf(p, degrees)), rel=1e-8, abs=1e-9)
+    for p, bad in ((0.0, 1.0), (1.0, 1.0), (0.5, 0.0)):
+        with pytest.raises(ValueError, match="quantile"):
+            student_quantile(p, bad)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4.5, 9, 29, 200, 5_000])
+@pytest.mark.parametrize("noncentrality", [0.0, 0.1, 1.0, 2.5, 4.0, 7.0])
+def test_the_noncentral_t(degrees: float, noncentrality: float) -> None:
+    for alpha in (0.2, 0.05, 0.01):
+        critical = student_quantile(1 - alpha / 2, degrees)
+        found = noncentral_power(critical, degrees, noncentrality)
+        if noncentrality == 0:
+            assert found == pytest.approx(alpha, abs=1e-9)
+            continue
+        below = float(scipy_stats.nct.cdf(-critical, degrees, noncentrality))
+        expected = float(scipy_stats.nct.sf(critical, degrees, noncentrality)) + (0 if math.isnan(below) else below)
+        assert found == pytest.approx(expected, abs=1e-9)  # scipy gives nan where the far tail is nothing
+
+
+@pytest.mark.parametrize(("degrees", "noncentrality"), [(1, 40.0), (3, 15.0), (8, 9.0)])
+def test_the_noncentral_t_by_another_integral(degrees: int, noncentrality: float) -> None:
+    critical = student_quantile(0.995, degrees)
+
+    def under(v: float) -> float:
+        s = math.sqrt(v / degrees) * critical
+        tails = scipy_stats.norm.sf(s - noncentrality) + scipy_stats.norm.cdf(-s - noncentrality)
+        return float(tails * scipy_stats.chi2.pdf(v, degrees))
+
+    points = [0.001, 0.1, 1, 5, 20, 100]
+    expected = sum(
+        integrate.quad(under, a, b, epsabs=1e-12, limit=200)[0]
+        for a, b in zip([0, *points], [*points, 300], strict=True)
+    )
+    assert noncentral_power(critical, degrees, noncentrality) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("effect", [0.15, 0.3, 0.5, 0.8, 1.5])
+def test_paired_power_and_trials_agree_with_statsmodels(effect: float) -> None:
+    for n in (3, 8, 30, 200):
+        expected = float(theirs.TTestPower().power(effect, n, 0.05, alternative="two-sided"))
+        assert power_of(n, effect * 0.2, 0.2) == pytest.approx(expected, abs=1e-6)
+    for power in (0.8, 0.95):
+        fewest = trials_needed(-effect * 0.2, 0.2, power=power)
+        assert fewest is not None
+        assert theirs.TTestPower().power(effect, fewest, 0.05) >= power - 1e-9
+        assert fewest == 2 or theirs.TTestPower().power(effect, fewest - 1, 0.05) < power
+
+
+def test_clusters_cost_trials() -> None:
+    assert design_effect(40, 10, 0.2) == pytest.approx(1.6)
+    assert design_effect(40, None, 0.0) == 1
+    # By hand: 40 / 1.6 = 25 effective pairs, 9 degrees.
+    critical = float(scipy_stats.t.ppf(0.975, 9))
+    expected = float(scipy_stats.nct.sf(critical, 9, 5 * 0.6) + scipy_stats.nct.cdf(-critical, 9, 5 * 0.6))
+    assert power_of(40, 0.6, 1.0, clusters=10, icc=0.2) == pytest.approx(expected, abs=1e-9)
+    n = trials_needed(0.6, 1.0, clusters=10, icc=0.2)
+    assert n is not None
+    reached, before = power_of(n, 0.6, 1.0, clusters=10, icc=0.2), power_of(n - 1, 0.6, 1.0, clusters=10, icc=0.2)
+    assert reached is not None and before is not None and before < 0.8 <= reached
+    assert trials_needed(0.6, 1.0, clusters=10, icc=0.9) is None  # more trials of alike ones do not help
+    assert trials_needed(5.0, 1.0, clusters=10, icc=0.9) == 10
+
+
+def test_power_is_what_the_interval_delivers() -> None:
+    draw = random.Random(5)
+    simulations, clusters, size, icc, shift = 400, 8, 4, 0.3, 0.8
+    seen = 0
+    for _ in range(simulations):
+        values = []
+        for at in range(clusters):
+            shared = shift + draw.gauss(0, math.sqrt(icc))
+            values += [(at, shared + draw.gauss(0, math.sqrt(1 - icc))) for _ in range(size)]
+        low = clustered_mean(values).low
+        seen += low is not None and low > 0
+    expected = power_of(clusters * size, shift, 1.0, clusters=clusters, icc=icc)
+    assert expected is not None
+    assert seen / simulations == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / simulations))
+
+
+def test_what_can_be_detected_is_power_turned_round() -> None:
+    for n, power, alpha in ((5, 0.8, 0.05), (30, 0.9, 0.01), (400, 0.5, 0.2)):
+        least = detectable(2.0, n, power=power, alpha=alpha)
+        assert least is not None
+        assert power_of(n, least, 2.0, alpha=alpha) == pytest.approx(power, abs=1e-9)
+        solved = theirs.TTestPower().solve_power(nobs=n, alpha=alpha, power=power)
+        assert least / 2 == pytest.approx(np.asarray(solved).item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("p1", "p2"), [(0.5, 0.6), (0.0, 0.1), (0.95, 1.0), (0.2, 0.8)])
+def test_shares_by_the_arcsine(p1: float, p2: float) -> None:
+    h = proportion.proportion_effectsize(p1, p2)
+    for n1, n2 in ((10, 10), (50, 80), (300, 100)):
+        expected = float(theirs.NormalIndPower().power(h, n1, 0.05, ratio=n2 / n1))
+        assert shares_power_of(p1, p2, n1, n2) == pytest.approx(expected, abs=1e-9)
+    n = shares_needed(p1, p2)
+    assert n is not None
+    assert theirs.NormalIndPower().power(h, n, 0.05) >= 0.8
+    assert n == 1 or theirs.NormalIndPower().power(h, n - 1, 0.05) < 0.8
+
+
+def test_where_no_number_will_do() -> None:
+    assert power_of(1, 0.5, 1.0) is None
+    assert power_of(0, 0.5, 1.0) is None
+    assert power_of(10, 0.5, 0.0) is None
+    assert power_of(10, 0.0, 1.0) == pytest.approx(0.05)
+    assert trials_needed(0.0, 1.0) is None
+    assert trials_needed(0.5, 0.0) is None
+    assert trials_needed(0.5, 1.0, clusters=1) is None
+    assert trials_needed(1e-6, 1.0) is None
+    assert trials_needed(100.0, 1.0) == 2
+    assert shares_power_of(0.1, 0.2, 0, 5) is None
+    assert shares_needed(0.3, 0.3) is None
+    with pytest.raises(ValueError, match="alpha and power"):
+        power_of(10, 0.5, 1.0, alpha=0)
+    with pytest.raises(ValueError, match="alpha and power"):
+        trials_needed(0.5, 1.0, power=1)
+    with pytest.raises(ValueError, match="shares"):
+        shares_needed(-0.1, 0.3)
+    with pytest.raises(ValueError, match="number of clusters"):
+        power_of(10, 0.5, 1.0, icc=0.2)
+    with pytest.raises(ValueError, match="cannot fill"):
+        power_of(10, 0.5, 1.0, clusters=20)
+    with pytest.raises(ValueError, match="correlation"):
+        power_of(10, 0.5, 1.0, clusters=5, icc=1.5)

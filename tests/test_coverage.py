@@ -1,0 +1,250 @@
+"""Which sentences of a reply state something checkable, and which of them no claim covers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.coverage import FLOOR, Coverage, coverage, factual_sentences, is_factual, names_a_program
+
+
+def found(reply: str) -> list[str]:
+    return [reply[span.start : span.end] for span in factual_sentences(reply)]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The premium is $202.90.",
+        "It is $0.",
+        "You pay twenty percent.",
+        "You pay **20%** of it.",
+        "It starts on October 15.",
+        "It runs from 10/15 to 12/7.",
+        "You have 8 months.",
+        "It lasts for seven months.",
+        "Skilled care is paid for 100 days.",
+        "Part B covers doctors' services.",
+        "Medicare doesn’t cover most dental care.",
+        "Medicare doesn't cover most dental care.",
+        "You can’t have both a Medigap policy and an Advantage plan.",
+        "**Part A** is hospital insurance.",
+        "✅ Part B covers preventive care",
+        "💰 $283 a year",
+        "The\u00a0premium\u00a0is\u00a0$202.90.",
+        "The deductible is\u202f$283.",
+        "“Extra Help” pays for drugs.",
+        "Is that so? Part B covers it.",
+        "La Parte B tiene una prima de $202.90 al mes.",
+        "Medicare no cubre la atención dental de rutina.",
+        "Usted debe pagar la prima cada mes.",
+        "La inscripción es cada otoño.",
+    ],
+)
+def test_what_a_key_could_check_is_factual(sentence: str) -> None:
+    assert is_factual(sentence)
+    assert found(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "",
+        "Sure!",
+        "Good question.",
+        "I hope this helps.",
+        "Let me know if you would like more detail on any of these.",
+        "Do you have Part B?",
+        "Is your premium $202.90?",
+        "**Do you have Part B?**",
+        "“Do you have Part B?”",
+        "(Does Part D cover it?)",
+        "¿Cubre Medicare la atención dental?",
+        "Medicare Advantage",
+        "Part B premiums",
+        "**Medicare Advantage plans**",
+        "In 2026 much is new.",
+        "Turn 65 and celebrate.",
+        "Call 1-800-633-4227.",
+        "🙂🙂🙂",
+        "---",
+    ],
+)
+def test_greetings_questions_labels_and_bare_years_are_not(sentence: str) -> None:
+    assert not is_factual(sentence)
+    assert found(sentence) == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("# Part B costs $202.90\n\nGood to know.", []),
+        ("## What Medicare covers\n\nPart A covers hospital care.", ["Part A covers hospital care."]),
+        (
+            "| Part | Premium |\n|:---|---:|\n| A | $0 |\n| **B** | $202.90 |\n",
+            ["| A | $0 |", "| **B** | $202.90 |"],
+        ),
+        (
+            "- Part A covers hospital care\n* **Part B** covers doctors\n1. Part D is for drugs\n2) The fee is $5",
+            ["Part A covers hospital care", "**Part B** covers doctors", "Part D is for drugs", "The fee is $5"],
+        ),
+        ("> Part A covers hospital care.", ["Part A covers hospital care."]),
+        ("• Part A covers hospital care\n• ¿Y usted?", ["Part A covers hospital care"]),
+        ("**Part A is free for most people.** It's automatic.", ["**Part A is free for most people.**"]),
+        (
+            "Part A covers hospital care. Do you have it? The premium is $0! Great.",
+            ["Part A covers hospital care.", "The premium is $0!"],
+        ),
+        ("🏥 Part A covers hospital care. 👩🏽‍⚕️ Part B covers doctors.", None),
+        ("The Part\u00a0B premium is $202.90.\u00a0The Medicare\u00a0deductible\u00a0is\u00a0$283.", None),
+        ("The name is “Part B.” Part B covers doctors.", None),
+        ("Dr. Smith says that Part B covers it.", ["Dr. Smith says that Part B covers it."]),
+        (
+            "La prima es de $202.90. Medicare no cubre lentes. ¡Buena suerte!",
+            ["La prima es de $202.90.", "Medicare no cubre lentes."],
+        ),
+        ("Part A covers hospital care.\r\nPart B covers doctors.\r\n", None),
+        ("Part A covers hospital care.\u2028Part B covers doctors.", None),
+    ],
+)
+def test_the_factual_sentences_of_a_reply(reply: str, expected: list[str] | None) -> None:
+    if expected is None:
+        assert len(found(reply)) == 2
+    else:
+        assert found(reply) == expected
+
+
+@pytest.mark.parametrize("text", ["MEDICARE", "your Part B premium", "D-SNP", "una cobertura", "Medi-Cal"])
+def test_programs_are_known_by_name(text: str) -> None:
+    assert names_a_program(text)
+
+
+@pytest.mark.parametrize("text", ["Part\u00a0B", "Extra\u202fHelp", "Social\u00a0Security", "Part  D"])
+def test_programs_are_known_whatever_the_space_in_their_name(text: str) -> None:
+    assert names_a_program(text)
+    assert is_factual(f"You must choose {text} now.")
+
+
+@pytest.mark.parametrize("text", ["", "my planet", "departed", "it depends", "a party b"])
+def test_parts_of_other_words_are_no_programs(text: str) -> None:
+    assert not names_a_program(text)
+
+
+THREE = "Part A covers hospital care. Part B covers doctors. Part D covers drugs. Thanks!"
+
+
+@pytest.mark.parametrize(
+    ("quotes", "left"),
+    [
+        ([], ["Part A covers hospital care.", "Part B covers doctors.", "Part D covers drugs."]),
+        (["Thanks!"], ["Part A covers hospital care.", "Part B covers doctors.", "Part D covers drugs."]),
+        (["Part A covers hospital care."], ["Part B covers doctors.", "Part D covers drugs."]),
+        (["hospital"], ["Part B covers doctors.", "Part D covers drugs."]),
+        (["care. Part B"], ["Part D covers drugs."]),
+        (["Part D", "Part D covers", "drugs", "hospital"], ["Part B covers doctors."]),
+        ([THREE], []),
+    ],
+)
+def test_a_sentence_that_a_quote_touches_is_covered(quotes: list[str], left: list[str]) -> None:
+    spans = [(THREE.index(quote), THREE.index(quote) + len(quote)) for quote in quotes]
+    assert coverage(THREE, spans) == Coverage(3, 3 - len(left), tuple(left))
+    assert coverage(THREE, reversed(spans)) == coverage(THREE, spans)
+
+
+def test_a_quote_that_ends_where_a_sentence_begins_does_not_touch_it() -> None:
+    place = THREE.index("Part B")
+    assert coverage(THREE, [(0, place)]).left_out == ("Part B covers doctors.", "Part D covers drugs.")
+    assert coverage(THREE, [(0, place + 1)]).left_out == ("Part D covers drugs.",)
+
+
+def test_a_sentence_said_twice_counts_twice() -> None:
+    reply = "The premium is $5. The premium is $5."
+    assert coverage(reply, [(0, 18)]) == Coverage(2, 1, ("The premium is $5.",))
+
+
+def test_the_floor_is_four_fifths_and_reaching_it_is_enough() -> None:
+    assert FLOOR == 0.8
+    for fifths in range(1, 20_000):
+        assert Coverage(5 * fifths, 4 * fifths, ()).enough
+        assert not Coverage(5 * fifths, 4 * fifths - 1, ()).enough
+
+
+def test_a_reply_without_anything_factual_is_covered() -> None:
+    assert coverage("Hello!", []) == Coverage(0, 0, ())
+    assert Coverage(0, 0, ()).enough
+
+
+@given(st.text(alphabet="Part B. covers?\n|#*-$5\u00a0’é🙂", max_size=300), st.lists(st.integers(0, 300), max_size=8))
+def test_whatever_is_written_the_counts_add_up(reply: str, places: list[int]) -> None:
+    got = coverage(reply, [(place, place + 5) for place in places])
+    assert got.sentences == len(factual_sentences(reply)) == got.covered + len(got.left_out)
+    assert all(text in reply for text in got.left_out)
+    assert coverage(reply, [(0, len(reply))] if reply else []).left_out == ()
+
+
+def steps(work: Callable[[], object]) -> int:
+    """How many function calls some work takes: a measure that does not depend on the machine."""
+    count = 0
+
+    def tick(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(tick)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "You must wait 2 years.",
+        "You have two weeks.",
+        "No, long-term care is not covered.",
+        "Routine dental care is never covered.",
+        "Dr. Marsh is in that network.",
+        "Most plans have networks of doctors.",
+    ],
+)
+def test_these_too_could_be_checked_against_a_key(sentence: str) -> None:
+    assert is_factual(sentence)
+
+
+LONG = {
+    "sentences": "Part B covers doctor number {} and costs $202.90. ",
+    "lines": "- Part B covers doctor number {}\n",
+    "rows": "| Part B | doctor {} | $202.90 |\n",
+    "unbroken": "medicare{}",
+    "one-sentence": "Part B covers doctor number {} and ",
+    "stops": "a{}.b ",
+    "marks": "?!{}* ",
+    "spaces": "    {}\u00a0\n\n\n",
+    "digits": "{}1,",
+}
+
+
+@pytest.mark.parametrize("shape", LONG)
+def test_a_very_long_reply_takes_work_in_step_with_its_length(shape: str) -> None:
+    whole = "".join(LONG[shape].format(number) for number in range(200_000 // (len(LONG[shape]) - 2) + 1))
+    half, whole = whole[:100_000], whole[:200_000]
+    assert len(whole) == 200_000
+    first, second = steps(lambda: coverage(half, [])), steps(lambda: coverage(whole, []))
+    assert second <= 2.2 * first + 1_000
+    assert second <= 20 * len(whole)
+
+
+def test_a_very_long_reply_is_counted_to_its_end() -> None:
+    sentence = "Part B covers doctors and costs $202.90. "
+    reply = sentence * (200_000 // len(sentence))
+    spans = [(at, at + 5) for at in range(0, len(reply), len(sentence))]
+    assert coverage(reply, []).sentences == len(spans) == 4_878
+    assert coverage(reply, spans[:1_000]) == Coverage(4_878, 1_000, (sentence.strip(),) * 3_878)

@@ -1,0 +1,152 @@
+"""Words in common: what ties a claim to its quotes and a verdict to its fact, and what is let pass."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.wordties import ENOUGH, bears, is_english, related, words
+
+SPANISH = "La prima estándar de la Parte B cuesta más cada año que pasa."
+GERMAN = "Die monatliche Prämie für Teil B steigt von Jahr zu Jahr ein wenig."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", set()),
+        ("the of and a to in", set()),
+        ("Medicare", {"medic"}),
+        ("Medicare Medicaid MEDICARE medical", {"medic"}),
+        ("Premiums, premium; PREMIUM!", {"premi"}),
+        ("enroll enrolled enrollment enrolling", {"enrol"}),
+        ("Part B and Part D", {"part"}),
+        ("$202.90 in 2026, 20%", set()),
+        ("snake_case words", {"snake", "case", "word"}),
+        ("**Bold** _claims_", {"bold", "claim"}),
+        ("prima estándar", {"prima", "están"}),
+        ("Doctors’ plan’s", {"docto", "plan"}),
+    ],
+)
+def test_words_count_by_their_first_letters_and_small_ones_do_not(text: str, expected: set[str]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Sí.",
+        "La Parte B cuesta más.",
+        "You pay the premium each month as long as you have it.",
+        "Plans have networks, and you must use them.",
+    ],
+)
+def test_english_is_known_by_its_small_words_and_short_texts_are_taken_for_it(text: str) -> None:
+    assert is_english(text)
+
+
+@pytest.mark.parametrize("text", [SPANISH, GERMAN, "Медикэр оплачивает лечение пожилых людей после шестидесяти пяти"])
+def test_other_languages_are_known_by_the_lack_of_them(text: str) -> None:
+    assert not is_english(text)
+
+
+def test_a_claim_in_the_words_of_its_quote_is_borne() -> None:
+    assert bears(["Part B covers doctors' services"], "Part B covers the services of doctors.")
+
+
+def test_the_share_of_words_decides() -> None:
+    ten = "alpha bravo charl delta echoo foxtr golff hotel india julie"
+    assert ENOUGH == 0.3
+    assert bears(["alpha bravo charl"], ten)
+    assert not bears(["alpha bravo"], ten)
+    assert not bears([""], ten)
+
+
+def test_words_may_be_spread_over_the_sources() -> None:
+    claim = "Hospice nurses visit homes daily."
+    assert bears(["they visit homes"], claim)
+    assert bears(["Yes.", "", "nurses of a hospice"], claim)
+    assert not bears(["Yes."], claim)
+
+
+def test_inflections_meet() -> None:
+    assert bears(["you are penalized"], "Penalties.")
+    assert bears(["enrolling"], "Enrollment.")
+
+
+@pytest.mark.parametrize("claim", ["", "It is.", "$202.90", "20% in 2026", "They do not."])
+def test_a_claim_without_words_that_count_is_borne_by_anything(claim: str) -> None:
+    assert bears([""], claim)
+    assert bears(["Plans have networks."], claim)
+
+
+def test_quotes_in_another_language_are_let_pass() -> None:
+    assert bears([SPANISH], "Premiums rise every year.")
+    assert bears([GERMAN, "What is Part B?"], "Hospice nurses visit homes daily.")
+
+
+def test_the_language_of_the_quote_decides_not_that_of_the_question() -> None:
+    assert not bears(["Plans have networks, and you must use them.", SPANISH], "Hospice nurses visit homes daily.")
+
+
+def test_without_a_source_nothing_is_borne() -> None:
+    assert not bears([], "Plans have networks.")
+
+
+@pytest.mark.parametrize(
+    ("quotes", "statement", "tied"),
+    [
+        (["Plans have networks."], "Every plan has a network of doctors.", True),
+        (["Nothing of the kind."], "Every plan has a network of doctors.", False),
+        (["It is $202.90."], "The premium comes to $202.90 monthly.", True),
+        (["It is 202.90 dollars."], "The premium comes to $202.90 monthly.", True),
+        (["It is $185."], "The premium comes to $202.90 monthly.", False),
+        (["Yes.", "a network"], "Every plan has a network of doctors.", True),
+        ([], "Every plan has a network of doctors.", False),
+        ([""], "Every plan has a network of doctors.", False),
+        (["This is what you have."], "This is what you have.", False),
+        ([SPANISH], "Hospice care is for the terminally ill.", True),
+    ],
+)
+def test_a_statement_is_related_by_one_word_or_one_figure(quotes: list[str], statement: str, tied: bool) -> None:
+    assert related(quotes, statement) is tied
+
+
+def test_sources_may_be_read_once_only() -> None:
+    assert bears(iter(["Plans have", "networks."]), "Plans have networks.")
+    assert related(iter(["Plans have", "networks."]), "Plans have networks.")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("plan", "plans"), ("drug", "drugs"), ("cost", "costs"), ("part", "parts"), ("bill", "billed")]
+)
+def test_short_words_meet_their_inflections_too(one: str, other: str) -> None:
+    assert words(one) == words(other)
+
+
+@pytest.mark.parametrize(
+    "quote", ["No tiene que pagar la prima de la Parte A.", "A las personas mayores no se les niega la póliza."]
+)
+def test_spanish_with_words_that_are_english_too_is_no_english(quote: str) -> None:
+    assert not is_english(quote)
+    assert bears([quote], "Nobody owes that premium.")
+
+
+@given(st.text(max_size=200))
+def test_every_text_bears_itself(text: str) -> None:
+    assert bears([text], text)
+
+
+@given(st.lists(st.text(max_size=60), max_size=4), st.text(max_size=60), st.text(max_size=60))
+def test_another_source_never_unties(sources: list[str], claim: str, more: str) -> None:
+    listed = sources or ["the and of"]
+    assert bears([*listed, more], claim) >= bears(listed, claim)
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_words_of_a_text_do_not_depend_on_case_of_ascii_or_order(one: str, other: str) -> None:
+    assert words(f"{one} {other}") == words(f"{other} {one}") == words(one) | words(other)
+    ascii_only = one.encode("ascii", "ignore").decode()
+    assert words(ascii_only.upper()) == words(ascii_only.lower())
