@@ -40,13 +40,11 @@ from .schemas import (
     TurnReading,
     Verdict,
 )
+from .thresholds import LONG_REPLY_WORDS, REJECTED_ABOVE
 
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
     {"transient", "timeout", "rate_limited", "malformed", "permanent"}
 )
-LONG_REPLY_WORDS = 20
-REJECTED_ABOVE = 0.2
-"""Share of claims without a true quote beyond which a trial needs a person: the extractor did not read this reply."""
 _NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
 
 

@@ -17,7 +17,8 @@ from .door import Means, Stop
 from .errors import InputError
 from .executing import CALLS_A_TRIAL, ceilings, prices_for, stop_on_signal, versions
 from .failpoints import Failpoints
-from .judgecheck import RECORD, Gold, check, load_gold, matrix, texts
+from .findings.judging import RECORD
+from .judgecheck import Gold, check, load_gold, matrix, texts
 from .limits import Limits
 from .money import cost
 from .planning import OFFLINE_JUDGE, check_is_judge

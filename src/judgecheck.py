@@ -48,7 +48,6 @@ from .seating import Bench
 from .userfiles import read_user_file
 
 PANEL = "panel"
-RECORD = "check.json"
 _GRAVITY: tuple[Severity, ...] = ("none", "low", "medium", "high")
 _AT_ONCE = 8
 
@@ -324,12 +323,6 @@ def _overlap(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -
 
 def matrix(judge: JudgeMeasured) -> dict[tuple[str, str | None], int]:
     return {(count.gold, count.given): count.claims for count in judge.confusion}
-
-
-def read_check(path: Path) -> JudgeCheck:
-    """A check's record, by its file or its folder."""
-    _, record = read_user_file(path / RECORD if path.is_dir() else path, JudgeCheck)
-    return record
 
 
 def texts(errors: Sequence[JudgeError]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from .findings import comparing, drifting
 from .findings import sensitivity as sensing
 from .findings.gather import Findings, gather
 from .findings.judges import JudgesCompared, compare_judges, same_transcripts
-from .findings.judging import judging
+from .findings.judging import judging, read_check
 from .findings.pairing import MEASURES, by_system, pair
 from .stats.comparison import Difference
 from .stats.power import power_of, trials_needed
@@ -243,7 +243,6 @@ def export(arguments: argparse.Namespace) -> int:
 def report(arguments: argparse.Namespace) -> int:
     from .findings.checklist import chart_checklist
     from .findings.writing import write_report
-    from .judgecheck import read_check
 
     found = [gather(run) for run in arguments.run]
     record = read_check(arguments.judge_check) if arguments.judge_check else None

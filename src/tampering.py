@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from .coverage import factual_sentences, names_a_program
+from .figures import figures
 
 _LOOKALIKES = str.maketrans(
     "АВСЕНІЈКМОРЅТХҮаеһіјкорсѕтухԁԛԝɡΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχӀӏօոսᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ\u115f\u1160\u2800",
@@ -175,16 +176,21 @@ _LABELS = re.compile(
     r"(?<![^\W\d_])(?:[^\W\d_][ ._-]){15}[^\W\d_](?![^\W\d_])"
 )
 _BOILERPLATE = re.compile(
-    r"\bas an ai\b|\bi(?:['’]m| am) (?:sorry|unable|not able|afraid|not allowed|not in a position)\b|"
+    r"\bas an ai\b|\bi(?:['’]m| am) (?:sorry(?! to hear)|unable|not able|afraid|not allowed|"
+    r"not in a position)\b|"
     r"\bi (?:can(?:no|['’])t|cannot|won['’]t|will not|do not|don['’]t) (?:help|assist|provide|"
     r"answer|discuss|comment|advise|"
     r"offer|give|respond|do that)\b|^\W*(?:sorry|unfortunately)\b|\bno (?:puedo|podemos) ayudar",
     re.IGNORECASE,
 )
+_ANSWERS = re.compile(r"\b(?:yes|no|nothing|free|ask|call|must|need|have to|never|always)\b", re.IGNORECASE)
+"""Words by which even a few words can be an answer."""
 SHORT = 12
 """Words of a reply that, without a factual sentence, need no judge."""
 BOILERPLATE_LENGTH = 40
 STOCK_REFUSAL = "a stock refusal"
+STOCK_QUOTE = 1_000
+"""Characters of a stock refusal that are kept as its quote."""
 MUCH_UNSEEN = 20
 """Invisible or control characters that a reply may hold by accident."""
 _HARMLESS = "\u00ad\u200d\ufeff\t\n\r"
@@ -275,4 +281,5 @@ def says_nothing(reply: str) -> str | None:
     words = len(reply.split())
     if words <= BOILERPLATE_LENGTH and _BOILERPLATE.search(reply):
         return STOCK_REFUSAL
-    return "a few words without a fact" if words <= SHORT and not names_a_program(reply) else None
+    answers = names_a_program(reply) or figures(reply) or _ANSWERS.search(reply)
+    return "a few words without a fact" if words <= SHORT and not answers else None

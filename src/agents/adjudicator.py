@@ -22,10 +22,9 @@ from ..schemas import (
     TiedClaim,
     Verdict,
 )
+from ..thresholds import REVIEW_ABOVE
 from .asking import Seat, ask
 
-REVIEW_ABOVE = 0.2
-"""Share of disagreement beyond which a trial needs a person."""
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 

@@ -7,7 +7,7 @@ on white. PNG needs the optional `resvg-py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
@@ -284,8 +284,8 @@ def _stack(name: str, bar: Bar, left: int, right: int, y: float) -> Iterator[str
     yield _text(right + 8, y + 13, f"n={total}", extra=SMALL)
 
 
-def png(drawn: str) -> bytes | None:
-    """A chart that stands alone, as PNG at twice its size; None where `resvg-py`, or any font, is missing.
+def renderer() -> Callable[[str], bytes] | None:
+    """What makes a PNG, at twice its size, of a chart that stands alone; None without `resvg-py`, or without any font.
 
     Letters come from the fonts of this machine, so a PNG is the same bytes only where the fonts are.
     """
@@ -293,11 +293,10 @@ def png(drawn: str) -> bytes | None:
         resvg: Any = import_module("resvg_py")
     except ImportError:
         return None
-    blank = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
+
+    def render(drawn: str, width: int = 2 * (WIDTH + 2 * EDGE)) -> bytes:
+        return bytes(resvg.svg_to_bytes(svg_string=drawn, width=width, sans_serif_family="DejaVu Sans"))
+
+    blank = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20">{}</svg>'
     letter = f'<text y="15" font-family="{FONT}">M</text>'
-    options = {"sans_serif_family": "DejaVu Sans", "font_family": "DejaVu Sans"}
-    if bytes(resvg.svg_to_bytes(svg_string=blank.format(letter), **options)) == bytes(
-        resvg.svg_to_bytes(svg_string=blank.format(""), **options)
-    ):
-        return None
-    return bytes(resvg.svg_to_bytes(svg_string=drawn, width=2 * (WIDTH + 2 * EDGE), **options))
+    return None if render(blank.format(letter), 20) == render(blank.format(""), 20) else render

@@ -5,25 +5,47 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 from ..errors import InputError
 from ..records.check import JudgeCheck, JudgeMeasured
 from ..stats.agreement import (
     COEFFICIENTS,
     Agreement,
+    Coefficient,
     Ratings,
     base_rates,
     bootstrap,
+    gwet_ac1,
     mean_cohen_kappa,
 )
 from ..stats.confusion import Corrected, corrected_accuracy
 from ..stats.intervals import Share, wilson
+from ..userfiles import read_user_file
 from .gather import LABELS, Findings, Pattern, patterns
 
 SEED = 20_250_401
 """Of all resampling in reports: fixed, so that the same run gives the same report."""
 RESAMPLES = 400
 METHOD = "Rogan and Gladen's estimator for three labels, interval by drawing trials and gold claims anew"
+
+
+_COEFFICIENTS: dict[str, Coefficient] = {
+    **COEFFICIENTS,
+    "Gwet's AC1": partial(gwet_ac1, labels=len(LABELS)),
+    "Cohen's kappa (mean over pairs)": mean_cohen_kappa,
+}
+
+
+RECORD = "check.json"
+"""A check of judges leaves this file in its folder."""
+
+
+def read_check(path: Path) -> JudgeCheck:
+    """A check's record, by its file or its folder."""
+    _, record = read_user_file(path / RECORD if path.is_dir() else path, JudgeCheck)
+    return record
 
 
 @dataclass(frozen=True)
@@ -57,7 +79,7 @@ def judging(found: Findings, check: JudgeCheck | None = None) -> Judging:
     claims = sum(map(len, clusters))
     coefficients = {
         name: bootstrap(clusters, coefficient, seed=SEED, resamples=_resamples(claims))
-        for name, coefficient in {**COEFFICIENTS, "Cohen's kappa (mean over pairs)": mean_cohen_kappa}.items()
+        for name, coefficient in _COEFFICIENTS.items()
     }
     verifiers = found.manifest.plan.verifiers
     total: Counter[Pattern] = Counter()

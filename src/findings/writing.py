@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from .. import storage
-from .charts import png, svg
+from .charts import renderer, svg
 from .contents import contents
 from .gather import Findings
 from .html import html
@@ -40,12 +40,13 @@ def write_report(findings: Sequence[Findings], judging: Sequence[Judging | None]
         stream("codes.csv", lambda file: write_codes(runs_of(findings, judging), file))
         put("report.md", markdown(made).encode())
         put("report.html", html(made).encode())
-        for chart in made.charts():
+        drawings = made.charts()
+        to_png = renderer() if drawings else None
+        for chart in drawings:
             drawn = svg(chart, alone=True)
             put(f"{CHARTS}/{chart.name}.svg", drawn.encode())
-            picture = png(drawn)
-            if picture:
-                put(f"{CHARTS}/{chart.name}.png", picture)
+            if to_png:
+                put(f"{CHARTS}/{chart.name}.png", to_png(drawn))
     except OSError as error:
         raise storage.storage_error(out, error) from None
     return written

@@ -50,6 +50,7 @@ CLOSE = 0.85
 ASSERT_RECALL = 0.64
 CLEAR_RECALL, CLEAR_PRECISION = 0.8, 0.7
 MAIN_CLAUSE = 5
+ALIKE, NEARLY = 0.7, 0.88
 _CONDITION = re.compile(r",?\s+(?:if|when|because|since|as long as|provided|once|even if)\s", re.IGNORECASE)
 ASSERT_AT = 0.55
 """Topic scores from which a match supports; contradicts by a figure or by a bare negation; and from which a claim is
@@ -168,7 +169,9 @@ def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap,
         return True
     if named(claim):
         return False
-    return found.precision >= (0.7 if figured else 0.88) and (figured or bool(programmes & named(asked)))
+    if programmes & named(asked):
+        return found.precision >= (ALIKE if figured else NEARLY)
+    return figured and found.precision >= ALIKE
 
 
 def _names_no_other(claim: Reading, fact: Reading) -> bool:

@@ -25,15 +25,19 @@ _SUM = re.compile(
     r"(\$?[0-9][0-9,]*(?:\.[0-9]+)?)[^=0-9$+×]{0,24}?(×|\bx\b|\btimes\b|\+|-)\s*(\$?[0-9][0-9,]*(?:\.[0-9]+)?)"
     r"[^=0-9$]{0,24}=\s*(\$?[0-9][0-9,]*(?:\.[0-9]+)?)"
 )
-_OFTEN = re.compile(r"\b(once|twice|one time|two times|three times|[0-9]+ times) (?:a|per|each|every) (month|year|quarter|week|day)\b")
+_OFTEN = re.compile(
+    r"\b(once|twice|one time|two times|three times|[0-9]+ times) (?:a|per|each|every) (month|year|quarter|week|day)\b"
+)
 _TIMES_A = {"one time": "once", "two times": "twice", "2 times": "twice"}
 _DAYS = {"day": 1.0, "week": 7.0, "month": 30.4, "year": 365.0}
 _PERSON_SHARE = re.compile(
-    r"\b(?:you|person|beneficiary|member|patient|enrollee)\b[^.;,%]{0,30}?\b(?:pay|pays|owe|owes|responsible for|left with)\b"
+    r"\b(?:you|person|beneficiary|member|patient|enrollee)\b[^.;,%]{0,60}?\b(?:pay|pays|owe|owes|responsible "
+    r"for|left with)\b"
     r"[^.;,%]{0,12}?([0-9]+) ?(?:%|percent)"
 )
 _INSURER_SHARE = re.compile(
-    r"\b(?:part [abd]|medicare|plan|insurer|policy|medigap)\b[^.;,%]{0,15}?\b(?:pays?|covers?)\b[^.;,%]{0,12}?([0-9]+) ?(?:%|percent)"
+    r"\b(?:part [abd]|medicare|plan|insurer|policy|medigap) (?:(?:generally|usually|then|will|would|only|may) )*"
+    r"(?:pays?|covers?)\b[^.;,%]{0,12}?([0-9]+) ?(?:%|percent)"
 )
 _AS_MANY = re.compile(r"\b(?:as many|unlimited|any number of|several|multiple|repeated) ([a-z]{4,})\b")
 _OVER = re.compile(r"\b(?:over|above|exceeds?|past|beyond|too (?:high|much))\b")
@@ -212,8 +216,9 @@ def _often_clash(claim: Reading, fact: Reading) -> str:
 def _shares(text: str) -> dict[str, str]:
     """Who is said to pay which percentage."""
     plain = plain_lower(text)
-    found = {match.group(1): "person" for match in _PERSON_SHARE.finditer(plain)}
-    return found | {match.group(1): "insurer" for match in _INSURER_SHARE.finditer(plain)}
+    found = {match.group(1): "insurer" for match in _INSURER_SHARE.finditer(plain)}
+    # "a person in Original Medicare pays 20%": the person pays.
+    return found | {match.group(1): "person" for match in _PERSON_SHARE.finditer(plain)}
 
 
 def _share_clash(claim: Reading, fact: Reading) -> str:

@@ -121,9 +121,14 @@ _BARE_PERIOD = re.compile(r"@aep\b")
 _FALL_PERIOD = re.compile(r"\b(?:annual|fall|yearly|october|december|election)\b|@ma\b|@d\b")
 _OF_MEDIGAP = re.compile(r"@medigap\b|\bunderwrit|\binsurers?\b")
 _GOES_AWAY = re.compile(
-    r"\b(premium|deductible|coinsurance|copay)s? (?:goes away|go away|disappears?|stops|is waived|are waived|vanishes)\b"
+    r"\b(premium|deductible|coinsurance|copay)s? (?:goes away|go away|disappears?|stops|is waived|are waived|"
+    r"vanishes)\b"
 )
-_PERSON_PAYS = re.compile(r"\b(you|person|people|member|members|they|beneficiary|patients?|enrollees?) (no longer |do not |not |never |still )?pays? for\b")
+_WHAT_IS_PAID = re.compile(r"\bwhat (?:[a-z]+ ){1,3}pays? for\b")
+_PERSON_PAYS = re.compile(
+    r"\b(you|person|people|member|members|they|beneficiary|patients?|enrollees?) "
+    r"(no longer |do not |not |never |still )?pays? for\b"
+)
 _APPROVED_FIRST = re.compile(r"\bapprov[a-z]*\b([^.;#]{0,40}?)\b(?:beforehand|in advance|ahead of time|first)\b")
 _STOP_DOING = re.compile(r"\b(?:stop|stops|stopped|quit)\s+(?=(?!working)[a-z]+ing\b)")
 _TOKEN = re.compile(r"@?[a-z]+|#[0-9]+#|[.;:!?,()|]")
@@ -154,6 +159,7 @@ def read_words(text: str) -> Reading:
     plain = _CEILING.sub(r" \1 limit ", _STOP_DOING.sub(" not ", _MODAL.sub("require", plain)))
     plain = _PAYS_ALL.sub(r"\1 cover", _PAYS_NOTHING.sub(r"\1 not cover", plain))
     plain = _GOES_AWAY.sub(r"not pay \1", plain)
+    plain = _WHAT_IS_PAID.sub("cost ", plain)
     plain = _PERSON_PAYS.sub(r"\1 \2 pay ", plain)
     plain = _APPROVED_FIRST.sub(r"priorauth \1", plain)
     raw = frozenset(re.findall(r"[a-z]+", plain))

@@ -67,13 +67,15 @@ def fleiss_kappa(ratings: Ratings) -> float | None:
     return _beyond_chance(observed, fsum(share * share for share in _base_rates(counts).values()))
 
 
-def gwet_ac1(ratings: Ratings) -> float | None:
+def gwet_ac1(ratings: Ratings, labels: int | None = None) -> float | None:
+    """`labels`: how many there are to choose from, used or not; without it, how many were used."""
     counts = _counts(ratings)
     observed = _pair_agreement(counts)
     rates = _base_rates(counts)
-    if observed is None or len(rates) < 2:
+    choices = labels or len(rates)
+    if observed is None or choices < 2:
         return None
-    return _beyond_chance(observed, fsum(share * (1 - share) for share in rates.values()) / (len(rates) - 1))
+    return _beyond_chance(observed, fsum(share * (1 - share) for share in rates.values()) / (choices - 1))
 
 
 def _base_rates(counts: Sequence[Counter[Label]]) -> dict[Label, float]:
@@ -110,6 +112,8 @@ class Agreement:
     value: float | None
     low: float | None
     high: float | None
+    undefined: int = 0
+    """Resamples in which the coefficient is not defined, and that the interval leaves out."""
 
 
 COEFFICIENTS: dict[str, Coefficient] = {
@@ -125,7 +129,7 @@ def mean_cohen_kappa(ratings: Ratings) -> float | None:
     raters = max((len(item) for item in ratings), default=0)
     values = []
     for a, b in combinations(range(raters), 2):
-        value = cohen_kappa([(item[a], item[b]) for item in ratings])
+        value = cohen_kappa([(item[a], item[b]) for item in ratings if len(item) > b])
         if value is not None:
             values.append(value)
     return fsum(values) / len(values) if values else None
@@ -153,7 +157,7 @@ def bootstrap(
         return Agreement(value, None, None)
     found.sort()
     tail = (1 - confidence) / 2
-    return Agreement(value, quantile(found, tail), quantile(found, 1 - tail))
+    return Agreement(value, quantile(found, tail), quantile(found, 1 - tail), resamples - len(found))
 
 
 def quantile(ordered: Sequence[float], p: float) -> float:

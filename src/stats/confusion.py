@@ -1,7 +1,8 @@
 """How a judge errs: a confusion matrix, what follows from it, and rates corrected for it. Pure functions.
 
-A matrix counts gold label by given label. A given label may also be None: the judge gave nothing usable; it counts as a
-miss in sensitivity and as nothing else.
+A matrix counts gold label by given label. A given label may also be None: the judge gave nothing usable. It is a miss
+in sensitivity and an error in accuracy, and no false alarm in specificity. Resampling adds half a claim to every cell
+of a gold label's row, so that an error nobody has seen yet is not taken to be impossible.
 """
 
 from __future__ import annotations
@@ -74,15 +75,18 @@ def measures(matrix: Matrix, label: str, *, seed: int, resamples: int = 1_000) -
 def resampled(matrix: Matrix, seed: int, resamples: int) -> list[Counter[tuple[str, str | None]]]:
     """Matrices of as many claims, drawn anew from this one within each gold label."""
     draw = random.Random(seed)  # noqa: S311 - resampling, no secret
-    rows: dict[str, list[tuple[tuple[str, str | None], int]]] = {}
-    for cell, n in sorted(matrix.items(), key=str):
-        rows.setdefault(cell[0], []).append((cell, n))
+    golds = sorted({gold for (gold, _), n in matrix.items() if n})
+    rows: dict[str, list[tuple[tuple[str, str | None], float]]] = {}
+    for gold in golds:
+        given: list[str | None] = [*golds, *([None] if matrix.get((gold, None)) else [])]
+        seen = [label for label in given if label is not None]
+        rows[gold] = [((gold, label), matrix.get((gold, label), 0) + 0.5 * (label in seen)) for label in given]
+    sizes = {gold: sum(n for (one, _), n in matrix.items() if one == gold) for gold in golds}
     found = []
     for _ in range(resamples):
         drawn: Counter[tuple[str, str | None]] = Counter()
-        for cells in rows.values():
-            total = sum(n for _, n in cells)
-            drawn.update(draw.choices([cell for cell, _ in cells], [n for _, n in cells], k=total))
+        for gold, cells in rows.items():
+            drawn.update(draw.choices([cell for cell, _ in cells], [n for _, n in cells], k=sizes[gold]))
         found.append(drawn)
     return found
 
@@ -99,7 +103,7 @@ def corrected_shares(observed: Mapping[str, float], matrix: Matrix, labels: Sequ
         return None
     # sum over gold of P(given | gold) * share(gold) = observed(given)
     table = [[rows[gold][column] / totals[gold] for gold in labels] for column in range(len(labels))]
-    solved = solve(table, [observed[label] for label in labels])
+    solved = solve(table, [observed.get(label, 0.0) for label in labels])
     if solved is None:
         return None
     cut = [min(1.0, max(0.0, value)) for value in solved]

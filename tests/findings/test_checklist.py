@@ -17,7 +17,7 @@ from src.storage import JOURNAL, MANIFEST, RESULTS, SEAL, encode_record, file_sh
 
 from ..helpers import HASH, manifest, plan, result, scenario
 from ..runs import ONE, make_run
-from .samples import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
+from .made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
 
 
 def section(text: str, item_id: str) -> str:

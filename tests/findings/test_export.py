@@ -23,7 +23,7 @@ from src.storage import RESULTS, SEAL
 
 from ..helpers import result
 from ..runs import make_run
-from .samples import HOSTILE, OUTCOMES, hostile, nothing_to_check, of_outcome, one_of_each, planned, rich, write_run
+from .made_runs import HOSTILE, OUTCOMES, hostile, nothing_to_check, of_outcome, one_of_each, planned, rich, write_run
 
 TABULAR = ("csv", "jsonl", "parquet", "dta", "sav")
 
@@ -63,7 +63,7 @@ def rows_of_stats(path: Path, *, raw: bool = True) -> tuple[list[dict[str, Any]]
 
 
 def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tidy.Row]]:
-    from .samples import manifest_of
+    from .made_runs import manifest_of
 
     found: dict[str, list[tidy.Row]] = {table.name: [] for table in TABLES}
     about = tidy.About.of(manifest_of(folder))

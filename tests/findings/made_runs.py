@@ -18,6 +18,7 @@ from src.schemas import (
     QuestionCode,
     RejectedClaim,
     RunPlan,
+    Severity,
     TrialOutcome,
     TrialResult,
     TurnObservation,
@@ -92,7 +93,7 @@ def rich(repetition: int = 1, text: str = "Plans have networks.", target: str = 
         )  # fmt: skip
 
     def verdict(number: int, label: Any = "SUPPORTED") -> Verdict:
-        severity = "high" if label == "CONTRADICTED" else "none"
+        severity: Severity = "high" if label == "CONTRADICTED" else "none"
         return Verdict(claim_id=f"Q1.C{number}", label=label, evidence=("F1",), severity=severity, notes=text[:4_000])
 
     def final(number: int, label: Any) -> FinalClaim:
