@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from . import coding
 from .adapters.base import split_name
 from .agents import adjudicator, scorer
+from .coverage import FLOOR
 from .families import family
 from .planning import Trial
 from .schemas import (
@@ -139,7 +140,8 @@ def assemble(
     summary = score(final)
     rejected = tuple(rejected for judgement in judgements for rejected in judgement.rejected)
     silent = any(_silent(judgement, exchange) for judgement in judgements for exchange in exchanges)
-    unread = silent or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
+    left_out = any(reading.covered < FLOOR * reading.sentences for reading in readings)
+    unread = silent or left_out or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
     review = tampered or unread or adjudicator.needs_review(final)
     concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
     scored = outcome == "scored"

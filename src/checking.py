@@ -158,7 +158,7 @@ def measure_table(record: JudgeCheck) -> str:
             f1 = "-" if one.f1 is None else f"{one.f1:.2f} ({one.f1_low:.2f}-{one.f1_high:.2f})"
             rows.append(["", label, share(one.sensitivity), share(one.specificity), share(one.precision), f1])
     columns: tables.Columns = [
-        ("judge", "left"), ("label", "left"), ("sensitivity", "right"), ("specificity", "right"),
+        ("judge", "left"), ("label", "right"), ("sensitivity", "right"), ("specificity", "right"),
         ("precision", "right"), ("F1", "right"),
     ]  # fmt: skip
     caption = "In the row `all`: share of claims labelled right, and macro F1. 95% intervals."

@@ -340,7 +340,7 @@ def test_what_the_extractor_left_out_is_asked_for_once_and_recorded(
         [],
         ["The deductible is $283.", "The copay is $5.", "Part B covers doctors."],
     ]
-    assert [claim.claim_id for claim in one.claims if claim.turn_id == "Q2"] == ["Q2.C1", "Q2.RC1", "Q2.RC2"]
+    assert [claim.claim_id for claim in one.claims if claim.turn_id == "Q2"] == ["Q2.C1", "Q2.again.C1", "Q2.again.C2"]
     numbers = [record.call.split("|")[4] for record in calls(folder) if "|extractor|Q2|" in record.call]
     policy = storage.read_manifest(folder).plan.policy
     assert numbers == ["0", str(policy.max_asks)]

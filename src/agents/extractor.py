@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..coverage import Coverage, coverage
-from ..figures import figures
+from ..figures import figures, is_amount
 from ..quotes import find_quote
 from ..schemas import Claim, ExtractorInput, ExtractorOutput, ExtractorReply, QuotedClaim, RejectedClaim
 from ..wordties import bears
@@ -81,12 +81,18 @@ def anchor(turn_id: str, reply: str, extracted: ExtractorReply, question: str = 
                 text=quoted.text,
                 type=quoted.type,
                 confidence=quoted.confidence,
-                verifiable=quoted.verifiable,
+                verifiable=quoted.verifiable or _checkable(quoted, [reply[span.start : span.end] for span in spans]),
                 quote_spans=spans,
                 turn_id=turn_id,
             )
         )
     return Extraction(ExtractorOutput(claims=tuple(claims)).claims, tuple(rejected))
+
+
+def _checkable(claim: QuotedClaim, found: list[str]) -> bool:
+    """A factual claim, and one that states an amount, is put to the verifiers whatever the extractor says of it."""
+    amounts = any(is_amount(figure) for quote in found for figure in figures(quote))
+    return claim.type == "factual" or (amounts and claim.type != "referral")
 
 
 def _why_not(claim: QuotedClaim, found: list[str], question: str) -> str | None:

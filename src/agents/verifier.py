@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass
+from typing import get_args
 
 from ..figures import figures, is_amount, telling
 from ..schemas import (
@@ -20,6 +21,7 @@ from ..schemas import (
     ClaimInView,
     FactInView,
     KeyInView,
+    Severity,
     Verdict,
     VerifierInput,
     VerifierOutput,
@@ -38,6 +40,9 @@ _NOT_NOTHING = re.compile(
     r"\bnot (?:quite )?free\b|n['’]t free\b|\btoll[- ]free\b|\bnothing is certain\b", re.IGNORECASE
 )
 """Words for $0."""
+
+
+_GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,10 @@ def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView, question: s
         problems.append(f"is {verdict.label} and so must cite at least one id")
     if (verdict.label == "CONTRADICTED") == (verdict.severity == "none"):
         problems.append("severity must be low, medium or high if CONTRADICTED and none if not")
+    if verdict.label == "CONTRADICTED" and verdict.severity != "none":
+        grades = [_GRAVITY.index(facts[cited].severity_if_wrong) for cited in verdict.evidence if cited in facts]
+        if _GRAVITY.index(verdict.severity) < max(grades, default=0) - 1:
+            problems.append("severity is more than one grade below that of the fact it contradicts")
     if verdict.label == "SUPPORTED":
         if disallowed.intersection(verdict.evidence):
             problems.append("a disallowed claim cannot support anything")

@@ -112,7 +112,8 @@ def svg(chart: Chart, *, alone: bool) -> str:
     name = chart.name
     opened = (
         f"<svg{' xmlns=' + _quote('http://www.w3.org/2000/svg') if alone else ''} "
-        f'viewBox="{-EDGE} 0 {WIDTH + 2 * EDGE} {height}" width="{WIDTH + 2 * EDGE}" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'viewBox="{-EDGE} 0 {WIDTH + 2 * EDGE} {height}" width="{WIDTH + 2 * EDGE}" height="{height}" '
+        f'role="img" aria-labelledby="{name}-title {name}-desc" '
         f'font-family="{FONT}" font-size="13"{f" color={_quote(INK)}" if alone else ""}>'
     )
     head = [
@@ -220,28 +221,50 @@ def _bars(chart: Histogram) -> tuple[list[str], int]:
 
 
 FILLS = (BLUE, SKY, YELLOW, VERMILLION, GREY)
-_HATCHES = (
-    "",
-    '<path d="M0 8 L8 0" stroke="#000000" stroke-opacity="0.55" stroke-width="1.2"/>',
-    '<circle cx="4" cy="4" r="1.3" fill="#000000" fill-opacity="0.6"/>',
-    '<path d="M0 0 L8 8 M0 8 L8 0" stroke="#000000" stroke-opacity="0.55" stroke-width="1.1"/>',
-    '<path d="M0 4 L8 4" stroke="#000000" stroke-opacity="0.5" stroke-width="1"/>',
-)
+HATCH = 8
+
+
+def _block(part: int, x: float, y: float, width: float, height: float) -> str:
+    """A coloured block with its hatching. Drawn line by line: a printer makes huge images of SVG patterns."""
+    strokes = "".join(_hatching(part, x, y, width, height))
+    block = (
+        f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{FILLS[part]}" '
+        'stroke="#000000" stroke-width="0.6"/>'
+    )
+    if not strokes:
+        return block
+    look = 'stroke-width="2.4" stroke-linecap="round"' if part == 2 else 'stroke-width="1.1"'
+    return f'{block}\n<path d="{strokes}" fill="none" stroke="#000000" stroke-opacity="0.55" {look}/>'
+
+
+def _hatching(part: int, x: float, y: float, width: float, height: float) -> Iterator[str]:
+    """Nothing, rising lines, dots, crossed lines, level lines."""
+    across = range(int(x // HATCH) + 1, int((x + width) // HATCH) + 1)
+    if part in (1, 3):
+        for step in range(int(x // HATCH) + 1, int((x + width + height) // HATCH) + 1):
+            start, end = max(x, step * HATCH - height), min(x + width, step * HATCH)
+            if start < end:
+                low = y + height - (start - (step * HATCH - height))
+                yield f"M{_n(start)} {_n(low)}L{_n(end)} {_n(low - (end - start))}"
+                if part == 3:
+                    yield f"M{_n(start)} {_n(2 * y + height - low)}L{_n(end)} {_n(2 * y + height - low + end - start)}"
+    elif part == 2:
+        for row, level in enumerate((y + height * 0.3, y + height * 0.75)):
+            for place in across:
+                at = place * HATCH - HATCH / 2 * row
+                if x < at < x + width:
+                    yield f"M{_n(at)} {_n(level)}h0"
+    elif part == 4:
+        for share in (0.25, 0.5, 0.75):
+            yield f"M{_n(x)} {_n(y + height * share)}h{_n(width)}"
 
 
 def _stacks(chart: StackChart) -> tuple[list[str], int]:
     left, right, step = 132, 640, 20
-    name = chart.name
-    lines = ["<defs>"]
-    for place, (fill, hatch) in enumerate(zip(FILLS, _HATCHES, strict=True)):
-        lines.append(
-            f'<pattern id="{name}-fill-{place}" width="8" height="8" patternUnits="userSpaceOnUse">'
-            f'<rect width="8" height="8" fill="{fill}"/>{hatch}</pattern>'
-        )
-    lines.append("</defs>")
+    lines: list[str] = []
     x, y = 0.0, 4.0
     for place, part in enumerate(chart.parts):
-        lines.append(_swatch(f"{name}-fill-{place}", x, y, 16, 14))
+        lines.append(_block(place, x, y, 16, 14))
         lines.append(_text(x + 21, y + 11, part, extra=SMALL))
         x += 34 + 6.7 * len(part)
     y += 26
@@ -254,26 +277,19 @@ def _stacks(chart: StackChart) -> tuple[list[str], int]:
             y += 6
             for bar in bars:
                 lines.append(_text(left - 10, y + 13, _cut(bar.label, 18), anchor="end", extra=SMALL))
-                lines += _stack(name, bar, left, right, y)
+                lines += _stack(bar, left, right, y)
                 y += step
         y += 8
     return lines, int(y + 8)
 
 
-def _swatch(fill: str, x: float, y: float, width: float, height: float) -> str:
-    return (
-        f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="url(#{fill})" '
-        'stroke="#000000" stroke-width="0.6"/>'
-    )
-
-
-def _stack(name: str, bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
+def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
     total = sum(bar.counts)
     x = float(left)
     for place, count in enumerate(bar.counts):
         if count:
             width = (right - left) * count / total
-            yield _swatch(f"{name}-fill-{place}", x, y, width, THICK)
+            yield _block(place, x, y, width, THICK)
             if width >= 9 + 7 * len(str(count)):
                 yield (
                     f'<text x="{_n(x + width / 2)}" y="{_n(y + 13)}" text-anchor="middle" font-size="11" '

@@ -246,7 +246,11 @@ class _Known:
 
 
 def chart_checklist(findings: Findings, registration: Registration | None = None) -> str:
-    """The checklist in Markdown, filled in from a run; what its author must add is marked `AUTHOR:`."""
+    """The checklist in Markdown, filled in from a run; what its author must add is marked `AUTHOR:`.
+
+    `registration` is the manifest's own, unless another is given.
+    """
+    registration = registration or findings.manifest.registration
     known = _Known(findings, _days(findings), registration)
     manifest = findings.manifest
     lines = [f"# Reporting checklist: run {inert(manifest.run_id)}", "", SOURCE, ""]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .. import storage
 from ..canonical import fingerprint
-from ..schemas import CallParameters, RunPlan, TrialOutcome
+from ..schemas import CallParameters, Manifest, RunPlan, TrialOutcome
 from ..stats.intervals import mean_interval
 from .charts import BINS, Dot, DotChart, Histogram
 from .document import (
@@ -39,7 +39,7 @@ from .gather import OUTCOMES, SCORES, Findings, Row
 from .judged import judging_section
 from .judging import Judging
 from .series import Run, Runs, Series, runs_of
-from .spending import spending
+from .spending import call_dates, spending
 from .study import Counted, count_codes, question_table, study_section, topic_section
 
 OFFLINE_NOTICE = (
@@ -146,6 +146,8 @@ def _told(found: Findings) -> Iterator[tuple[Cell, ...]]:
     if found.manifest.transcripts:
         source = Text(found.manifest.transcripts.run_id)
         yield say("Judged again: the replies are those of run ", source, ", not new ones.")
+    for deviation in found.manifest.registration.deviations if found.manifest.registration else ():
+        yield say("Departs from its pre-registration: ", Text(deviation))
     done = len(found.rows)
     if done < found.planned:
         yield words(f"Incomplete: {done} of {found.planned} planned trials are here.")
@@ -157,6 +159,7 @@ def _run_section(runs: Runs) -> Section:
     fields: list[tuple[str, Callable[[Run], Cell]]] = [
         ("run", lambda run: Text(run.name)),
         ("begun", lambda run: Text(run.found.manifest.created)),
+        ("calls made", lambda run: Words(_calls(run.found))),
         ("state", lambda run: Words(_state(run.found))),
         ("targets", lambda run: Text(", ".join(run.found.plan_targets))),
         ("verifiers", lambda run: Text(", ".join(run.found.manifest.plan.verifiers))),
@@ -173,6 +176,7 @@ def _run_section(runs: Runs) -> Section:
         ("wording", lambda run: Text(_wording(run.found.manifest.plan))),
         ("asked of targets", lambda run: Words(_parameters(run.found.manifest.plan.target_parameters))),
         ("asked of judges", lambda run: Words(_parameters(run.found.manifest.plan.judge_parameters))),
+        ("pre-registered", lambda run: Text(_registered(run.found.manifest))),
         ("seed", lambda run: Words(str(run.found.manifest.plan.seed))),
         ("versions", lambda run: Text(", ".join(f"{k} {v}" for k, v in run.found.manifest.versions.items()))),
         ("plan, sha256", lambda run: Text(run.found.manifest.plan_sha256, code=True)),
@@ -190,6 +194,19 @@ def _state(found: Findings) -> str:
     sealed = (found.folder / storage.SEAL).is_file()
     done = f"{len(found.rows)} of {found.planned} trials"
     return f"complete and sealed, {done}" if sealed else f"not sealed, {done}"
+
+
+def _calls(found: Findings) -> str:
+    dates = call_dates(found.folder)
+    return f"from {dates[0][:19]} to {dates[1][:19]}" if dates else "none"
+
+
+def _registered(manifest: Manifest) -> str:
+    frozen = manifest.registration
+    if not frozen:
+        return "no"
+    tests = f"; tests: {', '.join(frozen.tests)}" if frozen.tests else ""
+    return f"{frozen.created}, sha256 {frozen.sha256[:SHORT_HASH]}; primary outcome: {frozen.primary_outcome}{tests}"
 
 
 def _again(plan: RunPlan) -> str:

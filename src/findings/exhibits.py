@@ -7,9 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from ..agents.adjudicator import REVIEW_ABOVE
-from ..assembly import LONG_REPLY_WORDS, REJECTED_ABOVE
 from ..schemas import Exchange, FinalClaim, QuoteSpan, Severity, TrialResult, Verdict
+from ..thresholds import LONG_REPLY_WORDS, REJECTED_ABOVE, REVIEW_ABOVE
 from .document import Block, Cell, Exhibit, Link, Paragraph, Passage, Section, Text, Words, say, words
 from .gather import Findings
 from .series import Run, Runs

@@ -57,9 +57,9 @@ def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
     chosen = tuple(dict.fromkeys(formats))
     for name in chosen:
         if name not in FORMATS:
-            raise InputError(f"--format {name[:40]!r}: is not known; use {', '.join(FORMATS)}.")
+            raise InputError(f"--to {name[:40]!r}: is not known; use {', '.join(FORMATS)}.")
     if not chosen:
-        raise InputError(f"--format: name at least one of {', '.join(FORMATS)}.")
+        raise InputError(f"--to: name at least one of {', '.join(FORMATS)}.")
     manifest = storage.read_manifest(folder)
     _check_free(out, chosen)
     try:

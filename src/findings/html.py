@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from ..text import plain
-from .charts import svg
+from .charts import StackChart, svg
 from .document import (
     NOTHING,
     Block,
@@ -53,6 +53,7 @@ a.skip:focus { left: .5rem; top: .5rem; padding: .5rem; background: var(--paper)
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 .notices { list-style: none; margin: 0 0 1rem; padding: .75rem 1rem; background: var(--warnpaper); color: var(--warn);
   border-left: 4px solid var(--warn); max-width: none; font-weight: 600; }
+.notices li + li { margin-top: .4rem; }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; padding: 0; max-width: none; }
 .box { overflow-x: auto; margin: .75rem 0 1.25rem; }
 table { border-collapse: collapse; font-size: .8125rem; line-height: 1.35; overflow-wrap: normal; }
@@ -65,8 +66,8 @@ th.text, td.text, th.word, td.word { text-align: left; }
 td code { white-space: nowrap; }
 td code.long { white-space: normal; }
 td.text { white-space: normal; min-width: 6rem; max-width: 26rem; }
-tbody th { font-weight: 600; text-align: left; white-space: normal; min-width: 9.5rem; max-width: 22rem; position: sticky;
-  left: 0; background: var(--paper); }
+tbody th { font-weight: 600; text-align: left; white-space: normal; min-width: 9.5rem; max-width: 22rem;
+  position: sticky; left: 0; background: var(--paper); }
 code { font: .85em ui-monospace, "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
 figure { margin: .75rem 0 1.25rem; }
 figure svg { display: block; width: 100%; min-width: 40rem; max-width: 54rem; height: auto; }
@@ -83,7 +84,8 @@ footer { margin-top: 3rem; padding-bottom: 2rem; font-size: .875rem; }
 @media print { :root { --ink: #000000; --paper: #ffffff; --soft: #eeeeee; --line: #999999; --link: #000000;
   --mark: #ffffff; --warn: #000000; --warnpaper: #ffffff; }
   body { font-size: 10pt; } nav, a.skip { display: none; } .box { overflow: visible; } table { font-size: 7.5pt; }
-  th, td { padding: .15rem .3rem; } tr, figure, article { break-inside: avoid; } thead { display: table-header-group; }
+  th, td { padding: .15rem .3rem; } tr, figure, article { break-inside: avoid; } figure.tall { break-inside: auto; }
+  thead { display: table-header-group; }
   figure svg { min-width: 0; } h2, h3, caption { break-after: avoid; } }
 """
 _SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
@@ -161,7 +163,7 @@ def _block(block: Block, level: int) -> Iterator[str]:
             yield "</article>"
         case Figure():
             title = _safe(block.chart.title)
-            yield "<figure>"
+            yield '<figure class="tall">' if isinstance(block.chart, StackChart) else "<figure>"
             yield f'<div class="box" role="region" aria-label="{title}, chart" tabindex="0">'
             yield svg(block.chart, alone=False).rstrip("\n")
             yield "</div>"

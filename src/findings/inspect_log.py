@@ -18,8 +18,8 @@ from .sinks import optional
 from .tidy import MISSING, SCORES, quotes_of, replies_of, why_no_score
 
 LOG_SAMPLES = 1_000
-LOG_CHARACTERS = 50_000_000
-"""A log is written when it holds so many samples, or so much text."""
+LOG_CHARACTERS = 20_000_000
+"""A log is written when it holds so many samples, or all that wait hold so much text."""
 SCORER = "medicare_eval"
 _ERRORS = ("failed", "questioner_failure")
 
@@ -33,18 +33,18 @@ class InspectSink:
         self._manifest = manifest
         self._targets = {p.name: _reference(p.scenario) for p in manifest.plan.scenarios}
         self._samples: dict[str, list[Any]] = {target: [] for target in manifest.plan.targets}
-        self._characters = 0
+        self._characters = dict.fromkeys(self._samples, 0)
         self._written: dict[str, int] = {}
         self._paths: list[Path] = []
 
     def add(self, result: TrialResult) -> None:
-        waiting = self._samples.setdefault(result.target.name, [])
-        waiting.append(self._sample(result))
-        self._characters += 2_000 + 2 * sum(len(e.user_message) + len(e.reply or "") for e in result.conversation)
-        if len(waiting) >= LOG_SAMPLES:
-            self._write(result.target.name)
-        elif self._characters >= LOG_CHARACTERS:
-            self._write(max(self._samples, key=lambda target: len(self._samples[target])))
+        target = result.target.name
+        self._samples[target].append(self._sample(result))
+        self._characters[target] += sum(len(e.user_message) + len(e.reply or "") for e in result.conversation)
+        if len(self._samples[target]) >= LOG_SAMPLES:
+            self._write(target)
+        elif sum(self._characters.values()) >= LOG_CHARACTERS:
+            self._write(max(self._characters, key=lambda name: self._characters[name]))
 
     def close(self) -> list[Path]:
         for target in list(self._samples):
@@ -74,13 +74,7 @@ class InspectSink:
             scores={score: self._score(result, score) for score in SCORES},
             metadata=_metadata(result),
             **({"output": output} if output else {}),
-            **({"error": self._error(why)} if why else {}),
-        )
-
-    def _error(self, why: str) -> Any:
-        kind = self._log.EvalSample.model_fields["error"].annotation
-        return next(one for one in kind.__args__ if one is not type(None))(
-            message=why, traceback=why, traceback_ansi=why
+            error=self._log.EvalError(message=why, traceback=why, traceback_ansi=why) if why else None,
         )
 
     def _score(self, result: TrialResult, name: str) -> Any:
@@ -94,7 +88,7 @@ class InspectSink:
 
     def _write(self, target: str) -> None:
         samples, self._samples[target] = self._samples[target], []
-        self._characters = 0 if not any(self._samples.values()) else self._characters // 2
+        self._characters[target] = 0
         number = self._written[target] = self._written.get(target, 0) + 1
         self._folder.mkdir(parents=True, exist_ok=True)
         slug = re.sub(r"[^A-Za-z0-9-]+", "-", target)

@@ -53,10 +53,13 @@ class Sink(Protocol):
 
 def shown(text: str) -> str:
     """Text for a CSV cell: no formula, no terminal escape, no change of direction."""
-    visible = _CONTROL.sub(
-        lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
-    )
+    visible = text if text.isprintable() else _CONTROL.sub(_written_out, text)
     return f"'{visible}" if visible.startswith(_WIDE_FORMULA) else defused(visible)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def _csv_cell(value: Cell) -> Cell:

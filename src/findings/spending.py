@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from .. import storage
 from ..money import cost
 from ..schemas import Manifest
 
+_STARTED = re.compile(rb'"started":"([0-9T:.+-]{10,40})"')
 PARTS = ("questioner", "target", "judges")
 
 
@@ -43,3 +45,14 @@ def spending(folder: Path, manifest: Manifest) -> list[Spending]:
         paid = cost(price, head.usage) if price else None
         row.cost = None if price is None or row.cost is None else row.cost + (paid or 0.0)
     return sorted(rows.values(), key=lambda row: (PARTS.index(row.part), row.model))
+
+
+def call_dates(folder: Path) -> tuple[str, str] | None:
+    """When the first and the last call of a run began; None where nothing was called."""
+    path = folder / storage.JOURNAL
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        # The first such field of a line is the call's own: what was sent and received stands behind it.
+        found = [match[1].decode("ascii") for line in file if (match := _STARTED.search(line))]
+    return (min(found), max(found)) if found else None

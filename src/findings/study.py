@@ -122,9 +122,9 @@ def study_section(runs: Runs, counted: Counted) -> Section:
     blocks: list[Block] = [
         Paragraph(
             words(
-                "The share of answers that were accurate and complete: the AI's, and human counselors' by phone and face "
-                "to face; then how many percentage points the AI's share lies above (+) or below (−) theirs, with a 95% "
-                "interval; then the AI's answers by code. Question groups are numbered as in the published study. "
+                "The share of answers that were accurate and complete: the AI's, and human counselors' by phone and "
+                "face to face; then how many percentage points the AI's share lies above (+) or below (−) theirs, with "
+                "a 95% interval; then the AI's answers by code. Question groups have the study's numbers. "
                 "Incomplete data counts in every n, as in the study. Pooled rows have no interval: questions of one "
                 "conversation do not go right or wrong independently."
             )

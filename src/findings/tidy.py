@@ -205,6 +205,9 @@ RUN = Table(
         _text(
             "transcripts_of", "The earlier run whose transcripts this run judged again", "it asked the targets itself"
         ),
+        _text("registration_sha256", "Hash of the frozen plan it was started with", "it was started without one"),
+        _text("primary_outcome", "The primary outcome, as it was registered", "it was started without a frozen plan"),
+        _text("deviations", "How its plan differs from the frozen one", "it does not, or there is none"),
     ),
     ("run_id",),
 )
@@ -411,7 +414,7 @@ class About:
 
 
 def run_row(manifest: Manifest, *, head: str, trials: int, sealed: bool) -> Row:
-    plan = manifest.plan
+    plan, kept = manifest.plan, manifest.registration
     return {
         "run_id": manifest.run_id,
         "created": manifest.created,
@@ -444,6 +447,9 @@ def run_row(manifest: Manifest, *, head: str, trials: int, sealed: bool) -> Row:
         "offline_judge": any(model.startswith("offline:") for model in plan.judge_models()),
         "fake_target": any(target.startswith("fake:") for target in plan.targets),
         "transcripts_of": manifest.transcripts.run_id if manifest.transcripts else None,
+        "registration_sha256": kept.sha256 if kept else None,
+        "primary_outcome": kept.primary_outcome if kept else None,
+        "deviations": _list(kept.deviations) if kept else None,
     }
 
 

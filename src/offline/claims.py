@@ -208,10 +208,12 @@ def _claim_type(text: str) -> ClaimType:
 
 
 def _is_of_the_field(text: str) -> bool:
-    """Whether it has a telling figure, a programme or a word of the field; or else is a full statement."""
+    """Whether it has a telling figure, a name, a programme or a word of the field; or else is a full statement."""
     reading = read_words(text)
     telling = any(is_amount(figure) or kind(figure) not in ("number", "year") for figure in reading.figures)
     if telling or named(reading) or reading.content & (DOMAIN | EVERYWHERE):
+        return True
+    if frames.names(text) and _VERB.search(text):
         return True
     return len(reading.content) >= 4 and bool(_VERB.search(text))
 

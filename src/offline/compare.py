@@ -70,12 +70,14 @@ class Saying:
     claim: Reading
     quotes: tuple[str, ...]
     asked: Reading
+    quoted: frozenset[str]
+    """Figures in the answer's own words."""
 
-    @property
-    def quoted(self) -> frozenset[str]:
-        """Figures in the answer's own words, `$0` for `nothing` among them."""
-        found = frozenset(figure for quote in self.quotes for figure in figures(quote))
-        return found | {"$0"} if any(costs_nothing(read_words(quote)) for quote in self.quotes) else found
+
+def figures_quoted(quotes: tuple[str, ...]) -> frozenset[str]:
+    """The figures of the quotes, `$0` for `nothing` among them."""
+    found = frozenset(figure for quote in quotes for figure in figures(quote))
+    return found | {"$0"} if any(costs_nothing(read_words(quote)) for quote in quotes) else found
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,22 @@ def _first_payer(reading: Reading) -> str:
     return ""
 
 
-def compare(saying: Saying, fact: FactInView, weights: dict[str, float]) -> Match:
-    """What the statement says about the claim."""
+def compare(
+    claim: Reading,
+    statement: str,
+    *,
+    fact_id: str,
+    weights: dict[str, float],
+    quoted: frozenset[str],
+    asked: Reading,
+) -> Match:
+    """What a bare statement says about the claim. `quoted` are the figures that stand in the claim's own quotes."""
+    fact = FactInView(fact_id=fact_id, statement=statement, severity_if_wrong="low")
+    return hold_against(Saying(claim, (claim.text,), asked, quoted), fact, weights)
+
+
+def hold_against(saying: Saying, fact: FactInView, weights: dict[str, float]) -> Match:
+    """What a fact of the key says about the claim."""
     claim, reading = saying.claim, read_words(fact.statement)
     found = topic(claim, fact.statement, weights)
     outright = removal_clash(claim, reading) or limit_clash(claim, reading)

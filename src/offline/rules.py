@@ -27,7 +27,7 @@ from ..records.contracts import (
 from ..sentences import sentences
 from . import frames
 from .claims import extract
-from .compare import Match, Saying, asserts, compare
+from .compare import Match, Saying, asserts, figures_quoted, hold_against
 from .quantities import derived
 from .rephrase import rephrase
 from .text import Reading, read_words, strip_markup
@@ -79,8 +79,8 @@ def _judge(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) ->
         return _Judgement("NOT_IN_KEY", (), "States nothing that a key could bear out.")
     claim, asked = read_words(text), read_words(question)
     weights = weigh(frozenset(fact.statement for fact in key.canonical_facts))
-    saying = Saying(claim, quotes, asked)
-    matches = [compare(saying, fact, weights) for fact in key.canonical_facts]
+    saying = Saying(claim, quotes, asked, figures_quoted(quotes))
+    matches = [hold_against(saying, fact, weights) for fact in key.canonical_facts]
     matches.sort(key=lambda match: (-match.topic, match.fact_id))
     supports = _supports(matches, claim, asked)
     if not frames.leaves_open(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -18,10 +19,10 @@ from src.errors import ConfigError, InputError, IntegrityError, StorageError
 from src.findings import inspect_log, sinks, tidy
 from src.findings.export import FORMATS, export
 from src.findings.tidy import MISSING, SCORES, TABLES
-from src.schemas import TrialResult
-from src.storage import RESULTS, SEAL
+from src.schemas import Registration, TrialResult
+from src.storage import MANIFEST, RESULTS, SEAL, encode_record
 
-from ..helpers import result
+from ..helpers import HASH, manifest, result
 from ..runs import make_run
 from .made_runs import HOSTILE, OUTCOMES, hostile, nothing_to_check, of_outcome, one_of_each, planned, rich, write_run
 
@@ -329,7 +330,7 @@ def test_nothing_is_overwritten_but_other_formats_may_follow(tmp_path: Path) -> 
 def test_what_cannot_be_asked_for_is_refused(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [rich()], planned())
     for formats in (["xlsx"], ["csv", "=cmd"], []):
-        with pytest.raises(InputError, match="--format"):
+        with pytest.raises(InputError, match="--to"):
             export(folder, tmp_path / "out", formats)
     with pytest.raises(InputError, match=r"holds no manifest\.json"):
         export(tmp_path / "nowhere", tmp_path / "out", ["csv"])
@@ -346,6 +347,65 @@ def test_a_disk_that_refuses_is_a_storage_error(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(StorageError, match="No space left"):
         export(folder, tmp_path / "out", ["csv"])
     assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="could not be written"):
+        export(folder, tmp_path / "file" / "below", ["csv"])
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(FileExistsError(17, "File exists"), InputError), (OSError(28, "No space left"), StorageError)]
+)
+def test_a_file_that_cannot_be_put_in_place_takes_the_others_with_it(
+    error: OSError, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    link, made = os.link, 0
+
+    def third_fails(source: Path, there: Path) -> None:
+        nonlocal made
+        made += 1
+        if made == 3:
+            raise error
+        link(source, there)
+
+    monkeypatch.setattr(os, "link", third_fails)
+    with pytest.raises(kind):
+        export(folder, tmp_path / "out", ["csv"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_writer_that_gives_up_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readstat = module("pyreadstat")
+
+    def refuses(*_: object, **__: object) -> None:
+        raise readstat.ReadstatError("Unable to write data")
+
+    monkeypatch.setattr(readstat, "write_sav", refuses)
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    with pytest.raises(StorageError, match="Unable to write data"):
+        export(folder, tmp_path / "out", ["sav"])
+
+
+def test_a_registered_run_names_its_deviations(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    kept = Registration(
+        sha256=HASH,
+        created="2026-01-01",
+        primary_outcome="accuracy",
+        tests=(),
+        notes="",
+        deviations=("seed: 7, not 42", "b"),
+    )
+    made = manifest(planned()).model_copy(update={"registration": kept})
+    (folder / MANIFEST).write_bytes(encode_record(made) + b"\n")
+    export(folder, tmp_path / "out", ["jsonl"])
+    (run,) = rows_of_jsonl(tmp_path / "out" / "run.jsonl")
+    assert (run["registration_sha256"], run["primary_outcome"]) == (HASH, "accuracy")
+    assert run["deviations"] == "seed: 7, not 42; b"
 
 
 @pytest.mark.parametrize(
@@ -500,6 +560,17 @@ def test_inspect_keeps_hostile_text_and_a_log_is_cut_where_it_grows_long(
     assert all(zipfile.is_zipfile(path) for path in logs)
     samples = [sample for path in logs for sample in log.read_eval_log(str(path), resolve_attachments=True).samples]
     assert [sample.messages[1].text for sample in samples] == [text or "x" for text in HOSTILE]
+
+
+def test_inspect_logs_are_written_when_much_text_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = module("inspect_ai.log")
+    monkeypatch.setattr(inspect_log, "LOG_CHARACTERS", 100_000)
+    results = [rich(n, "y" * 9_000, target) for n in range(1, 5) for target in ("fake:careful", "openai:gpt-x")]
+    files = export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["inspect"])
+    logs = [log.read_eval_log(str(path)) for path in files if path.suffix == ".eval"]
+    assert len(logs) > 2
+    held = [(one.eval.model, sample.epoch) for one in logs for sample in one.samples]
+    assert sorted(held) == [(model, n) for model in ("fake/careful", "openai/gpt-x") for n in range(1, 5)]
 
 
 def test_a_sealed_run_says_so(real: Path, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ CASES: list[tuple[str, Label, str]] = [
     ("The Part D coverage gap was removed on January 1, 2023.", "CONTRADICTED", "F19"),
     ("Every move gives a Special Enrollment Period for Medicare Advantage plans.", "NOT_IN_KEY", ""),
     (
-        "People in a Medicare Savings Program must apply for Extra Help with a separate application.",
+        "The Medicare Savings Program brings Extra Help after a separate application.",
         "CONTRADICTED",
         "F21",
     ),
