@@ -201,7 +201,7 @@ def print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_jso
         print(json.dumps({**document, **reporting.summary_json(summary), **costs}, indent=2, ensure_ascii=False))
         return
     print(tables.summary_table(summary))
-    if summary.study.counts:
+    if any(tally.codes for tally in summary.by_target.values()):
         print(f"\n{tables.code_table(summary)}")
     print(tables.cost_text(spending, manifest.prices_as_of))
     for notice in reporting.notices(summary):

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from .records.base import *
 from .records.base import Record
+from .records.check import JudgeCheck
 from .records.coding import *
 from .records.contracts import *
 from .records.contracts import agent_contracts
 from .records.facts import *
 from .records.facts import PlanFile, Wording, YearFacts
+from .records.frozen import Frozen
+from .records.gold import GoldFile
 from .records.price import *
 from .records.rubric import *
 from .records.rubric import Rubric
@@ -29,8 +32,8 @@ from .records.scenario import Scenario
 
 def json_schemas() -> dict[str, str]:
     """File name to text of every exported JSON Schema."""
-    records: list[type[Record]] = [Scenario, YearFacts, PlanFile, Wording, Rubric, *agent_contracts()]
-    records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal]
+    records: list[type[Record]] = [Scenario, YearFacts, PlanFile, Wording, Rubric, GoldFile, *agent_contracts()]
+    records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal, Frozen, JudgeCheck]
     return {
         f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
         for record in records

@@ -40,7 +40,7 @@ def encode_record(record: Record) -> bytes:
 def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(
         f"{path}: the disk refused ({error.strerror or error}); nothing written before was changed. "
-        "Make room or choose a folder you may write to, then go on with `medicare-eval resume RUN`."
+        "Make room or choose a folder you may write to; a run goes on with `medicare-eval resume RUN`."
     )
 
 

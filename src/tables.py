@@ -6,10 +6,10 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from .findings.study import HEADINGS
 from .money import EstimateRow
 from .reporting import SCORES, Spending, Summary, estimate_text
 from .schemas import CODES
-from .study_table import HEADINGS
 
 Columns = Sequence[tuple[str, Literal["left", "right"]]]
 
@@ -49,11 +49,10 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
 
 def code_table(summary: Summary, width: int | None = None) -> str:
     """How the questions were coded, all scenarios together."""
-    rows = []
-    for target in summary.study.targets:
-        mine = [counts.codes for (_, name, _), counts in summary.study.counts.items() if name == target]
-        total = sum((sum(codes.values()) for codes in mine), 0)
-        rows.append([target, str(total), *(str(sum(codes[code] for codes in mine)) for code in CODES)])
+    rows = [
+        [target, str(sum(tally.codes.values())), *(str(tally.codes[code]) for code in CODES)]
+        for target, tally in summary.by_target.items()
+    ]
     names = ["ques-\ntions", *(HEADINGS[code].replace(", ", ",\n").replace(" ", "\n") for code in CODES)]
     caption = "Study codes of the questions, computed from the verdicts; `report` gives each with its reason."
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)

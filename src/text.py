@@ -9,7 +9,7 @@ _MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_{}[]()#+-!|~$"} | {ord(mark):
 
 def defused(cell: str) -> str:
     """Text that a spreadsheet shows and does not run."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠") else cell
 
 
 def plain(text: str) -> str:

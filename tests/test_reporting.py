@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -19,29 +17,22 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from scipy import stats as scipy_stats
 
-from src import reporting
-from src.errors import IntegrityError, StorageError
+from src.errors import IntegrityError
+from src.findings.contents import FAKE_NOTICE, OFFLINE_NOTICE
 from src.reporting import (
-    ETHICS,
-    FAKE_NOTICE,
-    OFFLINE_NOTICE,
     SCORES,
     Summary,
-    Tally,
     estimate_text,
-    markdown,
     notices,
-    scenario_csv,
     summarise,
     summary_json,
-    write_report,
 )
-from src.schemas import QuoteSpan, RunPlan, Scores, TrialResult
+from src.schemas import RunPlan, Scores, TrialResult
 from src.stats.intervals import Estimate, mean_interval, t_quantile
 from src.storage import RESULTS
 from src.tables import summary_table
 from src.text import defused, inert
-from tests.helpers import claim, final_claim, manifest, plan, result, scenario, write_results
+from tests.helpers import manifest, plan, result, scenario, write_results
 
 PARSER = MarkdownIt("gfm-like", {"linkify": False})
 HOSTILE = (
@@ -54,26 +45,6 @@ VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=2, max_size=4
 def summary_of(folder: Path, results: Sequence[TrialResult], made: RunPlan | None = None) -> Summary:
     write_results(folder, results)
     return summarise(folder, manifest(made or plan(repeats=len(results) or 1)))
-
-
-def wrong_result(question: str = "What is Part B?", quote: str = "Plans", **changes: Any) -> TrialResult:
-    contradicted = final_claim(label="CONTRADICTED", **changes)
-    anchored = claim().model_copy(update={"quote_spans": (QuoteSpan(start=0, end=len(quote)),)})
-    return result(question=question, reply=quote, claims=[anchored], final_claims=[contradicted])
-
-
-def test_a_tally_counts_outcomes_flags_and_only_scored_values() -> None:
-    tally = Tally()
-    tally.add(result(accuracy=1.0, errors=["omission"], refusal=True, review=True))
-    tally.add(result(accuracy=0.5, errors=["omission", "contradiction"], fabricated=True))
-    tally.add(result(accuracy=None))
-    tally.add(result(outcome="refused", refusal=True))
-    tally.add(result(outcome="judge_failure"))
-    assert (tally.trials, dict(tally.outcomes)) == (5, {"scored": 3, "refused": 1, "judge_failure": 1})
-    assert (tally.refusals, tally.fabricated, tally.review) == (2, 1, 1)
-    assert dict(tally.errors) == {"omission": 2, "contradiction": 1}
-    assert (tally.estimate("accuracy").n, tally.estimate("accuracy").mean) == (2, 0.75)
-    assert tally.estimate("completeness").n == 3
 
 
 def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
@@ -95,13 +66,6 @@ def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
         "fake:careful": 0.75,
         "fake:wrong": 0.0,
     }
-    assert {key: tally.trials for key, tally in summary.by_scenario.items()} == {
-        ("a", "fake:careful"): 1,
-        ("a", "fake:wrong"): 1,
-        ("b", "fake:careful"): 1,
-        ("b", "fake:wrong"): 1,
-    }
-    assert summary.by_scenario["b", "fake:wrong"].estimate("accuracy") == Estimate(0, None, None, None)
 
 
 @pytest.mark.parametrize("model", ["x" * 190, "gpt-4.1", "organisation/a-rather-long-name-of-a-model-2026-01-01"])
@@ -153,19 +117,6 @@ def test_the_summary_as_json_can_be_written_and_holds_the_numbers(tmp_path: Path
     assert (target["outcomes"], target["fabricated_specifics"]) == ({"scored": 2}, 1)
 
 
-def test_the_csv_has_a_row_for_every_scenario_and_target(tmp_path: Path) -> None:
-    made = plan(scenarios=[scenario(scenario_id="a"), scenario(scenario_id="b")], repeats=2)
-    text = scenario_csv(summary_of(tmp_path, [result(scenario_id="a", accuracy=0.25)], made))
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert [(row["scenario_id"], row["target"], row["trials"], row["scored"]) for row in rows] == [
-        ("a", "fake:careful", "1", "1"),
-        ("b", "fake:careful", "0", "0"),
-    ]
-    assert (rows[0]["accuracy"], rows[0]["accuracy_low"], rows[0]["accuracy_n"]) == ("0.2500", "", "1")
-    assert (rows[1]["accuracy"], rows[1]["accuracy_n"]) == ("", "0")
-    assert {"completeness", "completeness_low", "completeness_high"} <= set(rows[0])
-
-
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_cells_a_spreadsheet_would_run_are_defused(cell: str) -> None:
     assert defused(cell) == "'" + cell
@@ -205,98 +156,15 @@ def test_hostile_text_is_one_inert_line() -> None:
     assert shown_by_markdown(shown) == visible(HOSTILE)
 
 
-def test_hostile_words_of_a_model_stay_inert_in_the_report(tmp_path: Path) -> None:
-    quote = HOSTILE.replace("\ud800", "")
-    made = plan()
-    text = markdown(summary_of(tmp_path, [wrong_result(question=quote, quote=quote)], made), manifest(made))
-    assert "<script" not in text
-    assert "\x1b" not in text
-    plain = markdown(summary_of(tmp_path, [wrong_result()], made), manifest(made))
-    assert [line for line in text.splitlines() if line.startswith("#")] == [
-        line for line in plain.splitlines() if line.startswith("#")
-    ]
-    tokens = PARSER.parse(text)
-    inner = [child.type for token in tokens for child in token.children or []]
-    assert not {"link_open", "image", "html_inline", "em_open"} & set(inner)
-    assert "html_block" not in {token.type for token in tokens}
-    assert f"  - Asked: {inert(quote)}" in text.splitlines()
-
-
-def test_the_report_shows_flow_scores_distribution_failures_and_examples(tmp_path: Path) -> None:
-    made = plan(repeats=6)
-    results = [
-        wrong_result(),
-        result(accuracy=0.2, errors=["omission"]),
-        result(accuracy=None, errors=["omission"]),
-        result(outcome="judge_failure"),
-        result(outcome="tampered"),
-    ]
-    text = markdown(summary_of(tmp_path, results, made), manifest(made))
-    lines = text.splitlines()
-    assert f"> **{OFFLINE_NOTICE}**" in lines
-    assert "> **Incomplete: 5 of 6 planned trials are here.**" in lines
-    header = lines[lines.index("## Flow") + 2 :]
-    assert header[0].endswith("| judge failure | questioner failure | tampered | not yet run |")
-    assert r"| fake:careful | 6 | 3 | 0 | 0 | 0 | 0 | 0 | 1 | 0 | 1 | 1 |" in lines
-    assert r"| fake:careful | 0 | 1 | 0 | 0 | 1 | 1 |" in lines, (
-        "1.0 and 0.2 in their fifths, one with nothing to check"
-    )
-    assert lines[lines.index("## Common failure modes") + 2 :][0] == "| trials with | omission |"
-    assert "- `s1.fake-careful.r1`, claim Q1.C1, severity medium" in lines
-    assert "  - Answered: “Plans”" in lines
-    assert r"  - Key F1: Plans have networks. \(Medicare &#38; You 2026\)" in lines
-    assert ETHICS in lines
-    flow = lines[lines.index("## Flow") + 4]
-    cells = [int(cell) for cell in flow.strip("| ").split("|")[1:]]
-    assert cells[0] == sum(cells[1:])
-
-
-def test_a_disallowed_claim_is_quoted_from_the_key(tmp_path: Path) -> None:
-    made = plan()
-    results = [wrong_result(evidence=("D2", "F1"))]
-    text = markdown(summary_of(tmp_path, results, made), manifest(made))
-    assert "  - Key D2: Disallowed: Promising a price" in text.splitlines()
-
-
-def test_the_gravest_examples_are_kept_and_no_more_than_a_few(tmp_path: Path) -> None:
-    grave = ["low", "high", "medium", "low", "high", "low", "low", "medium"]
-    results = [wrong_result(severity=severity) for severity in grave]
-    examples = summary_of(tmp_path, results).examples
-    assert [example.claim.severity for example in examples] == ["high", "high", "medium", "medium", "low"]
-
-
-def test_an_empty_run_makes_a_report_too(tmp_path: Path) -> None:
-    made = plan()
-    paths = write_report(tmp_path, manifest(made), tmp_path / "deep" / "report")
-    assert [path.name for path in paths] == ["per_scenario.csv", "per_question.csv", "codes.csv", "report.md"]
-    text = paths[-1].read_text(encoding="utf-8")
-    assert "Incomplete: 0 of 1 planned trials are here." in text
-    assert "None: no claim was found to contradict the key." in text
-    assert len(paths[0].read_text(encoding="utf-8").splitlines()) == 2
-
-
-def test_a_report_is_the_same_bytes_each_time(tmp_path: Path) -> None:
-    write_results(tmp_path, [wrong_result(), result(accuracy=0.5)])
-    made = manifest(plan(repeats=2))
-    first = [path.read_bytes() for path in write_report(tmp_path, made, tmp_path / "report")]
-    assert first == [path.read_bytes() for path in write_report(tmp_path, made, tmp_path / "report")]
-
-
-def test_a_report_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="the disk refused"):
-        write_report(tmp_path, manifest(plan()), tmp_path / "file")
-
-
 def test_a_torn_last_line_is_left_out_and_a_changed_one_refused(tmp_path: Path) -> None:
     write_results(tmp_path, [result(), result(accuracy=0.5)])
     path = tmp_path / RESULTS
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
-    assert len(list(reporting.read_results(tmp_path))) == 1
+    assert summarise(tmp_path, manifest(plan(repeats=2))).done == 1
     path.write_bytes(whole.replace(b'"accuracy":1.0', b'"accuracy":0.9'))
     with pytest.raises(IntegrityError, match="line 1 is not what was written"):
-        list(reporting.read_results(tmp_path))
+        summarise(tmp_path, manifest(plan(repeats=2)))
 
 
 def test_an_estimate_in_words() -> None:

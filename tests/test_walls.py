@@ -132,7 +132,9 @@ def test_the_reader_of_imports_sees_what_it_must() -> None:
     assert {"agents.asking", "adapters.base", "canonical"} <= set(reached("orchestrator"))
 
 
-READERS = [name for name in modules() if room(name) in ("reporting", "findings", "studying", "tables", "stats", "viewer")]
+READERS = [
+    name for name in modules() if room(name) in ("reporting", "findings", "studying", "tables", "stats", "viewer")
+]
 
 
 @pytest.mark.parametrize("name", READERS)

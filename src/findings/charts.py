@@ -139,6 +139,20 @@ def _cut(text: str, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
+def _squeezed(text: str, most: int) -> str:
+    """Cut in the middle: of a model's name both ends tell it from others."""
+    shown = plain(text)
+    return shown if len(shown) <= most else f"{shown[: most // 2 - 1]}…{shown[-(most - most // 2) :]}"
+
+
+def _label(x: float, y: float, label: str) -> Iterator[str]:
+    """Whose row it is: a target, and under it its run where there are several."""
+    target, _, run = label.partition("\n")
+    yield _text(x, y - 6 if run else y, _squeezed(target, 23), anchor="end")
+    if run:
+        yield _text(x, y + 7, _squeezed(run, 27), anchor="end", extra=SMALL)
+
+
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
@@ -157,7 +171,8 @@ FAINT = ' stroke-opacity="0.25"'
 
 
 def _dots(chart: DotChart) -> tuple[list[str], int]:
-    left, right, step = 190, 560, 24
+    left, right = 190, 560
+    step = 34 if any("\n" in dot.label for _, dots in chart.panels for dot in dots) else 24
     lines: list[str] = []
     y = 8.0
     for panel, dots in chart.panels:
@@ -171,7 +186,7 @@ def _dots(chart: DotChart) -> tuple[list[str], int]:
             lines.append(_text(x, bottom + 14, f"{tick / 4:.2f}", anchor="middle", extra=SMALL))
         for place, dot in enumerate(dots):
             middle = top + step * (place + 0.5)
-            lines.append(_text(left - 12, middle + 4, _cut(dot.label, 26), anchor="end"))
+            lines += _label(left - 12, middle + 4, dot.label)
             lines += _one_dot(dot, left, right, middle)
             lines.append(_text(right + 14, middle + 4, dot.text))
         y = bottom + 26
@@ -198,7 +213,7 @@ def _bars(chart: Histogram) -> tuple[list[str], int]:
     y = 8.0
     for label, counts, remarks in chart.rows:
         base = y + tall + 16
-        lines.append(_text(left - 12, base - 4, _cut(label, 26), anchor="end"))
+        lines += _label(left - 12, base - 6, label)
         lines.append(_line(left, base, right, base))
         width = (right - left) / len(counts)
         for place, count in enumerate(counts):

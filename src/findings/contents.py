@@ -210,7 +210,7 @@ def _registered(manifest: Manifest) -> str:
 
 
 def _again(plan: RunPlan) -> str:
-    return f"{plan.judge_repeats} times, {plan.judge_sample:.0%} of trials" if plan.judge_repeats else "no"
+    return f"{plan.judge_repeats}×, {plan.judge_sample:.0%} of trials" if plan.judge_repeats else "no"
 
 
 def _facts(plan: RunPlan) -> str:
@@ -416,7 +416,7 @@ def _score_section(runs: Runs, per_scenario: Table) -> Section:
 
 def _dot(series: Series, name: str) -> Dot:
     estimate = _mean(series.rows, name).estimate
-    return Dot(series.label, estimate.mean, estimate.low, estimate.high, estimate_text(estimate))
+    return Dot(series.chart_label, estimate.mean, estimate.low, estimate.high, estimate_text(estimate))
 
 
 def _distribution_section(runs: Runs) -> Section:
@@ -429,7 +429,7 @@ def _distribution_section(runs: Runs) -> Section:
         empty = _scored(series.rows) - len(values)
         rows.append((*runs.lead(series), *(Count(count) for count in counts), Count(empty)))
         remarks = (f"n={len(values)}", *((f"nothing to check: {empty}",) if empty else ()))
-        bars.append((series.label, counts, remarks))
+        bars.append((series.chart_label, counts, remarks))
     headings = [f"{place / BINS:.1f}–{(place + 1) / BINS:.1f}" for place in range(BINS)]
     columns = (*runs.lead_columns(), *(Column(heading) for heading in headings), Column("nothing to check"))
     blocks: list[Block] = [

@@ -7,8 +7,8 @@ hundred thousand trials are read in seconds and kept in some tens of megabytes. 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import cast, get_args
 
@@ -24,7 +24,8 @@ LABELS: tuple[Label, ...] = get_args(Label)
 OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
 BLOCKS = 200
 """Trials are dealt into so many blocks, by their id, for resampling of what is counted over claims."""
-EXAMPLES = 8
+EXAMPLES = 3
+"""Trials kept in mind for each target."""
 REVIEWS = 50
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
@@ -199,11 +200,17 @@ class Findings:
     """By stage."""
     review: list[str] = field(default_factory=list)
     """Ids of trials that need a person, the first few."""
-    example_ids: list[tuple[int, str]] = field(default_factory=list)
-    """Gravity and id of trials with the gravest wrong claims."""
+    examples: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
+    """By target: gravity, scenario and id of trials with the gravest wrong claims."""
     offsets: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where those trials stand in results.jsonl: offset and length."""
     head: str = chain.GENESIS
+
+    @property
+    def example_ids(self) -> list[tuple[int, str]]:
+        """The gravest trials of each target in turn: gravity and id."""
+        rounds = zip_longest(*(self.examples[target] for target in sorted(self.examples)))
+        return [(one[0], one[2]) for turn in rounds for one in turn if one is not None]
 
     @property
     def plan_targets(self) -> tuple[str, ...]:
@@ -341,14 +348,11 @@ def _keep(found: Findings, line: _Line, raw: chain.ChainedLine) -> None:
     wrong = [_GRAVITY.index(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
     if not wrong:
         return
-    gravity = max(wrong)
-    kept = found.example_ids
-    if len(kept) < EXAMPLES or gravity > kept[-1][0]:
-        found.example_ids = sorted([*kept, (gravity, line.trial_id)], key=lambda one: -one[0])[:EXAMPLES]
+    gravity, target = max(wrong), line.target.name
+    kept = found.examples.setdefault(target, [])
+    fresh = all(scenario != line.scenario_id for _, scenario, _ in kept)
+    if len(kept) < EXAMPLES or (fresh and gravity >= kept[-1][0]) or gravity > kept[-1][0]:
+        kept.append((gravity, line.scenario_id, line.trial_id))
+        kept.sort(key=lambda one: -one[0])
+        del kept[EXAMPLES:]
         found.offsets[line.trial_id] = place
-
-
-def patterns(found: Mapping[int, Counter[Pattern]]) -> Iterator[list[Pattern]]:
-    """The claims of each block, as the judges labelled them."""
-    for block in sorted(found):
-        yield [pattern for pattern, count in sorted(found[block].items(), key=str) for _ in range(count)]

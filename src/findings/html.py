@@ -80,7 +80,7 @@ dd { margin: 0; min-width: 0; }
 mark { background: var(--mark); color: inherit; font-weight: 600; border-bottom: 2px solid currentColor; }
 footer { margin-top: 3rem; padding-bottom: 2rem; font-size: .875rem; }
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; }
-  tbody th { min-width: 7rem; max-width: 9rem; overflow-wrap: break-word; } }
+  tbody th { min-width: 7rem; max-width: 9.5rem; overflow-wrap: break-word; } }
 @media print { :root { --ink: #000000; --paper: #ffffff; --soft: #eeeeee; --line: #999999; --link: #000000;
   --mark: #ffffff; --warn: #000000; --warnpaper: #ffffff; }
   body { font-size: 10pt; } nav, a.skip { display: none; } .box { overflow: visible; } table { font-size: 7.5pt; }

@@ -18,6 +18,7 @@ from .document import (
     Table,
     Text,
     Words,
+    percent,
     say,
     words,
 )
@@ -37,7 +38,7 @@ def judging_section(runs: Runs) -> Section:
         blocks.append(Paragraph(words("Agreement and noise of the judges were not computed for this report.")))
         return Section(words("Judges: agreement and noise"), tuple(blocks))
     blocks.append(_agreement_table(runs))
-    blocks += [Paragraph(one) for run in known for one in _cautions(run.found)]
+    blocks += [Paragraph(one) for one in dict.fromkeys(one for run in known for one in _cautions(run.found))]
     blocks += [_label_table(runs), *_noise_blocks(runs), *_corrected_blocks(runs)]
     return Section(words("Judges: agreement and noise"), tuple(blocks))
 
@@ -159,10 +160,9 @@ def _noise_blocks(runs: Runs) -> list[Block]:
     for run in runs.runs:
         if run.judging and run.judging.noise_floor is not None:
             which = say(" in run ", Text(run.name)) if runs.several else ()
-            floor = say(
-                "Noise floor", *which, f": {run.judging.noise_floor:.1%}. A difference below it may be the judges' own."
-            )
-            blocks.append(Paragraph(floor))
+            floor = percent(run.judging.noise_floor, min(one.changed.n for one in run.judging.noise))
+            told = f": {floor}%. A difference below it may be the judges' own."
+            blocks.append(Paragraph(say("Noise floor", *which, told)))
     return blocks
 
 

@@ -66,9 +66,7 @@ def compare_judges(first: Path, second: Path) -> JudgesCompared:
         if one is None or two is None or _said(one) != _said(two):
             named = one or two
             where = named.trial_id if named else "?"
-            raise InputError(
-                f"{second}: trial {where} is another transcript than in {first}: other answers."
-            )
+            raise InputError(f"{second}: trial {where} is another transcript than in {first}: other answers.")
         found.trials += 1
         _compare_claims(found, one, two)
         _compare_codes(found, one, two)

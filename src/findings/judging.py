@@ -14,7 +14,6 @@ from ..stats.agreement import (
     COEFFICIENTS,
     Agreement,
     Coefficient,
-    Ratings,
     base_rates,
     bootstrap,
     gwet_ac1,
@@ -23,11 +22,11 @@ from ..stats.agreement import (
 from ..stats.confusion import Corrected, corrected_accuracy
 from ..stats.intervals import Share, wilson
 from ..userfiles import read_user_file
-from .gather import LABELS, Findings, Pattern, patterns
+from .gather import LABELS, Findings, Pattern
 
 SEED = 20_250_401
 """Of all resampling in reports: fixed, so that the same run gives the same report."""
-RESAMPLES = 400
+RESAMPLES = 1_000
 METHOD = "Rogan and Gladen's estimator for three labels, interval by drawing trials and gold claims anew"
 
 
@@ -75,34 +74,30 @@ class Judging:
 
 
 def judging(found: Findings, check: JudgeCheck | None = None) -> Judging:
-    clusters: list[Ratings] = list(patterns(found.judged))
-    claims = sum(map(len, clusters))
+    clusters = [found.judged[block] for block in sorted(found.judged)]
+    claims = sum(sum(counts.values()) for counts in clusters)
     coefficients = {
-        name: bootstrap(clusters, coefficient, seed=SEED, resamples=_resamples(claims))
+        name: bootstrap(clusters, coefficient, seed=SEED, resamples=RESAMPLES)
         for name, coefficient in _COEFFICIENTS.items()
     }
     verifiers = found.manifest.plan.verifiers
     total: Counter[Pattern] = Counter()
     for counts in found.judged.values():
         total.update(counts)
-    everything = [pattern for cluster in clusters for pattern in cluster]
+    seen = sorted(total, key=str)
+    rates = base_rates(seen, [total[pattern] for pattern in seen])
     noise = tuple(_noise(judge, verifiers, pairs) for judge, pairs in sorted(found.noise.items()))
     return Judging(
         claims=claims,
         judges=len(verifiers),
         coefficients=coefficients,
-        base_rates={str(label): share for label, share in sorted(base_rates(everything).items(), key=str)},
+        base_rates={str(label): share for label, share in sorted(rates.items(), key=str)},
         by_judge={f"judge_{n + 1}": _rates(total, n) for n in range(len(verifiers))},
         noise=noise,
         noise_floor=max((one.changed.value for one in noise if one.changed.value is not None), default=None),
         corrected=_corrected(found, check) if check else {},
         check=check,
     )
-
-
-def _resamples(claims: int) -> int:
-    """Fewer draws where each is long; the interval is then narrow anyway."""
-    return RESAMPLES if claims <= 20_000 else max(50, RESAMPLES * 20_000 // claims)
 
 
 def _rates(total: Mapping[Pattern, int], place: int) -> dict[str, float]:

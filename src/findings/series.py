@@ -30,6 +30,11 @@ class Series:
     rows: tuple[Row, ...]
 
     @property
+    def chart_label(self) -> str:
+        """Its label on two lines: the target, and its run where there are several."""
+        return self.target if self.label == self.target else f"{self.target}\n{self.run.name}"
+
+    @property
     def planned(self) -> int:
         plan = self.run.found.manifest.plan
         return len(plan.scenarios) * plan.repeats if self.target in plan.targets else 0

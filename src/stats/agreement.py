@@ -15,61 +15,87 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import fsum
+from typing import Any, Protocol
 
 Label = Hashable
 Ratings = Sequence[Sequence[Label | None]]
-Coefficient = Callable[[Ratings], float | None]
+Weights = Sequence[int] | None
+"""How often each row of a table stands for; None: once."""
 
 
-def _counts(ratings: Ratings) -> list[Counter[Label]]:
-    return [Counter(label for label in item if label is not None) for item in ratings]
+Pattern = tuple[Any, ...]
+"""The labels that the raters gave one item, in their order."""
 
 
-def _pair_agreement(counts: Sequence[Counter[Label]]) -> float | None:
+class Coefficient(Protocol):
+    def __call__(self, ratings: Ratings, weights: Weights = None) -> float | None: ...
+
+
+_Counts = list[tuple[Counter[Label], int]]
+
+
+def _counts(ratings: Ratings, weights: Weights) -> _Counts:
+    """Each item's labels, counted, and how often the item stands for."""
+    given = weights if weights is not None else [1] * len(ratings)
+    return [
+        (Counter(label for label in item if label is not None), weight)
+        for item, weight in zip(ratings, given, strict=True)
+    ]
+
+
+def _pair_agreement(counts: _Counts) -> float | None:
     """Mean over items rated at least twice of the share of their pairs that agree."""
-    shares = []
-    for count in counts:
+    shares, items = [], 0
+    for count, weight in counts:
         n = sum(count.values())
         if n >= 2:
-            shares.append(sum(k * (k - 1) for k in count.values()) / (n * (n - 1)))
-    return fsum(shares) / len(shares) if shares else None
+            shares.append(weight * sum(k * (k - 1) for k in count.values()) / (n * (n - 1)))
+            items += weight
+    return fsum(shares) / items if items else None
 
 
-def percent_agreement(ratings: Ratings) -> float | None:
-    return _pair_agreement(_counts(ratings))
+def percent_agreement(ratings: Ratings, weights: Weights = None) -> float | None:
+    return _pair_agreement(_counts(ratings, weights))
 
 
 def _beyond_chance(observed: float, chance: float) -> float | None:
     return None if chance >= 1 else (observed - chance) / (1 - chance)
 
 
-def cohen_kappa(ratings: Ratings) -> float | None:
+def cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
     """For two raters; over the items that both rated."""
-    pairs = [(item[0], item[1]) for item in ratings if item[0] is not None and item[1] is not None]
-    if not pairs:
+    pairs: Counter[tuple[Label, Label]] = Counter()
+    for item, weight in zip(ratings, weights if weights is not None else [1] * len(ratings), strict=True):
+        if item[0] is not None and item[1] is not None:
+            pairs[item[0], item[1]] += weight
+    n = sum(pairs.values())
+    if not n:
         return None
-    n = len(pairs)
-    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    observed = sum(a == b for a, b in pairs) / n
+    first: Counter[Label] = Counter()
+    second: Counter[Label] = Counter()
+    for (a, b), count in pairs.items():
+        first[a] += count
+        second[b] += count
+    observed = sum(count for (a, b), count in pairs.items() if a == b) / n
     chance = fsum(first[label] * second[label] for label in first) / (n * n)
     return _beyond_chance(observed, chance)
 
 
-def fleiss_kappa(ratings: Ratings) -> float | None:
-    counts = _counts(ratings)
+def fleiss_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
+    counts = _counts(ratings, weights)
     observed = _pair_agreement(counts)
     if observed is None:
         return None
     return _beyond_chance(observed, fsum(share * share for share in _base_rates(counts).values()))
 
 
-def gwet_ac1(ratings: Ratings, labels: int | None = None) -> float | None:
+def gwet_ac1(ratings: Ratings, weights: Weights = None, labels: int | None = None) -> float | None:
     """`labels`: how many there are to choose from, used or not; without it, how many were used."""
-    counts = _counts(ratings)
+    counts = _counts(ratings, weights)
     observed = _pair_agreement(counts)
     rates = _base_rates(counts)
     choices = labels or len(rates)
@@ -78,28 +104,33 @@ def gwet_ac1(ratings: Ratings, labels: int | None = None) -> float | None:
     return _beyond_chance(observed, fsum(share * (1 - share) for share in rates.values()) / (choices - 1))
 
 
-def _base_rates(counts: Sequence[Counter[Label]]) -> dict[Label, float]:
+def _base_rates(counts: _Counts) -> dict[Label, float]:
     """Each label's share, items that were rated weighted equally."""
-    rated = [count for count in counts if count]
-    labels = dict.fromkeys(label for count in rated for label in count)
-    return {label: fsum(count[label] / sum(count.values()) for count in rated) / len(rated) for label in labels}
+    rated = [(count, weight) for count, weight in counts if count and weight]
+    items = sum(weight for _, weight in rated)
+    labels = dict.fromkeys(label for count, _ in rated for label in count)
+    return {
+        label: fsum(weight * count[label] / sum(count.values()) for count, weight in rated) / items for label in labels
+    }
 
 
-def base_rates(ratings: Ratings) -> dict[Label, float]:
-    return _base_rates(_counts(ratings))
+def base_rates(ratings: Ratings, weights: Weights = None) -> dict[Label, float]:
+    return _base_rates(_counts(ratings, weights))
 
 
-def krippendorff_alpha(ratings: Ratings) -> float | None:
+def krippendorff_alpha(ratings: Ratings, weights: Weights = None) -> float | None:
     """Nominal alpha: one minus observed over expected disagreement, by coincidences."""
-    counts = [count for count in _counts(ratings) if sum(count.values()) >= 2]
+    counts = [(count, weight) for count, weight in _counts(ratings, weights) if sum(count.values()) >= 2]
     totals: Counter[Label] = Counter()
-    for count in counts:
-        totals.update(count)
+    for count, weight in counts:
+        for label, k in count.items():
+            totals[label] += weight * k
     n = sum(totals.values())
     if n < 2:
         return None
     observed = fsum(
-        (sum(count.values()) ** 2 - sum(k * k for k in count.values())) / (sum(count.values()) - 1) for count in counts
+        weight * (sum(count.values()) ** 2 - sum(k * k for k in count.values())) / (sum(count.values()) - 1)
+        for count, weight in counts
     )
     expected = (n * n - sum(k * k for k in totals.values())) / (n - 1)
     return None if expected == 0 else 1 - observed / expected
@@ -124,40 +155,54 @@ COEFFICIENTS: dict[str, Coefficient] = {
 }
 
 
-def mean_cohen_kappa(ratings: Ratings) -> float | None:
+def mean_cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
     """The mean over all pairs of raters; with two raters it is their kappa."""
     raters = max((len(item) for item in ratings), default=0)
     values = []
     for a, b in combinations(range(raters), 2):
-        value = cohen_kappa([(item[a], item[b]) for item in ratings if len(item) > b])
+        given = weights if weights is not None else [1] * len(ratings)
+        both = [((item[a], item[b]), weight) for item, weight in zip(ratings, given, strict=True) if len(item) > b]
+        value = cohen_kappa([pair for pair, _ in both], [weight for _, weight in both])
         if value is not None:
             values.append(value)
     return fsum(values) / len(values) if values else None
 
 
 def bootstrap(
-    clusters: Sequence[Ratings],
+    clusters: Sequence[Mapping[Pattern, int]],
     coefficient: Coefficient,
     *,
     seed: int,
     resamples: int = 1_000,
     confidence: float = 0.95,
 ) -> Agreement:
-    """A coefficient over all items, with a percentile interval from drawing whole clusters (trials) anew."""
-    value = coefficient([item for cluster in clusters for item in cluster])
+    """A coefficient over all items, with a percentile interval from drawing whole clusters anew.
+
+    A cluster (a trial, or a block of trials) gives, for each pattern of labels, how many of its items have it.
+    """
+    value = _pooled(clusters, coefficient)
     if value is None or len(clusters) < 2:
         return Agreement(value, None, None)
     draw = random.Random(seed)  # noqa: S311 - resampling, no secret
     found = []
     for _ in range(resamples):
-        drawn = coefficient([item for cluster in draw.choices(clusters, k=len(clusters)) for item in cluster])
+        drawn = _pooled(draw.choices(clusters, k=len(clusters)), coefficient)
         if drawn is not None:
             found.append(drawn)
     if not found:
-        return Agreement(value, None, None)
+        return Agreement(value, None, None, resamples)
     found.sort()
     tail = (1 - confidence) / 2
     return Agreement(value, quantile(found, tail), quantile(found, 1 - tail), resamples - len(found))
+
+
+def _pooled(clusters: Sequence[Mapping[Pattern, int]], coefficient: Coefficient) -> float | None:
+    total: Counter[Pattern] = Counter()
+    for cluster in clusters:
+        for pattern, count in cluster.items():
+            total[pattern] += count
+    patterns = sorted(total, key=str)
+    return coefficient(patterns, [total[pattern] for pattern in patterns])
 
 
 def quantile(ordered: Sequence[float], p: float) -> float:

@@ -224,6 +224,8 @@ def test_several_runs_make_one_report(tmp_path: Path) -> None:
     assert [column.heading for column in scores.in_report()[0]][:2] == ["run", "target"]
     assert len(scores.rows) == 4
     assert f"{second.manifest.run_id} no. 2: Incomplete: 1 of 16" in "".join(shown(c) for n in made.notices for c in n)
+    dots = charts.svg(made.charts()[0], alone=True)
+    assert dots.count(">20260101T000000Z no. 2</text>") == 8, "each row of a chart says whose it is"
     written = write_report([first, second], [judges, None], tmp_path / "out")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "per_scenario.csv").read_text(encoding="utf-8"))))
     assert Counter(row["run"] for row in rows) == {"20260101T000000Z": 4, "20260101T000000Z no. 2": 4}
@@ -407,7 +409,7 @@ def test_judges_noise_and_corrected_accuracy_are_told(tmp_path: Path) -> None:
     )
     text = markdown(contents([found], [noisy]))
     assert r"| judge\_1 | openai:x | 8% (3–20%) | 40 |" in text
-    assert "Noise floor: 7.5%. A difference below it may be the judges' own." in text
+    assert "Noise floor: 8%. A difference below it may be the judges' own." in text
     assert r"| compatible:model\-a | 0.80 | 0.75 (0.50–0.90) |" in text
     assert "not computed" in markdown(contents([found], [None]))
     assert "says nothing of other judges" in markdown(made_of(tmp_path / "alike", [result()], plan()))
