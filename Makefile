@@ -40,7 +40,7 @@ types: $(VENV)/.dev
 	$(PY) -m mypy
 
 unit: $(VENV)/.dev
-	$(PY) -m pytest --cov --cov-report=term
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term
 
 crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, then resume (SEED=n to vary)
 	$(PY) -m tests.crash --kills 200 --seed $(SEED)
@@ -50,6 +50,7 @@ faults: $(VENV)/.dev ## every provider x fault x role through the whole pipeline
 
 fuzz: $(VENV)/.dev ## 100,000 judges' answers gone wrong, through every agent (SEED=n to vary)
 	$(PY) -m tests.fuzz_judges --answers 100000 --seed $(SEED)
+	$(PY) -m pytest -m slow tests/test_attacks.py
 
 bench: $(VENV)/.dev ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
 	$(PY) -m bench --write docs/bench.md

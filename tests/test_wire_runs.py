@@ -158,9 +158,8 @@ def test_parameters_a_model_refuses_are_recorded_as_not_applied_and_reported(ser
     assert all("temperature" not in request.body for request in server.requests)
     assert call("report", folder)[0] == 0
     report = (folder / "report" / "report.md").read_text(encoding="utf-8")
-    assert (
-        "| openai:gpt\\-5.5 | gpt\\-5.5\\-2026\\-04\\-23 | gpt\\-5.5\\-2026\\-04\\-23 | yes | temperature |" in report
-    )
+    row = next(line for line in report.splitlines() if line.startswith("| openai:gpt") and "2026" in line)
+    assert [row.count("gpt\\-5.5\\-2026\\-04\\-23"), "temperature" in row, "| yes |" in row] == [2, True, True]
 
 
 def test_another_model_than_the_one_called_is_recorded_and_said(
