@@ -15,6 +15,8 @@ def defused(cell: str) -> str:
 def plain(text: str) -> str:
     """Text on one line without terminal escapes, invisible characters or changes of direction."""
     shown = " ".join(text.split())
+    if shown.isprintable():  # no control, format or surrogate character is
+        return shown
     return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import cast, get_args
+from zlib import crc32
 
 import msgspec
 
 from .. import chain, storage
-from ..canonical import derive_seed, sha256
+from ..canonical import sha256
 from ..errors import IntegrityError
 from ..schemas import GroupRule, Label, Manifest, Severity, TrialOutcome, TrialResult
 
@@ -314,7 +315,7 @@ def _add_services(found: Findings, line: _Line) -> None:
 
 
 def _add_judging(found: Findings, line: _Line) -> None:
-    block = derive_seed(line.trial_id) % BLOCKS
+    block = crc32(line.trial_id.encode()) % BLOCKS
     by_judge = [{v.claim_id: v.label for v in verdicts} for verdicts in line.verdicts.values()]
     patterns = found.judged.setdefault(block, Counter())
     for claim_id in dict.fromkeys(name for labels in by_judge for name in labels):

@@ -26,7 +26,7 @@ from .gather import LABELS, Findings, Pattern
 
 SEED = 20_250_401
 """Of all resampling in reports: fixed, so that the same run gives the same report."""
-RESAMPLES = 1_000
+RESAMPLES = 500
 METHOD = "Rogan and Gladen's estimator for three labels, interval by drawing trials and gold claims anew"
 
 

@@ -1,0 +1,1020 @@
+"""compare, drift, sensitivity, power, export, freeze, report and run --plan, as a person meets them: in words and codes.
+
+On real runs of fake targets, and on runs made by hand whose numbers can be worked out on paper.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from src import storage
+from src.schemas import Manifest, RunPlan, Scenario, StudyCode, TrialResult
+
+from ..helpers import claim, fact_json, final_claim, manifest, plan, result, scenario
+from ..runs import ONE, SCENARIOS, THREE, call, make_run, newest
+from .made_runs import write_run
+from .report_run import code as coded_question
+from .report_run import coded
+
+CAREFUL, WRONG = "fake:careful", "fake:wrong"
+TOPICS = sorted((SCENARIOS / "topics").glob("*.json"))[:8]
+EIGHT = tuple(argument for path in TOPICS for argument in ("--scenario", path))
+NAMES = tuple(f"s{number}" for number in range(1, 9))
+MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight topics in two variants, two targets, two repeats."""
+    return make_run(
+        tmp_path_factory.mktemp("both"), *EIGHT, "--target", CAREFUL, "--target", WRONG, "--repeats", "2"
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def careful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("careful"), *EIGHT, "--target", CAREFUL, "--repeats", "2")
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("wrong"), *EIGHT, "--target", WRONG, "--repeats", "2")
+
+
+@pytest.fixture(scope="module")
+def rejudged(careful: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("rejudged")
+    found, _, err = call("rejudge", careful, "--keep-claims", "--out", out, "--quiet")
+    assert found == 0, err
+    return newest(out)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three scenarios, two targets, two repeats."""
+    return make_run(
+        tmp_path_factory.mktemp("three"), "--scenario", THREE, "--target", CAREFUL, "--target", WRONG, "--repeats", "2"
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A check of two offline judges."""
+    out = tmp_path_factory.mktemp("check")
+    given = ("--judge-model", "offline:rules", "--judges", "2", "--split", "dev")
+    assert call("judge-check", *given, "--out", out, "--quiet")[0] == 0
+    return newest(out)
+
+
+def refused(*arguments: object, exit_code: int = 2) -> str:
+    """The one sentence with which a command is refused."""
+    found, out, err = call(*arguments)
+    assert "Traceback" not in err, err
+    assert (found, out) == (exit_code, ""), err
+    assert err.startswith("medicare-eval")
+    assert err.count("\n") == 1
+    return err
+
+
+def said(*arguments: object, exit_code: int = 0) -> str:
+    found, out, err = call(*arguments)
+    assert found == exit_code, err
+    assert err == ""
+    return out
+
+
+def as_json(*arguments: object, exit_code: int = 0) -> Any:
+    """What is printed with --json: one document, of JSON's own numbers."""
+
+    def never(text: str) -> None:
+        raise AssertionError(f"{text} is not JSON")
+
+    return json.loads(said(*arguments, "--json", exit_code=exit_code), parse_constant=never)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def trial(
+    target: str, scenario_id: str, repetition: int = 1, accuracy: float | None = 1.0, *, variant: str | None = None,
+    **given: Any,
+) -> TrialResult:  # fmt: skip
+    """A trial that was scored; with accuracy None, one that was not."""
+    if accuracy is None:
+        given = {"outcome": "failed", **given}
+    made = result(target=target, scenario_id=scenario_id, repetition=repetition, accuracy=accuracy, **given)
+    name = f"{scenario_id}@{variant}" if variant else scenario_id
+    return made.model_copy(
+        update={"variant": variant, "trial_id": made.trial_id.replace(scenario_id, name, 1)}
+    )  # fmt: skip
+
+
+def planned(
+    targets: Sequence[str] = (CAREFUL, WRONG), names: Sequence[str] = NAMES, repeats: int = 2, **changes: Any
+) -> RunPlan:
+    scenarios = [scenario(scenario_id=name) for name in names]
+    return plan(**{"scenarios": scenarios, "targets": targets, "repeats": repeats, **changes})
+
+
+def named_run(folder: Path, results: Sequence[TrialResult], made: RunPlan, **changes: Any) -> Path:
+    """A run made by hand, under a name of its own."""
+    write_run(folder, results, made)
+    one = manifest(made).model_copy(update={"run_id": folder.name, **changes})
+    (folder / storage.MANIFEST).write_bytes(storage.encode_record(one) + b"\n")
+    return folder
+
+
+def level_run(
+    folder: Path, target: str, accuracy: float, names: Sequence[str] = NAMES, *, label: Any = "SUPPORTED",
+    claims: bool = True, reply: str = "Plans have networks.", **changes: Any,
+) -> Path:  # fmt: skip
+    """Every trial of a target equally good, with one claim each, and one coded question."""
+    judged: dict[str, Any] = {"claims": [claim()], "final_claims": [final_claim(label=label)]} if claims else {}
+    given: StudyCode = "accurate_complete" if accuracy > 0.5 else "incorrect"
+    trials = [
+        coded(trial(target, name, n, accuracy, reply=reply, **judged), coded_question("Q1", given))
+        for name in names
+        for n in (1, 2)
+    ]
+    return named_run(folder, trials, planned([target], names, **changes))
+
+
+def one_comparison(run: Path, measure: str = "accuracy", *more: object) -> dict[str, Any]:
+    document = as_json("compare", run, *more, "--measure", measure)
+    assert len(document["comparisons"]) == 1
+    return dict(document["comparisons"][0])
+
+
+# compare
+
+
+def tiny(folder: Path) -> Path:
+    """Differences 0.5 and 0 on s1 and 1 on s2; one pair scored on one side, one on neither, two without a partner."""
+    trials = [
+        trial(CAREFUL, "s1", 1, 1.0), trial(WRONG, "s1", 1, 0.5),
+        trial(CAREFUL, "s1", 2, 0.5), trial(WRONG, "s1", 2, 0.5),
+        trial(CAREFUL, "s2", 1, 1.0), trial(WRONG, "s2", 1, 0.0),
+        trial(CAREFUL, "s2", 2, None), trial(WRONG, "s2", 2, 0.25),
+        trial(CAREFUL, "s2", 3, None), trial(WRONG, "s2", 3, None),
+        trial(CAREFUL, "s1", 4, 1.0), trial(WRONG, "s2", 4, 0.0),
+    ]  # fmt: skip
+    return named_run(folder, trials, planned(names=("s1", "s2"), repeats=4))
+
+
+def test_compare_gives_the_numbers_worked_out_by_hand(tmp_path: Path) -> None:
+    found = one_comparison(tiny(tmp_path / "run"))
+    difference = found["difference"]
+    assert (found["first"], found["second"]) == (CAREFUL, WRONG)
+    assert (difference["n"], difference["clusters"]) == (3, 2)
+    assert difference["mean"] == pytest.approx(0.5)
+    # CR2: ((-0.5)**2 / (1/3) + 0.5**2 / (2/3)) / 9 = 1/8, with one degree of freedom (t = 12.7062).
+    assert difference["low"] == pytest.approx(0.5 - 12.7062047 * math.sqrt(1 / 8), abs=1e-5)
+    assert difference["high"] == pytest.approx(0.5 + 12.7062047 * math.sqrt(1 / 8), abs=1e-5)
+    assert difference["p"] == found["p_holm"] == found["p_bh"] == pytest.approx(0.5)  # 2 of 4 flips reach 1.5
+    assert difference["effect"]["d_z"] == pytest.approx(1.0)
+    assert difference["effect"]["delta"] == pytest.approx(2 / 3)
+    assert found["verdict"] == "cannot tell"
+
+
+def test_compare_counts_pairs_scored_on_one_side_and_trials_without_a_partner(tmp_path: Path) -> None:
+    run = tiny(tmp_path / "run")
+    found = one_comparison(run)
+    assert (found["one_sided"], found["unmatched"]) == (1, 2)
+    assert "left out, scored on one side only: 1\n" in said("compare", run, "--measure", "accuracy")
+
+
+def test_compare_gives_the_means_of_all_trials_that_were_scored(tmp_path: Path) -> None:
+    means = as_json("compare", tiny(tmp_path / "run"), "--measure", "accuracy")["means"]["accuracy"]
+    assert means == pytest.approx({CAREFUL: fmean([1, 0.5, 1, 1]), WRONG: fmean([0.5, 0.5, 0, 0.25, 0])})
+
+
+def test_compare_pairs_within_a_variant_and_a_repetition_whatever_the_order(tmp_path: Path) -> None:
+    """Paired otherwise, the differences would not all be alike."""
+    levels = {("s1", "a", 1): 0.5, ("s1", "a", 2): 0.6, ("s1", "b", 1): 0.9, ("s2", "a", 1): 0.75}
+    first = [trial(CAREFUL, name, n, level, variant=v) for (name, v, n), level in levels.items()]
+    second = [trial(WRONG, name, n, level - 0.25, variant=v) for (name, v, n), level in levels.items()]
+    run = named_run(tmp_path / "run", [*first, *reversed(second)], planned(names=("s1", "s2")))
+    found = one_comparison(run)
+    assert (found["difference"]["n"], found["unmatched"]) == (4, 0)
+    assert found["difference"]["mean"] == pytest.approx(0.25)
+    assert found["difference"]["effect"]["d_z"] is None
+
+
+def test_other_variants_have_no_partner(tmp_path: Path) -> None:
+    trials = [trial(CAREFUL, "s1", variant="a"), trial(WRONG, "s1", variant="b")]
+    found = one_comparison(named_run(tmp_path / "run", trials, planned(names=("s1",))))
+    assert (found["difference"]["n"], found["one_sided"], found["unmatched"]) == (0, 0, 2)
+    assert (found["difference"]["mean"], found["p_holm"], found["verdict"]) == (None, None, "cannot tell")
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_careful_is_better_than_wrong_on_eight_scenarios_by_every_measure(both: Path, measure: str) -> None:
+    found = one_comparison(both, measure)
+    assert found["verdict"] == f"{CAREFUL} better"
+    assert (found["difference"]["n"], found["difference"]["clusters"]) == (32, 8)
+    assert (found["one_sided"], found["unmatched"]) == (0, 0)
+    assert found["p_holm"] == pytest.approx(2 / 2**8)
+
+
+@pytest.mark.parametrize("scenarios", [1, 2, 3, 4, 5])
+def test_up_to_five_scenarios_are_too_few_to_tell(scenarios: int, tmp_path: Path) -> None:
+    names = NAMES[:scenarios]
+    trials = [trial(t, n, r, a) for t, a in ((CAREFUL, 1.0), (WRONG, 0.0)) for n in names for r in (1, 2)]
+    assert one_comparison(named_run(tmp_path / "run", trials, planned(names=names)))["verdict"] == "cannot tell"
+
+
+def test_many_repeats_of_one_scenario_are_told_to_speak_of_that_scenario_alone(tmp_path: Path) -> None:
+    trials = [trial(t, "s1", r, a) for t, a in ((CAREFUL, 1.0), (WRONG, 0.0)) for r in range(1, 9)]
+    found = one_comparison(named_run(tmp_path / "run", trials, planned(names=("s1",), repeats=8)))
+    assert found["difference"]["clusters"] == 1
+    assert found["difference"]["method"].endswith("of pairs")
+
+
+def test_three_real_scenarios_are_too_few_to_tell(three: Path) -> None:
+    assert {one["verdict"] for one in as_json("compare", three)["comparisons"]} == {"cannot tell"}
+
+
+def test_a_difference_below_the_floor_is_not_called_one(tmp_path: Path) -> None:
+    trials = [trial(t, n, r, a) for t, a in ((CAREFUL, 0.8), (WRONG, 0.7)) for n in NAMES for r in (1, 2)]
+    run = named_run(tmp_path / "run", trials, planned())
+    assert one_comparison(run)["verdict"] == f"{CAREFUL} better"
+    assert one_comparison(run, "accuracy", "--floor", "0.2")["verdict"] != f"{CAREFUL} better"
+
+
+def test_compare_as_json_holds_every_measure_and_rank(both: Path) -> None:
+    document = as_json("compare", both)
+    assert tuple(document["measures"]) == MEASURES
+    assert tuple(document["systems"]) == (CAREFUL, WRONG)
+    assert [one["measure"] for one in document["comparisons"]] == list(MEASURES)
+    assert {rank["system"] for rank in document["ranks"]["accuracy"]} == {CAREFUL, WRONG}
+    assert document["ranks"]["accuracy"][0]["system"] == CAREFUL
+
+
+@pytest.mark.xfail(strict=True, reason="ranks are by the highest mean, also of safety_risk and incorrect")
+@pytest.mark.parametrize("measure", ["safety_risk", "incorrect"])
+def test_the_best_comes_first_also_where_less_is_better(both: Path, measure: str) -> None:
+    assert as_json("compare", both, "--measure", measure)["ranks"][measure][0]["system"] == CAREFUL
+
+
+@pytest.mark.xfail(strict=True, reason="a table of 80 columns loses its first column and the end of others")
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_table_names_the_pair_and_the_verdict_in_full(both: Path, measure: str) -> None:
+    out = said("compare", both, "--measure", measure)
+    assert f"{CAREFUL} better" in out
+    assert "p Holm" in out
+    assert f"{CAREFUL} -" in out
+
+
+def test_three_systems_make_three_pairs_with_adjusted_p(tmp_path: Path) -> None:
+    levels = {CAREFUL: 1.0, "fake:partial": 0.5, WRONG: 0.0}
+    trials = [trial(target, name, n, level) for target, level in levels.items() for name in NAMES for n in (1, 2)]
+    document = as_json(
+        "compare", named_run(tmp_path / "run", trials, planned(list(levels))), "--measure", "accuracy"
+    )  # fmt: skip
+    assert [(one["first"], one["second"]) for one in document["comparisons"]] == [
+        (CAREFUL, "fake:partial"), (CAREFUL, WRONG), ("fake:partial", WRONG),
+    ]  # fmt: skip
+    assert [one["p_holm"] for one in document["comparisons"]] == pytest.approx([3 * 2 / 2**8] * 3)
+    assert [one["p_bh"] for one in document["comparisons"]] == pytest.approx([2 / 2**8] * 3)
+    assert [rank["system"] for rank in document["ranks"]["accuracy"]] == list(levels)
+
+
+def test_one_target_is_refused_in_one_sentence(careful: Path) -> None:
+    assert "there is only one target" in refused("compare", careful)
+    assert "there is only one target" in refused("compare", careful, "--json")
+
+
+def test_targets_of_several_runs_are_compared_as_those_of_one(careful: Path, wrong: Path, both: Path) -> None:
+    apart = as_json("compare", careful, wrong)
+    assert apart["comparisons"] == as_json("compare", both)["comparisons"]
+
+
+def test_one_target_in_two_runs_is_named_with_its_run(tmp_path: Path) -> None:
+    first, second = level_run(tmp_path / "A", CAREFUL, 1.0), level_run(tmp_path / "B", CAREFUL, 0.0)
+    document = as_json("compare", first, second, "--measure", "accuracy")
+    assert document["systems"] == [f"{CAREFUL} (A)", f"{CAREFUL} (B)"]
+    assert document["comparisons"][0]["verdict"] == f"{CAREFUL} (A) better"
+
+
+@pytest.mark.xfail(strict=True, reason="by_system lets the second run of one id replace the first")
+def test_two_runs_that_began_in_one_second_are_still_two(tmp_path: Path) -> None:
+    """Run ids are times of day: two folders can hold runs of one id."""
+    first = level_run(tmp_path / "one" / "20260101T000000Z", CAREFUL, 1.0)
+    second = level_run(tmp_path / "two" / "20260101T000000Z", CAREFUL, 0.0)
+    assert len(as_json("compare", first, second, "--measure", "accuracy")["systems"]) == 2
+
+
+def test_a_judging_and_its_repeat_are_compared_claim_by_claim(careful: Path, rejudged: Path) -> None:
+    out = said("compare", careful, rejudged)
+    assert out.startswith("32 trials, ")
+    assert " 0 not.\n" in out
+    assert "Study codes: 152 alike, 0 changed." in out
+
+
+@pytest.mark.xfail(strict=True, reason="moves and codes_changed have tuples for keys: TypeError, traceback, exit 1")
+def test_a_judging_and_its_repeat_are_compared_as_json(careful: Path, rejudged: Path) -> None:
+    document = as_json("compare", careful, rejudged)
+    assert (document["trials"], document["changed"]) == (32, [])
+
+
+def test_changed_labels_are_shown_with_the_words_they_stand_on(tmp_path: Path) -> None:
+    before = level_run(tmp_path / "A", CAREFUL, 1.0, ("s1",))
+    after = level_run(tmp_path / "B", CAREFUL, 1.0, ("s1",), label="CONTRADICTED")
+    out = said("compare", before, after, "--by", "judges")
+    assert "2 trials, 2 claims in both: 0 labelled alike, 2 not." in out
+    assert out.count("SUPPORTED -> CONTRADICTED") == 2
+    assert "“Plans”" in out
+    assert said("compare", before, after, "--by", "judges", "--show", "1").count("SUPPORTED -> CONTRADICTED") == 1
+
+
+def test_judgings_of_other_answers_are_refused(careful: Path, wrong: Path) -> None:
+    assert "is another transcript" in refused("compare", careful, wrong, "--by", "judges")
+
+
+@pytest.mark.xfail(strict=True, reason="--by judges is passed over unless two runs are given")
+def test_judges_of_one_run_or_three_cannot_be_compared(both: Path) -> None:
+    refused("compare", both, "--by", "judges")
+    refused("compare", both, both, both, "--by", "judges")
+
+
+def test_a_run_of_failures_only_can_be_compared_and_nothing_told(tmp_path: Path) -> None:
+    trials = [trial(t, n, 1, None) for t in (CAREFUL, WRONG) for n in NAMES]
+    run = named_run(tmp_path / "run", trials, planned())
+    assert {one["verdict"] for one in as_json("compare", run)["comparisons"]} == {"cannot tell"}
+    assert "cannot tell" in said("compare", run)
+
+
+# drift
+
+
+def test_a_run_has_not_drifted_from_itself(both: Path, three: Path) -> None:
+    for run in (both, three):
+        out = said("drift", run, run, exit_code=8)
+        assert "nothing changed as fact" in out
+        assert "No question's code changed." in out
+        assert out.endswith("Verdict: cannot tell.\n")
+
+
+def test_no_evidence_takes_enough_scenarios_for_the_floor(both: Path) -> None:
+    """Of 8 unchanged scenarios at most 1 - 0.05 ** (1/8) = 0.31 may change, at 95%."""
+    assert said("drift", both, both, "--floor", "0.32").endswith("Verdict: no evidence.\n")
+    assert said("drift", both, both, "--floor", "0.31", exit_code=8).endswith("Verdict: cannot tell.\n")
+
+
+def test_a_changed_target_has_drifted_with_facts_and_both_answers(careful: Path, wrong: Path) -> None:
+    out = said("drift", careful, wrong, exit_code=7)
+    assert f"target {CAREFUL} before, {WRONG} now" in out
+    assert "called as careful before, wrong now" in out
+    assert "served by careful before, wrong now" in out
+    assert out.count("\n    asked: ") == out.count("\n    old:   ") == out.count("\n    new:   ") == 5
+    assert "accurate_complete -> incorrect" in out
+    assert out.endswith("Verdict: drifted.\n")
+    assert said("drift", careful, wrong, "--show", "0", exit_code=7).count("\n    old:   ") == 0
+
+
+def test_drift_as_json_holds_both_answers_and_the_numbers(careful: Path, wrong: Path) -> None:
+    document = as_json("drift", careful, wrong, exit_code=7)
+    assert (document["verdict"], document["judge"], document["judge_facts"]) == ("drifted", None, [])
+    (target,) = document["targets"]
+    assert target["measures"]["accuracy"]["verdict"] == "drifted"
+    assert target["measures"]["accuracy"]["difference"]["mean"] < -0.9
+    assert all(one["old_reply"] and one["new_reply"] and one["question"] for one in target["answers"])
+    assert all(one["old_reply"] != one["new_reply"] for one in target["answers"])
+    backwards = as_json("drift", wrong, careful, exit_code=7)["targets"][0]
+    assert backwards["measures"]["accuracy"]["difference"]["mean"] == pytest.approx(
+        -target["measures"]["accuracy"]["difference"]["mean"]
+    )
+    assert {(one["worse"], one["better"]) for one in target["questions"]} == {(4, 0)}
+    assert {(one["worse"], one["better"]) for one in backwards["questions"]} == {(0, 4)}
+
+
+def test_answers_that_changed_are_those_of_the_same_trial(tmp_path: Path) -> None:
+    old = level_run(tmp_path / "A", CAREFUL, 1.0, reply="Old answer.")
+    new = level_run(tmp_path / "B", CAREFUL, 0.0, reply="New answer.")
+    (target,) = as_json("drift", old, new, exit_code=7)["targets"]
+    assert {(one["old_reply"], one["new_reply"]) for one in target["answers"]} == {("Old answer.", "New answer.")}
+    assert {(one["before"], one["after"]) for one in target["answers"]} == {("accurate_complete", "incorrect")}
+    assert len(target["answers"]) == 16
+
+
+def drifted_runs(folder: Path, **changes: Any) -> tuple[Path, Path]:
+    """The same target, right in the old run and wrong in the new one."""
+    return level_run(folder / "A", CAREFUL, 1.0), level_run(folder / "B", CAREFUL, 0.0, **changes)
+
+
+def replan(run: Path, **changes: Any) -> None:
+    """Put another plan in a run's manifest."""
+    one = manifest_of(run)
+    again = one.model_copy(update={"plan": one.plan.model_copy(update=changes)})
+    (run / storage.MANIFEST).write_bytes(storage.encode_record(again) + b"\n")
+
+
+def key_changed() -> Scenario:
+    key = {"canonical_facts": [fact_json("F1", "Otherwise.")], "required_points": ["F1"], "disallowed_claims": []}
+    return scenario(scenario_id="s1", answer_key=key)
+
+
+def question_changed() -> Scenario:
+    return scenario(scenario_id="s1", scripted_turns=[{"turn_id": "Q1", "user_message": "What is Part D?"}])
+
+
+@pytest.mark.parametrize(("change", "fact"), [(key_changed, "key"), (question_changed, "questions")])
+def test_with_another_key_or_other_questions_one_cannot_tell(
+    change: Callable[[], Scenario], fact: str, tmp_path: Path
+) -> None:
+    scenarios = [change(), *(scenario(scenario_id=name) for name in NAMES[1:])]
+    old, new = drifted_runs(tmp_path, scenarios=scenarios)
+    out = said("drift", old, new, exit_code=8)
+    assert f"s1: the {fact} changed" in out
+    assert out.endswith("Verdict: cannot tell.\n")
+
+
+def test_without_that_the_same_runs_have_drifted(tmp_path: Path) -> None:
+    assert said("drift", *drifted_runs(tmp_path), exit_code=7).endswith("Verdict: drifted.\n")
+
+
+JUDGES = ("openai:x", "google:y")
+
+
+def judged_runs(folder: Path) -> tuple[Path, Path]:
+    """As `drifted_runs`, but judged by models, which may have changed behind their names."""
+    return (
+        level_run(folder / "A", CAREFUL, 1.0, verifiers=JUDGES),
+        level_run(folder / "B", CAREFUL, 0.0, verifiers=JUDGES, reply="New answer."),
+    )
+
+
+def test_judges_that_are_not_shown_to_be_the_same_leave_it_open(tmp_path: Path) -> None:
+    out = said("drift", *judged_runs(tmp_path), exit_code=8)
+    assert "not checked on frozen transcripts" in out
+    assert out.endswith("Verdict: cannot tell.\n")
+
+
+def test_other_judges_leave_it_open_and_are_named(tmp_path: Path) -> None:
+    old, new = drifted_runs(tmp_path, verifiers=JUDGES)
+    out = said("drift", old, new, exit_code=8)
+    assert "judges: offline:rules, offline:rules before, openai:x, google:y now" in out
+
+
+@pytest.mark.xfail(strict=True, reason="only verifiers, adjudicator and prompts are looked at")
+@pytest.mark.parametrize("role", ["extractor", "scorer"])
+def test_another_extractor_or_scorer_leaves_it_open_and_is_named(role: str, tmp_path: Path) -> None:
+    old, new = drifted_runs(tmp_path)
+    replan(new, **{role: "offline:other"})
+    assert "offline:other" in said("drift", old, new, exit_code=8)
+
+
+@pytest.mark.xfail(strict=True, reason="rubrics, which decide codes and scores, are not looked at")
+def test_another_rubric_leaves_it_open_and_is_named(tmp_path: Path) -> None:
+    old, new = drifted_runs(tmp_path)
+    rubrics = manifest_of(new).plan.rubrics
+    replan(new, rubrics={name: one.model_copy(update={"sha256": "1" * 64}) for name, one in rubrics.items()})
+    assert "rubric" in said("drift", old, new, exit_code=8)
+
+
+@pytest.mark.xfail(strict=True, reason="nothing is said of pairs that fell out: `nothing changed as fact`")
+def test_runs_of_other_scenarios_are_told_to_be_so(tmp_path: Path) -> None:
+    old = level_run(tmp_path / "A", CAREFUL, 1.0)
+    new = level_run(tmp_path / "B", CAREFUL, 1.0, [f"other{n}" for n in range(8)])
+    assert "nothing changed as fact" not in said("drift", old, new, exit_code=8).partition(CAREFUL)[2]
+
+
+def test_hostile_answers_are_shown_without_their_control_characters(tmp_path: Path) -> None:
+    old, new = drifted_runs(tmp_path, reply="\x1b[31mred\x07 \u202eback")
+    out = said("drift", old, new, exit_code=7)
+    assert "red" in out
+    assert all(one.isprintable() or one == "\n" for one in out)
+
+
+def test_judges_shown_to_be_the_same_on_frozen_transcripts_let_one_tell(tmp_path: Path) -> None:
+    old, new = judged_runs(tmp_path)
+    frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES)
+    out = said("drift", old, new, "--frozen", frozen, exit_code=7)
+    assert "on frozen transcripts 0 of 16 labels changed: within bounds" in out
+
+
+def test_judges_that_changed_on_frozen_transcripts_leave_it_open(tmp_path: Path) -> None:
+    old, new = judged_runs(tmp_path)
+    frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES, label="CONTRADICTED")
+    out = said("drift", old, new, "--frozen", frozen, exit_code=8)
+    assert "on frozen transcripts 16 of 16 labels changed: drifted" in out
+    assert out.endswith("Verdict: cannot tell.\n")
+
+
+def test_a_real_run_judged_again_shows_its_judges_to_be_the_same(careful: Path, wrong: Path, rejudged: Path) -> None:
+    out = said("drift", careful, wrong, "--frozen", rejudged, exit_code=7)
+    assert "labels changed: within bounds" in out
+    assert as_json("drift", careful, wrong, "--frozen", rejudged, exit_code=7)["judge"]["changed"]["count"] == 0
+
+
+def test_frozen_transcripts_must_be_those_of_the_old_run(careful: Path, wrong: Path) -> None:
+    assert "is another transcript" in refused("drift", careful, wrong, "--frozen", wrong)
+
+
+@pytest.mark.xfail(strict=True, reason="OLD itself as --frozen shows nothing of the judges, but is taken as proof")
+def test_the_old_run_itself_is_no_proof_of_its_judges(tmp_path: Path) -> None:
+    old, new = judged_runs(tmp_path)
+    assert call("drift", old, new, "--frozen", old)[0] in (2, 8)
+
+
+@pytest.mark.xfail(strict=True, reason="whose judges judged --frozen again is not looked at")
+def test_frozen_transcripts_must_be_judged_by_the_judges_of_the_new_run(tmp_path: Path) -> None:
+    old, new = judged_runs(tmp_path)
+    frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=("xai:z", "xai:z"))
+    assert call("drift", old, new, "--frozen", frozen)[0] in (2, 8)
+
+
+@pytest.mark.xfail(strict=True, reason="0 of 0 labels changed is taken as proof")
+def test_frozen_transcripts_without_a_claim_show_nothing(tmp_path: Path) -> None:
+    old = level_run(tmp_path / "A", CAREFUL, 1.0, verifiers=JUDGES, claims=False)
+    new = level_run(tmp_path / "B", CAREFUL, 0.0, verifiers=JUDGES, claims=False)
+    frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES, claims=False)
+    assert call("drift", old, new, "--frozen", frozen)[0] == 8
+
+
+def test_two_runs_without_a_common_target_are_refused(both: Path, tmp_path: Path) -> None:
+    other = level_run(tmp_path / "A", "fake:partial", 1.0)
+    assert "share no target" in refused("drift", both, other)
+
+
+def test_targets_that_both_runs_have_are_looked_at_one_by_one(both: Path, careful: Path) -> None:
+    document = as_json("drift", both, careful, exit_code=8)
+    assert [one["target"] for one in document["targets"]] == [CAREFUL]
+
+
+# sensitivity
+
+
+def parts(components: Mapping[str, Any]) -> dict[str, float | None]:
+    return {part["name"]: part["variance"] for part in components["parts"]}
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_components_sum_to_the_total_and_the_shares_to_one(both: Path, measure: str) -> None:
+    document = as_json("sensitivity", both, "--measure", measure)
+    assert [one["target"] for one in document["targets"]] == [CAREFUL, WRONG]
+    for one in document["targets"]:
+        told = [value for value in parts(one["components"]).values() if value is not None]
+        assert math.fsum(told) == pytest.approx(one["components"]["total"], abs=1e-12)
+        assert one["components"]["n"] == 32
+        shares = [part["share"] for part in one["components"]["parts"] if part["share"] is not None]
+        assert not shares or math.fsum(shares) == pytest.approx(1)
+        assert (one["judges"] is not None) == (measure == "accuracy")
+
+
+def varied(folder: Path) -> Path:
+    """Two variants of four scenarios: b is worse by 0.4 in s1 and by 0.1 elsewhere; repeats are alike."""
+    trials = [
+        trial(CAREFUL, name, n, 0.9 - (0 if v == "a" else 0.4 if name == "s1" else 0.1), variant=v, question=f"{v}?")
+        for name in NAMES[:4]
+        for v in ("a", "b")
+        for n in (1, 2)
+    ]
+    made = plan(targets=[CAREFUL], repeats=2)
+    listed = tuple(
+        made.scenarios[0].model_copy(update={"scenario": scenario(scenario_id=name, style=style), "variant": v})
+        for name in NAMES[:4]
+        for v, style in (("a", "plain"), ("b", "misinformed"))
+    )
+    return named_run(folder, trials, made.model_copy(update={"scenarios": listed}))
+
+
+def test_variance_lies_where_the_values_differ(tmp_path: Path) -> None:
+    (one,) = as_json("sensitivity", varied(tmp_path / "run"))["targets"]
+    found = parts(one["components"])
+    assert found["residual"] == pytest.approx(0, abs=1e-12)
+    # Nested analysis by hand: variants' mean square 2 * (0.4**2 + 3 * 0.1**2) / 2 / 4, over 2 repeats.
+    assert found["variant"] == pytest.approx((2 * (0.4**2 + 3 * 0.1**2) / 2) / 4 / 2)
+
+
+def test_the_worst_variant_is_named_with_its_mean(tmp_path: Path) -> None:
+    run = varied(tmp_path / "run")
+    assert "  s1: worst variant b 0.50, mean 0.70\n" in said("sensitivity", run)
+    (one,) = as_json("sensitivity", run)["targets"]
+    worst = {case["scenario"]: case for case in one["worst"]["scenarios"]}
+    assert {case["variant"] for case in worst.values()} == {"b"}
+    assert worst["s1"]["gap"] == pytest.approx(0.2)
+    assert one["worst"]["worst"]["mean"] == pytest.approx((0.5 + 3 * 0.8) / 4)
+
+
+def test_voices_have_their_means(tmp_path: Path) -> None:
+    run = varied(tmp_path / "run")
+    assert "by voice: plain 0.90, misinformed 0.7" in said("sensitivity", run)
+    assert as_json("sensitivity", run)["styles"][CAREFUL] == pytest.approx({"plain": 0.9, "misinformed": 0.725})
+
+
+def test_variants_of_real_runs_are_told_apart_by_voice(both: Path) -> None:
+    styles = as_json("sensitivity", both)["styles"]
+    assert styles.keys() == {CAREFUL, WRONG}
+    assert len(styles[CAREFUL]) > 1
+    assert styles[CAREFUL].keys() == styles[WRONG].keys()
+
+
+def test_one_scenario_has_no_variance_between_scenarios(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--repeats", "2")
+    (one,) = as_json("sensitivity", run)["targets"]
+    assert parts(one["components"])["scenario"] is None
+    assert "scenario       1" in said("sensitivity", run)
+
+
+def test_a_single_trial_has_no_variance_at_all(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL)
+    (one,) = as_json("sensitivity", run)["targets"]
+    assert (one["components"]["n"], one["components"]["total"]) == (1, None)
+    said("sensitivity", run)
+
+
+def test_a_run_of_failures_has_nothing_to_vary(tmp_path: Path) -> None:
+    run = named_run(tmp_path / "run", [trial(CAREFUL, name, 1, None) for name in NAMES], planned([CAREFUL]))
+    assert f"{CAREFUL}: accuracy, 0 trials\n" in said("sensitivity", run)
+    assert as_json("sensitivity", run)["targets"][0]["worst"]["scenarios"] == []
+
+
+# power
+
+
+def test_power_from_an_assumed_spread() -> None:
+    out = said("power", "--sd", "0.3", "--difference", "0.15")
+    assert "0.15                      34\n" in out  # the textbook's n for d = 0.5: 34 pairs
+    assert [line.split()[0] for line in out.splitlines()[1:6]] == ["0.02", "0.05", "0.10", "0.15", "0.20"]
+
+
+def test_power_of_so_many_pairs() -> None:
+    assert said("power", "--sd", "0.3", "--difference", "0.15", "--trials", "34") == (
+        "34 pairs show a difference of 0.15 with power 0.81.\n"
+    )
+
+
+def test_power_from_a_pilot_takes_the_spread_of_its_pairs(tmp_path: Path) -> None:
+    out = said("power", "--pilot", tiny(tmp_path / "run"))
+    assert "standard deviation of paired differences in accuracy 0.500." in out  # of 0.5, 0 and 1
+
+
+def test_power_from_a_pilot_of_one_target_takes_its_repeats(tmp_path: Path) -> None:
+    levels = {"s1": (0.5, 1.0), "s2": (0.5, 0.5), "s3": (1.0, 0.5)}
+    trials = [trial(CAREFUL, name, n, a) for name, values in levels.items() for n, a in enumerate(values, 1)]
+    run = named_run(tmp_path / "run", trials, planned([CAREFUL], tuple(levels)))
+    assert "in accuracy 0.500." in said("power", "--pilot", run)  # of 0.5, 0 and -0.5
+
+
+def test_power_from_a_real_pilot(both: Path) -> None:
+    assert said("power", "--pilot", both).startswith(f"From {both}: standard deviation")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "give --pilot RUN, or --sd"),
+        (["--sd", "0"], "--sd"),
+        (["--sd", "-1"], "--sd"),
+        (["--sd", "nan"], "--sd"),
+        (["--sd", "much"], "--sd"),
+        (["--sd", "0.3", "--trials", "0"], "--trials"),
+        (["--sd", "0.3", "--difference", "0"], "--difference"),
+        (["--sd", "0.3", "--clusters", "0"], "--clusters"),
+        (["--pilot", "nowhere"], "there is no such folder"),
+    ],
+)
+def test_power_from_bad_input_is_refused(arguments: list[str], says: str) -> None:
+    assert says in refused("power", *arguments)
+
+
+@pytest.mark.xfail(strict=True, reason="ValueError of stats.power: traceback and exit 1")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--power", "2"], ["--power", "0"], ["--power", "nan"], ["--alpha", "0"], ["--alpha", "1"], ["--alpha", "nan"],
+        ["--icc", "0.1"], ["--icc", "-1"], ["--icc", "2", "--clusters", "4"], ["--icc", "nan", "--clusters", "4"],
+        ["--trials", "3", "--clusters", "9"], ["--trials", "10", "--alpha", "2"],
+    ],
+)  # fmt: skip
+def test_shares_that_are_none_are_refused(arguments: list[str]) -> None:
+    refused("power", "--sd", "0.3", *arguments)
+
+
+def test_a_pilot_with_too_few_pairs_is_refused(tmp_path: Path) -> None:
+    run = named_run(tmp_path / "run", [trial(CAREFUL, "s1")], planned([CAREFUL], ("s1",)))
+    assert "too few pairs of trials with accuracy" in refused("power", "--pilot", run)
+
+
+@pytest.mark.xfail(strict=True, reason="a spread of 0 is answered with `more scenarios needed`")
+def test_a_pilot_without_any_spread_is_not_answered_with_more_scenarios(tmp_path: Path) -> None:
+    run = level_run(tmp_path / "A", CAREFUL, 1.0)
+    assert "more scenarios needed" not in call("power", "--pilot", run)[1]
+
+
+# freeze and run --plan
+
+SMALL = ("--scenario", ONE, "--target", CAREFUL)
+
+
+def freeze(path: Path, *more: object) -> Path:
+    out = said("freeze", *SMALL, *more, "--primary-outcome", "accuracy", "--test", "none", "--to", path)
+    assert out.startswith(f"{path}: frozen, 1 trials; sha256 ")
+    return path
+
+
+def test_a_run_that_matches_its_frozen_plan_runs(tmp_path: Path) -> None:
+    path = freeze(tmp_path / "plan.json")
+    run = make_run(tmp_path / "runs", *SMALL, "--plan", path)
+    kept = manifest_of(run).registration
+    assert kept is not None
+    assert (kept.deviations, kept.primary_outcome, kept.sha256) == ((), "accuracy", storage.file_sha256(path))
+    said("report", run)
+    text = (run / "report" / "report.md").read_text(encoding="utf-8")
+    assert f"sha256 {kept.sha256[:16]}; primary outcome: accuracy" in text
+    assert "Departs from its pre-registration" not in text
+    assert said("verify", run)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (("--seed", "7"), "seed: 7, not 42"),
+        (("--repeats", "2"), "repeats: 2, not 1"),
+        (("--target", WRONG), "targets: fake:wrong was added"),
+        (("--temperature", "1"), "target: temperature 1.0, not 0.0"),
+        (("--judges", "3"), "verifiers: offline:rules stands there 3 times, not 2"),
+    ],
+)
+def test_a_deviation_is_refused_and_nothing_is_written(changed: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    path = freeze(tmp_path / "plan.json")
+    err = refused("run", *SMALL, *changed, "--plan", path, "--out", tmp_path / "runs")
+    assert sentence in err
+    assert "--allow-deviations" in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_allowed_deviation_stands_in_the_manifest_and_every_report(tmp_path: Path) -> None:
+    path = freeze(tmp_path / "plan.json")
+    run = make_run(tmp_path / "runs", *SMALL, "--seed", "7", "--plan", path, "--allow-deviations")
+    kept = manifest_of(run).registration
+    assert kept is not None and kept.deviations == ("seed: 7, not 42",)
+    said("report", run)
+    for name in ("report.md", "report.html"):
+        assert "seed: 7, not 42" in (run / "report" / name).read_text(encoding="utf-8")
+
+
+def test_a_frozen_plan_is_never_overwritten(tmp_path: Path) -> None:
+    path = freeze(tmp_path / "plan.json")
+    before = files(tmp_path)
+    err = refused("freeze", *SMALL, "--seed", "1", "--primary-outcome", "other", "--to", path, exit_code=6)
+    assert "is there already" in err
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "exit_code"), [(None, 2), ("", 5), ("{}", 5), ("[]", 5), ("not JSON", 5), ("\x00", 5)]
+)
+def test_a_plan_that_is_none_is_refused(content: str | None, exit_code: int, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    refused("run", *SMALL, "--plan", path, "--out", tmp_path / "runs", exit_code=exit_code)
+    refused("run", *SMALL, "--plan", path, "--allow-deviations", "--out", tmp_path / "runs", exit_code=exit_code)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
+    path = freeze(tmp_path / "plan.json")
+    path.write_bytes(path.read_bytes().replace(b'"seed":42', b'"seed":"42"'))
+    refused("run", *SMALL, "--plan", path, "--out", tmp_path / "runs", exit_code=5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--primary-outcome", " "], "--primary-outcome"),
+        (["--primary-outcome", "a", "--test", ""], "--test"),
+        ([], "--primary-outcome"),
+        (["--primary-outcome", "a", "--notes", "x" * 20_001], "--notes"),
+        (["--primary-outcome", "a", "--repeats", "0"], "--repeats"),
+    ],
+)
+def test_a_plan_that_cannot_be_frozen_is_not(arguments: list[str], says: str, tmp_path: Path) -> None:
+    assert says in refused("freeze", *SMALL, *arguments, "--to", tmp_path / "plan.json")
+    assert files(tmp_path) == {}
+
+
+@pytest.mark.xfail(strict=True, reason="--dry-run does not look at --plan")
+def test_a_dry_run_tells_of_deviations(tmp_path: Path) -> None:
+    path = freeze(tmp_path / "plan.json")
+    refused("run", *SMALL, "--seed", "7", "--plan", path, "--dry-run", "--out", tmp_path / "runs")
+
+
+# report
+
+
+def manifest_of(folder: Path) -> Manifest:
+    return Manifest.model_validate_json((folder / storage.MANIFEST).read_bytes())
+
+
+def report(*runs: Path, out: Path, more: Sequence[object] = ()) -> str:
+    """The report as Markdown; that every file named is there, and no other."""
+    listed = said("report", *runs, "--out", out, *more).splitlines()
+    assert sorted(listed) == sorted(str(path) for path in out.rglob("*") if path.is_file())
+    assert {"report.md", "report.html", "per_scenario.csv", "per_question.csv", "codes.csv"} <= files(out).keys()
+    assert "<html" in (out / "report.html").read_text(encoding="utf-8")
+    return (out / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_report_of_several_runs_names_each(careful: Path, wrong: Path, tmp_path: Path) -> None:
+    text = report(careful, wrong, out=tmp_path / "out")
+    for name in (CAREFUL, WRONG, manifest_of(careful).run_id, manifest_of(wrong).run_id):
+        assert name in text
+
+
+def test_a_report_leaves_the_run_as_it_is_and_says_the_same_again(three: Path, tmp_path: Path) -> None:
+    before = files(three)
+    report(three, out=tmp_path / "a")
+    report(three, out=tmp_path / "b")
+    assert files(three) == before
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+def test_a_checklist_is_written_beside_the_report(three: Path, tmp_path: Path) -> None:
+    report(three, out=tmp_path / "out", more=["--checklist", "chart"])
+    assert (tmp_path / "out" / "chart_checklist.md").read_text(encoding="utf-8").startswith("#")
+
+
+def test_a_check_of_the_same_judges_corrects_the_report(three: Path, checked: Path, tmp_path: Path) -> None:
+    plain = report(three, out=tmp_path / "plain")
+    assert report(three, out=tmp_path / "out", more=["--judge-check", checked]) != plain
+    by_file = report(three, out=tmp_path / "file", more=["--judge-check", checked / "check.json"])
+    assert by_file == (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_check_of_other_judges_is_refused(checked: Path, tmp_path: Path) -> None:
+    run = level_run(tmp_path / "A", CAREFUL, 1.0, verifiers=JUDGES)
+    err = refused("report", run, "--judge-check", checked, "--out", tmp_path / "out")
+    assert "measured offline:rules, offline:rules, but this run was judged by openai:x, google:y" in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "[]", "not JSON"])
+def test_a_check_that_is_none_is_refused(content: str | None, three: Path, tmp_path: Path) -> None:
+    path = tmp_path / "check.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert str(path) in refused("report", three, "--judge-check", path, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_partial_run_is_reported_as_incomplete(tmp_path: Path) -> None:
+    run = named_run(tmp_path / "run", [trial(CAREFUL, "s1"), trial(CAREFUL, "s2")], planned())
+    assert "Incomplete: 2 of 32 planned trials are here." in report(run, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize("outcome", ["failed", "refused", "judge_failure", "tampered", "empty"])
+def test_a_run_of_failures_only_is_reported(outcome: str, tmp_path: Path) -> None:
+    trials = [trial(CAREFUL, name, n, None, outcome=outcome) for name in NAMES for n in (1, 2)]
+    run = named_run(tmp_path / "run", trials, planned([CAREFUL]))
+    text = report(run, out=tmp_path / "out", more=["--checklist", "chart"])
+    assert "Incomplete" not in text
+    assert "nan" not in text.replace("\n", " ").split()
+
+
+def test_a_report_that_cannot_be_written_says_so(three: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    refused("report", three, "--out", tmp_path / "file", exit_code=6)
+    assert files(tmp_path) == {"file": b"mine"}
+
+
+@pytest.mark.xfail(strict=True, reason="chart_checklist.md is written outside the try: OSError, traceback, exit 1")
+def test_a_checklist_that_cannot_be_written_says_so(three: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / "chart_checklist.md").mkdir(parents=True)
+    refused("report", three, "--checklist", "chart", "--out", tmp_path / "out", exit_code=6)
+
+
+# export
+
+
+def test_an_export_writes_its_tables_and_a_codebook(three: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    listed = said("export", three, "--to", "csv,jsonl", "--out", out).splitlines()
+    assert sorted(listed) == sorted(str(path) for path in out.iterdir())
+    trials = [json.loads(line) for line in (out / "trial.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(trials) == 12
+    assert {"codebook.md", "codebook.csv", "trial.csv", "claim.jsonl"} <= files(out).keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("parquet", "pyarrow"), ("dta", "pyreadstat"), ("sav", "pyreadstat"), ("inspect", "inspect_ai")]
+)  # fmt: skip
+def test_other_formats_are_written_where_their_package_is_there(
+    name: str, package: str, three: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip(package)
+    assert said("export", three, "--to", name, "--out", tmp_path / "out")
+
+
+def test_an_export_is_never_overwritten(three: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said("export", three, "--out", out)
+    before = files(out)
+    assert "is there already" in refused("export", three, "--out", out)
+    assert files(out) == before
+
+
+@pytest.mark.parametrize("formats", ["", ",", "xlsx", "csv,xlsx", "CSV", "../csv"])
+def test_an_unknown_format_is_refused_and_nothing_is_written(formats: str, three: Path, tmp_path: Path) -> None:
+    assert "--to" in refused("export", three, "--to", formats, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_of_failures_only_and_a_partial_run_are_exported(tmp_path: Path) -> None:
+    run = named_run(tmp_path / "run", [trial(CAREFUL, name, 1, None) for name in NAMES], planned([CAREFUL]))
+    said("export", run, "--to", "csv,jsonl")
+    assert len((run / "export" / "trial.jsonl").read_text(encoding="utf-8").splitlines()) == 8
+
+
+# bad input of any command
+
+READERS: list[tuple[str, ...]] = [
+    ("compare", "RUN"), ("compare", "RUN", "RUN"), ("drift", "RUN", "RUN"), ("sensitivity", "RUN"),
+    ("power", "--pilot", "RUN"), ("export", "RUN", "--out", "OUT"), ("report", "RUN", "--out", "OUT"),
+]  # fmt: skip
+
+
+def filled(arguments: Sequence[str], run: Path, out: Path) -> list[str]:
+    return [{"RUN": str(run), "OUT": str(out)}.get(argument, argument) for argument in arguments]
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+def test_a_folder_that_is_no_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert "there is no such folder" in refused(*filled(arguments, tmp_path / "nowhere", out))
+    (tmp_path / "empty").mkdir()
+    assert "holds no manifest.json" in refused(*filled(arguments, tmp_path / "empty", out))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
+
+
+@pytest.mark.xfail(strict=True, reason="exit 6, as if the disk had refused; no word of what to do")
+@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+def test_a_file_in_place_of_a_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("{}", encoding="utf-8")
+    refused(*filled(arguments, tmp_path / "file", tmp_path / "out"))
+    assert files(tmp_path) == {"file": b"{}"}
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+def test_results_that_were_changed_are_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    run = tiny(tmp_path / "run")
+    path = run / storage.RESULTS
+    path.write_bytes(path.read_bytes().replace(b'"accuracy":0.5', b'"accuracy":0.9', 1))
+    before = files(tmp_path)
+    assert str(path) in refused(*filled(arguments, run, tmp_path / "out"), exit_code=5)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+@pytest.mark.parametrize("content", ["", "{}", "[]", "not JSON"])
+def test_a_manifest_that_is_none_is_refused(arguments: tuple[str, ...], content: str, tmp_path: Path) -> None:
+    run = tiny(tmp_path / "run")
+    (run / storage.MANIFEST).write_text(content, encoding="utf-8")
+    before = files(tmp_path)
+    refused(*filled(arguments, run, tmp_path / "out"), exit_code=5)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.xfail(strict=True, reason="no manifest is read: exit 5 and `line 1 is missing` instead of exit 2")
+@pytest.mark.parametrize("flag", ["--by", "--frozen"])
+def test_a_run_to_compare_judges_with_that_is_not_there_is_refused(flag: str, careful: Path, tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    if flag == "--by":
+        assert "there is no such folder" in refused("compare", careful, nowhere, "--by", "judges")
+    else:
+        assert "there is no such folder" in refused("drift", careful, careful, "--frozen", nowhere)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["compare"], "RUN"),
+        (["compare", "RUN", "--by", "colour"], "--by"),
+        (["compare", "RUN", "--measure", "beauty"], "--measure"),
+        (["compare", "RUN", "--floor", "0"], "--floor"),
+        (["compare", "RUN", "--floor", "nan"], "--floor"),
+        (["compare", "RUN", "--show", "many"], "--show"),
+        (["drift", "RUN"], "NEW"),
+        (["drift", "RUN", "RUN", "--floor", "-1"], "--floor"),
+        (["sensitivity"], "RUN"),
+        (["sensitivity", "RUN", "--measure", "beauty"], "--measure"),
+        (["report"], "RUN"),
+        (["report", "RUN", "--checklist", "other"], "--checklist"),
+        (["export"], "RUN"),
+        (["freeze", "--scenario", ONE, "--target", CAREFUL, "--primary-outcome", "a"], "--to"),
+    ],
+)
+def test_a_bad_argument_is_refused_in_one_sentence(arguments: list[str], says: str, three: Path) -> None:
+    before = files(three)
+    assert says in refused(*filled(arguments, three, three))
+    assert files(three) == before

@@ -1,0 +1,424 @@
+"""`rejudge`, `--keep-claims`, `--judge-repeats`, and `compare` of two judgings of the same transcripts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src import storage
+from src.adapters.fake_adapter import FakeAdapter
+from src.fencing import unwrap
+from src.findings.gather import gather
+from src.findings.judges import compare_judges, same_transcripts
+from src.findings.judging import judging
+from src.offline import rules
+from src.schemas import VerifierInput
+from tests.helpers import with_canary
+from tests.loopback import Loopback, Received, Scripted
+from tests.runs import ONE, THREE, call, make_run, newest
+from tests.test_wire_runs import redirect, results, said, sensible
+
+JUDGE = "openai:gpt-4.1"
+"""A judge over the wire: it judges by the offline rules, except where a test has it do otherwise."""
+FAULT = pytest.mark.xfail(strict=True, reason="a fault of src, reported; take the mark away once it is mended")
+
+
+def again(old: Path, out: Path, *arguments: object) -> Path:
+    """The old run's transcripts judged again: the new run's folder."""
+    code, _, err = call("rejudge", old, *arguments, "--out", out, "--quiet")
+    assert code == 0, err
+    return newest(out)
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def calls(folder: Path, stage: str) -> dict[str, dict[str, Any]]:
+    """The journal's calls of one stage, without their places in the chain."""
+    lines = (folder / storage.JOURNAL).read_text(encoding="utf-8").splitlines()
+    documents = [{k: v for k, v in json.loads(line).items() if k != "chain"} for line in lines]
+    return {one["call"]: one for one in documents if "call" in one and one["call"].split("|")[1] == stage}
+
+
+def labels(folder: Path) -> dict[tuple[str, str], str | None]:
+    return {
+        (one["trial_id"], claim["claim_id"]): claim["label"] for one in results(folder) for claim in one["final_claims"]
+    }
+
+
+def verdicts(request: Received, label: Mapping[str, str] | None = None) -> Scripted:
+    """A verifier's answer by rule, with each label put for another; NOT_IN_KEY cites nothing and keeps the rules."""
+    _, user = said(request)
+    answer = rules.verify(VerifierInput.model_validate_json(unwrap(user)[1])).model_dump(mode="json")
+    for one in answer["verdicts"]:
+        if (label or {}).get(one["label"]) == "NOT_IN_KEY":
+            one.update(label="NOT_IN_KEY", evidence=[], severity="none", notes="Nothing in the key on this.")
+    return Scripted(text=with_canary(json.dumps(answer), user))
+
+
+def is_verifier(request: Received) -> bool:
+    return said(request)[0].startswith("You check claims")
+
+
+def doubter(request: Received) -> Scripted:
+    """A judge that never finds support."""
+    return verdicts(request, {"SUPPORTED": "NOT_IN_KEY"}) if is_verifier(request) else sensible(request)
+
+
+def moody(request: Received) -> Scripted:
+    """A judge that finds support with even seeds only."""
+    if is_verifier(request):
+        return verdicts(request, {"SUPPORTED": "NOT_IN_KEY"} if request.body["seed"] % 2 else {})
+    return sensible(request)
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(
+        tmp_path_factory.mktemp("old"), "--scenario", THREE, "--target", "fake:partial", "--target", "fake:careful"
+    )
+
+
+@pytest.fixture
+def wired(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        yield server
+
+
+# --- judging again ---
+
+
+@pytest.mark.parametrize("flags", [(), ("--keep-claims",)])
+def test_judging_again_leaves_the_old_run_to_the_byte_and_the_new_one_verifies(
+    flags: tuple[str, ...], old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a target was asked again")
+
+    before = kept(old)
+    monkeypatch.setattr(FakeAdapter, "complete", refuse)
+    new = again(old, tmp_path, *flags)
+    assert kept(old) == before
+    assert call("verify", new)[0] == 0
+    assert call("replay", new)[0] == 0
+    assert calls(new, "target") == calls(old, "target")
+    manifest = storage.read_manifest(new)
+    assert manifest.transcripts
+    assert manifest.transcripts.run_id == old.name
+    assert ("extractor" in manifest.transcripts.stages) == bool(flags)
+    assert labels(new) == labels(old)  # the same judge by rule
+    assert [one["conversation"] for one in results(new)] == [one["conversation"] for one in results(old)]
+
+
+def test_a_run_judged_again_replays_and_verifies_without_the_old_one(tmp_path: Path) -> None:
+    first = make_run(tmp_path)
+    new = again(first, tmp_path)
+    shutil.rmtree(first)
+    assert call("verify", new)[0] == 0
+    assert call("replay", new)[0] == 0
+    assert call("report", new)[0] == 0
+    report = (new / "report" / "report.md").read_text(encoding="utf-8")
+    assert first.name in report.replace("\\", "")
+
+
+def test_a_real_target_is_not_called_again_and_its_judge_is_not_of_its_family(wired: Loopback, tmp_path: Path) -> None:
+    first = make_run(
+        tmp_path / "old", "--scenario", ONE, "--target", "openai:gpt-4.1", "--judge-model", "offline:rules"
+    )
+    asked = wired.count
+    assert asked
+    new = again(first, tmp_path / "new", "--judge-model", "offline:rules")
+    assert wired.count == asked
+    assert calls(new, "target") == calls(first, "target")
+    code, _, err = call("rejudge", first, "--judge-model", "openai:gpt-4.1-mini", "--out", tmp_path / "kin", "--quiet")
+    assert code == 3
+    assert "openai:gpt-4.1-mini" in err
+    assert len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "kin").exists()
+    assert wired.count == asked
+
+
+def test_kept_claims_are_the_old_ones_and_their_extractor_is_not_asked(
+    wired: Loopback, old: Path, tmp_path: Path
+) -> None:
+    new = again(old, tmp_path / "kept", "--keep-claims", "--judge-model", JUDGE)
+    assert [one["claims"] for one in results(new)] == [one["claims"] for one in results(old)]
+    assert calls(new, "extractor") == calls(old, "extractor")
+    assert not any(said(request)[0].startswith("You split an answer") for request in wired.requests)
+    assert {one["judged_by"]["extractor"] for one in results(new)} == {"offline:rules"}
+    assert {name for one in results(new) for name in one["judged_by"]["verifiers"].values()} == {JUDGE}
+    assert call("verify", new)[0] == 0
+    assert call("replay", new)[0] == 0
+    afresh = again(old, tmp_path / "afresh", "--judge-model", JUDGE)
+    assert any(said(request)[0].startswith("You split an answer") for request in wired.requests)
+    assert {one["judged_by"]["extractor"] for one in results(afresh)} == {JUDGE}
+
+
+def test_a_run_judged_again_can_be_judged_once_more(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "1")
+    third = again(again(first, tmp_path / "2"), tmp_path / "3")
+    assert call("verify", third)[0] == 0
+    assert calls(third, "target") == calls(first, "target")
+    assert labels(third) == labels(first)
+
+
+# --- what is refused ---
+
+
+def test_a_run_that_is_incomplete_or_missing_is_not_judged_again(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "old")
+    (first / storage.SEAL).unlink()
+    code, _, err = call("rejudge", first, "--out", tmp_path / "new", "--quiet")
+    assert code == 4
+    assert f"resume {first}" in err
+    code, _, err = call("rejudge", tmp_path / "nowhere", "--out", tmp_path / "new", "--quiet")
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_run_whose_journal_was_changed_is_not_judged_again(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "old")
+    journal = first / storage.JOURNAL
+    journal.write_bytes(journal.read_bytes().replace(b"Medicare", b"Medicaid"))
+    code, _, err = call("rejudge", first, "--out", tmp_path / "new", "--quiet")
+    assert code == 5
+    assert len(err.strip().splitlines()) == 1
+
+
+def unfinished(tmp_path: Path) -> tuple[Path, Path]:
+    """A run, and one that judges it again and was stopped right before its seal and results."""
+    first = make_run(tmp_path)
+    new = again(first, tmp_path)
+    (new / storage.SEAL).unlink()
+    (new / storage.RESULTS).unlink()
+    return first, new
+
+
+def test_judging_again_is_gone_on_with_where_it_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, new = unfinished(tmp_path)
+    journal = (new / storage.JOURNAL).read_bytes()
+    monkeypatch.setattr(FakeAdapter, "complete", None)
+    code, _, err = call("resume", new, "--quiet")
+    assert code == 0, err
+    assert (new / storage.JOURNAL).read_bytes() == journal
+    assert call("verify", new)[0] == 0
+
+
+@pytest.mark.parametrize("name", [storage.JOURNAL, storage.MANIFEST])
+def test_going_on_is_refused_where_the_old_run_was_changed_or_is_gone(name: str, tmp_path: Path) -> None:
+    first, new = unfinished(tmp_path)
+    path = first / name
+    path.write_bytes(path.read_bytes().replace(b"2026", b"2027", 1))
+    code, _, err = call("resume", new, "--quiet")
+    assert code == 5
+    assert "no longer, the run whose transcripts were to be judged again" in err
+    shutil.rmtree(first)
+    code, _, err = call("resume", new, "--quiet")
+    assert code == 2
+    assert "put it back" in err
+
+
+@FAULT
+def test_judging_again_into_another_folder_can_be_gone_on_with(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "old")
+    new = again(first, tmp_path / "new")
+    (new / storage.SEAL).unlink()
+    code, _, err = call("resume", new, "--quiet")
+    assert code == 0, err
+
+
+@FAULT
+def test_a_run_is_named_by_its_folder_however_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = make_run(tmp_path / "old")
+    monkeypatch.chdir(first)
+    new = again(Path(), tmp_path / "new")
+    transcripts = storage.read_manifest(new).transcripts
+    assert transcripts
+    assert transcripts.run_id == first.name
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--judges", "1"), "at least two"),
+        (("--judge-repeats", "-1"), "--judge-repeats -1"),
+        (("--judge-repeats", "1000"), "--judge-repeats 1000"),
+        (("--judge-repeats", "1", "--judge-sample", "0"), "--judge-sample 0"),
+        (("--judge-repeats", "1", "--judge-sample", "1.5"), "--judge-sample 1.5"),
+    ],
+)
+def test_a_judging_that_cannot_be_is_refused_before_anything_is_written(
+    flags: tuple[str, ...], told: str, old: Path, tmp_path: Path
+) -> None:
+    code, _, err = call("rejudge", old, *flags, "--out", tmp_path / "new", "--quiet")
+    assert code == 2
+    assert told in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_canned_target_is_no_judge_of_a_run(old: Path, tmp_path: Path) -> None:
+    code, _, err = call("rejudge", old, "--judge-model", "fake:wrong", "--out", tmp_path / "new", "--quiet")
+    assert code == 3
+    assert "may not judge" in err
+    assert not (tmp_path / "new").exists()
+
+
+# --- comparing two judgings ---
+
+
+@pytest.fixture
+def doubted(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    with Loopback(doubter) as server:
+        redirect(monkeypatch, server)
+        return again(old, tmp_path / "doubted", "--keep-claims", "--judge-model", JUDGE)
+
+
+def test_compare_lists_each_changed_claim_with_both_reasons(old: Path, doubted: Path) -> None:
+    assert same_transcripts(old, doubted)
+    assert same_transcripts(doubted, old)
+    before, after = labels(old), labels(doubted)
+    assert set(before) == set(after)
+    differing = {name for name in before if before[name] != after[name]}
+    assert differing == {name for name, label in before.items() if label == "SUPPORTED"}
+    found = compare_judges(old, doubted)
+    assert found.trials == len(results(old))
+    assert (found.gone, found.new) == (0, 0)
+    assert len(found.changed) == len(differing) > 0
+    assert found.same == len(before) - len(differing)
+    assert found.moves == Counter((before[name], after[name]) for name in before)
+    code, out, err = call("compare", old, doubted, "--show", 1000)
+    assert code == 0, err
+    assert f"{len(before)} claims in both: {found.same} labelled alike, {len(differing)} not." in out
+    assert out.count("SUPPORTED -> NOT_IN_KEY") == len(differing)
+    for change in found.changed:
+        assert len(change.before.reasons) == len(change.after.reasons) == 2
+        assert all("SUPPORTED, " in reason for reason in change.before.reasons)
+        assert all("NOT_IN_KEY, Nothing in the key on this." in reason for reason in change.after.reasons)
+        assert change.before.evidence
+        assert change.after.evidence == ()
+        said_ = next(one for one in results(old) if one["trial_id"] == change.trial_id)["conversation"]
+        reply = next(one["reply"] for one in said_ if one["turn_id"] == change.turn_id)
+        assert all(part in reply for part in change.quote.split(" … "))
+        for reason in (*change.before.reasons, *change.after.reasons):
+            assert " ".join(reason.split())[:60] in out
+    assert call("compare", old, doubted, "--show", 0)[1].count("SUPPORTED -> NOT_IN_KEY") == 0
+
+
+def test_comparing_two_judgings_the_other_way_round_turns_every_move_round(old: Path, doubted: Path) -> None:
+    there, back = compare_judges(old, doubted), compare_judges(doubted, old)
+    assert back.moves == Counter({(b, a): n for (a, b), n in there.moves.items()})
+    assert back.same == there.same
+    assert [(one.trial_id, one.quote) for one in back.changed] == [(one.trial_id, one.quote) for one in there.changed]
+
+
+def test_two_judgings_of_the_same_judge_differ_in_nothing(old: Path, tmp_path: Path) -> None:
+    new = again(old, tmp_path)
+    found = compare_judges(old, new)
+    assert (found.changed, found.gone, found.new) == ([], 0, 0)
+    assert found.same == len(labels(old))
+    assert not found.codes_changed
+
+
+@FAULT
+def test_compare_prints_two_judgings_as_json(old: Path, doubted: Path) -> None:
+    code, out, err = call("compare", old, doubted, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["trials"] == len(results(old))
+    assert len(found["changed"]) == len(compare_judges(old, doubted).changed)
+
+
+def test_other_transcripts_are_not_compared_as_judgings(old: Path, tmp_path: Path) -> None:
+    other = make_run(tmp_path, "--scenario", ONE, "--target", "fake:wrong")
+    assert not same_transcripts(old, other)
+    code, _, err = call("compare", old, other, "--by", "judges")
+    assert code == 2
+    assert "another transcript" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+# --- judges asked again: their noise ---
+
+
+def test_a_judge_by_rule_asked_again_has_no_noise(tmp_path: Path) -> None:
+    folder = make_run(
+        tmp_path, "--scenario", THREE, "--target", "fake:partial", "--judge-repeats", 2, "--judge-sample", 1
+    )
+    plain = make_run(tmp_path / "plain", "--scenario", THREE, "--target", "fake:partial")
+    assert labels(folder) == labels(plain)
+    for one in results(folder):
+        assert set(one["repeat_verdicts"]) == {"judge_1", "judge_2"}
+        for judge, repeats in one["repeat_verdicts"].items():
+            assert len(repeats) == 2
+            first = {verdict["claim_id"]: verdict["label"] for verdict in one["verdicts"][judge]}
+            assert all({v["claim_id"]: v["label"] for v in repeat} == first for repeat in repeats)
+    found = judging(gather(folder))
+    assert found.noise_floor == 0
+    assert {one.changed.n for one in found.noise} == {2 * len(labels(folder))}
+    assert judging(gather(plain)).noise_floor is None
+    assert call("verify", folder)[0] == 0
+    assert call("replay", folder)[0] == 0
+
+
+def test_a_judge_that_changes_its_mind_with_the_seed_has_a_noise_floor(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Loopback(moody) as server:
+        redirect(monkeypatch, server)
+        new = again(old, tmp_path, "--judge-model", JUDGE, "--judge-repeats", 3, "--judge-sample", 1)
+    found = judging(gather(new))
+    assert found.noise_floor is not None
+    assert 0 < found.noise_floor < 1
+    changed: Counter[str] = Counter()
+    for one in results(new):
+        for judge, repeats in one["repeat_verdicts"].items():
+            first = {verdict["claim_id"]: verdict["label"] for verdict in one["verdicts"][judge]}
+            changed[judge] += sum(v["label"] != first[v["claim_id"]] for repeat in repeats for v in repeat)
+    assert {one.judge: one.changed.count for one in found.noise} == dict(changed)
+    assert call("verify", new)[0] == 0
+    assert call("replay", new)[0] == 0
+    assert call("report", new, "--out", tmp_path / "report")[0] == 0
+    report = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    assert "Noise floor" in report
+
+
+def test_only_the_sample_is_judged_again_and_it_is_drawn_by_the_seed(old: Path, tmp_path: Path) -> None:
+    runs = [again(old, tmp_path / name, "--judge-repeats", 1, "--judge-sample", 0.5) for name in "ab"]
+    drawn = [{one["trial_id"] for one in results(run) if one.get("repeat_verdicts")} for run in runs]
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0]) < len(results(old))
+    assert labels(runs[0]) == labels(old)
+
+
+# --- metamorphic: who sits where changes nothing ---
+
+
+def test_the_order_of_judges_changes_no_final_label(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Loopback(doubter) as server:
+        redirect(monkeypatch, server)
+        found = [
+            again(
+                old, tmp_path / str(place), "--keep-claims", "--adjudicator-model", "compatible:llama-3",
+                "--judge-model", first, "--judge-model", second,
+            )
+            for place, (first, second) in enumerate([("offline:rules", JUDGE), (JUDGE, "offline:rules")])
+        ]  # fmt: skip
+    assert labels(found[0]) == labels(found[1])
+    decided = {claim["decided_by"] for run in found for one in results(run) for claim in one["final_claims"]}
+    assert decided > {"unanimous"}
+
+
+@pytest.mark.parametrize("judges", [3, 5])
+def test_more_judges_by_rule_change_no_final_label(judges: int, old: Path, tmp_path: Path) -> None:
+    new = again(old, tmp_path, "--judges", judges)
+    assert labels(new) == labels(old)
+    assert all(len(one["judged_by"]["verifiers"]) == judges for one in results(new))
