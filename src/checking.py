@@ -14,7 +14,7 @@ from .adapters.models import check_not_retired, resolve
 from .adapters.registry import canonical_name, check_usable, make_adapter
 from .clock import today
 from .door import Means, Stop
-from .errors import InputError
+from .errors import IncompleteRun, InputError
 from .executing import CALLS_A_TRIAL, ceilings, prices_for, stop_on_signal, versions
 from .failpoints import Failpoints
 from .findings.judging import RECORD
@@ -36,13 +36,14 @@ SEED = 20_250_401
 
 
 def judge_check(arguments: argparse.Namespace) -> int:
-    gold = load_gold(arguments.split, arguments.gold)
     if arguments.resume:
         folder: Path = arguments.resume
         _, manifest = read_user_file(folder / storage.MANIFEST, CheckManifest)
+        gold = load_gold(manifest.plan.split, arguments.gold)
         if manifest.plan.gold != gold.files:
             raise InputError(f"{folder}: was begun on another gold set, or another part of it; start a new check.")
     else:
+        gold = load_gold(arguments.split, arguments.gold)
         plan = _plan(arguments, gold)
         now = datetime.now(UTC)
         folder = storage.create_run_folder(arguments.out, now, Failpoints.from_environment())
@@ -51,7 +52,10 @@ def judge_check(arguments: argparse.Namespace) -> int:
         )
         data = storage.encode_record(manifest) + b"\n"
         storage.write_once(folder / storage.MANIFEST, data, Failpoints.from_environment(), "manifest")
-    record, calls = asyncio.run(_carry_out(folder, manifest, gold, arguments))
+    try:
+        record, calls = asyncio.run(_carry_out(folder, manifest, gold, arguments))
+    except IncompleteRun as stopped:
+        raise IncompleteRun(f"{stopped} Go on with: medicare-eval judge-check --resume {folder}") from None
     record = record.model_copy(update={"cost": _cost(manifest.plan, calls)})
     if not (folder / RECORD).exists():
         data = storage.encode_record(record) + b"\n"
@@ -152,13 +156,13 @@ def measure_table(record: JudgeCheck) -> str:
     for judge in record.judges:
         counts = matrix(judge)
         whole, macro = accuracy(counts), macro_f1(counts, LABELS)
-        rows.append([judge.name, "all", share(whole), "", "", "-" if macro is None else f"{macro:.2f} (macro)"])
+        rows.append([f"{judge.name} all", share(whole), "", "", "-" if macro is None else f"{macro:.2f} (macro)"])
         for label in LABELS:
             one = measures(counts, label, seed=SEED)
             f1 = "-" if one.f1 is None else f"{one.f1:.2f} ({one.f1_low:.2f}-{one.f1_high:.2f})"
-            rows.append(["", label, share(one.sensitivity), share(one.specificity), share(one.precision), f1])
+            rows.append([label, share(one.sensitivity), share(one.specificity), share(one.precision), f1])
     columns: tables.Columns = [
-        ("judge", "left"), ("label", "right"), ("sensitivity", "right"), ("specificity", "right"),
+        ("judge, label", "left"), ("sensitivity", "right"), ("specificity", "right"),
         ("precision", "right"), ("F1", "right"),
     ]  # fmt: skip
     caption = "In the row `all`: share of claims labelled right, and macro F1. 95% intervals."

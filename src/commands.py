@@ -36,9 +36,9 @@ __all__ = ["judge_check", "new_scenario", "scenarios", "validate"]
 
 def run(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
+    kept = registration(arguments.plan, plan, allow_deviations=arguments.allow_deviations) if arguments.plan else None
     if arguments.dry_run:
         return _show_plan(plan, arguments)
-    kept = registration(arguments.plan, plan, allow_deviations=arguments.allow_deviations) if arguments.plan else None
     return start(plan, arguments, registered=kept)
 
 

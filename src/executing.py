@@ -101,7 +101,8 @@ def start(
 
 def _transcripts(earlier: Path, *, keep_claims: bool) -> Transcripts:
     return Transcripts(
-        run_id=earlier.name,
+        run_id=storage.read_manifest(earlier).run_id,
+        folder=str(earlier.resolve()),
         manifest_sha256=storage.manifest_sha256(earlier),
         journal_sha256=storage.file_sha256(earlier / storage.JOURNAL),
         stages=("questioner", "target", "extractor") if keep_claims else ("questioner", "target"),
@@ -110,7 +111,8 @@ def _transcripts(earlier: Path, *, keep_claims: bool) -> Transcripts:
 
 def carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace, earlier: Path | None = None) -> int:
     if manifest.transcripts and earlier is None:
-        earlier = folder.parent / manifest.transcripts.run_id
+        beside = folder.parent / manifest.transcripts.run_id
+        earlier = beside if beside.is_dir() and beside != folder else Path(manifest.transcripts.folder)
         if not earlier.is_dir():
             raise InputError(f"{earlier}: the run whose transcripts are judged again is not there; put it back.")
     progress = Progress(quiet=arguments.quiet)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from .schemas import (
     ExtractorInput,
     KeyInView,
     Label,
+    PlannedScenario,
     QuestionerInput,
     Severity,
     Verdict,
@@ -87,14 +88,43 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
             raise InputError(f"{path}: field scenario_id: {gold.scenario_id!r} is no scenario of the bank.")
         planned = {one.variant: one for one in read_scenario(bank[gold.scenario_id]).planned(gold.plan_year, library)}
         for reply in gold.replies:
+            _check_reply(path, reply, planned, items)
             chosen = planned.get(reply.variant) or next(iter(planned.values()))
             asked = questioner.question(QuestionerInput(scenario=chosen.scenario, seed=0))
             question = next((turn.user_message for turn in asked.turns if turn.turn_id == reply.turn_id), "")
             key = verifier.key_in_view(chosen.scenario.answer_key)
-            items.append(Item(reply, question, key, tuple(_in_view(path, reply, claim) for claim in reply.claims)))
+            claims = tuple(_in_view(path, reply, claim) for claim in reply.claims)
+            items.append(Item(reply, question, key, claims))
+            _check_labels(path, items[-1])
     if not items:
         raise InputError(f"{root}: holds no gold files.")
     return Gold(items, files, library.used)
+
+
+def _check_reply(
+    path: Path, reply: GoldReply, planned: Mapping[str | None, PlannedScenario], items: Sequence[Item]
+) -> None:
+    if reply.variant and reply.variant not in planned:
+        raise InputError(f"{path}: {reply.reply_id}: variant {reply.variant!r} is none of the scenario's.")
+    one = planned.get(reply.variant) or next(iter(planned.values()))
+    if reply.turn_id not in [turn.turn_id for turn in one.scenario.scripted_turns]:
+        raise InputError(f"{path}: {reply.reply_id}: turn {reply.turn_id!r} is none of the scenario's.")
+    if any(item.reply.reply_id == reply.reply_id for item in items):
+        raise InputError(f"{path}: reply_id {reply.reply_id!r} stands more than once in the gold set.")
+    names = [claim.claim_id for claim in reply.claims]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise InputError(f"{path}: {reply.reply_id}: claim_id {repeated[0]!r} stands more than once.")
+
+
+def _check_labels(path: Path, item: Item) -> None:
+    """Gold labels keep the rules that judges are held to."""
+    for claim, seen in zip(item.reply.claims, item.claims, strict=True):
+        label = Verdict(
+            claim_id=claim.claim_id, label=claim.label, evidence=claim.evidence, severity=claim.severity, notes=""
+        )
+        for problem in verifier.violations(label, seen, item.key, item.question):
+            raise InputError(f"{path}: {item.reply.reply_id} {claim.claim_id}: {problem}.")
 
 
 def _in_view(path: Path, reply: GoldReply, claim: GoldClaim) -> ClaimInView:
@@ -139,7 +169,9 @@ async def check(
                 on_reply()
                 return found
 
-            judged = await asyncio.gather(*(one(item) for item in gold.items))
+            tasks = [asyncio.create_task(one(item)) for item in gold.items]
+            await asyncio.wait(tasks)  # a stop lets calls under way finish, and each is journalled
+            judged = [task.result() for task in tasks]
         finally:
             journal.close()
     records = [record for found in judged for record in found.records]

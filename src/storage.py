@@ -108,6 +108,8 @@ def read_record(path: Path, kind: type[R]) -> R:
 
 
 def read_manifest(folder: Path) -> Manifest:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file, not a run's folder; give the folder that holds {MANIFEST}.")
     try:
         return read_record(folder / MANIFEST, Manifest)
     except FileNotFoundError:

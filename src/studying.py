@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
-from . import tables
+from . import storage, tables
 from .errors import InputError
 from .findings import comparing, drifting
 from .findings import sensitivity as sensing
 from .findings.gather import Findings, gather
 from .findings.judges import JudgesCompared, compare_judges, same_transcripts
 from .findings.judging import judging, read_check
-from .findings.pairing import MEASURES, by_system, pair
+from .findings.pairing import MEASURES, by_system, pair, value
 from .stats.comparison import Difference
 from .stats.power import power_of, trials_needed
 from .text import plain
@@ -43,9 +43,13 @@ def _interval(one: Difference) -> str:
 
 def compare(arguments: argparse.Namespace) -> int:
     runs: list[Path] = arguments.run
-    if (len(runs) == 2 and arguments.by == "judges") or (len(runs) == 2 and same_transcripts(*runs)):
+    for run in runs:
+        storage.read_manifest(run)
+    if arguments.by == "judges" and len(runs) != 2:
+        raise InputError(f"--by judges: compares two runs of the same transcripts, not {len(runs)}.")
+    if len(runs) == 2 and (arguments.by == "judges" or same_transcripts(*runs)):
         found = compare_judges(runs[0], runs[1])
-        return _json(asdict(found)) if arguments.json else _show_judges(found, arguments.show)
+        return _json(_judges_json(found)) if arguments.json else _show_judges(found, arguments.show)
     gathered = [gather(run) for run in runs]
     if len(by_system(gathered)) < 2:
         raise InputError("compare: there is only one target; give a run of several, or several runs.")
@@ -54,38 +58,41 @@ def compare(arguments: argparse.Namespace) -> int:
     return _json(asdict(compared)) if arguments.json else _show_comparison(compared)
 
 
+def _judges_json(found: JudgesCompared) -> dict[str, Any]:
+    return {
+        "trials": found.trials,
+        "same": found.same,
+        "gone": found.gone,
+        "new": found.new,
+        "moves": [{"first": a, "second": b, "claims": n} for (a, b), n in sorted(found.moves.items(), key=str)],
+        "codes_same": found.codes_same,
+        "codes_changed": [
+            {"question_group": group, "first": a, "second": b, "questions": n}
+            for (group, a, b), n in sorted(found.codes_changed.items())
+        ],
+        "changed": [asdict(change) for change in found.changed],
+    }
+
+
 def _show_comparison(compared: comparing.Compared) -> int:
     for measure in compared.measures:
-        print(f"{measure}")
-        rows = [
-            [
-                f"{one.first} - {one.second}",
-                str(one.difference.n),
-                str(one.difference.clusters),
-                _interval(one.difference),
-                _number(one.p_holm, 3),
-                _number(one.p_bh, 3),
-                _number(one.difference.effect.d_z),
-                _number(one.minimum),
-                one.verdict,
-            ]
-            for one in compared.comparisons
-            if one.measure == measure
-        ]
-        columns: tables.Columns = [
-            ("pair", "left"), ("n", "right"), ("scen.", "right"), ("difference", "right"), ("p Holm", "right"),
-            ("p BH", "right"), ("d_z", "right"), ("MDD", "right"), ("verdict", "right"),
-        ]  # fmt: skip
-        print(tables.plain_table(columns, rows))
+        print(measure)
+        for one in compared.comparisons:
+            if one.measure != measure:
+                continue
+            gap = one.difference
+            print(f"  {one.first} - {one.second}: {one.verdict}")
+            print(f"    difference {_interval(gap)}, {gap.n} pairs in {gap.clusters} scenarios")
+            print(
+                f"    p Holm {_number(one.p_holm, 3)}, BH {_number(one.p_bh, 3)}; d_z {_number(gap.effect.d_z)}; "
+                f"MDD {_number(one.minimum)}; one-sided {one.one_sided}, unmatched {one.unmatched}"
+            )
         for rank in compared.ranks[measure]:
             first = f"{rank.ranks[0]:.0%}" if rank.ranks else "-"
-            print(f"  {rank.system}: mean {_number(rank.mean)}, first in {first} of resamples")
-        left = sum(one.one_sided for one in compared.comparisons if one.measure == measure)
-        print(f"  left out, scored on one side only: {left}\n")
-    print(
-        "n: pairs of trials (same scenario, variant, repetition). Intervals 95%, by scenario. MDD: minimum detectable"
-    )
-    print("difference at 80% power. p: sign flips of whole scenarios, adjusted for the pairs within a measure.")
+            print(f"  {rank.system}: mean {_number(rank.mean)}, best in {first} of resamples")
+        print()
+    print("Pairs: same scenario, variant and repetition. Intervals 95%, by scenario. p: sign flips of whole scenarios,")
+    print("adjusted within a measure. MDD: minimum detectable difference at 80% power, pairs taken as independent.")
     if compared.noise_floor is not None:
         print(f"Differences below the judges' noise of {compared.noise_floor:.1%} are not told apart.")
     return 0
@@ -188,6 +195,13 @@ def sensitivity(arguments: argparse.Namespace) -> int:
 
 
 def power(arguments: argparse.Namespace) -> int:
+    try:
+        return _power(arguments)
+    except ValueError as error:
+        raise InputError(f"power: {error}.") from None
+
+
+def _power(arguments: argparse.Namespace) -> int:
     sd, clusters = arguments.sd, arguments.clusters
     if arguments.pilot:
         found = gather(arguments.pilot)
@@ -222,13 +236,16 @@ def _pilot_sd(found: Findings, measure: str) -> float:
     if not gaps and rows:
         by_name: dict[tuple[str, str | None], list[float]] = {}
         for row in rows[0]:
-            one = row.score(measure) if measure in ("accuracy", "completeness", "safety_risk", "calibration") else None
+            one = value(row, measure)
             if one is not None:
                 by_name.setdefault((row.scenario_id, row.variant), []).append(one)
         gaps = [b - a for values in by_name.values() for a, b in pairwise(values)]
     if len(gaps) < 2:
         raise InputError(f"power: the pilot has too few pairs of trials with {measure}; give --sd instead.")
-    return stdev(gaps)
+    found_sd = stdev(gaps)
+    if not found_sd:
+        raise InputError(f"power: all differences of the pilot in {measure} are alike; give --sd instead.")
+    return found_sd
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -251,7 +268,10 @@ def report(arguments: argparse.Namespace) -> int:
     paths = write_report(found, judged, out)
     if arguments.checklist:
         path = out / "chart_checklist.md"
-        path.write_text(chart_checklist(found[0]), encoding="utf-8")
+        try:
+            path.write_text(chart_checklist(found[0]), encoding="utf-8")
+        except OSError as error:
+            raise storage.storage_error(path, error) from None
         paths.append(path)
     for path in paths:
         print(path)

@@ -84,12 +84,25 @@ def compare(
             )
     ranks = {}
     for measure in measures:
-        scores = {name: by_cluster(rows, measure) for name, rows in systems.items()}
+        sign = -1 if measure in LESS_IS_BETTER else 1
+        scores = {
+            name: {cluster: [sign * one for one in values] for cluster, values in by_cluster(rows, measure).items()}
+            for name, rows in systems.items()
+        }
         there = {name: clusters for name, clusters in scores.items() if clusters}
-        ranks[measure] = tuple(rank_stability(there, seed=SEED)) if len(there) > 1 else ()
+        found_ranks = rank_stability(there, seed=SEED) if len(there) > 1 else ()
+        ranks[measure] = tuple(_signed(one, sign) for one in found_ranks)
     return Compared(
         tuple(systems), tuple(measures), {m: means(systems, m) for m in measures}, tuple(comparisons), ranks, noise
     )
+
+
+def _signed(rank: SystemRank, sign: int) -> SystemRank:
+    """A rank of a measure where less is better was found on its negative; its mean is told as it is."""
+    if sign > 0 or rank.mean is None:
+        return rank
+    low, high = rank.low, rank.high
+    return replace(rank, mean=-rank.mean, low=None if high is None else -high, high=None if low is None else -low)
 
 
 def _words(measure: str, first: str, second: str, difference: Difference, floor: float) -> str:

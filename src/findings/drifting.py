@@ -91,7 +91,7 @@ def compare_runs(old: Findings, new: Findings, frozen: Path | None = None, *, fl
     if not pairs:
         raise InputError("drift: the two runs share no target; give runs of the same target, or of one target each.")
     judge_facts = tuple(_judge_facts(old, new))
-    judge = _judge_drift(old.folder, frozen) if frozen else None
+    judge = _judge_drift(old, new, frozen) if frozen else None
     trusted = _trusted(old, judge_facts, judge)
     found = tuple(_target(old, new, a, b, floor=floor, trusted=trusted) for a, b in pairs)
     words = [one.verdict for one in found]
@@ -106,17 +106,28 @@ def _trusted(old: Findings, facts: Sequence[str], judge: JudgeDrift | None) -> b
     return not facts and all(model.startswith("offline:") for model in old.manifest.plan.judge_models())
 
 
-def _judge_drift(old: Path, frozen: Path) -> JudgeDrift:
-    compared = compare_judges(old, frozen)
+def _judge_drift(old: Findings, new: Findings, frozen: Path) -> JudgeDrift:
+    judges = new.manifest.plan.verifiers
+    if frozen.resolve() == old.folder.resolve():
+        raise InputError(f"--frozen {frozen}: is the old run itself, which shows nothing; make one by `rejudge`.")
+    if storage.read_manifest(frozen).plan.verifiers != judges:
+        raise InputError(f"--frozen {frozen}: was judged by others than the new run; rejudge by {', '.join(judges)}.")
+    compared = compare_judges(old.folder, frozen)
     changed = len(compared.changed)
     share = wilson(changed, compared.same + changed)
-    return JudgeDrift(share, share.low is not None and share.low > JUDGE_FLOOR)
+    return JudgeDrift(share, share.low is None or share.low > JUDGE_FLOOR)  # no claim in common shows nothing
 
 
 def _judge_facts(old: Findings, new: Findings) -> Iterator[str]:
     before, after = old.manifest.plan, new.manifest.plan
     if before.verifiers != after.verifiers or before.adjudicator != after.adjudicator:
         yield f"judges: {', '.join(before.verifiers)} before, {', '.join(after.verifiers)} now"
+    for what in ("extractor", "scorer"):
+        if getattr(before, what) != getattr(after, what):
+            yield f"{what}: {getattr(before, what)} before, {getattr(after, what)} now"
+    for version, rubric in before.rubrics.items():
+        if version in after.rubrics and rubric.sha256 != after.rubrics[version].sha256:
+            yield f"rubric {version} changed"
     for role, prompt in before.prompts.items():
         if prompt.sha256 != after.prompts[role].sha256:
             yield f"prompt of the {role} changed"
@@ -159,9 +170,14 @@ def _target_facts(old: Findings, new: Findings, a: str, b: str) -> Iterator[str]
 
 def _key_facts(old: Manifest, new: Manifest) -> Iterator[str]:
     before = {planned.name: planned.scenario for planned in old.plan.scenarios}
+    names = {planned.name for planned in new.plan.scenarios}
+    for name in before:
+        if name not in names:
+            yield f"{name}: was asked before and is not now"
     for planned in new.plan.scenarios:
         earlier = before.get(planned.name)
         if earlier is None:
+            yield f"{planned.name}: is asked now and was not before"
             continue
         if earlier.answer_key != planned.scenario.answer_key:
             yield f"{planned.name}: the key changed"

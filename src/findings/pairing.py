@@ -60,6 +60,8 @@ def by_system(found: Sequence[Findings]) -> dict[str, list[Row]]:
     for one in found:
         for target in one.plan_targets:
             name = target if names.count(target) == 1 else f"{target} ({one.manifest.run_id})"
+            if name in systems:
+                name = f"{target} ({one.folder})"
             systems[name] = one.of_target(target)
     return systems
 

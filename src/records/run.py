@@ -116,6 +116,8 @@ class Transcripts(Record):
     """An earlier run whose calls to the target, and perhaps to the extractor, a re-judging run takes over."""
 
     run_id: str
+    folder: str
+    """Where it was, for going on; its hashes say whether it still is that run."""
     manifest_sha256: Sha256
     journal_sha256: Sha256
     stages: tuple[Stage, ...]

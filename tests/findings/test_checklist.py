@@ -143,7 +143,9 @@ def test_a_registered_plan_is_named_with_its_deviations(tmp_path: Path) -> None:
 
 def test_a_run_that_judges_old_transcripts_sends_the_author_to_them(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [rich()], planned())
-    old = Transcripts(run_id="20250101T000000Z", manifest_sha256=HASH, journal_sha256=HASH, stages=("target",))
+    old = Transcripts(
+        folder="runs/old", run_id="20250101T000000Z", manifest_sha256=HASH, journal_sha256=HASH, stages=("target",)
+    )
     made = manifest(planned()).model_copy(update={"transcripts": old})
     (folder / MANIFEST).write_bytes(encode_record(made) + b"\n")
     assert "20250101T000000Z" in section(chart_checklist(gather(folder)), "M2")

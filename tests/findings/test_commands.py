@@ -188,7 +188,7 @@ def test_compare_counts_pairs_scored_on_one_side_and_trials_without_a_partner(tm
     run = tiny(tmp_path / "run")
     found = one_comparison(run)
     assert (found["one_sided"], found["unmatched"]) == (1, 2)
-    assert "left out, scored on one side only: 1\n" in said("compare", run, "--measure", "accuracy")
+    assert "one-sided 1, unmatched 2\n" in said("compare", run, "--measure", "accuracy")
 
 
 def test_compare_gives_the_means_of_all_trials_that_were_scored(tmp_path: Path) -> None:
@@ -258,13 +258,11 @@ def test_compare_as_json_holds_every_measure_and_rank(both: Path) -> None:
     assert document["ranks"]["accuracy"][0]["system"] == CAREFUL
 
 
-@pytest.mark.xfail(strict=True, reason="ranks are by the highest mean, also of safety_risk and incorrect")
 @pytest.mark.parametrize("measure", ["safety_risk", "incorrect"])
 def test_the_best_comes_first_also_where_less_is_better(both: Path, measure: str) -> None:
     assert as_json("compare", both, "--measure", measure)["ranks"][measure][0]["system"] == CAREFUL
 
 
-@pytest.mark.xfail(strict=True, reason="a table of 80 columns loses its first column and the end of others")
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_table_names_the_pair_and_the_verdict_in_full(both: Path, measure: str) -> None:
     out = said("compare", both, "--measure", measure)
@@ -304,7 +302,6 @@ def test_one_target_in_two_runs_is_named_with_its_run(tmp_path: Path) -> None:
     assert document["comparisons"][0]["verdict"] == f"{CAREFUL} (A) better"
 
 
-@pytest.mark.xfail(strict=True, reason="by_system lets the second run of one id replace the first")
 def test_two_runs_that_began_in_one_second_are_still_two(tmp_path: Path) -> None:
     """Run ids are times of day: two folders can hold runs of one id."""
     first = level_run(tmp_path / "one" / "20260101T000000Z", CAREFUL, 1.0)
@@ -319,7 +316,6 @@ def test_a_judging_and_its_repeat_are_compared_claim_by_claim(careful: Path, rej
     assert "Study codes: 152 alike, 0 changed." in out
 
 
-@pytest.mark.xfail(strict=True, reason="moves and codes_changed have tuples for keys: TypeError, traceback, exit 1")
 def test_a_judging_and_its_repeat_are_compared_as_json(careful: Path, rejudged: Path) -> None:
     document = as_json("compare", careful, rejudged)
     assert (document["trials"], document["changed"]) == (32, [])
@@ -339,7 +335,6 @@ def test_judgings_of_other_answers_are_refused(careful: Path, wrong: Path) -> No
     assert "is another transcript" in refused("compare", careful, wrong, "--by", "judges")
 
 
-@pytest.mark.xfail(strict=True, reason="--by judges is passed over unless two runs are given")
 def test_judges_of_one_run_or_three_cannot_be_compared(both: Path) -> None:
     refused("compare", both, "--by", "judges")
     refused("compare", both, both, both, "--by", "judges")
@@ -464,7 +459,6 @@ def test_other_judges_leave_it_open_and_are_named(tmp_path: Path) -> None:
     assert "judges: offline:rules, offline:rules before, openai:x, google:y now" in out
 
 
-@pytest.mark.xfail(strict=True, reason="only verifiers, adjudicator and prompts are looked at")
 @pytest.mark.parametrize("role", ["extractor", "scorer"])
 def test_another_extractor_or_scorer_leaves_it_open_and_is_named(role: str, tmp_path: Path) -> None:
     old, new = drifted_runs(tmp_path)
@@ -472,7 +466,6 @@ def test_another_extractor_or_scorer_leaves_it_open_and_is_named(role: str, tmp_
     assert "offline:other" in said("drift", old, new, exit_code=8)
 
 
-@pytest.mark.xfail(strict=True, reason="rubrics, which decide codes and scores, are not looked at")
 def test_another_rubric_leaves_it_open_and_is_named(tmp_path: Path) -> None:
     old, new = drifted_runs(tmp_path)
     rubrics = manifest_of(new).plan.rubrics
@@ -480,7 +473,6 @@ def test_another_rubric_leaves_it_open_and_is_named(tmp_path: Path) -> None:
     assert "rubric" in said("drift", old, new, exit_code=8)
 
 
-@pytest.mark.xfail(strict=True, reason="nothing is said of pairs that fell out: `nothing changed as fact`")
 def test_runs_of_other_scenarios_are_told_to_be_so(tmp_path: Path) -> None:
     old = level_run(tmp_path / "A", CAREFUL, 1.0)
     new = level_run(tmp_path / "B", CAREFUL, 1.0, [f"other{n}" for n in range(8)])
@@ -519,20 +511,17 @@ def test_frozen_transcripts_must_be_those_of_the_old_run(careful: Path, wrong: P
     assert "is another transcript" in refused("drift", careful, wrong, "--frozen", wrong)
 
 
-@pytest.mark.xfail(strict=True, reason="OLD itself as --frozen shows nothing of the judges, but is taken as proof")
 def test_the_old_run_itself_is_no_proof_of_its_judges(tmp_path: Path) -> None:
     old, new = judged_runs(tmp_path)
     assert call("drift", old, new, "--frozen", old)[0] in (2, 8)
 
 
-@pytest.mark.xfail(strict=True, reason="whose judges judged --frozen again is not looked at")
 def test_frozen_transcripts_must_be_judged_by_the_judges_of_the_new_run(tmp_path: Path) -> None:
     old, new = judged_runs(tmp_path)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=("xai:z", "xai:z"))
     assert call("drift", old, new, "--frozen", frozen)[0] in (2, 8)
 
 
-@pytest.mark.xfail(strict=True, reason="0 of 0 labels changed is taken as proof")
 def test_frozen_transcripts_without_a_claim_show_nothing(tmp_path: Path) -> None:
     old = level_run(tmp_path / "A", CAREFUL, 1.0, verifiers=JUDGES, claims=False)
     new = level_run(tmp_path / "B", CAREFUL, 0.0, verifiers=JUDGES, claims=False)
@@ -687,7 +676,6 @@ def test_power_from_bad_input_is_refused(arguments: list[str], says: str) -> Non
     assert says in refused("power", *arguments)
 
 
-@pytest.mark.xfail(strict=True, reason="ValueError of stats.power: traceback and exit 1")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -705,7 +693,6 @@ def test_a_pilot_with_too_few_pairs_is_refused(tmp_path: Path) -> None:
     assert "too few pairs of trials with accuracy" in refused("power", "--pilot", run)
 
 
-@pytest.mark.xfail(strict=True, reason="a spread of 0 is answered with `more scenarios needed`")
 def test_a_pilot_without_any_spread_is_not_answered_with_more_scenarios(tmp_path: Path) -> None:
     run = level_run(tmp_path / "A", CAREFUL, 1.0)
     assert "more scenarios needed" not in call("power", "--pilot", run)[1]
@@ -804,7 +791,6 @@ def test_a_plan_that_cannot_be_frozen_is_not(arguments: list[str], says: str, tm
     assert files(tmp_path) == {}
 
 
-@pytest.mark.xfail(strict=True, reason="--dry-run does not look at --plan")
 def test_a_dry_run_tells_of_deviations(tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
     refused("run", *SMALL, "--seed", "7", "--plan", path, "--dry-run", "--out", tmp_path / "runs")
@@ -888,7 +874,6 @@ def test_a_report_that_cannot_be_written_says_so(three: Path, tmp_path: Path) ->
     assert files(tmp_path) == {"file": b"mine"}
 
 
-@pytest.mark.xfail(strict=True, reason="chart_checklist.md is written outside the try: OSError, traceback, exit 1")
 def test_a_checklist_that_cannot_be_written_says_so(three: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "chart_checklist.md").mkdir(parents=True)
     refused("report", three, "--checklist", "chart", "--out", tmp_path / "out", exit_code=6)
@@ -957,7 +942,6 @@ def test_a_folder_that_is_no_run_is_refused(arguments: tuple[str, ...], tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
 
 
-@pytest.mark.xfail(strict=True, reason="exit 6, as if the disk had refused; no word of what to do")
 @pytest.mark.parametrize("arguments", READERS, ids=" ".join)
 def test_a_file_in_place_of_a_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("{}", encoding="utf-8")
@@ -985,7 +969,6 @@ def test_a_manifest_that_is_none_is_refused(arguments: tuple[str, ...], content:
     assert files(tmp_path) == before
 
 
-@pytest.mark.xfail(strict=True, reason="no manifest is read: exit 5 and `line 1 is missing` instead of exit 2")
 @pytest.mark.parametrize("flag", ["--by", "--frozen"])
 def test_a_run_to_compare_judges_with_that_is_not_there_is_refused(flag: str, careful: Path, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
