@@ -54,6 +54,7 @@ fuzz: $(VENV)/.dev ## 100,000 judges' answers gone wrong, through every agent (S
 
 bench: $(VENV)/.dev ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
 	$(PY) -m bench --write docs/bench.md
+	$(PY) -m bench.reports
 
 schemas: $(VENV)/.dev ## write the JSON Schemas under schemas/ again
 	$(PY) -m src.schemas schemas

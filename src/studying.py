@@ -35,6 +35,10 @@ def _number(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def _p(value: float | None) -> str:
+    return "-" if value is None else "<0.001" if value < 0.0005 else f"{value:.3f}"
+
+
 def _interval(one: Difference) -> str:
     if one.mean is None:
         return "-"
@@ -84,7 +88,7 @@ def _show_comparison(compared: comparing.Compared) -> int:
             print(f"  {one.first} - {one.second}: {one.verdict}")
             print(f"    difference {_interval(gap)}, {gap.n} pairs in {gap.clusters} scenarios")
             print(
-                f"    p Holm {_number(one.p_holm, 3)}, BH {_number(one.p_bh, 3)}; d_z {_number(gap.effect.d_z)}; "
+                f"    p Holm {_p(one.p_holm)}, BH {_p(one.p_bh)}; d_z {_number(gap.effect.d_z)}; "
                 f"MDD {_number(one.minimum)}; one-sided {one.one_sided}, unmatched {one.unmatched}"
             )
         for rank in compared.ranks[measure]:
@@ -144,7 +148,7 @@ def _show_drift(found: drifting.Drifts, show: int) -> None:
         for fact in target.facts or ("nothing changed as fact",):
             print(f"  {plain(fact)}")
         rows = [
-            [name, str(one.difference.n), _interval(one.difference), _number(one.difference.p, 3), one.verdict]
+            [name, str(one.difference.n), _interval(one.difference), _p(one.difference.p), one.verdict]
             for name, one in target.measures.items()
         ]
         columns: tables.Columns = [
@@ -153,7 +157,7 @@ def _show_drift(found: drifting.Drifts, show: int) -> None:
         print(tables.plain_table(columns, rows))
         moved = [one for one in target.questions if one.better or one.worse]
         rows = [
-            [f"{one.scenario_id} {one.group}", str(one.better), str(one.worse), str(one.same), _number(one.p, 3)]
+            [f"{one.scenario_id} {one.group}", str(one.better), str(one.worse), str(one.same), _p(one.p)]
             for one in sorted(moved, key=lambda one: (-(one.better + one.worse), one.scenario_id, one.group))[:30]
         ]
         names: tables.Columns = [
