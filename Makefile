@@ -60,10 +60,10 @@ schemas: $(VENV)/.dev ## write the JSON Schemas under schemas/ again
 	$(PY) -m src.schemas schemas
 
 lock: ## resolve dependencies again (needs uv); version and hash only, no address
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	  --no-emit-find-links --upgrade --group build pyproject.toml -o requirements.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	  --no-emit-find-links --upgrade --group dev --all-extras pyproject.toml -o requirements-dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --upgrade --group build pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --upgrade --group dev --all-extras pyproject.toml -o requirements-dev.lock
 
 clean: ## remove what can be made again (never runs/)
 	rm -rf $(VENV) build dist *.egg-info .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -89,7 +89,7 @@ def start(
         prices_as_of=as_of(arguments.prices),
         prices=prices_for(plan.api_ids, arguments.prices),
         registration=registered,
-        transcripts=_transcripts(earlier, keep_claims=arguments.keep_claims) if earlier else None,
+        transcripts=_transcripts(earlier, arguments.out, keep_claims=arguments.keep_claims) if earlier else None,
         plan=plan,
     )
     check_max_cost(manifest, arguments.max_cost)
@@ -99,10 +99,10 @@ def start(
     return carry_out(folder, manifest, arguments, earlier)
 
 
-def _transcripts(earlier: Path, *, keep_claims: bool) -> Transcripts:
+def _transcripts(earlier: Path, out: Path, *, keep_claims: bool) -> Transcripts:
     return Transcripts(
         run_id=storage.read_manifest(earlier).run_id,
-        folder=str(earlier.resolve()),
+        folder=Path(os.path.relpath(earlier, out)).as_posix(),
         manifest_sha256=storage.manifest_sha256(earlier),
         journal_sha256=storage.file_sha256(earlier / storage.JOURNAL),
         stages=("questioner", "target", "extractor") if keep_claims else ("questioner", "target"),
@@ -112,7 +112,7 @@ def _transcripts(earlier: Path, *, keep_claims: bool) -> Transcripts:
 def carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace, earlier: Path | None = None) -> int:
     if manifest.transcripts and earlier is None:
         beside = folder.parent / manifest.transcripts.run_id
-        earlier = beside if beside.is_dir() and beside != folder else Path(manifest.transcripts.folder)
+        earlier = beside if beside.is_dir() and beside != folder else folder.parent / manifest.transcripts.folder
         if not earlier.is_dir():
             raise InputError(f"{earlier}: the run whose transcripts are judged again is not there; put it back.")
     progress = Progress(quiet=arguments.quiet)

@@ -157,11 +157,11 @@ def _show_drift(found: drifting.Drifts, show: int) -> None:
         print(tables.plain_table(columns, rows))
         moved = [one for one in target.questions if one.better or one.worse]
         rows = [
-            [f"{one.scenario_id} {one.group}", str(one.better), str(one.worse), str(one.same), _p(one.p)]
-            for one in sorted(moved, key=lambda one: (-(one.better + one.worse), one.scenario_id, one.group))[:30]
+            [one.question, str(one.better), str(one.worse), str(one.same), _p(one.p_holm)]
+            for one in sorted(moved, key=lambda one: (-(one.better + one.worse), one.question))[:30]
         ]
         names: tables.Columns = [
-            ("question", "left"), ("better", "right"), ("worse", "right"), ("same", "right"), ("p", "right"),
+            ("question", "left"), ("better", "right"), ("worse", "right"), ("same", "right"), ("p Holm", "right"),
         ]  # fmt: skip
         print(tables.plain_table(names, rows) if rows else "  No question's code changed.")
         for one in target.answers[:show]:

@@ -6,7 +6,6 @@ again by the new judges (`rejudge OLD`, given as `--frozen`), the labels that ch
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from pathlib import Path
 from .. import chain, storage
 from ..errors import InputError
 from ..schemas import Manifest, TrialResult
-from ..stats.comparison import sign_test
-from ..stats.drift import Drift, drift
+from ..stats.drift import Drift, QuestionDrift, drift, question_drift
 from ..stats.intervals import Share, wilson
 from .gather import Findings, Row
 from .judges import compare_judges
@@ -30,17 +28,6 @@ SHOWN = 20
 _BETTER = {
     code: rank for rank, code in enumerate(("incorrect", "not_substantive", "accurate_incomplete", "accurate_complete"))
 }
-
-
-@dataclass(frozen=True)
-class QuestionDrift:
-    scenario_id: str
-    group: str
-    better: int
-    worse: int
-    same: int
-    p: float | None
-    """Of a sign test between better and worse."""
 
 
 @dataclass(frozen=True)
@@ -198,20 +185,17 @@ def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trust
         verdict = "cannot tell"
     if any("the key changed" in fact or "the questions changed" in fact for fact in facts):
         verdict = "cannot tell"
-    return TargetDrift(
-        a, facts, measures, tuple(_questions(before, after)), tuple(_answers(old, new, before, after)), verdict
+    return TargetDrift(a, facts, measures, _questions(before, after), tuple(_answers(old, new, before, after)), verdict)
+
+
+def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDrift, ...]:
+    """How the codes of each question moved; a code that is no grade (incomplete data) is missing."""
+    return question_drift(
+        [
+            (f"{scenario_id} {group}", _BETTER.get(one), _BETTER.get(two))
+            for scenario_id, group, one, two in pair_codes(before, after)
+        ]
     )
-
-
-def _questions(before: Sequence[Row], after: Sequence[Row]) -> Iterator[QuestionDrift]:
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for scenario_id, group, one, two in pair_codes(before, after):
-        if one in _BETTER and two in _BETTER:
-            change = (_BETTER[two] > _BETTER[one]) - (_BETTER[two] < _BETTER[one])
-            counts.setdefault((scenario_id, group), Counter())[("worse", "same", "better")[change + 1]] += 1
-    for (scenario_id, group), count in counts.items():
-        p = sign_test(count["better"], count["worse"]) if count["better"] + count["worse"] else None
-        yield QuestionDrift(scenario_id, group, count["better"], count["worse"], count["same"], p)
 
 
 def _answers(old: Findings, new: Findings, before: Sequence[Row], after: Sequence[Row]) -> Iterator[SideBySide]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from abc import ABC, abstractmethod
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -193,7 +194,7 @@ class ParquetSink:
             writer.close()
 
 
-class _StatsSink:
+class _StatsSink(ABC):
     """Files of a statistics package, through pyreadstat: numbers with labels, and a code for each missing value."""
 
     suffix = ""
@@ -270,11 +271,13 @@ class _StatsSink:
     def _is_cut(self, row: Row) -> bool:
         return False
 
+    @abstractmethod
     def _code(self, name: str, column: Column) -> Any:
-        raise NotImplementedError
+        """What stands for a missing value of this name."""
 
+    @abstractmethod
     def _save(self, frame: Any, path: Path, table: Table, labels: dict[str, dict[Any, str]]) -> None:
-        raise NotImplementedError
+        """Write a table's frame with its labels."""
 
 
 class StataSink(_StatsSink):

@@ -117,7 +117,7 @@ class Transcripts(Record):
 
     run_id: str
     folder: str
-    """Where it was, for going on; its hashes say whether it still is that run."""
+    """Where it was, seen from where this run is; its hashes say whether it still is that run."""
     manifest_sha256: Sha256
     journal_sha256: Sha256
     stages: tuple[Stage, ...]
