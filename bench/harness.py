@@ -13,7 +13,8 @@ import os
 import sys
 from pathlib import Path
 
-from src import cli, commands
+from src.cli import parser
+from src.cli import run as commands
 
 from .costs import measured
 from .study import JUDGES, KEY, TARGET
@@ -29,7 +30,7 @@ def run(out: Path, scenario: Path, trials: int, concurrency: int) -> int:
     for judge in JUDGES:
         words += ["--judge-model", judge]
     with contextlib.redirect_stdout(sys.stderr):
-        return cli.main([str(word) for word in words])
+        return parser.main([str(word) for word in words])
 
 
 def calls_in(journal: Path) -> int:
@@ -56,8 +57,8 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ |= {"COMPATIBLE_BASE_URL": arguments.base_url, "COMPATIBLE_API_KEY": KEY}
     if arguments.calls_a_trial:
-        assert commands.CALLS_A_TRIAL, "the command line sets its limiter otherwise now: mend the bench"
-        commands.CALLS_A_TRIAL = arguments.calls_a_trial
+        assert run.CALLS_A_TRIAL, "the command line sets its limiter otherwise now: mend the bench"
+        run.CALLS_A_TRIAL = arguments.calls_a_trial
     if run(arguments.out / "warm-up", arguments.scenario, WARM_UP_TRIALS, WARM_UP_TRIALS) != OK:
         raise RuntimeError("the warm-up run did not end well")
     codes: list[int] = []

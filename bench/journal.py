@@ -7,9 +7,10 @@ import asyncio
 from itertools import islice
 from pathlib import Path
 
-from src import chain, storage
-from src.failpoints import Failpoints
+from src import storage
 from src.schemas import CallRecord
+from src.store import hash_chain
+from src.store.failpoints import Failpoints
 
 from .costs import measured
 
@@ -23,11 +24,13 @@ def main() -> None:
     parser.add_argument("--appends", type=int, default=10_000)
     parser.add_argument("--concurrency", type=int, default=64)
     arguments = parser.parse_args()
-    reader = chain.ChainReader(arguments.run / storage.JOURNAL, storage.manifest_sha256(arguments.run))
+    reader = hash_chain.ChainReader(arguments.run / storage.JOURNAL, storage.manifest_sha256(arguments.run))
     records = [CallRecord.model_validate_json(line.payload) for line in islice(reader, SAMPLE)]
 
     async def append_all() -> int:
-        journal = storage.Journal(arguments.out, chain.GENESIS, wanted=lambda trial: False, failpoints=Failpoints(None))
+        journal = storage.Journal(
+            arguments.out, hash_chain.GENESIS, wanted=lambda trial: False, failpoints=Failpoints(None)
+        )
         numbers = iter(range(arguments.appends))
 
         async def worker() -> None:

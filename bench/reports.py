@@ -17,10 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from src import chain, storage
-from src.canonical import fingerprint
-from src.cli import main as cli
+from src import storage
+from src.cli.parser import main as cli
 from src.schemas import Manifest
+from src.store import hash_chain
+from src.store.strict_json import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = ("fake:careful", "fake:wrong", "fake:evasive", "fake:partial")
@@ -40,7 +41,7 @@ def small_run(out: Path) -> Path:
 def large_run(small: Path, folder: Path, trials: int) -> int:
     """The small run's results over and over, with other repetitions, chained anew. Returns the bytes written."""
     manifest = storage.read_manifest(small)
-    lines = [line.payload for line in chain.ChainReader(small / storage.RESULTS, chain.GENESIS)]
+    lines = [line.payload for line in hash_chain.ChainReader(small / storage.RESULTS, hash_chain.GENESIS)]
     repeats = -(-trials // len(lines))
     plan = manifest.plan.model_copy(update={"repeats": repeats})
     digest = fingerprint(plan.model_dump(mode="json"))
@@ -49,17 +50,17 @@ def large_run(small: Path, folder: Path, trials: int) -> int:
     (folder / storage.MANIFEST).write_bytes(storage.encode_record(large) + b"\n")
     head = storage.manifest_sha256(folder)  # the small run's journal: what the calls cost is read from it
     with (folder / storage.JOURNAL).open("wb") as file:
-        for entry in chain.ChainReader(small / storage.JOURNAL, storage.manifest_sha256(small)):
-            head, line = chain.chained(head, entry.payload)
+        for entry in hash_chain.ChainReader(small / storage.JOURNAL, storage.manifest_sha256(small)):
+            head, line = hash_chain.chained(head, entry.payload)
             file.write(line)
-    head, written = chain.GENESIS, 0
+    head, written = hash_chain.GENESIS, 0
     with (folder / storage.RESULTS).open("wb") as file:
         for number in range(trials):
             payload = lines[number % len(lines)]
             repetition = number // len(lines) + 1
             payload = payload.replace(b'.r1"', f'.r{repetition}"'.encode(), 1)
             payload = payload.replace(b'"repetition":1,', f'"repetition":{repetition},'.encode(), 1)
-            head, line = chain.chained(head, payload)
+            head, line = hash_chain.chained(head, payload)
             written += file.write(line)
     return written
 

@@ -12,10 +12,19 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from . import canonical, chain, storage
+from . import storage
 from .errors import IntegrityError
-from .planning import trials
-from .schemas import CallRecord, Manifest, Record, RecoveryRecord, Scenario, Seal, TrialResult
+from .planning.plan import trials
+from .schemas import (
+    CallRecord,
+    Manifest,
+    Record,
+    RecoveryRecord,
+    Scenario,
+    Seal,
+    TrialResult,
+)
+from .store import hash_chain, strict_json
 
 R = TypeVar("R", bound=Record)
 
@@ -33,7 +42,7 @@ class Verified:
 
 def verify(folder: Path, expect: str | None = None) -> Verified:
     manifest = storage.read_manifest(folder)
-    if canonical.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
+    if strict_json.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
         raise IntegrityError(
             f"{folder / storage.MANIFEST}: line 1 is not what was written: the plan is not its hash's."
         )
@@ -81,10 +90,10 @@ def _compare_seal(folder: Path, seal: Seal, found: Seal) -> None:
 def _journal(path: Path, genesis: str) -> tuple[int, int, str]:
     if not path.exists():
         return 0, 0, genesis
-    reader = chain.ChainReader(path, genesis)
+    reader = hash_chain.ChainReader(path, genesis)
     calls = torn = 0
     for line in reader:
-        if chain.is_recovery(line.payload):
+        if hash_chain.is_recovery(line.payload):
             torn += len(_parsed(path, line, RecoveryRecord).recovered)
         else:
             _parsed(path, line, CallRecord)
@@ -94,10 +103,10 @@ def _journal(path: Path, genesis: str) -> tuple[int, int, str]:
 
 def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
     if not path.exists():
-        return 0, chain.GENESIS
+        return 0, hash_chain.GENESIS
     scenarios = {planned.name: planned for planned in manifest.plan.scenarios}
     planned = [trial.trial_id for trial in trials(manifest.plan)]
-    reader = chain.ChainReader(path, chain.GENESIS)
+    reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     for line in reader:
         result = _parsed(path, line, TrialResult)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
@@ -111,7 +120,7 @@ def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
     return reader.count, reader.head
 
 
-def _parsed(path: Path, line: chain.ChainedLine, kind: type[R]) -> R:
+def _parsed(path: Path, line: hash_chain.ChainedLine, kind: type[R]) -> R:
     try:
         record = kind.model_validate_json(line.payload)
     except ValidationError as error:

@@ -20,15 +20,28 @@ from typing import Any
 
 from . import storage
 from .adapters.base import Message, ModelRequest
-from .agents import adjudicator, extractor, questioner, scorer, verifier
-from .agents.asking import Seat
-from .assembly import ENDS_CONVERSATION, Judgement, assemble, failed
-from .door import Borrowed, CallId, ClosedDoor, Door, Means, OpenDoor, Stopping
+from .agents import (
+    adjudicator,
+    extractor,
+    questioner,
+    scorer,
+    verifier,
+)
+from .agents.ask import Seat
+from .calls.gateway import (
+    Borrowed,
+    CallId,
+    ClosedDoor,
+    Door,
+    Means,
+    OpenDoor,
+    Stopping,
+)
 from .errors import IntegrityError
-from .failpoints import Failpoints
-from .families import family, family_of_id
-from .planning import Trial, rejudged, trials
-from .reorder import InOrder
+from .planning.plan import Trial, rejudged, trials
+from .records.model_name import family, family_of_id
+from .runner.in_order import InOrder
+from .runner.judge_clients import Bench
 from .schemas import (
     CallRecord,
     ClaimInView,
@@ -47,8 +60,20 @@ from .schemas import (
     TurnOutcome,
     TurnReading,
 )
-from .seating import Bench
-from .tampering import STOCK_QUOTE, STOCK_REFUSAL, addresses_the_judge, has_content, says_nothing
+from .scoring.result import (
+    ENDS_CONVERSATION,
+    Judgement,
+    assemble,
+    failed,
+)
+from .store.failpoints import Failpoints
+from .text.injection import (
+    STOCK_QUOTE,
+    STOCK_REFUSAL,
+    addresses_the_judge,
+    has_content,
+    says_nothing,
+)
 
 REPEAT_BASE = 1_000
 """Judge numbers of a verifier's repeats begin here: 1001 is the first judge's first repeat."""
@@ -383,6 +408,6 @@ async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], No
 
 
 if __name__ == "__main__":
-    from .cli import main
+    from .cli.parser import main
 
     raise SystemExit(main())

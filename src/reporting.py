@@ -9,15 +9,21 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .findings.contents import notices as all_notices
-from .findings.document import shown
-from .findings.gather import SCORES, Findings, Row, Service, gather
-from .findings.series import runs_of
-from .findings.spending import Spending, spending
-from .findings.writing import write_report
+from .findings.analysis.cost import Spending, spending
+from .findings.analysis.read_run import (
+    SCORES,
+    Findings,
+    Row,
+    Service,
+    gather,
+)
+from .findings.report.document import shown
+from .findings.report.sections import notices as all_notices
+from .findings.report.series import runs_of
+from .findings.report.write import write_report
 from .schemas import CODES, Manifest, TrialOutcome
 from .stats.intervals import Estimate, mean_interval
-from .text import plain
+from .text.escape import plain
 
 __all__ = [
     "SCORES",

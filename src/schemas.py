@@ -13,21 +13,27 @@ from pathlib import Path
 
 from .records.base import *
 from .records.base import Record
-from .records.check import JudgeCheck
-from .records.coding import *
 from .records.contracts import *
 from .records.contracts import agent_contracts
 from .records.facts import *
 from .records.facts import PlanFile, Wording, YearFacts
-from .records.frozen import Frozen
 from .records.gold import GoldFile
+from .records.judge_check import JudgeCheck
+from .records.preregistration import Frozen
 from .records.price import *
 from .records.rubric import *
 from .records.rubric import Rubric
 from .records.run import *
-from .records.run import CallRecord, Manifest, RecoveryRecord, ResultLine, Seal
+from .records.run import (
+    CallRecord,
+    Manifest,
+    RecoveryRecord,
+    ResultLine,
+    Seal,
+)
 from .records.scenario import *
 from .records.scenario import Scenario
+from .records.study_code import *
 
 
 def json_schemas() -> dict[str, str]:

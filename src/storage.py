@@ -24,17 +24,23 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from . import canonical, chain
 from .errors import InputError, IntegrityError, StorageError
-from .failpoints import Failpoints
-from .schemas import CallHead, CallRecord, Manifest, Record, Seal
+from .schemas import (
+    CallHead,
+    CallRecord,
+    Manifest,
+    Record,
+    Seal,
+)
+from .store import hash_chain, strict_json
+from .store.failpoints import Failpoints
 
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
 R = TypeVar("R", bound=Record)
 
 
 def encode_record(record: Record) -> bytes:
-    return canonical.encode(record.model_dump(mode="json"))
+    return strict_json.encode(record.model_dump(mode="json"))
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -118,7 +124,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def manifest_sha256(folder: Path) -> str:
-    return canonical.sha256((folder / MANIFEST).read_bytes())
+    return strict_json.sha256((folder / MANIFEST).read_bytes())
 
 
 class RunLock:
@@ -145,9 +151,9 @@ class RecordedCalls:
         self.path = path
         self.calls = 0
         self._index: dict[str, tuple[int, int]] = {}
-        self.reader = chain.ChainReader(path, genesis)
+        self.reader = hash_chain.ChainReader(path, genesis)
         for line in self.reader:
-            if chain.is_recovery(line.payload):
+            if hash_chain.is_recovery(line.payload):
                 continue
             self.calls += 1
             call = call_id(line.payload)
@@ -162,7 +168,7 @@ class RecordedCalls:
             return None
         offset, length = place
         line = os.pread(self._file.fileno(), length, offset)
-        return CallRecord.model_validate_json(chain.payload_of(line))
+        return CallRecord.model_validate_json(hash_chain.payload_of(line))
 
     def close(self) -> None:
         self._file.close()
@@ -185,10 +191,10 @@ class Journal:
     def lookup(self, call: str) -> CallRecord | None:
         return self._recorded.lookup(call)
 
-    def _recover(self, reader: chain.ChainReader) -> None:
+    def _recover(self, reader: hash_chain.ChainReader) -> None:
         addition = b"" if reader.ends_clean else b"\n"
         if reader.torn:
-            self.head, line = chain.chained(self.head, chain.recovery_payload(reader.torn))
+            self.head, line = hash_chain.chained(self.head, hash_chain.recovery_payload(reader.torn))
             addition += line
         if not addition:
             return
@@ -216,7 +222,7 @@ class Journal:
                 batch, self._pending = self._pending, []
                 head, lines = self.head, []
                 for payload, _ in batch:
-                    head, line = chain.chained(head, payload)
+                    head, line = hash_chain.chained(head, payload)
                     lines.append(line)
                 error = self._broken or await asyncio.to_thread(self._commit, b"".join(lines))
                 if error:
@@ -280,8 +286,8 @@ def call_heads(folder: Path) -> Iterator[CallHead]:
     path = folder / JOURNAL
     if not path.exists():
         return
-    for line in chain.ChainReader(path, manifest_sha256(folder)):
-        if not chain.is_recovery(line.payload):
+    for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
+        if not hash_chain.is_recovery(line.payload):
             # Inside a JSON string the quotes would be escaped, so this can only be the field itself.
             head = line.payload[: line.payload.index(b',"error":')] + b"}"
             yield CallHead.model_validate_json(head)
@@ -305,14 +311,14 @@ class Results:
         self._path = path
         self._failpoints = failpoints
         self._fd = _open_for_append(path)
-        reader = chain.ChainReader(path, chain.GENESIS)
+        reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
         for line, expected in zip(reader, [*plan_order, None], strict=False):
             if expected is None or trial_id(line.payload) != expected:
                 raise IntegrityError(f"{path}: line {line.number} is not what was written: its trial is out of place.")
         self.head, self.count = reader.head, reader.count
         self._fragment = self._torn_end(reader)
 
-    def _torn_end(self, reader: chain.ChainReader) -> bytes:
+    def _torn_end(self, reader: hash_chain.ChainReader) -> bytes:
         """The bytes of a half-written last line, or the newline that a whole last line still lacks."""
         if reader.torn and (len(reader.torn) > 1 or reader.torn[0].ended):
             raise reader.broken()
@@ -325,7 +331,7 @@ class Results:
 
     def append(self, payload: bytes) -> None:
         """The next result in plan order, as `encode_record` gives it."""
-        head, line = chain.chained(self.head, payload)
+        head, line = hash_chain.chained(self.head, payload)
         if not line.startswith(self._fragment):
             raise IntegrityError(
                 f"{self._path}: line {self.count + 1} is not what was written: its torn beginning is not that of "

@@ -27,10 +27,10 @@ from pathlib import Path
 from src import audit, orchestrator, storage
 from src.adapters.base import Adapter, ModelReply, ModelRequest
 from src.adapters.registry import make_adapter
-from src.chain import ChainReader, is_recovery
-from src.door import Means, Stop
-from src.limits import Limits
+from src.calls.gateway import Means, Stop
+from src.calls.limits import Limits
 from src.schemas import CallRecord
+from src.store.hash_chain import ChainReader, is_recovery
 from tests.runs import ROOT, THREE, call, environment
 
 REPEATS = 3

@@ -26,17 +26,32 @@ from pathlib import Path
 from typing import Literal, get_args
 from unittest.mock import patch
 
-from src import limits, orchestrator, storage
-from src.adapters.base import RETRYABLE, Adapter, ModelReply, ModelRequest
+from src import orchestrator, storage
+from src.adapters.base import (
+    RETRYABLE,
+    Adapter,
+    ModelReply,
+    ModelRequest,
+)
 from src.adapters.offline_adapter import ROLE_OF_SCHEMA, OfflineAdapter
-from src.agents.asking import SCHEMA_REFUSED
-from src.chain import GENESIS, ChainReader, is_recovery
-from src.door import Means, Stop
-from src.failpoints import Failpoints
-from src.fencing import unwrap
-from src.limits import Limits
-from src.prompts import REPLY_TYPES, load_prompts
-from src.schemas import CallOutcome, CallPolicy, CallRecord, RunPlan, Scenario, TrialResult, Verdict, VerifierOutput
+from src.agents.ask import SCHEMA_REFUSED
+from src.calls import limits
+from src.calls.gateway import Means, Stop
+from src.calls.limits import Limits
+from src.planning.prompts import REPLY_TYPES, load_prompts
+from src.schemas import (
+    CallOutcome,
+    CallPolicy,
+    CallRecord,
+    RunPlan,
+    Scenario,
+    TrialResult,
+    Verdict,
+    VerifierOutput,
+)
+from src.store.failpoints import Failpoints
+from src.store.hash_chain import GENESIS, ChainReader, is_recovery
+from src.text.fence import unwrap
 from tests.adapters.test_contract import BY_NAME, ENVIRONMENT
 from tests.helpers import fact_json, manifest, plan, scenario, with_canary
 from tests.loopback import Loopback, Received, Scripted

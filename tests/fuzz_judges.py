@@ -19,11 +19,13 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from src.adapters.base import ModelRequest
-from src.agents import adjudicator, extractor, scorer, verifier
-from src.agents.asking import Seat
-from src.canonical import clean_text, encode
-from src.fencing import unwrap
-from src.quotes import find_quote
+from src.agents import (
+    adjudicator,
+    extractor,
+    scorer,
+    verifier,
+)
+from src.agents.ask import Seat
 from src.schemas import (
     CallOutcome,
     CallParameters,
@@ -34,6 +36,9 @@ from src.schemas import (
     ScorerInput,
     TiedClaim,
 )
+from src.store.strict_json import clean_text, encode
+from src.text.fence import unwrap
+from src.text.quotes import find_quote
 from tests.helpers import call_record, fact_json, key_of, scenario
 
 ROLES = ("extractor", "verifier", "scorer", "adjudicator")

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from src.adapters.base import ModelRequest
-from src.agents.asking import Seat
-from src.canonical import fingerprint
-from src.chain import GENESIS, chained
-from src.fencing import unwrap
-from src.rubrics import load_rubric
+from src.agents.ask import Seat
+from src.planning.rubrics import load_rubric
 from src.schemas import (
     CallOutcome,
     CallParameters,
@@ -47,6 +44,9 @@ from src.schemas import (
     Verdict,
 )
 from src.storage import RESULTS, encode_record
+from src.store.hash_chain import GENESIS, chained
+from src.store.strict_json import fingerprint
+from src.text.fence import unwrap
 
 ROOT = Path(__file__).resolve().parents[1]
 HASH = "0" * 64

@@ -24,9 +24,15 @@ from urllib.parse import unquote
 from src.adapters.base import ModelRequest
 from src.adapters.offline_adapter import ROLE_OF_SCHEMA
 from src.agents.verifier import violations
-from src.canonical import encode
-from src.fencing import unwrap
-from src.schemas import CallRecord, ClaimInView, Record, Verdict, VerifierInput
+from src.schemas import (
+    CallRecord,
+    ClaimInView,
+    Record,
+    Verdict,
+    VerifierInput,
+)
+from src.store.strict_json import encode
+from src.text.fence import unwrap
 from tests.attacks import Wants
 from tests.helpers import call_record
 

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from src.assembly import Judgement, as_requested, assemble, failed, is_version_of
-from src.planning import RunOptions, Trial, make_plan, trials
+from src.planning.plan import (
+    RunOptions,
+    Trial,
+    make_plan,
+    trials,
+)
 from src.schemas import (
     CallRecord,
     Claim,
@@ -20,6 +24,13 @@ from src.schemas import (
     TurnOutcome,
     Usage,
     Verdict,
+)
+from src.scoring.result import (
+    Judgement,
+    as_requested,
+    assemble,
+    failed,
+    is_version_of,
 )
 from tests.helpers import scenario_json
 

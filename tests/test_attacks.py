@@ -12,11 +12,11 @@ import pytest
 
 from src import orchestrator
 from src.adapters.base import ModelRequest
-from src.canonical import clean_text
-from src.door import CallId
-from src.planning import trials
+from src.calls.gateway import CallId
+from src.planning.plan import trials
 from src.schemas import CallRecord, RunPlan, TrialResult
-from src.tampering import addresses_the_judge
+from src.store.strict_json import clean_text
+from src.text.injection import addresses_the_judge
 from tests.attacks import ATTACKS, MIXED, UNSEEN, About, Attack
 from tests.helpers import ROOT, call_record, fact_json, plan, scenario
 from tests.innocent import INNOCENT

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import binomtest
 
-from src import baseline
 from src.errors import ConfigError
+from src.findings.report import baseline
 from src.schemas import CODES
 from src.stats.intervals import wilson
 from tests.runs import ROOT

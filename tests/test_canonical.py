@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.canonical import MAX_DEPTH, MAX_DIGITS, StrictJSONError, clean_text, derive_seed, encode, fingerprint, loads
-from src.canonical import sha256 as sha256_of
+from src.store.strict_json import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    StrictJSONError,
+    clean_text,
+    derive_seed,
+    encode,
+    fingerprint,
+    loads,
+)
+from src.store.strict_json import sha256 as sha256_of
 from tests.helpers import ROOT
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

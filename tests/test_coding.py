@@ -14,10 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.assembly import failed
-from src.coding import Judged, closed_answer, owed_points, study_codes
-from src.rubrics import load_rubric
-from src.scenarios import read_scenarios
+from src.planning.rubrics import load_rubric
+from src.planning.scenario_files import read_scenarios
 from src.schemas import (
     Claim,
     Exchange,
@@ -36,6 +34,13 @@ from src.schemas import (
     TurnObservation,
     TurnOutcome,
     point_name,
+)
+from src.scoring.result import failed
+from src.scoring.study_codes import (
+    Judged,
+    closed_answer,
+    owed_points,
+    study_codes,
 )
 from tests.helpers import ROOT, fact_json, scenario
 

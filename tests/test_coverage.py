@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.coverage import FLOOR, Coverage, coverage, factual_sentences, is_factual, names_a_program
+from src.text.coverage import (
+    FLOOR,
+    Coverage,
+    coverage,
+    factual_sentences,
+    is_factual,
+    names_a_program,
+)
 
 
 def found(reply: str) -> list[str]:

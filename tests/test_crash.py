@@ -9,7 +9,7 @@ import pytest
 
 from src import storage
 from src.audit import verify
-from src.failpoints import NAMES, VARIABLE
+from src.store.failpoints import NAMES, VARIABLE
 from tests import crash
 from tests.runs import ONE, call, make_run, newest, process
 

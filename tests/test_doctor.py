@@ -18,9 +18,15 @@ from typing import Any
 
 import pytest
 
-from src import doctor
 from src.adapters.registry import PROVIDERS, Provider
-from src.doctor import Finding, as_json, examine, origin, table
+from src.cli import doctor
+from src.cli.doctor import (
+    Finding,
+    as_json,
+    examine,
+    origin,
+    table,
+)
 from tests.runs import ROOT, environment
 
 KEYS = [provider.key_variable for provider in PROVIDERS.values() if provider.key_variable]

@@ -12,11 +12,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src import door as door_module
-from src.adapters.base import Adapter, CallFailure, FailureOutcome, Message, ModelReply, ModelRequest, ReplyOutcome
-from src.door import CallId, ClosedDoor, Means, OpenDoor, Stop, Stopping
+from src.adapters.base import (
+    Adapter,
+    CallFailure,
+    FailureOutcome,
+    Message,
+    ModelReply,
+    ModelRequest,
+    ReplyOutcome,
+)
+from src.calls import gateway as door_module
+from src.calls.gateway import (
+    CallId,
+    ClosedDoor,
+    Means,
+    OpenDoor,
+    Stop,
+    Stopping,
+)
+from src.calls.limits import (
+    FIRST_CEILING_S,
+    LAST_CEILING_S,
+    Limits,
+    backoff_s,
+)
 from src.errors import IntegrityError
-from src.limits import FIRST_CEILING_S, LAST_CEILING_S, Limits, backoff_s
 from src.schemas import CallPolicy, CallRecord, Usage
 from tests.helpers import call_record
 

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.canonical import sha256
-from src.fencing import reply_schema, unwrap, wrap
-from src.prompts import REPLY_TYPES, load_prompts
+from src.planning.prompts import REPLY_TYPES, load_prompts
 from src.schemas import (
     AdjudicatorInput,
     ClaimInView,
@@ -29,6 +27,8 @@ from src.schemas import (
     TiedClaim,
     VerifierInput,
 )
+from src.store.strict_json import sha256
+from src.text.fence import reply_schema, unwrap, wrap
 
 KEY = KeyInView(
     canonical_facts=(FactInView(fact_id="F1", statement="OURS fact", severity_if_wrong="low", tells=("OURS $5",)),),

@@ -13,11 +13,9 @@ import pytest
 
 from src.agents.questioner import holds, question
 from src.agents.verifier import in_view, key_in_view, violations
-from src.coding import Judged, group_of, study_codes
-from src.quotes import find_quote
-from src.resolving import Library
-from src.rubrics import load_rubric
-from src.scenarios import read_scenario
+from src.planning.fill_slots import Library
+from src.planning.rubrics import load_rubric
+from src.planning.scenario_files import read_scenario
 from src.schemas import (
     Backing,
     Claim,
@@ -32,6 +30,8 @@ from src.schemas import (
     Verdict,
     point_name,
 )
+from src.scoring.study_codes import Judged, group_of, study_codes
+from src.text.quotes import find_quote
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDY = ROOT / "scenarios" / "v1" / "study"

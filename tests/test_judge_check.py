@@ -16,11 +16,16 @@ import pytest
 
 from src import storage
 from src.agents.verifier import violations
-from src.checking import LABELS, measure_table
-from src.findings.judging import RECORD, read_check
-from src.judgecheck import PANEL, Gold, load_gold, matrix
-from src.records.check import JudgeCheck, JudgeMeasured
+from src.cli.judge_check import LABELS, measure_table
+from src.findings.analysis.judge_agreement import RECORD, read_check
+from src.judge_check.check import (
+    PANEL,
+    Gold,
+    load_gold,
+    matrix,
+)
 from src.records.gold import ClaimKind, Split
+from src.records.judge_check import JudgeCheck, JudgeMeasured
 from src.schemas import ClaimInView, Verdict
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ROOT, call, make_run, newest

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.limits import LAST_CEILING_S, Ceilings, Limiter, Limits, backoff_s
+from src.calls.limits import (
+    LAST_CEILING_S,
+    Ceilings,
+    Limiter,
+    Limits,
+    backoff_s,
+)
 
 
 class Clock:

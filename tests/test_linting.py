@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from src.linting import PLACEHOLDER
-from src.resolving import Library
-from src.scenarios import ScenarioFile, read_scenarios
+from src.authoring.lint import PLACEHOLDER
+from src.planning.fill_slots import Library
+from src.planning.scenario_files import ScenarioFile, read_scenarios
 from src.schemas import CanonicalFact
 from tests.helpers import ROOT
 from tests.runs import call

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from src.adapters.models import MODELS, full_id, resolve
 from src.adapters.registry import canonical_name
-from src.errors import InputError
-from src.money import (
+from src.calls.prices import (
     PRICE_FILE,
     Budget,
     EstimateRow,
@@ -28,8 +27,15 @@ from src.money import (
     read_table,
     worst_case,
 )
-from src.planning import RunOptions, make_plan, planned_calls
-from src.schemas import CallOutcome, CallParameters, Price, RunPlan, Usage
+from src.errors import InputError
+from src.planning.plan import RunOptions, make_plan, planned_calls
+from src.schemas import (
+    CallOutcome,
+    CallParameters,
+    Price,
+    RunPlan,
+    Usage,
+)
 from tests.runs import ONE
 
 ROW = {"input": 2.0, "output": 8.0, "cached": 0.5, "source": "a page", "read": "2026-11-16"}

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pytest
 
 from src import storage
-from src.door import Stopping
+from src.calls.gateway import Stopping
 from src.orchestrator import Lanes, in_plan_order
-from src.reorder import InOrder
+from src.runner.in_order import InOrder
 from src.schemas import PlannedTurn
 
 

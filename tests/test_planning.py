@@ -12,12 +12,19 @@ import pytest
 
 from src.adapters import registry
 from src.adapters.registry import PROVIDERS, canonical_name
-from src.canonical import sha256
 from src.errors import ConfigError, InputError
-from src.families import family, family_of_id
-from src.planning import MAX_TRIALS, OFFLINE_JUDGE, RunOptions, make_plan, planned_calls, trials
-from src.prompts import fill, load_prompts, reply_schema
+from src.planning.plan import (
+    MAX_TRIALS,
+    OFFLINE_JUDGE,
+    RunOptions,
+    make_plan,
+    planned_calls,
+    trials,
+)
+from src.planning.prompts import fill, load_prompts, reply_schema
+from src.records.model_name import family, family_of_id
 from src.schemas import RunPlan
+from src.store.strict_json import sha256
 from tests.helpers import ROOT, plan, scenario, scenario_json
 
 KEYS = {

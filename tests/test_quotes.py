@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from src.quotes import find_quote
+from src.text.quotes import find_quote
 
 TYPOGRAPHY = "'\"-’‘“”–—… \u00a0\u202f\u200b\u00ad*_#`"
 REPLIES = st.text(alphabet=st.sampled_from("abcdeAB.,$0129\n\t" + TYPOGRAPHY) | st.characters(codec="utf-8"))

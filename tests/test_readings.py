@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.fencing import unwrap
 from src.offline import rules
 from src.reporting import summarise
 from src.schemas import CallRecord, ExtractorInput, TrialResult
-from src.tampering import says_nothing
+from src.text.fence import unwrap
+from src.text.injection import says_nothing
 from tests.helpers import fact_json, quoted, scenario_json, with_canary
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import call, newest

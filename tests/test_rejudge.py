@@ -13,12 +13,12 @@ import pytest
 
 from src import storage
 from src.adapters.fake_adapter import FakeAdapter
-from src.fencing import unwrap
-from src.findings.gather import gather
-from src.findings.judges import compare_judges, same_transcripts
-from src.findings.judging import judging
+from src.findings.analysis.compare_judges import compare_judges, same_transcripts
+from src.findings.analysis.judge_agreement import judging
+from src.findings.analysis.read_run import gather
 from src.offline import rules
 from src.schemas import VerifierInput
+from src.text.fence import unwrap
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, THREE, call, make_run, newest

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from scipy import stats as scipy_stats
 
+from src.cli.tables import summary_table
 from src.errors import IntegrityError
-from src.findings.contents import FAKE_NOTICE, OFFLINE_NOTICE
+from src.findings.report.sections import FAKE_NOTICE, OFFLINE_NOTICE
 from src.reporting import (
     SCORES,
     Summary,
@@ -30,8 +31,7 @@ from src.reporting import (
 from src.schemas import RunPlan, Scores, TrialResult
 from src.stats.intervals import Estimate, mean_interval, t_quantile
 from src.storage import RESULTS
-from src.tables import summary_table
-from src.text import defused, inert
+from src.text.escape import defused, inert
 from tests.helpers import manifest, plan, result, scenario, write_results
 
 PARSER = MarkdownIt("gfm-like", {"linkify": False})

@@ -11,13 +11,20 @@ from typing import Any
 
 import pytest
 
-from src import clock, storage
-from src.canonical import sha256
+from src import storage
 from src.errors import InputError
-from src.planning import RunOptions, make_plan, trials
-from src.resolving import Library, out_of_date
-from src.scenarios import read_scenario, read_scenarios
-from src.schemas import CanonicalFact, PlannedScenario, RunPlan, Scenario, point_name
+from src.planning import clock
+from src.planning.fill_slots import Library, out_of_date
+from src.planning.plan import RunOptions, make_plan, trials
+from src.planning.scenario_files import read_scenario, read_scenarios
+from src.schemas import (
+    CanonicalFact,
+    PlannedScenario,
+    RunPlan,
+    Scenario,
+    point_name,
+)
+from src.store.strict_json import sha256
 from tests.helpers import ROOT, fact_json, scenario, scenario_json
 from tests.runs import ONE, call, make_run
 

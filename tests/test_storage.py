@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from src import chain, storage
+from src import storage
 from src.errors import InputError, IntegrityError, StorageError
-from src.failpoints import Failpoints
 from src.schemas import CallRecord, Usage
+from src.store import hash_chain
+from src.store.failpoints import Failpoints
 from tests.runs import ONE, ROOT, call, command, environment, make_run, newest
 
 NONE = Failpoints(None)
@@ -243,7 +244,7 @@ def test_a_folder_without_a_manifest_is_named(tmp_path: Path) -> None:
 
 
 def test_chain_values_depend_on_everything_before() -> None:
-    first, line = chain.chained(chain.GENESIS, b'{"a":1}')
-    second, _ = chain.chained(first, b'{"a":1}')
+    first, line = hash_chain.chained(hash_chain.GENESIS, b'{"a":1}')
+    second, _ = hash_chain.chained(first, b'{"a":1}')
     assert first != second
     assert line == b'{"chain":"' + first.encode() + b'","a":1}\n'

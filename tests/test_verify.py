@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from src import chain, storage
+from src import storage
 from src.audit import verify
 from src.errors import HarnessError, IntegrityError
+from src.store import hash_chain
 from tests.runs import ONE, call, make_run
 
 FILES = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
@@ -105,10 +106,12 @@ def test_the_first_bad_line_is_named(copy: Path, name: str) -> None:
 def rechained(path: Path, genesis: str, change) -> None:  # type: ignore[no-untyped-def]
     """Forge a file whose chain holds: what only the content checks can find."""
     head, lines = genesis, []
-    for number, line in enumerate(list(chain.ChainReader(path, genesis)), 1):
+    for number, line in enumerate(list(hash_chain.ChainReader(path, genesis)), 1):
         document = json.loads(line.payload)
         change(number, document)
-        head, forged = chain.chained(head, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+        head, forged = hash_chain.chained(
+            head, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        )
         lines.append(forged)
     path.write_bytes(b"".join(lines))
 
@@ -144,7 +147,7 @@ def other_trial(number: int, document: dict) -> None:  # type: ignore[type-arg]
 )
 def test_content_is_checked_even_where_the_chain_holds(copy: Path, change, says: str) -> None:  # type: ignore[no-untyped-def]
     (copy / storage.SEAL).unlink()
-    rechained(copy / storage.RESULTS, chain.GENESIS, change)
+    rechained(copy / storage.RESULTS, hash_chain.GENESIS, change)
     with pytest.raises(IntegrityError, match=says) as found:
         verify(copy)
     assert "line 2" in str(found.value)
@@ -191,7 +194,7 @@ def test_replay_finds_a_forged_score(copy: Path) -> None:
     def better(number: int, document: dict) -> None:  # type: ignore[type-arg]
         document["final_scores"]["accuracy"] = 0.123
 
-    rechained(copy / storage.RESULTS, chain.GENESIS, better)
+    rechained(copy / storage.RESULTS, hash_chain.GENESIS, better)
     code, _, err = call("replay", copy)
     assert code == 5
     assert "line 1 (scenario_001.fake-partial.r1)" in err

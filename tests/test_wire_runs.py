@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.fencing import unwrap
 from src.offline import rules
 from src.schemas import (
     AdjudicatorInput,
@@ -20,6 +19,7 @@ from src.schemas import (
     ScorerInput,
     VerifierInput,
 )
+from src.text.fence import unwrap
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.wordties import ENOUGH, bears, is_english, related, words
+from src.text.overlap import (
+    ENOUGH,
+    bears,
+    is_english,
+    related,
+    words,
+)
 
 SPANISH = "La prima estándar de la Parte B cuesta más cada año que pasa."
 GERMAN = "Die monatliche Prämie für Teil B steigt von Jahr zu Jahr ein wenig."

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from ..canonical import fingerprint
 from ..schemas import CallOutcome, Usage
+from ..store.strict_json import fingerprint
 
 ReplyOutcome = Literal["ok", "refused", "blocked", "truncated", "empty"]
 FailureOutcome = Literal["transient", "timeout", "rate_limited", "malformed", "permanent"]

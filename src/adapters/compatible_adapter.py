@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..errors import ConfigError
+from .http import (
+    HttpAdapter,
+    Secret,
+    checked_key,
+    checked_url,
+)
 from .openai_adapter import ThirdPartyChat
-from .wire import HttpAdapter, Secret, checked_key, checked_url
 
 _NO_KEY = "unused"
 

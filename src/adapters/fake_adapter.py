@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..canonical import encode, loads
-from ..datafiles import data_folder
 from ..errors import ConfigError
 from ..schemas import Usage
-from .base import CallFailure, ModelReply, ModelRequest, split_name
+from ..store.package_data import data_folder
+from ..store.strict_json import encode, loads
+from .base import (
+    CallFailure,
+    ModelReply,
+    ModelRequest,
+    split_name,
+)
 
 Replies = dict[str, dict[str, str | dict[str, str]]]
 NAMES = ("careful", "wrong", "evasive", "partial")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..schemas import Usage
 from .base import ReplyOutcome
 from .capabilities import Call
-from .wire import (
+from .http import (
     Answer,
     HttpAdapter,
     Secret,

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..canonical import encode
 from ..errors import ConfigError
-from ..fencing import unwrap
 from ..offline import rules
 from ..schemas import (
     AdjudicatorInput,
@@ -22,7 +20,14 @@ from ..schemas import (
     Usage,
     VerifierInput,
 )
-from .base import CallFailure, ModelReply, ModelRequest, split_name
+from ..store.strict_json import encode
+from ..text.fence import unwrap
+from .base import (
+    CallFailure,
+    ModelReply,
+    ModelRequest,
+    split_name,
+)
 
 ROLE_OF_SCHEMA: dict[str, tuple[type[Record], Callable[[Any], Record]]] = {
     "ExtractorReply": (ExtractorInput, rules.extract),

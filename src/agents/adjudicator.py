@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
+from ..records.thresholds import REVIEW_ABOVE
 from ..schemas import (
     AdjudicatorInput,
     AdjudicatorReply,
@@ -22,8 +23,7 @@ from ..schemas import (
     TiedClaim,
     Verdict,
 )
-from ..thresholds import REVIEW_ABOVE
-from .asking import Seat, ask
+from .ask import Seat, ask
 
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..coverage import Coverage, coverage
-from ..figures import figures, is_amount
-from ..quotes import find_quote
-from ..schemas import Claim, ExtractorInput, ExtractorOutput, ExtractorReply, QuotedClaim, RejectedClaim
-from ..wordties import bears
-from .asking import Seat, ask
+from ..schemas import (
+    Claim,
+    ExtractorInput,
+    ExtractorOutput,
+    ExtractorReply,
+    QuotedClaim,
+    RejectedClaim,
+)
+from ..text.coverage import Coverage, coverage
+from ..text.figures import figures, is_amount
+from ..text.overlap import bears
+from ..text.quotes import find_quote
+from .ask import Seat, ask
 
 _NOTHING = Coverage(0, 0, ())
 

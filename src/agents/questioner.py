@@ -10,11 +10,17 @@ from __future__ import annotations
 import random
 import re
 
-from ..canonical import derive_seed
-from ..figures import figures
-from ..quotes import fold
-from ..schemas import SLOT, Condition, PlannedTurn, QuestionerInput, QuestionerOutput
-from .asking import Seat, ask
+from ..schemas import (
+    SLOT,
+    Condition,
+    PlannedTurn,
+    QuestionerInput,
+    QuestionerOutput,
+)
+from ..store.strict_json import derive_seed
+from ..text.figures import figures
+from ..text.quotes import fold
+from .ask import Seat, ask
 
 
 def question(payload: QuestionerInput) -> QuestionerOutput:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..quotes import find_quote
 from ..schemas import (
     Confidence,
     ErrorCategory,
@@ -30,7 +29,8 @@ from ..schemas import (
     point_facts,
     point_name,
 )
-from .asking import Seat, ask
+from ..text.quotes import find_quote
+from .ask import Seat, ask
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import re
 from dataclasses import dataclass
 from typing import get_args
 
-from ..figures import figures, is_amount, telling
 from ..schemas import (
     AnswerKey,
     Claim,
@@ -26,8 +25,9 @@ from ..schemas import (
     VerifierInput,
     VerifierOutput,
 )
-from ..wordties import related
-from .asking import Seat, ask
+from ..text.figures import figures, is_amount, telling
+from ..text.overlap import related
+from .ask import Seat, ask
 
 _NOTHING = re.compile(
     r"\b(?:pays?|owes?|costs?|charged?|are|is|get|for)\b[^.;]{0,30}?\b(?:nothing|free|zero)\b(?! is)|"

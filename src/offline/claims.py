@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..figures import figures, is_amount, kind
 from ..records.base import ClaimType, Confidence
 from ..records.contracts import ExtractorInput, ExtractorReply, QuotedClaim
-from ..sentences import Span, sentences
+from ..text.figures import figures, is_amount, kind
+from ..text.sentences import Span, sentences
 from . import frames
 from .text import read_words, strip_markup
 from .topic import EVERYWHERE, named

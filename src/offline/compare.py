@@ -11,9 +11,14 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from ..figures import figures, is_amount, kind, telling
 from ..records.contracts import FactInView
-from ..wordties import related
+from ..text.figures import (
+    figures,
+    is_amount,
+    kind,
+    telling,
+)
+from ..text.overlap import related
 from .polarity import (
     antonym_clash,
     excepts,
@@ -36,7 +41,15 @@ from .quantities import (
     quantity_clash,
 )
 from .text import Reading, read_words
-from .topic import AGES, EVERYWHERE, Overlap, compatible, named, nearest, topic
+from .topic import (
+    AGES,
+    EVERYWHERE,
+    Overlap,
+    compatible,
+    named,
+    nearest,
+    topic,
+)
 from .words import EXCLUSIVE, SERVICES
 
 Relation = Literal["supports", "partly", "contradicts", "unrelated"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ..figures import figures, is_amount, kind
+from ..text.figures import figures, is_amount, kind
 from .text import plain_lower, read_words
 from .words import STATES, word_set
 

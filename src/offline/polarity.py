@@ -6,10 +6,16 @@ import re
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 
-from ..figures import is_amount
+from ..text.figures import is_amount
 from .frames import names
 from .quantities import negates
-from .text import Reading, Word, canonical, plain_lower, read_words
+from .text import (
+    Reading,
+    Word,
+    canonical,
+    plain_lower,
+    read_words,
+)
 from .topic import EVERYWHERE, nearest
 from .words import (
     ANTONYMS,

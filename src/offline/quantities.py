@@ -7,9 +7,19 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
-from ..figures import figures, fold, is_amount, kind
+from ..text.figures import (
+    figures,
+    fold,
+    is_amount,
+    kind,
+)
 from .text import Reading, canonical, plain_lower
-from .topic import AGES, EVERYWHERE, MEASURED, pairs_of
+from .topic import (
+    AGES,
+    EVERYWHERE,
+    MEASURED,
+    pairs_of,
+)
 from .words import DIRECTIONAL, LEADING_GROUPS, STRICT_GROUPS
 
 TIMES = frozenset({"daily", "weekly", "monthly", "quarterly", "yearly"})

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..figures import is_amount, kind
 from ..records.base import Label, ObservationKind, Severity
 from ..records.contracts import (
     AdjudicatorInput,
@@ -24,10 +23,17 @@ from ..records.contracts import (
     VerifierInput,
     VerifierOutput,
 )
-from ..sentences import sentences
+from ..text.figures import is_amount, kind
+from ..text.sentences import sentences
 from . import frames
 from .claims import extract
-from .compare import Match, Saying, asserts, figures_quoted, hold_against
+from .compare import (
+    Match,
+    Saying,
+    asserts,
+    figures_quoted,
+    hold_against,
+)
 from .quantities import derived
 from .rephrase import rephrase
 from .text import Reading, read_words, strip_markup

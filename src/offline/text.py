@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..figures import Figure, find_figures, fold
+from ..text.figures import Figure, find_figures, fold
 from .spanish import to_english
 from .words import (
     CLAUSE_WORDS,

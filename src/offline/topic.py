@@ -12,10 +12,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from ..figures import is_amount, kind
-from ..sentences import sentences
-from .text import Reading, Word, canonical, read_words
-from .words import LEADING_GROUPS, MEASURES, SERVICES, STRICT_GROUPS
+from ..text.figures import is_amount, kind
+from ..text.sentences import sentences
+from .text import (
+    Reading,
+    Word,
+    canonical,
+    read_words,
+)
+from .words import (
+    LEADING_GROUPS,
+    MEASURES,
+    SERVICES,
+    STRICT_GROUPS,
+)
 
 MEASURED = frozenset(canonical(word) for word in MEASURES)
 AGES = frozenset({"n65"})

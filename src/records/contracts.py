@@ -11,7 +11,18 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from .base import ClaimType, Confidence, ErrorCategory, Ident, Label, ObservationKind, Record, Severity, Text, Unit
+from .base import (
+    ClaimType,
+    Confidence,
+    ErrorCategory,
+    Ident,
+    Label,
+    ObservationKind,
+    Record,
+    Severity,
+    Text,
+    Unit,
+)
 from .scenario import DisallowedClaim, Scenario
 
 

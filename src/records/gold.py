@@ -6,7 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Ident, Label, Line, Record, Severity, Text
+from .base import (
+    Ident,
+    Label,
+    Line,
+    Record,
+    Severity,
+    Text,
+)
 from .facts import PlanYear
 
 ClaimKind = Literal[

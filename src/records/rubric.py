@@ -6,7 +6,13 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from .base import Confidence, Ident, Line, Record, Unit
+from .base import (
+    Confidence,
+    Ident,
+    Line,
+    Record,
+    Unit,
+)
 
 StudyCode = Literal["accurate_complete", "accurate_incomplete", "not_substantive", "incorrect", "incomplete_data"]
 CODES: tuple[StudyCode, ...] = (

@@ -6,13 +6,29 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, TrialOutcome, TurnOutcome
-from .coding import QuestionCode
-from .contracts import Claim, FinalClaim, Observation, ScorerOutput, Scores, Verdict
+from .base import (
+    CallOutcome,
+    Ident,
+    Line,
+    ModelName,
+    Record,
+    Sha256,
+    TrialOutcome,
+    TurnOutcome,
+)
+from .contracts import (
+    Claim,
+    FinalClaim,
+    Observation,
+    ScorerOutput,
+    Scores,
+    Verdict,
+)
 from .facts import PlanYear
 from .price import Price
 from .rubric import Rubric
 from .scenario import Scenario
+from .study_code import QuestionCode
 
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]

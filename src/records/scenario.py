@@ -8,8 +8,21 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from .base import FactId, Ident, Line, Phrase, Record, Scalar, Text
-from .facts import Address, ConfirmedBy, PlanKind, PlanYear
+from .base import (
+    FactId,
+    Ident,
+    Line,
+    Phrase,
+    Record,
+    Scalar,
+    Text,
+)
+from .facts import (
+    Address,
+    ConfirmedBy,
+    PlanKind,
+    PlanYear,
+)
 
 SLOT = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 PLANNED_SLOTS = ("figure", "plan", "doctor", "place")

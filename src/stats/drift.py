@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .comparison import Difference, Pairs, clustered_mean, holm, paired_difference, sign_test
+from .comparison import (
+    Difference,
+    Pairs,
+    clustered_mean,
+    holm,
+    paired_difference,
+    sign_test,
+)
 from .intervals import Share, wilson
 
 DriftVerdict = Literal["drifted", "no evidence", "cannot tell"]

@@ -13,14 +13,19 @@ from typing import Any
 import pytest
 
 from src.adapters.anthropic_adapter import AnthropicAdapter
-from src.adapters.base import Adapter, Message, ModelReply, ModelRequest
+from src.adapters.base import (
+    Adapter,
+    Message,
+    ModelReply,
+    ModelRequest,
+)
 from src.adapters.capabilities import capabilities, strict_schema
 from src.adapters.compatible_adapter import CompatibleAdapter
 from src.adapters.google_adapter import GoogleAdapter
 from src.adapters.grok_adapter import GrokAdapter
 from src.adapters.openai_adapter import OpenAIAdapter
-from src.canonical import encode
 from src.schemas import ExtractorReply, Usage, VerifierOutput
+from src.store.strict_json import encode
 from tests.loopback import Loopback, Received, Reply, Scripted, Wire
 
 KEY = "sentinel-key-0123456789"

@@ -6,7 +6,13 @@ from datetime import date
 
 import pytest
 
-from src.adapters.models import MODELS, check_not_retired, full_id, resolve, row_for
+from src.adapters.models import (
+    MODELS,
+    check_not_retired,
+    full_id,
+    resolve,
+    row_for,
+)
 from src.adapters.registry import PROVIDERS, canonical_name
 from src.errors import ConfigError
 

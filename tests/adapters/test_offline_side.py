@@ -9,13 +9,24 @@ from pathlib import Path
 import pytest
 
 from src.adapters import registry
-from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
+from src.adapters.base import (
+    CallFailure,
+    Message,
+    ModelReply,
+    ModelRequest,
+)
 from src.adapters.fake_adapter import NAMES, FakeAdapter
 from src.adapters.offline_adapter import OfflineAdapter
-from src.agents.asking import parse
+from src.agents.ask import parse
 from src.errors import ConfigError
-from src.fencing import wrap
-from src.schemas import ExtractorInput, ExtractorReply, PlannedTurn, QuestionerOutput, Scenario
+from src.schemas import (
+    ExtractorInput,
+    ExtractorReply,
+    PlannedTurn,
+    QuestionerOutput,
+    Scenario,
+)
+from src.text.fence import wrap
 from tests.runs import ROOT, SCENARIOS
 
 REPLY = "Part B has a monthly premium. You can call 1-800-MEDICARE."

@@ -12,8 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.adjudicator import conclude, disagreement, needs_review, settle, tied
-from src.schemas import AdjudicatorInput, AdjudicatorOutput, FinalClaim, Label, Scores, TiedClaim, Verdict
+from src.agents.adjudicator import (
+    conclude,
+    disagreement,
+    needs_review,
+    settle,
+    tied,
+)
+from src.schemas import (
+    AdjudicatorInput,
+    AdjudicatorOutput,
+    FinalClaim,
+    Label,
+    Scores,
+    TiedClaim,
+    Verdict,
+)
 from tests.helpers import Failed, ScriptedJudge, claim, final_claim, key_of, scenario, seat, shown, verdict
 
 KEY = key_of(scenario())

@@ -10,10 +10,10 @@ import pytest
 from pydantic import ValidationError
 
 from src.adapters.base import ModelRequest
-from src.agents.asking import MAX_REPLY_CHARS, ask, parse
-from src.canonical import StrictJSONError, derive_seed
-from src.fencing import reply_schema, wrap
+from src.agents.ask import MAX_REPLY_CHARS, ask, parse
 from src.schemas import AdjudicatorReply, ExtractorInput, ScorerReply
+from src.store.strict_json import StrictJSONError, derive_seed
+from src.text.fence import reply_schema, wrap
 from tests.helpers import Failed, ScriptedReply, seat
 
 GOOD = '{"observations": []}'

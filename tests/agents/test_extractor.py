@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.agents.extractor import Extraction, anchor, extract
-from src.coverage import Coverage
-from src.schemas import ExtractorInput, ExtractorOutput, ExtractorReply, QuotedClaim
+from src.schemas import (
+    ExtractorInput,
+    ExtractorOutput,
+    ExtractorReply,
+    QuotedClaim,
+)
+from src.text.coverage import Coverage
 from tests.helpers import Failed, ScriptedJudge, ScriptedReply, quoted, seat
 
 REPLY = "Part B costs $202.90 a month. It doesn’t cover **dental** care. Call 1-800-MEDICARE."

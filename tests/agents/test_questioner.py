@@ -10,9 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.questioner import holds, mentions, paraphrase, question, same_questions
-from src.planning import Trial
-from src.schemas import Condition, PlannedScenario, PlannedTurn, QuestionerInput, QuestionerOutput
+from src.agents.questioner import (
+    holds,
+    mentions,
+    paraphrase,
+    question,
+    same_questions,
+)
+from src.planning.plan import Trial
+from src.schemas import (
+    Condition,
+    PlannedScenario,
+    PlannedTurn,
+    QuestionerInput,
+    QuestionerOutput,
+)
 from tests.helpers import HASH, Failed, ScriptedJudge, scenario, seat
 
 SEEDS = range(40)

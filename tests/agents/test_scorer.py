@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from src.agents.scorer import JudgedClaim, is_disallowed, read
 from src.agents.scorer import score as score_points
-from src.coding import owed_points
-from src.rubrics import load_rubric
+from src.planning.rubrics import load_rubric
 from src.schemas import (
     Confidence,
     Label,
@@ -27,6 +26,7 @@ from src.schemas import (
     Scores,
     Severity,
 )
+from src.scoring.study_codes import owed_points
 from tests.helpers import Failed, ScriptedJudge, fact_json, scenario, seat
 
 REPLY = "I can’t say. Dr. Nora is in the network. Call 1-800-MEDICARE."

@@ -10,8 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.verifier import Verification, in_view, verify, violations
-from src.schemas import Claim, ClaimInView, KeyInView, QuoteSpan, Verdict, VerifierInput, VerifierOutput
+from src.agents.verifier import (
+    Verification,
+    in_view,
+    verify,
+    violations,
+)
+from src.schemas import (
+    Claim,
+    ClaimInView,
+    KeyInView,
+    QuoteSpan,
+    Verdict,
+    VerifierInput,
+    VerifierOutput,
+)
 from tests.helpers import (
     Failed,
     ScriptedJudge,

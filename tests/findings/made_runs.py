@@ -6,8 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from src.chain import GENESIS, chained
-from src.records.contracts import FinalClaim, QuoteSpan, ScorerOutput, Scores
+from src.records.contracts import (
+    FinalClaim,
+    QuoteSpan,
+    ScorerOutput,
+    Scores,
+)
 from src.schemas import (
     CallRecord,
     Claim,
@@ -26,7 +30,14 @@ from src.schemas import (
     TurnReading,
     Verdict,
 )
-from src.storage import JOURNAL, MANIFEST, RESULTS, encode_record, manifest_sha256
+from src.storage import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    encode_record,
+    manifest_sha256,
+)
+from src.store.hash_chain import GENESIS, chained
 
 from ..helpers import call_record, manifest, plan, result
 

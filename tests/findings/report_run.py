@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from src import chain, storage
-from src.failpoints import Failpoints
-from src.findings.gather import Findings, gather
-from src.findings.judging import Judging, judging
+from src import storage
+from src.findings.analysis.judge_agreement import Judging, judging
+from src.findings.analysis.read_run import Findings, gather
 from src.schemas import (
     Backing,
     CallRecord,
@@ -27,6 +26,8 @@ from src.schemas import (
     Usage,
     Verdict,
 )
+from src.store import hash_chain
+from src.store.failpoints import Failpoints
 from tests.helpers import (
     HASH,
     call_record,
@@ -205,7 +206,7 @@ def write_run(folder: Path, results: Sequence[TrialResult], made: Manifest, call
     storage.write_once(folder / storage.MANIFEST, storage.encode_record(made) + b"\n", Failpoints(None), "manifest")
     head, lines = storage.manifest_sha256(folder), b""
     for one in calls:
-        head, line = chain.chained(head, storage.encode_record(one))
+        head, line = hash_chain.chained(head, storage.encode_record(one))
         lines += line
     (folder / storage.JOURNAL).write_bytes(lines)
     write_results(folder, results)

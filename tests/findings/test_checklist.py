@@ -7,13 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from src.chain import chain_value
 from src.errors import IntegrityError
-from src.findings.checklist import AUTHOR, ITEMS, chart_checklist, checklist_data
-from src.findings.freeze import freeze, registration, write_frozen
-from src.findings.gather import gather
+from src.findings.analysis.read_run import gather
+from src.findings.report.checklist import (
+    AUTHOR,
+    ITEMS,
+    chart_checklist,
+    checklist_data,
+)
+from src.planning.preregistration import freeze, registration, write_frozen
 from src.schemas import Transcripts
-from src.storage import JOURNAL, MANIFEST, RESULTS, SEAL, encode_record, file_sha256
+from src.storage import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    SEAL,
+    encode_record,
+    file_sha256,
+)
+from src.store.hash_chain import chain_value
 
 from ..helpers import HASH, manifest, plan, result, scenario
 from ..runs import ONE, make_run

@@ -15,7 +15,13 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.schemas import Manifest, RunPlan, Scenario, StudyCode, TrialResult
+from src.schemas import (
+    Manifest,
+    RunPlan,
+    Scenario,
+    StudyCode,
+    TrialResult,
+)
 
 from ..helpers import claim, fact_json, final_claim, manifest, plan, result, scenario
 from ..runs import ONE, SCENARIOS, THREE, call, make_run, newest

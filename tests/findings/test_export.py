@@ -14,13 +14,23 @@ from typing import Any
 
 import pytest
 
-from src.chain import GENESIS
-from src.errors import ConfigError, InputError, IntegrityError, StorageError
-from src.findings import inspect_log, sinks, tidy
-from src.findings.export import FORMATS, export
-from src.findings.tidy import MISSING, SCORES, TABLES
+from src.errors import (
+    ConfigError,
+    InputError,
+    IntegrityError,
+    StorageError,
+)
+from src.findings.export import inspect_log, tables, writers
+from src.findings.export.export import FORMATS, export
+from src.findings.export.tables import MISSING, SCORES, TABLES
 from src.schemas import Registration, TrialResult
-from src.storage import MANIFEST, RESULTS, SEAL, encode_record
+from src.storage import (
+    MANIFEST,
+    RESULTS,
+    SEAL,
+    encode_record,
+)
+from src.store.hash_chain import GENESIS
 
 from ..helpers import HASH, manifest, result
 from ..runs import make_run
@@ -63,13 +73,13 @@ def rows_of_stats(path: Path, *, raw: bool = True) -> tuple[list[dict[str, Any]]
     return frame.to_dict("records"), meta
 
 
-def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tidy.Row]]:
+def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tables.Row]]:
     from .made_runs import manifest_of
 
-    found: dict[str, list[tidy.Row]] = {table.name: [] for table in TABLES}
-    about = tidy.About.of(manifest_of(folder))
+    found: dict[str, list[tables.Row]] = {table.name: [] for table in TABLES}
+    about = tables.About.of(manifest_of(folder))
     for one in results:
-        for table, row in tidy.trial_rows(one, about):
+        for table, row in tables.trial_rows(one, about):
             found[table.name].append(row)
     return found
 
@@ -125,7 +135,7 @@ def test_a_real_run_gives_the_same_rows_in_every_format(real: Path, tmp_path: Pa
                     assert_same(column, row, line, meta, name)
 
 
-def assert_same(column: tidy.Column, row: dict[str, Any], line: dict[str, Any], meta: Any, name: str) -> None:
+def assert_same(column: tables.Column, row: dict[str, Any], line: dict[str, Any], meta: Any, name: str) -> None:
     value, kept = row[column.name], line[column.name]
     if column.kind in ("text", "reason"):
         want = (kept or "").replace("\0", "␀")
@@ -248,9 +258,9 @@ def test_hostile_text_survives_stata_and_spss(tmp_path: Path) -> None:
     rows, _ = rows_of_stats(out / "turn.sav")
     answered = [row for row in rows if row["turn_id"] == "Q1"]
     for text, row in zip(wanted, answered, strict=True):
-        cut = len(text.encode()) > sinks.SPSS_BYTES
+        cut = len(text.encode()) > writers.SPSS_BYTES
         assert row["text_cut"] == cut
-        assert row["reply"] == (text[: sinks.SPSS_BYTES] if cut else text.rstrip(" "))
+        assert row["reply"] == (text[: writers.SPSS_BYTES] if cut else text.rstrip(" "))
 
 
 def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
@@ -260,7 +270,7 @@ def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
     export(write_run(tmp_path / "run", [rich(1, text)], planned()), out, ["sav"])
     rows, _ = rows_of_stats(out / "turn.sav")
     assert set(rows[0]["reply"]) == {"é"}
-    assert len(rows[0]["reply"].encode()) <= sinks.SPSS_BYTES
+    assert len(rows[0]["reply"].encode()) <= writers.SPSS_BYTES
 
 
 def test_a_run_of_failures_alone_and_one_without_results(tmp_path: Path) -> None:
@@ -301,7 +311,7 @@ def test_changed_results_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_line_of_another_version_is_named(tmp_path: Path) -> None:
-    from src.chain import chained
+    from src.store.hash_chain import chained
 
     folder = write_run(tmp_path / "run", [rich(1)], planned())
     head = json.loads((folder / RESULTS).read_text(encoding="utf-8"))["chain"]
@@ -343,7 +353,7 @@ def test_a_disk_that_refuses_is_a_storage_error(tmp_path: Path, monkeypatch: pyt
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sinks.CsvSink, "add", full)
+    monkeypatch.setattr(writers.CsvSink, "add", full)
     with pytest.raises(StorageError, match="No space left"):
         export(folder, tmp_path / "out", ["csv"])
     assert not (tmp_path / "out").exists()
@@ -480,24 +490,24 @@ def test_labels_of_columns_and_values_stand_in_the_files(tmp_path: Path) -> None
 def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many trials, no writer ever holds more rows than a batch, and trials are asked for one by one."""
     need("parquet", "dta", "sav")
-    monkeypatch.setattr(sinks, "BATCH_ROWS", 7)
-    monkeypatch.setattr(sinks, "PIECE_ROWS", 11)
+    monkeypatch.setattr(writers, "BATCH_ROWS", 7)
+    monkeypatch.setattr(writers, "PIECE_ROWS", 11)
     held: list[int] = []
-    plain_add = sinks._Batch.add
+    plain_add = writers._Batch.add
 
-    def add(self: sinks._Batch, row: tidy.Row) -> None:
+    def add(self: writers._Batch, row: tables.Row) -> None:
         plain_add(self, row)
         held.append(len(self.rows))
 
-    monkeypatch.setattr(sinks._Batch, "add", add)
+    monkeypatch.setattr(writers._Batch, "add", add)
     alive: list[int] = []
-    rows_of = tidy.trial_rows
+    rows_of = tables.trial_rows
 
-    def counted(result: TrialResult, about: tidy.About) -> Iterator[tuple[tidy.Table, tidy.Row]]:
+    def counted(result: TrialResult, about: tables.About) -> Iterator[tuple[tables.Table, tables.Row]]:
         alive.append(result.repetition)
         yield from rows_of(result, about)
 
-    monkeypatch.setattr(tidy, "trial_rows", counted)
+    monkeypatch.setattr(tables, "trial_rows", counted)
     folder = write_run(tmp_path / "run", (rich(n) for n in range(1, 31)), planned())
     export(folder, tmp_path / "out", ["parquet", "dta", "sav"])
     assert max(held) == 11
@@ -514,7 +524,7 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
 
 def test_long_texts_end_a_piece_before_it_grows_too_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("dta")
-    monkeypatch.setattr(sinks, "PIECE_CELLS", 100_000)
+    monkeypatch.setattr(writers, "PIECE_CELLS", 100_000)
     folder = write_run(tmp_path / "run", [rich(n, "y" * 9_000) for n in range(1, 6)], planned())
     export(folder, tmp_path / "out", ["dta"])
     assert len(list((tmp_path / "out").glob("turn*.dta"))) > 1

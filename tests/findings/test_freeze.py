@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError, StorageError
-from src.findings.freeze import (
+from src.planning.plan import RunOptions, make_plan, trials
+from src.planning.preregistration import (
     deviations,
     freeze,
     frozen_sha256,
@@ -21,8 +22,7 @@ from src.findings.freeze import (
     registration_lines,
     write_frozen,
 )
-from src.planning import RunOptions, make_plan, trials
-from src.records.frozen import Frozen
+from src.records.preregistration import Frozen
 from src.schemas import RunPlan, UsedWording
 from src.storage import file_sha256
 

@@ -29,18 +29,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from src.baseline import MODES, load_baseline
 from src.errors import StorageError
-from src.findings import charts
-from src.findings.contents import ETHICS, FAKE_NOTICE, OFFLINE_NOTICE, contents
-from src.findings.document import Contents, Count, Exhibit, Gap, Number, Of, Part, Section, Table, percent, shown
-from src.findings.exhibits import passage
-from src.findings.gather import Findings, gather
-from src.findings.html import html, policy
-from src.findings.judging import Judging, judging
-from src.findings.markdown import CLOSE, OPEN, markdown
-from src.findings.writing import write_report
-from src.schemas import CODES, QuoteSpan, Registration, RunPlan, TrialOutcome, TrialResult, UsedWording
+from src.findings.analysis.judge_agreement import Judging, judging
+from src.findings.analysis.read_run import Findings, gather
+from src.findings.report import charts
+from src.findings.report.baseline import MODES, load_baseline
+from src.findings.report.document import (
+    Contents,
+    Count,
+    Exhibit,
+    Gap,
+    Number,
+    Of,
+    Part,
+    Section,
+    Table,
+    percent,
+    shown,
+)
+from src.findings.report.exhibits import passage
+from src.findings.report.html import html, policy
+from src.findings.report.markdown import CLOSE, OPEN, markdown
+from src.findings.report.sections import (
+    ETHICS,
+    FAKE_NOTICE,
+    OFFLINE_NOTICE,
+    contents,
+)
+from src.findings.report.write import write_report
+from src.schemas import (
+    CODES,
+    QuoteSpan,
+    Registration,
+    RunPlan,
+    TrialOutcome,
+    TrialResult,
+    UsedWording,
+)
 from tests.findings.report_run import (
     A,
     B,
@@ -394,7 +419,7 @@ def test_a_folder_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> N
 
 
 def test_judges_noise_and_corrected_accuracy_are_told(tmp_path: Path) -> None:
-    from src.findings.judging import Noise
+    from src.findings.analysis.judge_agreement import Noise
     from src.stats.confusion import Corrected
     from src.stats.intervals import wilson
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.figures import figures
 from src.offline.rules import verify
 from src.offline.spanish import to_english
 from src.records.contracts import ClaimInView, VerifierInput
+from src.text.figures import figures
 
 from . import cases
 from .test_faults import DISALLOWED, FACTS

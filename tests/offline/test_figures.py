@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.figures import figures, find_figures, fold, is_amount, kind
+from src.text.figures import (
+    figures,
+    find_figures,
+    fold,
+    is_amount,
+    kind,
+)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.figures import figures
-from src.offline.rules import adjudicate, extract, read, rephrase, verify
+from src.offline.rules import (
+    adjudicate,
+    extract,
+    read,
+    rephrase,
+    verify,
+)
 from src.records.base import Label, Severity
 from src.records.contracts import (
     AdjudicatorInput,
@@ -26,6 +31,7 @@ from src.records.contracts import (
     VerifierInput,
 )
 from src.records.scenario import DisallowedClaim
+from src.text.figures import figures
 
 from . import cases
 

@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.offline.text import canonical, read_words, stem, strip_markup
-from src.sentences import sentences
+from src.offline.text import (
+    canonical,
+    read_words,
+    stem,
+    strip_markup,
+)
+from src.text.sentences import sentences
 
 
 def pieces(text: str) -> list[str]:

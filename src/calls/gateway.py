@@ -1,0 +1,312 @@
+"""The one door: every model call of a run goes through here, and nothing else talks to a provider.
+
+A call has an identity. If the journal holds its attempts, they are what happened, and the recorded outcome is
+returned; if not, the call is made, appended, made durable, and then returned. Resume, replay and re-judging are this
+look-up and nothing more. With no adapters the door is closed: a call that is not recorded is an integrity error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from ..adapters.base import (
+    RETRYABLE,
+    Adapter,
+    CallFailure,
+    ModelReply,
+    ModelRequest,
+    split_name,
+)
+from ..errors import IncompleteRun, IntegrityError
+from ..schemas import (
+    CallPolicy,
+    CallRecord,
+    Stage,
+    Usage,
+)
+from ..store.strict_json import derive_seed
+from .limits import Limits, backoff_s
+
+
+class Stopping(IncompleteRun):
+    """The run was asked to stop: calls under way are finished and kept, new ones are not begun."""
+
+
+@dataclass(frozen=True)
+class CallId:
+    """Which call of the run this is; the attempt number is added by the door."""
+
+    trial: str
+    stage: Stage
+    turn: str = "-"
+    judge: int = 0
+    ask: int = 0
+
+    def attempt(self, number: int) -> str:
+        return f"{self.trial}|{self.stage}|{self.turn}|{self.judge}|{self.ask}|{number}"
+
+
+class Recorded(Protocol):
+    def lookup(self, call: str) -> CallRecord | None: ...
+
+
+class Appendable(Recorded, Protocol):
+    async def append(self, record: CallRecord) -> None: ...
+
+
+class Closable(Recorded, Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """Calls of an earlier run that are taken over instead of being made: those of the given stages."""
+
+    recorded: Closable
+    stages: frozenset[Stage]
+
+    def lookup(self, call: CallId, number: int, request: ModelRequest) -> CallRecord | None:
+        if call.stage not in self.stages:
+            return None
+        record = recorded_attempt(self.recorded, call.attempt(number), request)
+        if record is None:
+            raise IntegrityError(f"The earlier run holds no call {call.attempt(number)}; it cannot be judged again.")
+        return record
+
+    def close(self) -> None:
+        self.recorded.close()
+
+
+class ClosedDoor:
+    """Answers from the journal alone."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+
+    async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
+        for number in range(1, 1_000):
+            record = recorded_attempt(self._recorded, call.attempt(number), request)
+            if record is None:
+                break
+            if record.final:
+                return record
+        raise IntegrityError(
+            f"The journal holds no finished call {call.attempt(1)}; this run cannot be replayed to its end."
+        )
+
+
+class Purse(Protocol):
+    """Money: asked before every attempt, told after it."""
+
+    @property
+    def holds_money(self) -> bool:
+        """Whether anything is set aside for calls under way."""
+        ...
+
+    def reserve(self, request: ModelRequest) -> float | None:
+        """What the attempt may cost at most, set aside; None where it would pass the limit."""
+        ...
+
+    def settle(self, reserved: float, record: CallRecord) -> None: ...
+
+
+class Stop:
+    """Asked once, heard by everybody: calls under way are finished, waiting ones wake up and are not begun."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.reason = "The run was stopped before its end."
+        self._listeners: list[Callable[[], None]] = []
+
+    def ask(self, reason: str | None = None) -> None:
+        if reason and not self.event.is_set():
+            self.reason = reason
+        self.event.set()
+        for listener in self._listeners:
+            listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    def check(self) -> None:
+        if self.event.is_set():
+            raise Stopping(self.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What an open door needs to make a call. None of it can change a result."""
+
+    adapter_for: Callable[[str], Adapter]
+    """By provider."""
+    limits: Limits
+    stop: Stop
+    purse: Purse | None = None
+
+
+class OpenDoor:
+    """Answers from the journal where it can, and calls the provider where it must."""
+
+    def __init__(
+        self,
+        journal: Appendable,
+        policy: CallPolicy,
+        means: Means,
+        on_call: Callable[[CallRecord], None] | None = None,
+        borrowed: Borrowed | None = None,
+    ) -> None:
+        self._journal = journal
+        self._policy = policy
+        self._means = means
+        self._on_call = on_call or (lambda record: None)
+        self._borrowed = borrowed
+        self._settled = asyncio.Event()
+        means.stop.listen(means.limits.open)
+        means.stop.listen(self._settled.set)
+
+    async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
+        began: float | None = None
+        for number in range(1, self._policy.max_attempts + 1):
+            name = call.attempt(number)
+            record = recorded_attempt(self._journal, name, request)
+            taken = self._borrowed.lookup(call, number, request) if record is None and self._borrowed else None
+            if taken:
+                record = taken
+                await self._journal.append(record)
+            if record is None:
+                record, wait, started = await self._attempt(name, request, number, began)
+                began = began or started
+                await self._journal.append(record)
+                self._on_call(record)
+                if not record.final:
+                    await self._pause(wait)
+            if record.final:
+                return record
+        raise AssertionError("unreachable: the last attempt is final")
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._means.stop.event.wait()
+        except TimeoutError:
+            pass
+
+    async def _attempt(
+        self, name: str, request: ModelRequest, number: int, began: float | None
+    ) -> tuple[CallRecord, float, float]:
+        """One attempt, once the provider's limiter lets it in: its record, how long to wait after it, when it began."""
+        self._means.stop.check()
+        provider = split_name(request.model)[0]
+        async with self._means.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
+            self._means.stop.check()
+            reserved = await self._reserve(request)
+            clock = time.monotonic()
+            reply, failure, started = await self._make(provider, request)
+            asks_long = failure is not None and (failure.retry_after_s or 0) > self._policy.deadline_s
+            too_long = asks_long and failure is not None and failure.outcome in RETRYABLE
+            if failure is not None and too_long:
+                self._means.stop.ask(f"{provider} asks to be left alone for {failure.retry_after_s:.0f} seconds.")
+            now = time.monotonic()
+            retry_after_s = failure.retry_after_s if failure else None
+            wait = backoff_s(number, derive_seed(request.seed, name), retry_after_s)
+            out_of_time = now - (began or clock) + wait > self._policy.deadline_s and not too_long
+            record = _record(
+                name,
+                request,
+                reply,
+                failure,
+                last=number == self._policy.max_attempts or out_of_time,
+                started=started,
+                latency_ms=round((now - clock) * 1_000, 3),
+            )
+            slot.answered(record.outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
+            if self._means.purse:
+                self._means.purse.settle(reserved, record)
+                self._settled.set()
+        return record, wait, clock
+
+    async def _reserve(self, request: ModelRequest) -> float:
+        """Set the call's money aside. Where calls under way hold too much of it, wait for one of them to be settled."""
+        purse = self._means.purse
+        if not purse:
+            return 0.0
+        while (reserved := purse.reserve(request)) is None:
+            if not purse.holds_money:
+                self._means.stop.ask("The next call could pass --max-cost.")
+            self._means.stop.check()
+            self._settled.clear()
+            await self._settled.wait()
+        return reserved
+
+    async def _make(self, provider: str, request: ModelRequest) -> tuple[ModelReply | None, CallFailure | None, str]:
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        try:
+            adapter = self._means.adapter_for(provider)
+            return await adapter.complete(request, timeout_s=self._policy.timeout_s), None, started
+        except CallFailure as failure:
+            return None, failure, started
+        except BaseException:
+            self._means.stop.ask()  # a fault of ours: those who wait for this call's money or place must not wait on
+            raise
+
+
+def _tokens(usage: Usage) -> int | None:
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    return usage.input_tokens + usage.output_tokens
+
+
+def _record(
+    call: str,
+    request: ModelRequest,
+    reply: ModelReply | None,
+    failure: CallFailure | None,
+    *,
+    last: bool,
+    started: str,
+    latency_ms: float,
+) -> CallRecord:
+    source = reply or failure
+    assert source is not None
+    return CallRecord(
+        call=call,
+        request_sha256=request.sha256(),
+        prompt_sha256=request.prompt_sha256,
+        model=request.model,
+        outcome=source.outcome,
+        final=last or source.outcome not in RETRYABLE,
+        status=failure.status if failure else None,
+        usage=reply.usage if reply else Usage(),
+        input_characters=request.characters,
+        max_tokens=request.max_tokens,
+        served_model=reply.served_model if reply else None,
+        fingerprint=reply.fingerprint if reply else None,
+        request_id=source.request_id,
+        stop_reason=reply.stop_reason if reply else None,
+        not_applied=source.not_applied,
+        started=started,
+        latency_ms=latency_ms,
+        error=failure.message if failure else None,
+        text=reply.text if reply else None,
+        sent=source.sent,
+        received=source.received,
+    )
+
+
+def recorded_attempt(recorded: Recorded, call: str, request: ModelRequest) -> CallRecord | None:
+    """What the journal says of this attempt; a recorded call that asked something else is not this call."""
+    record = recorded.lookup(call)
+    if record is not None and record.request_sha256 != request.sha256():
+        raise IntegrityError(
+            f"The journal's call {call} asked something else than this plan does: it was recorded by another version "
+            "of the harness, or the manifest was changed. Start a new run, or use the version the manifest names."
+        )
+    return record
+
+
+Door = OpenDoor | ClosedDoor

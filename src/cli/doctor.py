@@ -1,0 +1,302 @@
+"""What a run needs and whether it is here: Python, SDKs, keys, addresses, clock, disk and, on request, the network.
+
+Findings are data; `table` and `as_json` show them. A key is told of as set or not set, and never shown, nor its
+length; of an address only scheme, host and port are. No SDK is imported. Only `reach` sends anything: one request to
+each provider whose key is set, without the key, all at once and all within one time limit.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from importlib import metadata
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Literal
+from urllib.parse import urlsplit
+
+from ..adapters.registry import PROVIDERS, Provider
+
+State = Literal["ok", "missing", "warning", "error"]
+OLDEST_PYTHON = (3, 11)
+EARLIEST_YEAR, LATEST_YEAR = 2026, 2100
+CLOCK_MAY_DIFFER = timedelta(seconds=60)
+FEW_BYTES = 1 << 30
+SYNCED_BYTES = 20_000
+"""About one journal record."""
+REACH_S = 5.0
+MAKERS_ADDRESSES = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com",
+    "google": "https://generativelanguage.googleapis.com",
+    "xai": "https://api.x.ai",
+}
+"""Where the adapters go when no variable sends them elsewhere."""
+SHORTEST_KEY = 8
+"""A shorter value is no key, and would be found in any text."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    area: str
+    name: str
+    state: State
+    detail: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one provider said to one request."""
+
+    provider: str
+    status: int | None
+    """None where there was no answer."""
+    problem: str = ""
+    clock_ahead: timedelta | None = None
+    """How far this machine's clock is ahead of the server's; None where the server does not say."""
+
+
+def examine(*, reach: bool, out: Path, providers: Mapping[str, Provider] = PROVIDERS) -> list[Finding]:
+    """Everything that can be known without spending anything."""
+    real = [provider for provider in providers.values() if provider.sdk or provider.key_variable]
+    found = [_python(sys.version_info[:2])]
+    for provider in real:
+        found += [*_sdk(provider), *_key(provider), *_address(provider)]
+    found += _clock(datetime.now().astimezone())
+    found += _disk(out)
+    if reach:
+        found += _network(real)
+    return _without_keys(found, real)
+
+
+def _python(version: tuple[int, int]) -> Finding:
+    if version < OLDEST_PYTHON:
+        return Finding("python", "version", "error", f"{platform.python_version()}; 3.11 or newer is needed")
+    return Finding("python", "version", "ok", platform.python_version())
+
+
+def _sdk(provider: Provider) -> Iterable[Finding]:
+    if provider.sdk is None:
+        return
+    package = provider.sdk.replace(".", "-")
+    try:
+        yield Finding("sdk", provider.name, "ok", f"{package} {metadata.version(package)}")
+    except metadata.PackageNotFoundError:
+        remedy = f"pip install 'ai-medicare-eval[{provider.extra}]'"
+        yield Finding("sdk", provider.name, "missing", f"{package} is not installed; run: {remedy}")
+
+
+def _key(provider: Provider) -> Iterable[Finding]:
+    if provider.key_variable is None:
+        return
+    if provider.key_is_set():
+        yield Finding("key", provider.name, "ok", f"{provider.key_variable} is set")
+    elif provider.needs_key:
+        yield Finding("key", provider.name, "missing", f"{provider.key_variable} is not set")
+    else:
+        yield Finding("key", provider.name, "ok", f"{provider.key_variable} is not set, and need not be")
+
+
+def _address(provider: Provider) -> Iterable[Finding]:
+    """The address that a variable gives; nothing where the maker's own is used."""
+    variable = provider.base_url_variable
+    if variable is None:
+        return
+    given = os.environ.get(variable)
+    if given:
+        shown = origin(given)
+        if shown is None:
+            yield Finding("address", provider.name, "error", f"{variable} is not an http:// or https:// address")
+        else:
+            yield Finding("address", provider.name, "ok", f"{variable} leads to {shown}")
+    elif provider.name not in MAKERS_ADDRESSES:
+        detail = f"{variable} is not set; set it to use this provider, for example http://127.0.0.1:8000/v1"
+        yield Finding("address", provider.name, "missing", detail)
+
+
+def origin(address: str) -> str | None:
+    """Scheme, host and port of an address, and nothing else of it; None where it is not one."""
+    try:
+        parts = urlsplit(address.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host or not re.fullmatch(r"[\w.:-]+", host):
+        return None
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}" + (f":{port}" if port else "")
+
+
+def _clock(now: datetime) -> Iterable[Finding]:
+    if EARLIEST_YEAR <= now.year <= LATEST_YEAR:
+        yield Finding("clock", "date", "ok", now.isoformat(timespec="seconds"))
+    else:
+        yield Finding("clock", "date", "error", f"it is set to the year {now.year}; set it right before a run")
+    if now.utcoffset() is None:
+        yield Finding("clock", "UTC offset", "warning", "is not known; times in the journal may be wrong")
+
+
+def _disk(out: Path) -> Iterable[Finding]:
+    """The place where runs go, or the nearest folder above it if it is yet to be made. Leaves nothing behind."""
+    place = out.absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        yield Finding("disk", "runs folder", "error", f"{place} is a file; name another folder with --out")
+        return
+    try:
+        took = _time_of_sync(place)
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        yield Finding("disk", "runs folder", "error", f"{place} cannot be written to: {error.strerror or 'no reason'}")
+        return
+    yield Finding("disk", "runs folder", "ok", f"{place} can be written to")
+    yield _space(free)
+    yield Finding("disk", "one sync", "ok", f"{took * 1_000:.1f} ms")
+
+
+def _space(free: int) -> Finding:
+    state: State = "warning" if free < FEW_BYTES else "ok"
+    advice = "; a large run may fill it" if state == "warning" else ""
+    return Finding("disk", "free space", state, f"{free / (1 << 30):.1f} GiB{advice}")
+
+
+def _time_of_sync(folder: Path) -> float:
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(SYNCED_BYTES))
+        file.flush()
+        began = time.perf_counter()
+        os.fsync(file.fileno())
+        return time.perf_counter() - began
+
+
+def _network(providers: Sequence[Provider]) -> Iterable[Finding]:
+    asked = {}
+    for provider in providers:
+        given = os.environ.get(provider.base_url_variable or "")
+        address = origin(given) if given else MAKERS_ADDRESSES.get(provider.name)
+        if address and (provider.key_is_set() or not provider.needs_key):
+            asked[provider.name] = address
+    answers = _ask_all(asked)
+    for name, address in asked.items():
+        answer = answers.get(name) or Answer(name, None, f"no answer within {REACH_S:g} s")
+        if answer.status is None:
+            yield Finding("network", name, "error", f"{address} cannot be reached: {answer.problem}")
+        else:
+            yield Finding("network", name, "ok", f"{address} answers (HTTP {answer.status})")
+    yield from _against_servers(answers.values())
+
+
+def _against_servers(answers: Iterable[Answer]) -> Iterable[Finding]:
+    """How this machine's clock stands against the server's that it differs from most."""
+    told = [(answer.clock_ahead, answer.provider) for answer in answers if answer.clock_ahead is not None]
+    if not told:
+        return
+    ahead, provider = max(told, key=lambda pair: abs(pair[0]))
+    seconds = round(abs(ahead).total_seconds())
+    if abs(ahead) > CLOCK_MAY_DIFFER:
+        side = "ahead of" if ahead > timedelta() else "behind"
+        yield Finding("clock", "against servers", "warning", f"{seconds} s {side} {provider}'s; set it right")
+    else:
+        yield Finding("clock", "against servers", "ok", f"within {max(1, seconds)} s of {provider}'s")
+
+
+def _ask_all(addresses: Mapping[str, str]) -> dict[str, Answer]:
+    """Ask every address at once. A request that hangs, even in name resolution, is left behind at the time limit."""
+    answers: SimpleQueue[Answer] = SimpleQueue()
+    for name, address in addresses.items():
+        Thread(target=_put(answers, name, address), daemon=True).start()
+    found: dict[str, Answer] = {}
+    deadline = time.monotonic() + REACH_S + 0.5
+    while len(found) < len(addresses):
+        try:
+            answer = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            break
+        found[answer.provider] = answer
+    return found
+
+
+def _put(answers: SimpleQueue[Answer], name: str, address: str) -> Callable[[], None]:
+    return lambda: answers.put(_ask(name, address))
+
+
+def _ask(name: str, address: str) -> Answer:
+    """One GET without key, body or redirect: any HTTP answer, an error too, shows that the server is there."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    request = Request(f"{address}/", headers={"User-Agent": "medicare-eval doctor"})  # noqa: S310 - http(s) by `origin`
+    try:
+        with build_opener(Stay).open(request, timeout=REACH_S) as response:
+            return Answer(name, response.status, clock_ahead=_ahead(response.headers.get("Date")))
+    except HTTPError as error:
+        with error:
+            return Answer(name, error.code, clock_ahead=_ahead(error.headers.get("Date")))
+    except URLError as error:
+        return Answer(name, None, _reason(error.reason))
+    except (OSError, HTTPException, ValueError) as error:
+        return Answer(name, None, _reason(error))
+
+
+def _reason(error: object) -> str:
+    """Why there is no connection, in the system's words."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {REACH_S:g} s"
+    said = getattr(error, "strerror", None) or type(error).__name__
+    return str(said)
+
+
+def _ahead(header: str | None) -> timedelta | None:
+    try:
+        server = parsedate_to_datetime(header or "")
+    except ValueError:
+        return None
+    return datetime.now(UTC) - (server if server.tzinfo else server.replace(tzinfo=UTC))
+
+
+def _without_keys(findings: Iterable[Finding], providers: Iterable[Provider]) -> list[Finding]:
+    """A last guard: a key that was put where an address belongs is not shown either."""
+    keys = [os.environ.get(provider.key_variable or "", "") for provider in providers]
+    known = [re.escape(key) for key in keys if len(key) >= SHORTEST_KEY]
+    if not known:
+        return list(findings)
+    pattern = re.compile("|".join(known), re.IGNORECASE)
+    return [Finding(f.area, f.name, f.state, pattern.sub("[key]", f.detail)) for f in findings]
+
+
+def as_json(findings: Iterable[Finding]) -> list[dict[str, str]]:
+    return [asdict(finding) for finding in findings]
+
+
+def table(findings: Iterable[Finding], width: int | None = None) -> str:
+    """The findings for a terminal of the given width."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for name in ("area", "name", "state"):
+        drawn.add_column(name, no_wrap=True)
+    drawn.add_column("detail", overflow="fold")
+    for finding in findings:
+        drawn.add_row(*(Text(cell) for cell in (finding.area, finding.name, finding.state, finding.detail)))
+    buffer = io.StringIO()
+    Console(file=buffer, width=width, highlight=False, color_system=None).print(drawn)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())

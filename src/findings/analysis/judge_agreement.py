@@ -1,0 +1,146 @@
+"""How far a run's judges can be trusted: their agreement, their noise, and estimates corrected for their error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from ...errors import InputError
+from ...records.judge_check import JudgeCheck, JudgeMeasured
+from ...stats.agreement import (
+    COEFFICIENTS,
+    Agreement,
+    Coefficient,
+    base_rates,
+    bootstrap,
+    gwet_ac1,
+    mean_cohen_kappa,
+)
+from ...stats.confusion import Corrected, corrected_accuracy
+from ...stats.intervals import Share, wilson
+from ...store.input_files import read_user_file
+from .read_run import LABELS, Findings, Pattern
+
+SEED = 20_250_401
+"""Of all resampling in reports: fixed, so that the same run gives the same report."""
+RESAMPLES = 500
+METHOD = "Rogan and Gladen's estimator for three labels, interval by drawing trials and gold claims anew"
+
+
+_COEFFICIENTS: dict[str, Coefficient] = {
+    **COEFFICIENTS,
+    "Gwet's AC1": partial(gwet_ac1, labels=len(LABELS)),
+    "Cohen's kappa (mean over pairs)": mean_cohen_kappa,
+}
+
+
+RECORD = "check.json"
+"""A check of judges leaves this file in its folder."""
+
+
+def read_check(path: Path) -> JudgeCheck:
+    """A check's record, by its file or its folder."""
+    _, record = read_user_file(path / RECORD if path.is_dir() else path, JudgeCheck)
+    return record
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How often a judge, asked again, gives another label."""
+
+    judge: str
+    model: str
+    changed: Share
+
+
+@dataclass(frozen=True)
+class Judging:
+    claims: int
+    judges: int
+    coefficients: dict[str, Agreement]
+    base_rates: dict[str, float]
+    """Share of each label among all verdicts."""
+    by_judge: dict[str, dict[str, float]]
+    """Judge to share of each label among its verdicts."""
+    noise: tuple[Noise, ...]
+    noise_floor: float | None
+    """The largest self-disagreement found: differences below it may be the judges' own."""
+    corrected: dict[str, Corrected] = field(default_factory=dict)
+    """By target: accuracy over claims, raw and corrected; empty without a fitting check."""
+    check: JudgeCheck | None = None
+
+
+def judging(found: Findings, check: JudgeCheck | None = None) -> Judging:
+    clusters = [found.judged[block] for block in sorted(found.judged)]
+    claims = sum(sum(counts.values()) for counts in clusters)
+    coefficients = {
+        name: bootstrap(clusters, coefficient, seed=SEED, resamples=RESAMPLES)
+        for name, coefficient in _COEFFICIENTS.items()
+    }
+    verifiers = found.manifest.plan.verifiers
+    total: Counter[Pattern] = Counter()
+    for counts in found.judged.values():
+        total.update(counts)
+    seen = sorted(total, key=str)
+    rates = base_rates(seen, [total[pattern] for pattern in seen])
+    noise = tuple(_noise(judge, verifiers, pairs) for judge, pairs in sorted(found.noise.items()))
+    return Judging(
+        claims=claims,
+        judges=len(verifiers),
+        coefficients=coefficients,
+        base_rates={str(label): share for label, share in sorted(rates.items(), key=str)},
+        by_judge={f"judge_{n + 1}": _rates(total, n) for n in range(len(verifiers))},
+        noise=noise,
+        noise_floor=max((one.changed.value for one in noise if one.changed.value is not None), default=None),
+        corrected=_corrected(found, check) if check else {},
+        check=check,
+    )
+
+
+def _rates(total: Mapping[Pattern, int], place: int) -> dict[str, float]:
+    counts: Counter[str] = Counter()
+    for pattern, n in total.items():
+        label = pattern[place] if place < len(pattern) else None
+        if label is not None:
+            counts[label] += n
+    given = sum(counts.values())
+    return {label: counts[label] / given for label in LABELS} if given else {}
+
+
+def _noise(judge: str, verifiers: Sequence[str], blocks: Mapping[int, Counter[tuple[str | None, str | None]]]) -> Noise:
+    pairs: Counter[tuple[str | None, str | None]] = Counter()
+    for counts in blocks.values():
+        pairs.update(counts)
+    both = {pair: n for pair, n in pairs.items() if None not in pair}
+    changed = sum(n for (first, again), n in both.items() if first != again)
+    number = int(judge.removeprefix("judge_"))
+    return Noise(judge, verifiers[number - 1], wilson(changed, sum(both.values())))
+
+
+def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
+    """Each target's accuracy over claims, corrected by the panel's measured error."""
+    measured = panel_of(check, found.manifest.plan.verifiers)
+    counts: dict[tuple[str, str | None], int] = {(c.gold, c.given): c.claims for c in measured.confusion}
+    return {
+        target: corrected_accuracy(
+            [dict(zip(LABELS, row.labels, strict=True)) for row in found.of_target(target) if sum(row.labels)],
+            counts,
+            (LABELS[0], LABELS[1], LABELS[2]),
+            seed=SEED,
+            resamples=RESAMPLES,
+        )
+        for target in found.plan_targets
+    }
+
+
+def panel_of(check: JudgeCheck, verifiers: Sequence[str]) -> JudgeMeasured:
+    """The judge, or panel, of a check that a run's final verdicts came from."""
+    if sorted(check.verifiers) != sorted(verifiers):
+        raise InputError(
+            f"--judge-check {check.check_id}: measured {', '.join(check.verifiers)}, but this run was judged by "
+            f"{', '.join(verifiers)}; check those judges (judge-check --judges N --judge-model ...)."
+        )
+    return check.judges[-1]

@@ -1,0 +1,77 @@
+"""How far results hang on the wording: variants, voices, knobs and repeats as a designed experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...stats.variance import (
+    Components,
+    RankChange,
+    WorstCase,
+    crossed,
+    nested,
+    rank_changes,
+    worst_case,
+)
+from .judge_agreement import SEED
+from .pairs import value
+from .read_run import Findings, Row
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    target: str
+    measure: str
+    components: Components
+    """Between scenarios, between variants of one, between wordings of one variant, between repeats."""
+    judges: Components | None
+    """Between trials and between judges; for accuracy, where two judges scored the same trials."""
+    worst: WorstCase
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    targets: tuple[Sensitivity, ...]
+    ranks: tuple[RankChange, ...]
+    """How the order of the targets changes from one voice to another."""
+    styles: dict[str, dict[str, float]]
+    """Target to style to mean."""
+
+
+LEVELS = ("scenario", "variant", "wording")
+
+
+def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
+    styles = {planned.name: planned.scenario.style or "plain" for planned in found.manifest.plan.scenarios}
+    rows = {target: found.of_target(target) for target in found.plan_targets}
+    by_style: dict[str, dict[str, list[float]]] = {target: {} for target in rows}
+    for target, listed in rows.items():
+        for row in listed:
+            one = value(row, measure)
+            if one is not None:
+                by_style[target].setdefault(styles.get(_name(row), "plain"), []).append(one)
+    there = {target: {style: tuple(values) for style, values in found_.items()} for target, found_ in by_style.items()}
+    several = len([target for target, found_ in there.items() if found_]) > 1
+    return Sensitivities(
+        tuple(_of_target(target, listed, measure) for target, listed in rows.items()),
+        tuple(rank_changes(there, seed=SEED)) if several else (),
+        {t: {style: sum(values) / len(values) for style, values in s.items()} for t, s in there.items()},
+    )
+
+
+def _name(row: Row) -> str:
+    return f"{row.scenario_id}@{row.variant}" if row.variant else row.scenario_id
+
+
+def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
+    scored = [(row, one) for row in rows if (one := value(row, measure)) is not None]
+    values = [((row.scenario_id, row.variant or "-", row.wording), one) for row, one in scored]
+    judged = {
+        (row.trial_id, f"judge_{number}"): accuracy
+        for row in rows
+        for number, accuracy in enumerate(row.by_judge, 1)
+        if accuracy is not None
+    }
+    judges = crossed(judged, ("trial", "judge")) if measure == "accuracy" and judged else None
+    worst = worst_case([(row.scenario_id, row.variant or row.wording, one) for row, one in scored])
+    return Sensitivity(target, measure, nested(values, LEVELS), judges, worst)

@@ -1,0 +1,333 @@
+"""Charts as SVG, drawn by hand: the same bytes each time, no script, no font and nothing from outside.
+
+Colours are Okabe and Ito's, which colour-blind readers tell apart; each also has its own hatching and its number beside
+it, so that a chart reads in grey. Inside a page a chart takes the page's colour of text; as a file of its own it stands
+on white. PNG needs the optional `resvg-py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from ...text.escape import plain
+
+WIDTH, EDGE = 720, 12
+INK, PAPER = "#1b1b1b", "#ffffff"
+BLUE, SKY, VERMILLION, YELLOW, GREY = "#0072B2", "#56B4E9", "#D55E00", "#F0E442", "#B8B8B8"
+FONT = "system-ui, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif"
+BINS = 10
+THICK = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One estimate: where it is, its interval, and how it is written."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DotChart:
+    """Estimates from 0 to 1 with their intervals, in panels."""
+
+    name: str
+    title: str
+    panels: tuple[tuple[str, tuple[Dot, ...]], ...]
+
+    @property
+    def description(self) -> str:
+        return " ".join(
+            f"{panel}: {'; '.join(f'{dot.label} {dot.text}' for dot in dots)}." for panel, dots in self.panels
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many trials fall into each tenth of a scale from 0 to 1, one row a target."""
+
+    name: str
+    title: str
+    rows: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...]
+    """Label, counts from the lowest tenth to the highest, remarks."""
+
+    @property
+    def description(self) -> str:
+        return " ".join(
+            f"{label}, from 0 to 1 by tenths: {', '.join(map(str, counts))}; {', '.join(remarks)}."
+            for label, counts, remarks in self.rows
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StackChart:
+    """Bars of shares that sum to one, in groups, in panels."""
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    """What the counts of a bar are, in order."""
+    panels: tuple[tuple[str, tuple[tuple[str, tuple[Bar, ...]], ...]], ...]
+    """Panel to groups to bars."""
+
+    @property
+    def description(self) -> str:
+        bars = [
+            f"{group}: {'; '.join(f'{bar.label} {_spoken(bar.counts)}' for bar in given)}."
+            for _, groups in self.panels
+            for group, given in groups
+        ]
+        return f"Counts of {', '.join(self.parts)}. {' '.join(bars)}"
+
+
+def _spoken(counts: Sequence[int]) -> str:
+    return "-".join(map(str, counts))
+
+
+Chart = DotChart | Histogram | StackChart
+
+
+def svg(chart: Chart, *, alone: bool) -> str:
+    """A chart as an SVG element; `alone` as a file of its own, on white."""
+    match chart:
+        case DotChart():
+            body, height = _dots(chart)
+        case Histogram():
+            body, height = _bars(chart)
+        case StackChart():
+            body, height = _stacks(chart)
+    name = chart.name
+    opened = (
+        f"<svg{' xmlns=' + _quote('http://www.w3.org/2000/svg') if alone else ''} "
+        f'viewBox="{-EDGE} 0 {WIDTH + 2 * EDGE} {height}" width="{WIDTH + 2 * EDGE}" height="{height}" '
+        f'role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'font-family="{FONT}" font-size="13"{f" color={_quote(INK)}" if alone else ""}>'
+    )
+    head = [
+        opened,
+        f'<title id="{name}-title">{_safe(chart.title)}</title>',
+        f'<desc id="{name}-desc">{_safe(chart.description)}</desc>',
+    ]
+    if alone:
+        head.append(f'<rect x="{-EDGE}" width="{WIDTH + 2 * EDGE}" height="{height}" fill="{PAPER}"/>')
+    return "\n".join([*head, *body, "</svg>"]) + "\n"
+
+
+def _quote(text: str) -> str:
+    return f'"{text}"'
+
+
+def _safe(text: str) -> str:
+    return escape(plain(text), quote=True)
+
+
+def _cut(text: str, most: int) -> str:
+    shown = plain(text)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def _squeezed(text: str, most: int) -> str:
+    """Cut in the middle: of a model's name both ends tell it from others."""
+    shown = plain(text)
+    return shown if len(shown) <= most else f"{shown[: most // 2 - 1]}…{shown[-(most - most // 2) :]}"
+
+
+def _label(x: float, y: float, label: str) -> Iterator[str]:
+    """Whose row it is: a target, and under it its run where there are several."""
+    target, _, run = label.partition("\n")
+    yield _text(x, y - 6 if run else y, _squeezed(target, 23), anchor="end")
+    if run:
+        yield _text(x, y + 7, _squeezed(run, 27), anchor="end", extra=SMALL)
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _text(x: float, y: float, text: str, *, anchor: str = "start", extra: str = "") -> str:
+    return f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" fill="currentColor"{extra}>{_safe(text)}</text>'
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, extra: str = "") -> str:
+    return f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" stroke="currentColor"{extra}/>'
+
+
+BOLD = ' font-weight="bold"'
+SMALL = ' font-size="11"'
+FAINT = ' stroke-opacity="0.25"'
+
+
+def _dots(chart: DotChart) -> tuple[list[str], int]:
+    left, right = 190, 560
+    step = 34 if any("\n" in dot.label for _, dots in chart.panels for dot in dots) else 24
+    lines: list[str] = []
+    y = 8.0
+    for panel, dots in chart.panels:
+        y += 18
+        lines.append(_text(0, y, panel, extra=BOLD))
+        top = y + 8
+        bottom = top + step * len(dots)
+        for tick in range(5):
+            x = left + (right - left) * tick / 4
+            lines.append(_line(x, top, x, bottom, FAINT))
+            lines.append(_text(x, bottom + 14, f"{tick / 4:.2f}", anchor="middle", extra=SMALL))
+        for place, dot in enumerate(dots):
+            middle = top + step * (place + 0.5)
+            lines += _label(left - 12, middle + 4, dot.label)
+            lines += _one_dot(dot, left, right, middle)
+            lines.append(_text(right + 14, middle + 4, dot.text))
+        y = bottom + 26
+    return lines, int(y)
+
+
+def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
+    def at(value: float) -> float:
+        return left + (right - left) * value
+
+    if dot.value is None:
+        return
+    if dot.low is not None and dot.high is not None:
+        yield _line(at(dot.low), y, at(dot.high), y, ' stroke-width="2"')
+        for end in (dot.low, dot.high):
+            yield _line(at(end), y - 5, at(end), y + 5, ' stroke-width="2"')
+    yield f'<circle cx="{_n(at(dot.value))}" cy="{_n(y)}" r="5" fill="{BLUE}" stroke="{PAPER}" stroke-width="1"/>'
+
+
+def _bars(chart: Histogram) -> tuple[list[str], int]:
+    left, right, tall = 190, 560, 44
+    lines: list[str] = []
+    most = max((count for _, counts, _ in chart.rows for count in counts), default=0)
+    y = 8.0
+    for label, counts, remarks in chart.rows:
+        base = y + tall + 16
+        lines += _label(left - 12, base - 6, label)
+        lines.append(_line(left, base, right, base))
+        width = (right - left) / len(counts)
+        for place, count in enumerate(counts):
+            if count:
+                high = max(2.0, tall * count / most)
+                x = left + width * place
+                lines.append(
+                    f'<rect x="{_n(x + 2)}" y="{_n(base - high)}" width="{_n(width - 4)}" height="{_n(high)}" '
+                    f'fill="{BLUE}"/>'
+                )
+                lines.append(_text(x + width / 2, base - high - 3, str(count), anchor="middle", extra=SMALL))
+        for place, remark in enumerate(reversed(remarks)):
+            lines.append(_text(right + 14, base - 4 - 15 * place, remark, extra=SMALL))
+        y = base
+    for tick in range(6):
+        x = left + (right - left) * tick / 5
+        lines.append(_line(x, y, x, y + 4))
+        lines.append(_text(x, y + 17, f"{tick / 5:.1f}", anchor="middle", extra=SMALL))
+    return lines, int(y + 26)
+
+
+FILLS = (BLUE, SKY, YELLOW, VERMILLION, GREY)
+HATCH = 8
+
+
+def _block(part: int, x: float, y: float, width: float, height: float) -> str:
+    """A coloured block with its hatching. Drawn line by line: a printer makes huge images of SVG patterns."""
+    strokes = "".join(_hatching(part, x, y, width, height))
+    block = (
+        f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{FILLS[part]}" '
+        'stroke="#000000" stroke-width="0.6"/>'
+    )
+    if not strokes:
+        return block
+    look = 'stroke-width="2.4" stroke-linecap="round"' if part == 2 else 'stroke-width="1.1"'
+    return f'{block}\n<path d="{strokes}" fill="none" stroke="#000000" stroke-opacity="0.55" {look}/>'
+
+
+def _hatching(part: int, x: float, y: float, width: float, height: float) -> Iterator[str]:
+    """Nothing, rising lines, dots, crossed lines, level lines."""
+    across = range(int(x // HATCH) + 1, int((x + width) // HATCH) + 1)
+    if part in (1, 3):
+        for step in range(int(x // HATCH) + 1, int((x + width + height) // HATCH) + 1):
+            start, end = max(x, step * HATCH - height), min(x + width, step * HATCH)
+            if start < end:
+                low = y + height - (start - (step * HATCH - height))
+                yield f"M{_n(start)} {_n(low)}L{_n(end)} {_n(low - (end - start))}"
+                if part == 3:
+                    yield f"M{_n(start)} {_n(2 * y + height - low)}L{_n(end)} {_n(2 * y + height - low + end - start)}"
+    elif part == 2:
+        for row, level in enumerate((y + height * 0.3, y + height * 0.75)):
+            for place in across:
+                at = place * HATCH - HATCH / 2 * row
+                if x < at < x + width:
+                    yield f"M{_n(at)} {_n(level)}h0"
+    elif part == 4:
+        for share in (0.25, 0.5, 0.75):
+            yield f"M{_n(x)} {_n(y + height * share)}h{_n(width)}"
+
+
+def _stacks(chart: StackChart) -> tuple[list[str], int]:
+    left, right, step = 132, 640, 20
+    lines: list[str] = []
+    x, y = 0.0, 4.0
+    for place, part in enumerate(chart.parts):
+        lines.append(_block(place, x, y, 16, 14))
+        lines.append(_text(x + 21, y + 11, part, extra=SMALL))
+        x += 34 + 6.7 * len(part)
+    y += 26
+    for panel, groups in chart.panels:
+        y += 22
+        lines.append(_text(0, y, panel, extra=BOLD))
+        for group, bars in groups:
+            y += 24
+            lines.append(_text(0, y, _cut(group, 90)))
+            y += 6
+            for bar in bars:
+                lines.append(_text(left - 10, y + 13, _cut(bar.label, 18), anchor="end", extra=SMALL))
+                lines += _stack(bar, left, right, y)
+                y += step
+        y += 8
+    return lines, int(y + 8)
+
+
+def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
+    total = sum(bar.counts)
+    x = float(left)
+    for place, count in enumerate(bar.counts):
+        if count:
+            width = (right - left) * count / total
+            yield _block(place, x, y, width, THICK)
+            if width >= 9 + 7 * len(str(count)):
+                yield (
+                    f'<text x="{_n(x + width / 2)}" y="{_n(y + 13)}" text-anchor="middle" font-size="11" '
+                    'font-weight="bold" fill="#000000" stroke="#ffffff" stroke-width="3" paint-order="stroke">'
+                    f"{count}</text>"
+                )
+            x += width
+    yield _text(right + 8, y + 13, f"n={total}", extra=SMALL)
+
+
+def renderer() -> Callable[[str], bytes] | None:
+    """What makes a PNG, at twice its size, of a chart that stands alone; None without `resvg-py`, or without any font.
+
+    Letters come from the fonts of this machine, so a PNG is the same bytes only where the fonts are.
+    """
+    try:
+        resvg: Any = import_module("resvg_py")
+    except ImportError:
+        return None
+
+    def render(drawn: str, width: int = 2 * (WIDTH + 2 * EDGE)) -> bytes:
+        return bytes(resvg.svg_to_bytes(svg_string=drawn, width=width, sans_serif_family="DejaVu Sans"))
+
+    blank = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20">{}</svg>'
+    letter = f'<text y="15" font-family="{FONT}">M</text>'
+    return None if render(blank.format(letter), 20) == render(blank.format(""), 20) else render

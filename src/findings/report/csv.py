@@ -1,0 +1,140 @@
+"""The report's tables as CSV. A typed column is spread over several; nothing in a cell is run by a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from typing import TextIO
+
+import msgspec
+
+from ... import storage
+from ...store import hash_chain
+from ...text.escape import defused, plain
+from .document import (
+    Cell,
+    Column,
+    Count,
+    Mean,
+    Proportion,
+    Table,
+    shown,
+)
+from .series import Runs
+
+_PARTS = {"mean": ("", "_low", "_high", "_n"), "share": ("_share", "_low", "_high")}
+
+
+def table_csv(table: Table) -> str:
+    """Every column that has a name for files; a mean becomes four columns and a share three."""
+    buffer = StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    places = [place for place, column in enumerate(table.columns) if column.key]
+    writer.writerow([name for place in places for name in _names(table.columns[place])])
+    for row in table.rows:
+        writer.writerow([value for place in places for value in _values(row[place])])
+    return buffer.getvalue()
+
+
+def _names(column: Column) -> Iterator[str]:
+    return (f"{column.key}{part}" for part in _PARTS.get(column.kind, ("",)))
+
+
+def _values(cell: Cell) -> list[str]:
+    match cell:
+        case Mean():
+            estimate = cell.estimate
+            return [*map(_number, (estimate.mean, estimate.low, estimate.high)), str(estimate.n)]
+        case Proportion():
+            return [_number(value) for value in (cell.share.value, cell.share.low, cell.share.high)]
+        case Count():
+            return [str(cell.value)]
+        case _:
+            return [safe(shown(cell))]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def safe(text: str) -> str:
+    """One line without control or direction characters, that a spreadsheet shows and does not run."""
+    return defused(plain(text).strip())
+
+
+class _Backing(msgspec.Struct):
+    quotes: list[str]
+    evidence: list[str]
+
+
+class _Point(msgspec.Struct):
+    point: str
+    claims: list[_Backing]
+
+
+class _Code(msgspec.Struct):
+    question_group: str
+    code: str | None
+    answer: str | None
+    reason: str
+    points_met: list[_Point]
+    points_missed: list[str]
+    partial_points_met: list[_Point]
+    wrong: list[_Backing]
+    minor: list[_Backing]
+    fabricated: list[str]
+
+
+class _Target(msgspec.Struct):
+    name: str
+
+
+class _Line(msgspec.Struct):
+    trial_id: str
+    scenario_id: str
+    variant: str | None
+    target: _Target
+    study_codes: list[_Code]
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+CODES_HEADER = (
+    "run", "trial_id", "scenario_id", "variant", "target", "question_group", "code", "answer", "reason", "points_met",
+    "points_missed", "partial_points_met", "wrong", "minor", "fabricated",
+)  # fmt: skip
+
+
+def write_codes(runs: Runs, file: TextIO) -> None:
+    """One line for each code given, with its reason and the words behind it; read from the results as they stream by.
+
+    Only the trials that were gathered are written: a run that is still going may have more by now.
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(CODES_HEADER)
+    for run in runs.runs:
+        path = run.found.folder / storage.RESULTS
+        lines = hash_chain.ChainReader(path, hash_chain.GENESIS) if run.found.rows else ()
+        for _, line in zip(run.found.rows, lines, strict=False):
+            trial = _decode(line.payload)
+            lead = (run.name, trial.trial_id, trial.scenario_id, trial.variant or "", trial.target.name)
+            for code in trial.study_codes:
+                cells = (*lead, code.question_group, code.code or "", code.answer or "", code.reason, *_evidence(code))
+                writer.writerow([safe(cell) for cell in cells])
+
+
+def _evidence(code: _Code) -> Iterator[str]:
+    yield _points(code.points_met)
+    yield "; ".join(code.points_missed)
+    yield _points(code.partial_points_met)
+    for claims in (code.wrong, code.minor):
+        yield "; ".join(f"{', '.join(claim.evidence)}: {_quoted(claim.quotes)}" for claim in claims)
+    yield _quoted(code.fabricated)
+
+
+def _points(points: Iterable[_Point]) -> str:
+    return "; ".join(f"{one.point}: {_quoted(q for claim in one.claims for q in claim.quotes)}" for one in points)
+
+
+def _quoted(quotes: Iterable[str]) -> str:
+    return " / ".join(f"“{' '.join(quote.split())}”" for quote in quotes)

@@ -1,0 +1,191 @@
+"""The section on the judges: how far they agree, how far each agrees with itself, and what that does to accuracy."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...records.model_name import family
+from ..analysis.judge_agreement import METHOD
+from ..analysis.read_run import LABELS, Findings
+from .document import (
+    Block,
+    Cell,
+    Column,
+    Count,
+    Number,
+    Of,
+    Paragraph,
+    Proportion,
+    Section,
+    Table,
+    Text,
+    Words,
+    percent,
+    say,
+    words,
+)
+from .series import Runs
+
+DECIDED = ("unanimous", "majority", "adjudicator", "unresolved")
+
+
+def judging_section(runs: Runs) -> Section:
+    blocks: list[Block] = [_decided_table(runs), _reading_table(runs)]
+    if any(run.found.judge_failures for run in runs.runs):
+        blocks.append(_failure_table(runs))
+    known = [run for run in runs.runs if run.judging]
+    if not known:
+        blocks.append(Paragraph(words("Agreement and noise of the judges were not computed for this report.")))
+        return Section(words("Judges: agreement and noise"), tuple(blocks))
+    blocks.append(_agreement_table(runs))
+    blocks += [Paragraph(one) for one in dict.fromkeys(one for run in known for one in _cautions(run.found))]
+    blocks += [_label_table(runs), *_noise_blocks(runs), *_corrected_blocks(runs)]
+    return Section(words("Judges: agreement and noise"), tuple(blocks))
+
+
+def _decided_table(runs: Runs) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs.runs:
+        decided = run.found.decided
+        counts = (Count(sum(decided.values())), *(Count(decided[how]) for how in DECIDED))
+        rows.append((*runs.lead(run), *counts, Count(run.found.severity_disagreements)))
+    columns = (
+        *runs.lead_columns(target=False),
+        Column("claims"),
+        *(Column(how) for how in DECIDED),
+        Column("same label, other severity"),
+    )
+    return Table("How the final labels of claims came about.", columns, tuple(rows))
+
+
+def _reading_table(runs: Runs) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs.runs:
+        read = run.found.readings
+        rows.append(
+            (
+                *runs.lead(run),
+                *(Count(read[how]) for how in ("judges", "rule", "tampered")),
+                Of(read["covered_first"], read["sentences"]),
+                Of(read["covered"], read["sentences"]),
+                Count(read["typographic"]),
+                Count(run.found.rejected_claims),
+            )
+        )
+    names = ("read by judges", "by a rule", "tampered", "sentences covered at first", "covered in the end")
+    columns = (
+        *runs.lead_columns(target=False),
+        *(Column(name, "other") for name in names),
+        Column("quotes found after folding"),
+        Column("claims rejected for their quote"),
+    )
+    return Table(
+        "How replies were read: sentences with facts, and how many of them claims cover.", columns, tuple(rows)
+    )
+
+
+def _failure_table(runs: Runs) -> Table:
+    rows = tuple(
+        (*runs.lead(run), Text(stage), Count(count))
+        for run in runs.runs
+        for stage, count in sorted(run.found.judge_failures.items())
+    )
+    columns = (*runs.lead_columns(target=False), Column("stage", "text"), Column("failures"))
+    return Table("Times a judge gave nothing usable.", columns, rows)
+
+
+def _agreement_table(runs: Runs) -> Table:
+    rows = tuple(
+        (*runs.lead(run), Words(name), Number(value.value, value.low, value.high), Count(run.judging.claims))
+        for run in runs.runs
+        if run.judging
+        for name, value in run.judging.coefficients.items()
+    )
+    columns = (
+        *runs.lead_columns(target=False),
+        Column("coefficient", "text"),
+        Column("value (95% interval)", "other"),
+        Column("claims"),
+    )
+    caption = "Agreement of the verifiers on labels; intervals by drawing blocks of trials anew. A dash: not defined."
+    return Table(caption, columns, rows)
+
+
+def _cautions(found: Findings) -> list[tuple[Cell, ...]]:
+    verifiers = found.manifest.plan.verifiers
+    if len(set(verifiers)) == 1:
+        told = f"All {len(verifiers)} verifiers are one model, "
+        return [say(told, Text(verifiers[0]), ": that it agrees with itself says nothing of other judges.")]
+    if len({family(name) for name in verifiers}) == 1:
+        return [words("All verifiers are of one maker's family: they may share its errors.")]
+    return []
+
+
+def _label_table(runs: Runs) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs.runs:
+        if run.judging:
+            verifiers = run.found.manifest.plan.verifiers
+            for (judge, rates), model in zip(run.judging.by_judge.items(), verifiers, strict=True):
+                given = (Number(rates.get(label)) for label in LABELS)
+                rows.append((*runs.lead(run), Text(judge), Text(model), *given))
+            everything = (Number(run.judging.base_rates.get(label)) for label in LABELS)
+            rows.append((*runs.lead(run), Words("all"), Words(""), *everything))
+    columns = (
+        *runs.lead_columns(target=False),
+        Column("judge", "text"),
+        Column("model", "text"),
+        *(Column(label, "other") for label in LABELS),
+    )
+    return Table("Share of each label among a judge's verdicts.", columns, tuple(rows))
+
+
+def _noise_blocks(runs: Runs) -> list[Block]:
+    rows = tuple(
+        (*runs.lead(run), Text(one.judge), Text(one.model), Proportion(one.changed), Count(one.changed.n))
+        for run in runs.runs
+        if run.judging
+        for one in run.judging.noise
+    )
+    if not rows:
+        return [Paragraph(words("No trial was judged again (--judge-repeats), so the judges' own noise is not known."))]
+    columns = (
+        *runs.lead_columns(target=False),
+        Column("judge", "text"),
+        Column("model", "text"),
+        Column("label changed (95% interval)", "share"),
+        Column("verdicts given again"),
+    )
+    blocks: list[Block] = [Table("Judges asked again about the same claims.", columns, rows)]
+    for run in runs.runs:
+        if run.judging and run.judging.noise_floor is not None:
+            which = say(" in run ", Text(run.name)) if runs.several else ()
+            floor = percent(run.judging.noise_floor, min(one.changed.n for one in run.judging.noise))
+            told = f": {floor}%. A difference below it may be the judges' own."
+            blocks.append(Paragraph(say("Noise floor", *which, told)))
+    return blocks
+
+
+def _corrected_blocks(runs: Runs) -> list[Block]:
+    rows = tuple(
+        (*runs.lead(run), Text(target), Number(one.raw), Number(one.value, one.low, one.high))
+        for run in runs.runs
+        if run.judging
+        for target, one in run.judging.corrected.items()
+    )
+    if not rows:
+        note = (
+            "No check of these judges on the gold set was given (--judge-check): accuracy is not corrected for error."
+        )
+        return [Paragraph(words(note))]
+    columns = (
+        *runs.lead_columns(),
+        Column("over claims, as judged", "other"),
+        Column("corrected (95% interval)", "other"),
+    )
+    checks = Counter(run.judging.check.check_id for run in runs.runs if run.judging and run.judging.check)
+    method = say("Corrected by judge check ", Text(", ".join(checks)), ": ", Words(METHOD), ".")
+    return [
+        Table("Accuracy over all claims, corrected for the judges' measured error.", columns, rows),
+        Paragraph(method),
+    ]

@@ -1,0 +1,82 @@
+"""The runs of a report, and their targets: each target of each run is a row of its own in every table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..analysis.judge_agreement import Judging
+from ..analysis.read_run import Findings, Row
+from .document import Cell, Column, Text
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    found: Findings
+    judging: Judging | None
+    name: str
+    """Its id; with a number where two runs have the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The trials of one target in one run."""
+
+    run: Run
+    target: str
+    label: str
+    place: int
+    rows: tuple[Row, ...]
+
+    @property
+    def chart_label(self) -> str:
+        """Its label on two lines: the target, and its run where there are several."""
+        return self.target if self.label == self.target else f"{self.target}\n{self.run.name}"
+
+    @property
+    def planned(self) -> int:
+        plan = self.run.found.manifest.plan
+        return len(plan.scenarios) * plan.repeats if self.target in plan.targets else 0
+
+
+@dataclass(frozen=True)
+class Runs:
+    runs: tuple[Run, ...]
+    series: tuple[Series, ...] = field(default=())
+
+    @property
+    def several(self) -> bool:
+        return len(self.runs) > 1
+
+    def lead_columns(self, *, target: bool = True) -> tuple[Column, ...]:
+        """The columns that say whose numbers these are; the run only where there are several, in files always."""
+        run = Column("run", "text", "run", "everywhere" if self.several else "csv")
+        return (run, Column("target", "text", "target")) if target else (run,)
+
+    def lead(self, of: Series | Run) -> tuple[Cell, ...]:
+        if isinstance(of, Run):
+            return (Text(of.name),)
+        return Text(of.run.name), Text(of.target)
+
+
+def runs_of(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -> Runs:
+    names: list[str] = []
+    for found in findings:
+        name = found.manifest.run_id
+        names.append(name if name not in names else f"{name} no. {len(names) + 1}")
+    runs = tuple(Run(*one) for one in zip(findings, judgings, names, strict=True))
+    series: list[Series] = []
+    for run in runs:
+        by_target: dict[str, list[Row]] = {target: [] for target in run.found.plan_targets}
+        for row in run.found.rows:
+            by_target.setdefault(row.target, []).append(row)
+        for target, rows in by_target.items():
+            label = f"{target} ({run.name})" if len(runs) > 1 else target
+            series.append(Series(run, target, label, len(series) + 1, tuple(rows)))
+    return Runs(runs, tuple(series))
+
+
+def slug(text: str) -> str:
+    """A name for a file or an id: letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "x"

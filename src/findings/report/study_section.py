@@ -1,0 +1,327 @@
+"""Study codes: counted by run, scenario, target and question group, and set beside the human counselors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from ...schemas import CODES, StudyCode
+from ...stats.comparison import newcombe
+from ...stats.intervals import wilson
+from .baseline import (
+    MODES,
+    Baseline,
+    Counts,
+    load_baseline,
+)
+from .charts import Bar, StackChart
+from .document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Count,
+    Figure,
+    Gap,
+    Link,
+    Paragraph,
+    Part,
+    Proportion,
+    Section,
+    Table,
+    Text,
+    Words,
+    say,
+    words,
+)
+from .series import Runs, Series, slug
+
+STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
+HEADINGS: dict[StudyCode, str] = {
+    "accurate_complete": "accurate, complete",
+    "accurate_incomplete": "accurate, incomplete",
+    "not_substantive": "not substantive",
+    "incorrect": "incorrect",
+    "incomplete_data": "incomplete data",
+}
+MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}
+ANSWERS = ("yes", "no", "unsure")
+LIKE, UNLIKE = "Groups a counselor and a model can be compared on", "Look-up groups: not like for like"
+
+
+@dataclass
+class CodeCounts:
+    """Codes and closed answers given to some questions."""
+
+    codes: Counter[StudyCode] = field(default_factory=Counter)
+    answers: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n(self) -> int:
+        return sum(self.codes.values())
+
+    def add(self, other: CodeCounts) -> None:
+        self.codes.update(other.codes)
+        self.answers.update(other.answers)
+
+    def in_order(self) -> tuple[int, ...]:
+        return tuple(self.codes[code] for code in CODES)
+
+
+Counted = dict[tuple[Series, str, str], CodeCounts]
+"""By target, scenario and question group."""
+
+
+def count_codes(runs: Runs) -> Counted:
+    counted: Counted = {}
+    for series in runs.series:
+        found = series.run.found
+        for row in series.rows:
+            for group, code in row.codes:
+                key = (series, row.scenario_id, group)
+                counted.setdefault(key, CodeCounts()).codes[cast(StudyCode, code)] += 1
+            for group, answer in row.answers:
+                counted.setdefault((series, row.scenario_id, group), CodeCounts()).answers[answer] += 1
+        order = {key: place for place, key in enumerate(found.rules)}
+        mine = sorted(
+            (key for key in counted if key[0] is series), key=lambda key: order.get((key[1], key[2]), len(order))
+        )
+        for key in mine:
+            counted[key] = counted.pop(key)
+    return counted
+
+
+def _study_number(series: Series, scenario_id: str, group: str) -> int | None:
+    """The study's number of a group, in the study's own scenarios; None elsewhere."""
+    rule = series.run.found.rules.get((scenario_id, group))
+    return rule.study_group if rule and scenario_id in STUDY_SCENARIOS else None
+
+
+def by_study_group(counted: Counted, series: Series) -> dict[int, CodeCounts]:
+    """The study's own groups, both scenarios together, in the order of its numbers."""
+    found: dict[int, CodeCounts] = {}
+    for (mine, scenario_id, group), counts in counted.items():
+        number = _study_number(series, scenario_id, group)
+        if mine is series and number:
+            found.setdefault(number, CodeCounts()).add(counts)
+    return dict(sorted(found.items()))
+
+
+def _gap(k1: int, n1: int, k2: int, n2: int, *, interval: bool) -> Gap:
+    """First share less second."""
+    found = newcombe(k1, n1, k2, n2)
+    bounds = (found.low, found.high) if interval else (None, None)
+    return Gap(found.value, *bounds, n=min(n1, n2))
+
+
+def study_section(runs: Runs, counted: Counted) -> Section:
+    """The tables of the published study, for each target, beside its human counselors."""
+    title = words("Study codes beside human counselors")
+    grouped = {series: by_study_group(counted, series) for series in runs.series}
+    if not any(grouped.values()):
+        return Section(title, (Paragraph(words("No question of the published study was answered in this report.")),))
+    baseline = load_baseline()
+    asked = sorted({number for groups in grouped.values() for number in groups if number in baseline.groups})
+    blocks: list[Block] = [
+        Paragraph(
+            words(
+                "The share of answers that were accurate and complete: the AI's, and human counselors' by phone and "
+                "face to face; then how many percentage points the AI's share lies above (+) or below (−) theirs, with "
+                "a 95% interval; then the AI's answers by code. Question groups have the study's numbers. "
+                "Incomplete data counts in every n, as in the study. Pooled rows have no interval: questions of one "
+                "conversation do not go right or wrong independently."
+            )
+        )
+    ]
+    parts = [_of_target(series, groups, baseline) for series, groups in grouped.items() if groups]
+    parts.append(_counselors(asked, baseline))
+    closed = _closed_table(runs, grouped)
+    if closed:
+        parts.append(Section(words("Group 2, help in Spanish"), (closed,)))
+    return Section(title, tuple(blocks), tuple(parts))
+
+
+def _of_target(series: Series, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Section:
+    scored = {n: counts for n, counts in groups.items() if n in baseline.groups and counts.n}
+    like = {n: c for n, c in scored.items() if not baseline.groups[n].lookup_dependent}
+    unlike = {n: c for n, c in scored.items() if baseline.groups[n].lookup_dependent}
+    blocks: list[Block] = []
+    if like:
+        blocks.append(_group_table(f"{LIKE}.", like, baseline))
+    if unlike:
+        blocks.append(
+            Paragraph(
+                say(
+                    Words("Not like for like:", strong=True),
+                    " in the next table counselors had Plan Finder, and the AI had nothing to look things up in. "
+                    "An honest “I cannot know that” is coded not substantive there.",
+                )
+            )
+        )
+        blocks.append(_group_table(f"{UNLIKE}.", unlike, baseline))
+    if scored:
+        panels = tuple(
+            (name, tuple(_bars(number, counts, baseline) for number, counts in part.items()))
+            for name, part in ((LIKE, like), (UNLIKE, unlike))
+            if part
+        )
+        name = f"study-codes-{slug(series.label)}-{series.place}"
+        chart = StackChart(name, f"Study codes: {series.label} and counselors", tuple(HEADINGS.values()), panels)
+        blocks.append(Figure(chart, "The numbers stand in the tables above and in that of the counselors below."))
+    return Section((Text(series.label),), tuple(blocks))
+
+
+def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> tuple[str, tuple[Bar, ...]]:
+    group = baseline.groups[number]
+    human = [Bar(MODE_NAMES[mode], tuple(group.by_mode[mode].codes[code] for code in CODES)) for mode in MODES]
+    return f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human)
+
+
+def _group_table(caption: str, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Table:
+    columns = (
+        Column("group", "text"),
+        Column("n"),
+        Column("AI, complete (95% interval)", "share"),
+        *(Column(f"{MODE_NAMES[mode]}, complete", "other") for mode in MODES),
+        *(Column(f"AI less {MODE_NAMES[mode]} (points)", "other") for mode in MODES),
+        *(Column(f"AI: {heading}") for heading in HEADINGS.values()),
+    )
+    rows = [
+        _group_row(Text(f"{number} {baseline.groups[number].topic}"), counts, _human(baseline, [number]), pooled=False)
+        for number, counts in groups.items()
+    ]
+    if len(groups) > 1:
+        everything = CodeCounts()
+        for counts in groups.values():
+            everything.add(counts)
+        rows.append(_group_row(Words("all of these, pooled"), everything, _human(baseline, groups), pooled=True))
+    return Table(caption, columns, tuple(rows))
+
+
+def _human(baseline: Baseline, numbers: Iterable[int]) -> list[Counts]:
+    listed = list(numbers)
+    return [Counts.pooled(baseline.groups[number].by_mode[mode] for number in listed) for mode in MODES]
+
+
+def _group_row(name: Cell, counts: CodeCounts, human: Sequence[Counts], *, pooled: bool) -> tuple[Cell, ...]:
+    complete = counts.codes["accurate_complete"]
+    gaps = [_gap(complete, counts.n, one.codes["accurate_complete"], one.shops, interval=not pooled) for one in human]
+    return (
+        name,
+        Count(counts.n),
+        Part(complete, counts.n) if pooled else Proportion(wilson(complete, counts.n)),
+        *(Part(one.codes["accurate_complete"], one.shops) for one in human),
+        *gaps,
+        *(Count(counts.codes[code]) for code in CODES),
+    )
+
+
+def _counselors(asked: Sequence[int], baseline: Baseline) -> Section:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            Text(f"{number} {baseline.groups[number].topic}"),
+            Words("yes" if baseline.groups[number].lookup_dependent else "no"),
+            Words(MODE_NAMES[mode]),
+            Count(counts.shops),
+            *(Count(counts.codes[code]) for code in CODES),
+        )
+        for number in asked
+        for mode, counts in baseline.groups[number].by_mode.items()
+    )
+    columns = (
+        Column("group", "text"),
+        Column("look-up", "text"),
+        Column("mode", "text"),
+        Column("n"),
+        *(Column(heading) for heading in HEADINGS.values()),
+    )
+    notes = baseline.notes
+    return Section(
+        words("Human counselors, as published"),
+        (
+            Table("Counts of counselors' answers by code.", columns, rows),
+            Paragraph(say(Text(notes.citation), " ", Link(notes.address))),
+            Bullets(tuple((Text(caveat),) for caveat in notes.caveats)),
+        ),
+    )
+
+
+def _closed_table(runs: Runs, grouped: Mapping[Series, Mapping[int, CodeCounts]]) -> Table | None:
+    rows = tuple(
+        (*runs.lead(series), *(Count(groups[2].answers[answer]) for answer in ANSWERS))
+        for series, groups in grouped.items()
+        if 2 in groups
+    )
+    columns = (*runs.lead_columns(), *(Column(answer) for answer in ANSWERS))
+    return Table("Answers to a closed question, outside the levels.", columns, rows) if rows else None
+
+
+def question_table(runs: Runs, counted: Counted) -> Table:
+    """One line for each target, scenario and question group: for a file."""
+    columns = (
+        *runs.lead_columns(),
+        Column("scenario", "text", "scenario_id"),
+        Column("question group", "text", "question_group"),
+        Column("study group", "text", "study_group"),
+        Column("topic", "text", "topic"),
+        Column("look-up", "text", "lookup_dependent"),
+        Column("n", key="n"),
+        *(Column(heading, key=code) for code, heading in HEADINGS.items()),
+        Column("share complete (95% interval)", "share", "accurate_complete"),
+        *(Column(answer, key=f"answer_{answer}") for answer in ANSWERS),
+    )
+    rows = []
+    for (series, scenario_id, group), counts in counted.items():
+        rule = series.run.found.rules.get((scenario_id, group))
+        rows.append(
+            (
+                *runs.lead(series),
+                Text(scenario_id),
+                Text(group),
+                Text(str(rule.study_group or "") if rule else ""),
+                Text(rule.topic if rule else ""),
+                Words("yes" if rule and rule.lookup_dependent else "no"),
+                Count(counts.n),
+                *(Count(counts.codes[code]) for code in CODES),
+                Proportion(wilson(counts.codes["accurate_complete"], counts.n)),
+                *(Count(counts.answers[answer]) for answer in ANSWERS),
+            )
+        )
+    return Table("Codes by question.", columns, tuple(rows))
+
+
+def topic_section(runs: Runs, counted: Counted) -> Section:
+    """Codes of the questions that are not the study's, by scenario."""
+    pooled: dict[tuple[str, Series], CodeCounts] = {}
+    for (series, scenario_id, group), counts in counted.items():
+        if counts.n and not _study_number(series, scenario_id, group):
+            pooled.setdefault((scenario_id, series), CodeCounts()).add(counts)
+    title = words("Codes of other questions")
+    if not pooled:
+        return Section(title, (Paragraph(words("No other question was coded.")),))
+    scenarios = list(dict.fromkeys(scenario_id for scenario_id, _ in pooled))
+    rows = tuple(
+        (
+            Text(scenario_id),
+            *runs.lead(series),
+            Count(counts.n),
+            *(Count(counts.codes[code]) for code in CODES),
+            Proportion(wilson(counts.codes["accurate_complete"], counts.n)),
+        )
+        for scenario in scenarios
+        for (scenario_id, series), counts in pooled.items()
+        if scenario_id == scenario
+    )
+    columns = (
+        Column("scenario", "text"),
+        *runs.lead_columns(),
+        Column("questions"),
+        *(Column(heading) for heading in HEADINGS.values()),
+        Column("share complete (95% interval)", "share"),
+    )
+    note = words(
+        "Questions of this project's own, which have no counterpart in the study; each is in per_question.csv."
+    )
+    return Section(title, (Paragraph(note), Table("Counts of answers by code and scenario.", columns, rows)))

@@ -1,0 +1,332 @@
+"""From a scenario file to what is asked and checked: figures of the plan year, plan, doctor and place filled in.
+
+A key never states a figure itself: it names one of `facts/<year>.json`, so that a new plan year is one new file. What
+comes out is a plain `Scenario` without a slot in its key; a run's manifest holds that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from ..errors import InputError
+from ..schemas import (
+    SLOT,
+    AnswerKey,
+    AnyOf,
+    CanonicalFact,
+    ConfirmedBy,
+    Figure,
+    Only,
+    Persona,
+    PlanFile,
+    RequiredPoint,
+    Scenario,
+    ScriptedTurn,
+    Variant,
+    Wording,
+    YearFacts,
+)
+from ..store.input_files import explain, read_user_file
+from ..store.package_data import data_folder
+from ..store.strict_json import sha256
+
+T = TypeVar("T")
+R = TypeVar("R", YearFacts, PlanFile)
+_CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
+"""From the surest on: a fact is no surer than the least sure thing it rests on."""
+_SHOP_FIELDS = ("city", "state", "zip_code", "county")
+
+
+@dataclass
+class Library:
+    """The files that keys refer to. Each is read once, and its hash is kept for the manifest."""
+
+    facts_file: Path | None = None
+    plan_file: Path | None = None
+    used: dict[str, str] = field(default_factory=dict)
+    _cache: dict[Path, tuple[bytes, YearFacts | PlanFile]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path in filter(None, (self.facts_file, self.plan_file)):
+            if not path.is_file():
+                raise InputError(f"{path}: cannot be read (there is no such file); check the path.")
+
+    @cached_property
+    def years(self) -> dict[int, Path]:
+        """Plan years there are figures for, and where."""
+        shipped = {int(path.stem): path for path in sorted(data_folder("facts").glob("[0-9]*.json"))}
+        if self.facts_file:
+            shipped[self._read(self.facts_file, YearFacts).plan_year] = self.facts_file
+        return shipped
+
+    def year(self, plan_year: int) -> YearFacts:
+        path = self.years.get(plan_year)
+        if path is None:
+            known = ", ".join(map(str, self.years))
+            raise InputError(
+                f"--plan-year {plan_year}: there are no figures for that year, only for {known}; "
+                "give a file of that year with --facts, or an earlier year with --allow-expired."
+            )
+        found = self._read(path, YearFacts, f"facts/{path.name}")
+        if found.plan_year != plan_year:
+            raise InputError(f"{path}: field plan_year: {found.plan_year} does not fit the file's name.")
+        return found
+
+    def plans(self, name: str) -> PlanFile:
+        path = self.plan_file or data_folder("plans") / f"{name}.json"
+        if not path.is_file():
+            raise InputError(f"plan_file {name!r}: there is no {path}; check the name, or give --plan-file FILE.")
+        return self._read(path, PlanFile, f"plans/{path.name}")
+
+    def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
+        if path not in self._cache:
+            self._cache[path] = read_user_file(path, kind)
+        data, record = self._cache[path]
+        if name:
+            self.used[name] = sha256(data)
+        assert isinstance(record, kind)
+        return record
+
+
+def resolve(
+    scenario: Scenario,
+    variant: Variant | None,
+    plan_year: int,
+    library: Library,
+    wording: Wording | None = None,
+) -> Scenario:
+    """One variant of a scenario for one plan year. Raises `InputError` with the field where something is missing."""
+    return _Resolver(scenario, variant or Variant(variant_id="only"), plan_year, library).resolve(wording)
+
+
+class _Resolver:
+    def __init__(self, scenario: Scenario, variant: Variant, plan_year: int, library: Library) -> None:
+        self._scenario = scenario
+        self._variant = variant
+        self._plan_year = plan_year
+        self._library = library
+        self._plan_kind: str | None = None
+        self._shop = self._read_shop()
+
+    def resolve(self, wording: Wording | None) -> Scenario:
+        scenario, variant = self._scenario, self._variant
+        facts = tuple(self._fact(fact) for fact in scenario.answer_key.canonical_facts if self._belongs(fact.only))
+        if not facts:
+            raise InputError(f"answer_key.canonical_facts: no fact belongs to plan year {self._plan_year}.")
+        known = {fact.fact_id for fact in facts}
+        own = wording.scenarios.get(scenario.scenario_id, {}) if wording else {}
+        turns = tuple(self._turn(turn, own.get(turn.turn_id), known) for turn in scenario.scripted_turns)
+        # Built anew and not copied: what comes out is checked like any scenario file.
+        return Scenario(
+            scenario_id=scenario.scenario_id,
+            title=scenario.title,
+            effective_date=scenario.effective_date,
+            themes=scenario.themes,
+            style=variant.style or scenario.style,
+            notes=scenario.notes,
+            persona=self._persona(),
+            scripted_turns=turns,
+            variation_knobs=scenario.variation_knobs,
+            answer_key=AnswerKey(
+                canonical_facts=facts,
+                required_points=_kept(scenario.answer_key.required_points, known),
+                disallowed_claims=tuple(
+                    self._fill(claim, f"answer_key.disallowed_claims[{n}]")
+                    for n, claim in enumerate(scenario.answer_key.disallowed_claims)
+                ),
+            ),
+            rubric_version=scenario.rubric_version,
+            plan_file=scenario.plan_file,
+            variants=(),
+        )
+
+    def _read_shop(self) -> dict[str, str]:
+        """What the slots of plan, doctor and place stand for."""
+        variant, name = self._variant, self._scenario.plan_file
+        if not name or not (variant.plan or variant.doctor or variant.place):
+            return {}
+        file = self._library.plans(name)
+        slots: dict[str, str] = {}
+        where = f"variant {variant.variant_id}"
+        if variant.plan:
+            plan = _named(file.plans, variant.plan, f"{where} plan")
+            self._plan_kind = plan.kind
+            in_network = variant.doctor in plan.network
+            slots |= {
+                "plan.name": plan.name,
+                "plan.kind": plan.kind,
+                "plan.monthly_premium": plan.monthly_premium,
+                "plan.primary_care_copay": plan.primary_care_copay,
+                "plan.specialist_copay": plan.specialist_copay,
+                "plan.out_of_pocket_limit": plan.out_of_pocket_limit,
+                "plan.includes_drugs": "includes" if plan.includes_drugs else "does not include",
+                "plan.has_doctor": "is" if in_network else "is not",
+                "plan.brand_drug": plan.brand_drug.name,
+                "plan.brand_covered": "covers" if plan.brand_drug.covered else "does not cover",
+                "plan.generic_drug": plan.generic_drug.name,
+                "plan.generic_covered": "covers" if plan.generic_drug.covered else "does not cover",
+            }
+        if variant.doctor:
+            slots["doctor.name"] = _named(file.doctors, variant.doctor, f"{where} doctor").name
+        if variant.place:
+            place = _named(file.places, variant.place, f"{where} place")
+            slots |= {f"place.{name}": getattr(place, name) for name in _SHOP_FIELDS}
+            slots["place.dual_plans_sold"] = "are sold" if place.dual_plans_sold else "are not sold"
+        return slots
+
+    def _persona(self) -> Persona:
+        fields = self._scenario.persona.model_dump()
+        fields |= {name: self._shop[f"place.{name}"] for name in _SHOP_FIELDS if f"place.{name}" in self._shop}
+        for name, value in self._variant.persona.items():
+            own = name in Persona.model_fields and name not in ("attributes", "fictional")
+            (fields if own else fields["attributes"])[name] = value
+        try:
+            return Persona.model_validate(fields)
+        except ValidationError as error:
+            raise InputError(f"variant {self._variant.variant_id} persona: {explain(error)}") from None
+
+    def _belongs(self, only: Only) -> bool:
+        return (not only.plan_years or self._plan_year in only.plan_years) and (
+            not only.plan_kinds or self._plan_kind in only.plan_kinds
+        )
+
+    def _fact(self, fact: CanonicalFact) -> CanonicalFact:
+        where = f"answer_key fact {fact.fact_id}"
+        slots = SLOT.findall(fact.statement + fact.rationale)
+        rests_on = [self._figure(slot, where) for slot in dict.fromkeys(slots) if slot.startswith("figure.")]
+        begins, ends = fact.valid_from or self._scenario.effective_date, fact.valid_until
+        if rests_on:
+            year = self._library.year(self._plan_year)
+            begins, ends = max(begins, year.valid_from), min(ends or year.valid_until, year.valid_until)
+        if self._shop and any(slot.partition(".")[0] in ("plan", "doctor", "place") for slot in slots):
+            plans = self._library.plans(self._scenario.plan_file or "")
+            begins, ends = max(begins, plans.valid_from), min(ends or plans.valid_until, plans.valid_until)
+        if ends and begins > ends:
+            raise InputError(f"{where}: is valid from {begins}, which plan year {self._plan_year} does not reach.")
+        said = [fact.confirmed_by, *(figure.confirmed_by for figure in rests_on)]
+        confirmed = max((one for one in said if one), key=_CONFIRMED.index, default=None)
+        return fact.model_copy(
+            update={
+                "statement": self._fill(fact.statement, f"{where} statement"),
+                "rationale": self._rationale(fact, rests_on),
+                "address": fact.address or next((figure.address for figure in rests_on), None),
+                "locator": fact.locator or next((figure.locator for figure in rests_on), None),
+                "valid_from": begins,
+                "valid_until": ends,
+                "confirmed_by": confirmed,
+                "plan_year": self._plan_year if rests_on or "plan_year" in slots else None,
+                "tells": tuple(self._fill(one, f"{where} tells") for one in fact.tells),
+                "only": Only(),
+            }
+        )
+
+    def _rationale(self, fact: CanonicalFact, rests_on: Iterable[Figure]) -> str:
+        told = self._fill(fact.rationale, f"answer_key fact {fact.fact_id} rationale")
+        for figure in rests_on:
+            if figure.rationale not in told:
+                told = f"{told} {figure.rationale}".lstrip()
+        return told
+
+    def _turn(self, turn: ScriptedTurn, overlaid: str | None, known: set[str]) -> ScriptedTurn:
+        variant = self._variant
+        text = overlaid or variant.turns.get(turn.turn_id, turn.user_message)
+        return turn.model_copy(
+            update={
+                "user_message": self._fill(text, f"turn {turn.turn_id} user_message", keep=("persona", "knob")),
+                "required_points": _kept(turn.required_points, known),
+                "partial_points": tuple(fact for fact in turn.partial_points if fact in known),
+                "background": tuple(fact for fact in turn.background if fact in known),
+                "misstates": (*turn.misstates, *variant.misstates.get(turn.turn_id, ())),
+            }
+        )
+
+    def _figure(self, slot: str, where: str) -> Figure:
+        name = slot.removeprefix("figure.")
+        figures = self._library.year(self._plan_year).figures
+        if name not in figures:
+            path = self._library.years[self._plan_year]
+            file = path if path == self._library.facts_file else f"facts/{path.name}"
+            raise InputError(f"{where}: {file} has no figure {name!r}; add it or check the name.")
+        return figures[name]
+
+    def _fill(self, text: str, where: str, keep: tuple[str, ...] = ()) -> str:
+        def value(slot: str) -> str:
+            root = slot.partition(".")[0]
+            if slot == "plan_year":
+                return str(self._plan_year)
+            if root == "figure":
+                return self._figure(slot, where).value
+            if root in keep:
+                return f"{{{{{slot}}}}}"
+            if slot in self._shop:
+                return self._shop[slot]
+            raise InputError(
+                f"{where}: the slot {{{{{slot}}}}} names nothing; "
+                "use plan_year, figure.NAME, or plan., doctor. or place. with a variant that names one."
+            )
+
+        return SLOT.sub(lambda match: value(match.group(1)), text)
+
+
+def _named(table: Mapping[str, T], name: str, where: str) -> T:
+    if name not in table:
+        raise InputError(f"{where}: {name!r} is not in the plan file; it has {', '.join(table)}.")
+    return table[name]
+
+
+def _kept(points: Iterable[RequiredPoint], known: set[str]) -> tuple[RequiredPoint, ...]:
+    """The points that facts of this year and plan can meet."""
+    kept: list[RequiredPoint] = []
+    for point in points:
+        if isinstance(point, str):
+            kept += [point] if point in known else []
+            continue
+        left = tuple(fact for fact in point.any_of if fact in known)
+        kept += [AnyOf(any_of=left)] if len(left) > 1 else left
+    return tuple(kept)
+
+
+def out_of_date(scenario: Scenario, plan_year: int, today: date) -> str | None:
+    """Why a key may not be used on a day, or for a plan year; None where it may."""
+    begins = max(fact.valid_from or scenario.effective_date for fact in scenario.answer_key.canonical_facts)
+    ends = min((fact.valid_until for fact in scenario.answer_key.canonical_facts if fact.valid_until), default=None)
+    window = f"from {begins}" + (f" to {ends}" if ends else " on")
+    if today < begins or (ends and today > ends):
+        return f"its key is valid {window}, and today is {today}"
+    if date(plan_year, 12, 31) < begins or (ends and date(plan_year, 1, 1) > ends):
+        return f"its key is valid {window}, and the plan year is {plan_year}"
+    return None
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A wording file as it was read."""
+
+    path: Path
+    sha256: str
+    wording: Wording
+
+
+def read_wording(path: Path, scenarios: Mapping[str, Scenario]) -> Overlay:
+    """An overlay file; its turns must be turns of the scenarios given. It may name other scenarios too."""
+    data, wording = read_user_file(path, Wording)
+    for scenario_id, turns in wording.scenarios.items():
+        if scenario_id not in scenarios:
+            continue  # one file may serve both scenarios of the study
+        known = [turn.turn_id for turn in scenarios[scenario_id].scripted_turns]
+        for turn_id in turns:
+            if turn_id not in known:
+                raise InputError(
+                    f"{path}: field scenarios.{scenario_id}.{turn_id}: is no turn of that scenario; "
+                    f"its turns are {', '.join(known)}."
+                )
+    if not set(wording.scenarios) & set(scenarios):
+        raise InputError(f"{path}: names none of the scenarios given ({', '.join(scenarios)}).")
+    return Overlay(path, sha256(data), wording)

@@ -1,0 +1,299 @@
+"""Pre-registration: a plan is frozen to a file before it is run, and a run says how it differs from it.
+
+The file holds hashes, not texts, so it can be published before the study without giving the questions away. It is
+written once and never replaced. What it holds decides the run's results; where files lie does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .. import storage
+from ..errors import InputError
+from ..records.preregistration import (
+    Frozen,
+    FrozenPrompt,
+    FrozenScenario,
+    Registration,
+)
+from ..schemas import (
+    CallParameters,
+    CallPolicy,
+    PlannedScenario,
+    Record,
+    RunPlan,
+)
+from ..store.failpoints import Failpoints
+from ..store.strict_json import fingerprint, sha256
+from ..text.escape import inert, plain
+
+MAX_LINE = 1_000
+MAX_NOTES = 20_000
+SHOWN = 20
+"""Deviations that an error message names."""
+_ROLES = ("extractor", "scorer", "adjudicator", "questioner")
+_NUMBERS = {"plan_year": "plan year", "repeats": "repeats", "seed": "seed"} | {
+    "judge_repeats": "judge repeats",
+    "judge_sample": "share of trials judged again",
+    "trials": "number of trials",
+}
+_SAME = (
+    "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "api_ids", "repeats", "judge_repeats",
+    "judge_sample", "seed", "target_parameters", "judge_parameters", "policy",
+)  # fmt: skip
+"""Fields that a frozen plan takes over as they are."""
+_POINTS = ("required_points", "partial_points", "background")
+
+
+def freeze(
+    plan: RunPlan, *, primary_outcome: str, tests: Sequence[str], notes: str, created: str | None = None
+) -> Frozen:
+    """A plan as it can be registered. `created` is now, unless given."""
+    _check_line("--primary-outcome", primary_outcome)
+    for test in tests:
+        _check_line("--test", test)
+    if len(notes) > MAX_NOTES:
+        raise InputError(f"--notes: has {len(notes):,} characters; {MAX_NOTES:,} is the most.")
+    return Frozen(
+        created=created or datetime.now(UTC).isoformat(timespec="seconds"),
+        primary_outcome=primary_outcome,
+        tests=tuple(tests),
+        notes=notes,
+        **_content(plan),
+    )
+
+
+def _check_line(flag: str, text: str) -> None:
+    if not text.strip() or len(text) > MAX_LINE:
+        raise InputError(f"{flag}: say in words what it is, in 1 to {MAX_LINE:,} characters.")
+
+
+def _content(plan: RunPlan) -> dict[str, Any]:
+    """All of a frozen plan that follows from the plan."""
+    return {
+        "trials": len(plan.scenarios) * len(plan.targets) * plan.repeats,
+        "plan_sha256": _plan_sha256(plan),
+        "scenarios": tuple(_scenario(planned) for planned in plan.scenarios),
+        "wording_sha256": plan.wording.sha256 if plan.wording else None,
+        "rubrics": {name: rubric.sha256 for name, rubric in plan.rubrics.items()},
+        "prompts": {
+            role: FrozenPrompt(file_sha256=prompt.sha256, text_sha256=sha256(prompt.text))
+            for role, prompt in plan.prompts.items()
+        },
+        **{name: getattr(plan, name) for name in _SAME},
+    }
+
+
+def _plan_sha256(plan: RunPlan) -> str:
+    whole = plan.model_dump(mode="json")
+    for planned in whole["scenarios"]:
+        del planned["path"]
+    return fingerprint(whole)
+
+
+def _scenario(planned: PlannedScenario) -> FrozenScenario:
+    whole = planned.scenario.model_dump(mode="json")
+    turns: list[dict[str, Any]] = whole.pop("scripted_turns")
+    key: dict[str, Any] = whole.pop("answer_key")
+    points = [key.pop("required_points"), [[turn["turn_id"], *(turn.pop(name) for name in _POINTS)] for turn in turns]]
+    facts = {fact["fact_id"]: fingerprint(fact) for fact in key.pop("canonical_facts")}
+    return FrozenScenario(
+        name=planned.name,
+        file_sha256=planned.sha256,
+        turns={turn["turn_id"]: fingerprint(turn) for turn in turns},
+        facts=facts,
+        points_sha256=fingerprint(points),
+        disallowed_sha256=fingerprint(key.pop("disallowed_claims")),
+        rest_sha256=fingerprint([whole, key, [turn["turn_id"] for turn in turns], list(facts)]),
+    )
+
+
+def write_frozen(path: Path, frozen: Frozen) -> str:
+    """Put the frozen plan in place, where nothing may be yet; gives the file's hash, which is what to publish."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place.") from None
+    storage.write_once(path, _bytes(frozen), Failpoints(None), "frozen")
+    return frozen_sha256(frozen)
+
+
+def read_frozen(path: Path) -> Frozen:
+    try:
+        return storage.read_record(path, Frozen)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no frozen plan; make one with `medicare-eval freeze`.") from None
+
+
+def frozen_sha256(frozen: Frozen) -> str:
+    """The hash of the file that `write_frozen` makes of it."""
+    return sha256(_bytes(frozen))
+
+
+def _bytes(frozen: Frozen) -> bytes:
+    return storage.encode_record(frozen) + b"\n"
+
+
+def registration(path: Path, plan: RunPlan, *, allow_deviations: bool) -> Registration:
+    """How a run's plan stands to the frozen one; an InputError names the deviations where they are not allowed."""
+    frozen = read_frozen(path)
+    found = deviations(frozen, plan)
+    if found and not allow_deviations:
+        more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        raise InputError(
+            f"{path}: this run is not the one that was frozen: {'; '.join(found[:SHOWN])}{more}. "
+            "Run the frozen plan, or add --allow-deviations: reports will then name each."
+        )
+    return Registration(
+        sha256=frozen_sha256(frozen),
+        created=frozen.created,
+        primary_outcome=frozen.primary_outcome,
+        tests=frozen.tests,
+        notes=frozen.notes,
+        deviations=tuple(found),
+    )
+
+
+def registration_lines(kept: Registration) -> list[str]:
+    """What a report says of it, in Markdown."""
+    lines = [
+        f"- Frozen {inert(kept.created)}, sha256 `{kept.sha256}`",
+        f"- Primary outcome: {inert(kept.primary_outcome)}",
+        *(f"- Planned test: {inert(test)}" for test in kept.tests),
+    ]
+    if kept.notes:
+        lines.append(f"- Notes: {inert(kept.notes)}")
+    if not kept.deviations:
+        return [*lines, "- Deviations from the frozen plan: none"]
+    return [*lines, f"- **Deviations from the frozen plan: {len(kept.deviations)}**"] + [
+        f"  - {inert(deviation)}" for deviation in kept.deviations
+    ]
+
+
+def deviations(frozen: Frozen, plan: RunPlan) -> list[str]:
+    """One sentence for each difference, in the order of the record; none where the plan is the frozen one."""
+    now = Frozen(
+        created=frozen.created,
+        primary_outcome=frozen.primary_outcome,
+        tests=frozen.tests,
+        notes=frozen.notes,
+        **_content(plan),
+    )
+    if now == frozen:
+        return []
+    found = [plain(sentence) for sentence in _differences(frozen, now)]
+    return found or ["plan: it differs in a detail that a frozen plan does not hold apart"]
+
+
+def _differences(was: Frozen, now: Frozen) -> Iterator[str]:
+    yield from _scenarios(was.scenarios, now.scenarios)
+    for name, words in _NUMBERS.items():
+        if getattr(was, name) != getattr(now, name):
+            yield f"{words}: {getattr(now, name)}, not {getattr(was, name)}"
+    yield from _hashes("file", was.references, now.references)
+    if was.wording_sha256 != now.wording_sha256:
+        yield f"wording: {_wording(now.wording_sha256)}, not {_wording(was.wording_sha256)}"
+    yield from _hashes("rubric", was.rubrics, now.rubrics)
+    yield from _members("expired keys", was.expired, now.expired)
+    yield from _members("targets", was.targets, now.targets)
+    yield from _members("verifiers", was.verifiers, now.verifiers)
+    for role in _ROLES:
+        if getattr(was, role) != getattr(now, role):
+            yield f"{role}: {getattr(now, role) or 'none'}, not {getattr(was, role) or 'none'}"
+    for model, before in was.api_ids.items():
+        if now.api_ids.get(model, before) != before:
+            yield f"{model}: called as {now.api_ids[model]}, not as {before}"
+    yield from _fields("target", was.target_parameters, now.target_parameters)
+    yield from _fields("judges", was.judge_parameters, now.judge_parameters)
+    yield from _fields("calls", was.policy, now.policy)
+    yield from _prompts(was.prompts, now.prompts)
+
+
+def _wording(digest: str | None) -> str:
+    return f"the file with sha256 {digest[:16]}" if digest else "our own"
+
+
+def _members(what: str, was: Sequence[str], now: Sequence[str]) -> Iterator[str]:
+    """Added, removed, more or fewer of one, or only another order."""
+    for name in dict.fromkeys((*was, *now)):
+        before, after = was.count(name), now.count(name)
+        if before == 0:
+            yield f"{what}: {name} was added"
+        elif after == 0:
+            yield f"{what}: {name} was removed"
+        elif before != after:
+            yield f"{what}: {name} stands there {after} times, not {before}"
+    if tuple(was) != tuple(now) and sorted(was) == sorted(now):
+        yield f"{what}: their order changed"
+
+
+def _hashes(what: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name in dict.fromkeys((*was, *now)):
+        if name not in was:
+            yield f"{what} {name}: was added"
+        elif name not in now:
+            yield f"{what} {name}: was removed"
+        elif was[name] != now[name]:
+            yield f"{what} {name}: its content changed"
+
+
+def _fields(what: str, was: CallParameters | CallPolicy, now: CallParameters | CallPolicy) -> Iterator[str]:
+    before, after = _plain(was), _plain(now)
+    for name, value in after.items():
+        if value != before.get(name):
+            yield f"{what}: {name} {value}, not {before.get(name)}"
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    return record.model_dump(mode="json")
+
+
+def _prompts(was: Mapping[Any, FrozenPrompt], now: Mapping[Any, FrozenPrompt]) -> Iterator[str]:
+    for role in dict.fromkeys((*was, *now)):
+        before, after = was.get(role), now.get(role)
+        if before is None or after is None:
+            yield f"prompt {role}: was {'added' if before is None else 'removed'}"
+        elif before.text_sha256 != after.text_sha256:
+            yield f"prompt {role}: its text changed"
+        elif before.file_sha256 != after.file_sha256:
+            yield f"prompt {role}: its file changed, but not the text that is sent"
+
+
+def _scenarios(was: Sequence[FrozenScenario], now: Sequence[FrozenScenario]) -> Iterator[str]:
+    before, after = {one.name: one for one in was}, {one.name: one for one in now}
+    yield from _members("scenarios", list(before), list(after))
+    for name, one in before.items():
+        yield from (f"scenario {name}: {change}" for change in _changes(one, after.get(name, one)))
+
+
+def _changes(was: FrozenScenario, now: FrozenScenario) -> Iterator[str]:
+    if was == now:
+        return
+    key = [*_changed("fact", was.facts, now.facts)]
+    if was.points_sha256 != now.points_sha256:
+        key.append("its points")
+    if was.disallowed_sha256 != now.disallowed_sha256:
+        key.append("its disallowed claims")
+    if key:
+        yield f"its key changed ({', '.join(key)})"
+    turns = [*_changed("turn", was.turns, now.turns)]
+    if turns:
+        yield f"its questions changed ({', '.join(turns)})"
+    if was.rest_sha256 != now.rest_sha256:
+        more = " else" if key or turns else ""
+        yield f"something{more or ' other than its key and its words'} changed (persona, knobs, order or rubric)"
+    elif not key and not turns:
+        yield "its file changed, but neither its questions nor its key"
+
+
+def _changed(what: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name in dict.fromkeys((*was, *now)):
+        if name not in was:
+            yield f"{what} {name} added"
+        elif name not in now:
+            yield f"{what} {name} removed"
+        elif was[name] != now[name]:
+            yield f"{what} {name}"

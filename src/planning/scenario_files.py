@@ -1,0 +1,102 @@
+"""Scenario files: found, read strictly, and turned away with a sentence that names file, field and what is allowed."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..errors import InputError
+from ..schemas import PlannedScenario, Scenario, Variant
+from ..store.input_files import explain, read_user_file
+from ..store.strict_json import sha256
+from .fill_slots import Library, Overlay, resolve
+
+
+def expand(arguments: list[str]) -> list[Path]:
+    """Files, folders (searched for *.json) and globs -> files, each once, in the order given, folders sorted."""
+    found: dict[Path, None] = {}
+    for argument in arguments:
+        try:
+            matches = _matches(argument) if argument.strip() else []
+        except (OSError, ValueError):
+            matches = []
+        if not matches:
+            shown = repr(argument[:80])[1:-1]
+            raise InputError(f"{shown}: no scenario file is there; give a .json file, a folder or a glob.")
+        found.update(dict.fromkeys(matches))
+    return list(found)
+
+
+def _matches(argument: str) -> list[Path]:
+    path = Path(argument)
+    if path.is_dir():
+        return sorted(path.rglob("*.json"))
+    if path.is_file():
+        return [path]
+    found = glob.glob(argument, recursive=True)  # noqa: PTH207 - takes absolute patterns, Path.glob does not
+    return sorted(path for path in map(Path, found) if path.is_file())
+
+
+@dataclass(frozen=True)
+class ScenarioFile:
+    """A scenario as its author wrote it: slots open, all variants there."""
+
+    path: Path
+    sha256: str
+    scenario: Scenario
+
+    def years(self, library: Library) -> list[int]:
+        """The plan years with figures that begin no earlier than the scenario does."""
+        return [year for year in library.years if date(year, 12, 31) >= self.scenario.effective_date]
+
+    def planned(
+        self, plan_year: int, library: Library, only: Sequence[str] = (), overlay: Overlay | None = None
+    ) -> tuple[PlannedScenario, ...]:
+        """Every variant, or those named, made ready for a plan year."""
+        variants = [v for v in self.scenario.variants if not only or v.variant_id in only]
+        return tuple(
+            PlannedScenario(
+                path=self.path.as_posix(),
+                sha256=self.sha256,
+                variant=variant.variant_id if variant else None,
+                scenario=self._resolved(variant, plan_year, library, overlay),
+            )
+            for variant in (variants if self.scenario.variants else [None])
+        )
+
+    def _resolved(self, variant: Variant | None, plan_year: int, library: Library, overlay: Overlay | None) -> Scenario:
+        where = self.path
+        try:
+            ready = resolve(self.scenario, variant, plan_year, library)
+            if overlay is None:
+                return ready
+            where = overlay.path
+            return resolve(self.scenario, variant, plan_year, library, overlay.wording)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        except ValidationError as error:
+            raise InputError(f"{where}: once its slots are filled, {explain(error)}") from None
+
+
+def read_scenarios(arguments: list[str]) -> tuple[ScenarioFile, ...]:
+    files = tuple(read_scenario(path) for path in expand(arguments))
+    by_id: dict[str, Path] = {}
+    for one in files:
+        other = by_id.setdefault(one.scenario.scenario_id, one.path)
+        if other != one.path:
+            raise InputError(
+                f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also that of {other}; change one."
+            )
+    return files
+
+
+def read_scenario(path: Path) -> ScenarioFile:
+    if not str(path).isprintable():  # a manifest is text, and so is every message that names the file
+        raise InputError(f"{str(path)!r}: this file name is not printable text; rename the file.")
+    data, scenario = read_user_file(path, Scenario)
+    return ScenarioFile(path, sha256(data), scenario)

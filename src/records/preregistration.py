@@ -1,0 +1,84 @@
+"""A plan that was written down before any answer was seen, and how a run stands to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from .base import (
+    FactId,
+    Ident,
+    Line,
+    ModelName,
+    Record,
+    Sha256,
+)
+from .facts import PlanYear
+from .run import (
+    CallParameters,
+    CallPolicy,
+    Registration,
+    Role,
+)
+
+__all__ = ["Frozen", "FrozenPrompt", "FrozenScenario", "Registration"]
+
+
+class FrozenScenario(Record):
+    """A scenario, or one variant of it, by hashes: its file, and what it asks and is judged by once it is filled."""
+
+    name: str
+    file_sha256: Sha256
+    turns: dict[Ident, Sha256]
+    """By turn: its words, its question group and when it is asked."""
+    facts: dict[FactId, Sha256]
+    """By fact of the key."""
+    points_sha256: Sha256
+    """Of required and partial points and background, of the key and of each turn."""
+    disallowed_sha256: Sha256
+    rest_sha256: Sha256
+    """Of all else: persona, knobs, order of the turns, rubric, title."""
+
+
+class FrozenPrompt(Record):
+    file_sha256: Sha256
+    text_sha256: Sha256
+    """Of the prompt as it is sent."""
+
+
+class Frozen(Record):
+    """A study's plan before it is run: everything that decides its results, and what will be concluded from them."""
+
+    format: Literal[1] = 1
+    created: str
+    primary_outcome: Line
+    tests: tuple[Line, ...]
+    """Every test that is planned, in words."""
+    notes: str = Field(max_length=20_000)
+    trials: int = Field(ge=1)
+    plan_sha256: Sha256
+    """Fingerprint of the whole plan but for the paths of its files."""
+    scenarios: tuple[FrozenScenario, ...] = Field(min_length=1)
+    plan_year: PlanYear
+    references: dict[str, Sha256]
+    """Hashes of the facts and plan files that filled the keys."""
+    wording_sha256: Sha256 | None
+    """Of the file whose words replaced ours; None: our own wording."""
+    rubrics: dict[Ident, Sha256]
+    expired: tuple[str, ...]
+    targets: tuple[ModelName, ...]
+    verifiers: tuple[ModelName, ...]
+    extractor: ModelName
+    scorer: ModelName
+    adjudicator: ModelName
+    questioner: ModelName | None
+    api_ids: dict[ModelName, str]
+    repeats: int
+    judge_repeats: int
+    judge_sample: float
+    seed: int
+    target_parameters: CallParameters
+    judge_parameters: CallParameters
+    policy: CallPolicy
+    prompts: dict[Role, FrozenPrompt]

@@ -1,0 +1,269 @@
+"""From what was said and how it was judged to one result record. Pure: no call, no clock, no file.
+
+Scores are computed here by code, once from each verifier's own verdicts and once from the final ones. Only a trial in
+which every asked turn was answered or refused, and every judge did its work, is `scored`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..adapters.base import split_name
+from ..agents import adjudicator, scorer
+from ..planning.plan import Trial
+from ..records.model_name import family
+from ..records.thresholds import LONG_REPLY_WORDS, REJECTED_ABOVE
+from ..schemas import (
+    AdjudicatorOutput,
+    CallRecord,
+    Claim,
+    Exchange,
+    FinalClaim,
+    Fingerprints,
+    Flags,
+    JudgedBy,
+    JudgeFailure,
+    JudgeService,
+    Label,
+    Observation,
+    RejectedClaim,
+    RunPlan,
+    ScorerOutput,
+    Stage,
+    TargetRecord,
+    TrialOutcome,
+    TrialResult,
+    TurnObservation,
+    TurnOutcome,
+    TurnReading,
+    Verdict,
+)
+from ..text.coverage import FLOOR
+from . import study_codes
+
+ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
+    {"transient", "timeout", "rate_limited", "malformed", "permanent"}
+)
+_NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
+
+
+@dataclass
+class Judgement:
+    """What the judges made of one reply."""
+
+    turn_id: str
+    claims: tuple[Claim, ...] = ()
+    rejected: tuple[RejectedClaim, ...] = ()
+    verdicts: list[tuple[Verdict, ...]] = field(default_factory=list)
+    observations: tuple[Observation, ...] = ()
+    settled: dict[str, Label] = field(default_factory=dict)
+    records: list[CallRecord] = field(default_factory=list)
+    """Of the judges' calls."""
+    failures: list[JudgeFailure] = field(default_factory=list)
+    repeats: list[list[tuple[Verdict, ...]]] = field(default_factory=list)
+    """By verifier: what it said when asked again."""
+    reading: TurnReading | None = None
+    """How the reply was read; None where it was judged in the ordinary way and nothing is to be said of it."""
+
+
+def failed(stage: Stage, turn_id: str, judge: int, claims: tuple[str, ...], reason: str) -> JudgeFailure:
+    return JudgeFailure(stage=stage, turn_id=turn_id, judge=judge, claim_ids=claims, reason=reason)
+
+
+def _outcome(
+    exchanges: Sequence[Exchange], failures: Sequence[JudgeFailure], *, questioner_failed: bool, tampered: bool
+) -> TrialOutcome:
+    """What became of the trial; only `scored` counts in scores."""
+    happened = {exchange.outcome for exchange in exchanges}
+    if questioner_failed:
+        return "questioner_failure"
+    if happened & ENDS_CONVERSATION:
+        return "failed"
+    for outcome in _NOT_SCORED:
+        if outcome in happened:
+            return outcome
+    if tampered:
+        return "tampered"
+    if "answered" not in happened:
+        return "refused"
+    return "judge_failure" if any(not failure.claim_ids for failure in failures) else "scored"
+
+
+def assemble(
+    plan: RunPlan,
+    trial: Trial,
+    exchanges: Sequence[Exchange],
+    records: Sequence[CallRecord],
+    judgements: Sequence[Judgement],
+    *,
+    questioner_failure: str | None = None,
+) -> TrialResult:
+    """Everything the trial came to. Pure: scores are computed here, from verdicts, by code."""
+    scenario = trial.planned.scenario
+    claims = tuple(claim for judgement in judgements for claim in judgement.claims)
+    failures = [failure for judgement in judgements for failure in judgement.failures]
+    if questioner_failure:
+        failures.append(failed("questioner", "-", 0, (), questioner_failure))
+    readings = tuple(judgement.reading for judgement in judgements if judgement.reading)
+    tampered = any(reading.how == "tampered" for reading in readings)
+    outcome = _outcome(exchanges, failures, questioner_failed=questioner_failure is not None, tampered=tampered)
+    by_judge = [
+        tuple(verdict for judgement in judgements if judgement.verdicts for verdict in judgement.verdicts[number])
+        for number in range(len(plan.verifiers))
+    ]
+    settled = {claim_id: label for judgement in judgements for claim_id, label in judgement.settled.items()}
+    final = adjudicator.conclude(claims, by_judge, settled)
+    observed = tuple(
+        TurnObservation(turn_id=judgement.turn_id, observation=observation)
+        for judgement in judgements
+        for observation in judgement.observations
+    )
+    observations = [item.observation for item in observed]
+    refused = any(exchange.outcome == "refused" for exchange in exchanges)
+    confidence = {claim.claim_id: claim.confidence for claim in claims}
+
+    verifiable = sum(claim.verifiable for claim in claims)
+    rubric = plan.rubrics[scenario.rubric_version].rubric
+    owed = study_codes.owed_points(scenario, rubric)
+
+    def score(judged: Sequence[FinalClaim | Verdict]) -> ScorerOutput:
+        decided = [
+            scorer.JudgedClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
+            for claim in judged
+            if claim.label is not None
+        ]
+        left = verifiable - len(decided)
+        return scorer.score(owed, rubric.weights, decided, observations, refused=refused, unresolved=left)
+
+    summary = score(final)
+    rejected = tuple(rejected for judgement in judgements for rejected in judgement.rejected)
+    silent = any(_silent(judgement, exchange) for judgement in judgements for exchange in exchanges)
+    left_out = any(reading.covered < FLOOR * reading.sentences for reading in readings)
+    unread = silent or left_out or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
+    review = tampered or unread or adjudicator.needs_review(final)
+    concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
+    scored = outcome == "scored"
+    codes = study_codes.study_codes(
+        study_codes.Judged(
+            scenario=scenario,
+            rubric=rubric,
+            exchanges=exchanges,
+            claims=claims,
+            final=final,
+            observations=observed,
+            failures=failures,
+            tampered=frozenset(reading.turn_id for reading in readings if reading.how == "tampered"),
+        )
+    )
+    return TrialResult(
+        trial_id=trial.trial_id,
+        scenario_id=scenario.scenario_id,
+        variant=trial.planned.variant,
+        repetition=trial.repetition,
+        target=_target(plan, trial, records),
+        outcome=outcome,
+        conversation=tuple(exchanges),
+        claims=claims,
+        rejected_claims=rejected,
+        verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(by_judge, 1)},
+        repeat_verdicts=_repeats(plan, judgements),
+        scores_by_judge={f"judge_{number}": score(verdicts) for number, verdicts in enumerate(by_judge, 1) if scored},
+        final_claims=concluded.final_claims,
+        final_scores=concluded.final_scores if scored else None,
+        missing_required_points=summary.missing_required_points if scored else (),
+        study_codes=codes,
+        error_categories=summary.error_categories if scored else (),
+        needs_manual_review=concluded.needs_manual_review,
+        readings=readings,
+        severity_disagreements=sum(claim.severity_split for claim in final),
+        disagreement=adjudicator.disagreement(final),
+        flags=Flags(
+            refusal=refused or any(o.kind == "refusal" for o in observations),
+            hallucinated_specifics=any(o.kind == "fabricated_specific" for o in observations),
+        ),
+        observations=observed,
+        judge_failures=tuple(failures),
+        judged_by=JudgedBy(
+            extractor=plan.extractor,
+            verifiers={f"judge_{number}": model for number, model in enumerate(plan.verifiers, 1)},
+            scorer=plan.scorer,
+            adjudicator=plan.adjudicator,
+        ),
+        judge_services=_services(plan, judgements),
+        rubric_version=scenario.rubric_version,
+        fingerprints=Fingerprints(
+            scenario=trial.planned.sha256,
+            rubric=plan.rubrics[scenario.rubric_version].sha256,
+            prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
+        ),
+    )
+
+
+def _repeats(plan: RunPlan, judgements: Sequence[Judgement]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
+    """By judge, one entry a repeat: its verdicts on all claims of the trial."""
+    again = [judgement.repeats for judgement in judgements if judgement.repeats]
+    if not again:
+        return {}
+    return {
+        f"judge_{number + 1}": tuple(
+            tuple(verdict for repeats in again for verdict in repeats[number][k]) for k in range(plan.judge_repeats)
+        )
+        for number in range(len(plan.verifiers))
+    }
+
+
+def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> TargetRecord:
+    provider, model = split_name(trial.target)
+    api_id = plan.api_ids.get(trial.target, model)
+    served = tuple(dict.fromkeys(record.served_model for record in records if record.served_model))
+    return TargetRecord(
+        name=trial.target,
+        provider=provider,
+        model=model,
+        family=family(trial.target),
+        api_id=api_id,
+        served_models=served,
+        served_as_requested=as_requested(served, api_id),
+        fingerprints=tuple(dict.fromkeys(record.fingerprint for record in records if record.fingerprint)),
+        not_applied=tuple(dict.fromkeys(name for record in records for name in record.not_applied)),
+    )
+
+
+def is_version_of(served: str, api_id: str) -> bool:
+    """Whether a served id is the id called, or that id with a date or build number behind it."""
+    served, api_id = served.removeprefix("models/"), api_id.removeprefix("models/")
+    dated = rf"{re.escape(api_id)}[-@](?:\d{{3,4}}|\d{{8}}|\d{{4}}-\d{{2}}-\d{{2}})"
+    return served == api_id or re.fullmatch(dated, served) is not None
+
+
+def as_requested(served: Sequence[str], api_id: str) -> bool | None:
+    return all(is_version_of(name, api_id) for name in served) if served else None
+
+
+def _silent(judgement: Judgement, exchange: Exchange) -> bool:
+    """Whether the extractor found nothing to check in a long reply that neither refuses nor refers."""
+    evasive = any(observation.kind in ("refusal", "referral") for observation in judgement.observations)
+    found = evasive or any(claim.verifiable for claim in judgement.claims)
+    return (
+        exchange.turn_id == judgement.turn_id and not found and len((exchange.reply or "").split()) > LONG_REPLY_WORDS
+    )
+
+
+def _services(plan: RunPlan, judgements: Sequence[Judgement]) -> tuple[JudgeService, ...]:
+    """What served as judges, in an order that does not depend on which call came back first."""
+    by_model: dict[str, list[CallRecord]] = {}
+    for judgement in judgements:
+        for record in judgement.records:
+            by_model.setdefault(record.model, []).append(record)
+    return tuple(
+        JudgeService(
+            model=model,
+            served_models=served,
+            served_as_requested=as_requested(served, plan.api_ids.get(model, split_name(model)[1])),
+            not_applied=tuple(sorted({name for record in records for name in record.not_applied})),
+        )
+        for model, records in sorted(by_model.items())
+        for served in [tuple(sorted({record.served_model for record in records if record.served_model}))]
+    )
