@@ -70,7 +70,7 @@ def running_server() -> Iterator[Server]:
         server.close()
 
 
-class Bench:
+class JudgeClients:
     def __init__(self, server: Server, work: Path, *, quick: bool) -> None:
         self.server = server
         self.quick = quick
@@ -435,7 +435,7 @@ def main() -> int:
     arguments = parser.parse_args()
     machine = _machine()
     with tempfile.TemporaryDirectory(prefix=".work-", dir=ROOT / "bench") as work, running_server() as server:
-        bench = Bench(server, Path(work), quick=arguments.quick)
+        bench = JudgeClients(server, Path(work), quick=arguments.quick)
         for part in arguments.part or PARTS:
             print(f"{part} ...", file=sys.stderr)
             getattr(bench, part)()

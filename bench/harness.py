@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 from src.cli import parser
-from src.cli import run as commands
 
 from .costs import measured
 from .study import JUDGES, KEY, TARGET

@@ -39,7 +39,7 @@ def small_run(out: Path) -> Path:
 
 
 def large_run(small: Path, folder: Path, trials: int) -> int:
-    """The small run's results over and over, with other repetitions, chained anew. Returns the bytes written."""
+    """The small run's results over and over, with other repetitions, chained again. Returns the bytes written."""
     manifest = storage.read_manifest(small)
     lines = [line.payload for line in hash_chain.ChainReader(small / storage.RESULTS, hash_chain.GENESIS)]
     repeats = -(-trials // len(lines))

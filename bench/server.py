@@ -4,7 +4,7 @@ It is a process of its own, so that its work is not counted with the client's. I
 
     POST /<latency in ms>/v1/chat/completions   a canned reply after that long; judges are answered to their contract
     GET  /stats                                 requests, most at once, and when the first came (CLOCK_MONOTONIC)
-    GET  /reset                                 the same, and begins to count anew
+    GET  /reset                                 the same, and begins to count again
     GET  /stop                                  ends the process
 
 It also ends when its standard input does, so it never outlives the process that started it.
@@ -29,7 +29,7 @@ REPLY = (
     "is not covered at all. They may also ask for prior authorization before they pay for some services. You keep "
     "paying the Part B premium in either case, and some plans have a premium of their own. A plan has a yearly limit "
     "on what you pay for covered services, after which it pays all of it. Which one suits you depends on your "
-    "doctors, your drugs, how much you travel and what you can pay in a bad year. A counsellor of the State Health "
+    "doctors, your drugs, how much you travel and what you can pay in a bad year. A counselor of the State Health "
     "Insurance Assistance Program can compare them with you without charge, and the plan finder on medicare.gov shows "
     "what is sold where you live."
 )

@@ -44,7 +44,7 @@ def markdown(rows: list[Row]) -> str:
 
 def write(path: Path, measured: str) -> None:
     """Put what was measured into the file, between its marks; the rest of it stays as it is."""
-    text = path.read_text(encoding="utf-8") if path.exists() else f"# Bench\n\n{BEGIN}\n{END}\n"
+    text = path.read_text(encoding="utf-8") if path.exists() else f"# JudgeClients\n\n{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -24,8 +24,8 @@ from . import (
 from .adapters.base import Adapter, split_name
 from .adapters.models import full_id
 from .adapters.registry import canonical_name, make_adapter
-from .calls.budget import RunPurse
-from .calls.gateway import Means, Stop
+from .calls.budget import RunBudget
+from .calls.gateway import CallResources, Stop
 from .calls.limits import Ceilings, Limits
 from .calls.prices import (
     PRICE_FILE,
@@ -49,7 +49,7 @@ from .store import strict_json
 from .store.failpoints import Failpoints
 
 CALLS_A_TRIAL = 8
-"""Calls one trial may have under way at once, generously: a turn to the target, and judges at work on earlier ones."""
+"""Calls one trial may have in flight at once, generously: a turn to the target, and judges at work on earlier ones."""
 DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
 
 
@@ -148,9 +148,9 @@ async def _execute(
     folder: Path, manifest: Manifest, arguments: argparse.Namespace, progress: Progress, earlier: Path | None
 ) -> Seal:
     stop = Stop()
-    purse = None
+    budget = None
     if arguments.max_cost is not None:
-        purse = RunPurse(arguments.max_cost, manifest.prices, storage.call_heads(folder))
+        budget = RunBudget(arguments.max_cost, manifest.prices, storage.call_heads(folder))
     made: dict[str, Adapter] = {}
 
     def adapter_for(provider: str) -> Adapter:
@@ -166,11 +166,11 @@ async def _execute(
             folder,
             manifest,
             concurrency=arguments.concurrency,
-            means=Means(
+            resources=CallResources(
                 adapter_for=adapter_for,
                 limits=Limits(CALLS_A_TRIAL * arguments.concurrency, ceilings(arguments.rpm, arguments.tpm)),
                 stop=stop,
-                purse=purse,
+                budget=budget,
             ),
             on_call=progress.on_call,
             on_start=progress.start,
@@ -193,7 +193,7 @@ def ceilings(requests: list[tuple[str, int]], tokens: list[tuple[str, int]]) -> 
 
 
 def stop_on_signal(stop: Stop) -> None:
-    """The first Ctrl-C lets calls under way finish; the second ends the process where it stands."""
+    """The first Ctrl-C lets calls in flight finish; the second ends the process where it stands."""
 
     heard_before = False
 
@@ -203,7 +203,7 @@ def stop_on_signal(stop: Stop) -> None:
             os._exit(130)
         heard_before = True
         stop.ask()
-        print("Stopping: calls under way are being finished. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
+        print("Stopping: calls in flight are being finished. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -211,7 +211,7 @@ def stop_on_signal(stop: Stop) -> None:
 
 
 def print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_json: bool) -> None:
-    summary = reporting.summarise(folder, manifest)
+    summary = reporting.summarize(folder, manifest)
     spending = reporting.spending(folder, manifest)
     names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
     written = [folder / name for name in names if (folder / name).exists()]

@@ -4,9 +4,9 @@
              -> per reply, as soon as it is there: extractor -> verifiers side by side, scorer's reading -> ties settled
              -> scorer by code, per verifier and for the final verdicts -> one line in results.jsonl, in plan order
 
-Trials run concurrently and each is a pure function of the plan and the replies that came through the door, so neither
+Trials run concurrently and each is a pure function of the plan and the replies that came through the gateway, so neither
 concurrency nor a crash in between can change a result. `execute` serves `run` and `resume`; `recompute` serves
-`replay`, through a closed door.
+`replay`, through a closed gateway.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from .agents import (
     scorer,
     verifier,
 )
-from .agents.ask import Seat
+from .agents.ask import JudgeClient
 from .calls.gateway import (
-    Borrowed,
     CallId,
-    ClosedDoor,
-    Door,
-    Means,
-    OpenDoor,
+    CallResources,
+    Gateway,
+    LiveGateway,
+    ReplayGateway,
+    ReusedCalls,
     Stopping,
 )
 from .errors import IntegrityError
 from .planning.plan import Trial, rejudged, trials
 from .records.model_name import family, family_of_id
 from .runner.in_order import InOrder
-from .runner.judge_clients import Bench
+from .runner.judge_clients import JudgeClients
 from .schemas import (
     CallRecord,
     ClaimInView,
@@ -62,7 +62,7 @@ from .schemas import (
 )
 from .scoring.result import (
     ENDS_CONVERSATION,
-    Judgement,
+    Judgment,
     assemble,
     failed,
 )
@@ -79,13 +79,13 @@ REPEAT_BASE = 1_000
 """Judge numbers of a verifier's repeats begin here: 1001 is the first judge's first repeat."""
 
 
-class Study:
-    """A plan being carried out through a door."""
+class TrialRunner:
+    """A plan being carried out through a gateway."""
 
-    def __init__(self, plan: RunPlan, door: Door) -> None:
+    def __init__(self, plan: RunPlan, gateway: Gateway) -> None:
         self.plan = plan
-        self._door = door
-        self._bench = Bench(door, plan.prompts, plan.api_ids, plan.judge_parameters, plan.policy.max_asks)
+        self._gateway = gateway
+        self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.judge_parameters, plan.policy.max_asks)
         self._questions: dict[str, asyncio.Task[tuple[QuestionerOutput, str | None]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
@@ -94,7 +94,7 @@ class Study:
             return assemble(self.plan, trial, [], [], [], questioner_failure=failure)
         exchanges: list[Exchange] = []
         records: list[CallRecord] = []
-        judging: list[asyncio.Task[Judgement]] = []
+        judging: list[asyncio.Task[Judgment]] = []
         try:
             async for exchange, record in self._converse(trial, turns):
                 exchanges.append(exchange)
@@ -115,9 +115,11 @@ class Study:
             return exact, None
         if trial.questions_id not in self._questions:
             call = CallId(trial.questions_id, "questioner")
-            kin = tuple(family(target) for target in self.plan.targets)
-            seat = self._bench.seat("questioner", self.plan.questioner, call, seed=seed, kin=kin, records=[])
-            self._questions[trial.questions_id] = asyncio.create_task(questioner.paraphrase(seat, exact))
+            families = tuple(family(target) for target in self.plan.targets)
+            client = self._judges.client(
+                "questioner", self.plan.questioner, call, seed=seed, families=families, records=[]
+            )
+            self._questions[trial.questions_id] = asyncio.create_task(questioner.paraphrase(client, exact))
         return await self._questions[trial.questions_id]
 
     async def _converse(
@@ -138,7 +140,7 @@ class Study:
                 yield _exchange(turn.turn_id, group, turn.user_message, unasked, None), None
                 continue
             asked = Message("user", turn.user_message)
-            record = await self._door.call(
+            record = await self._gateway.call(
                 CallId(trial.trial_id, "target", turn.turn_id),
                 ModelRequest(
                     model=trial.target,
@@ -159,10 +161,10 @@ class Study:
                 context += [asked, Message("assistant", record.text)]
             yield _exchange(turn.turn_id, group, turn.user_message, outcome, record), record
 
-    async def _judge(self, trial: Trial, exchange: Exchange, answered_by: tuple[CallRecord, ...]) -> Judgement:
+    async def _judge(self, trial: Trial, exchange: Exchange, answered_by: tuple[CallRecord, ...]) -> Judgment:
         """All that judges do with one reply. No judge sees another, or the target's name."""
         plan, turn_id, reply = self.plan, exchange.turn_id, exchange.reply or ""
-        found = Judgement(turn_id)
+        found = Judgment(turn_id)
         if addressed := addresses_the_judge(reply):
             found.reading = TurnReading(turn_id=turn_id, how="tampered", why=addressed)
             return found
@@ -172,15 +174,15 @@ class Study:
                 found.observations = (Observation(kind="refusal", quote=reply.strip()[:STOCK_QUOTE]),)
             found.verdicts = [() for _ in plan.verifiers]
             return found
-        kin = _families(trial, answered_by)
+        families = _families(trial, answered_by)
 
-        def seat(role: Role, model: str, number: int = 0) -> Seat:
+        def client(role: Role, model: str, number: int = 0) -> JudgeClient:
             call = CallId(trial.trial_id, role, turn_id, number)
             seed = trial.seed(plan.seed, role, turn_id, number)
-            return self._bench.seat(role, model, call, seed=seed, kin=kin, records=found.records)
+            return self._judges.client(role, model, call, seed=seed, families=families, records=found.records)
 
         extraction = await extractor.extract(
-            seat("extractor", plan.extractor), turn_id, ExtractorInput(question=exchange.user_message, reply=reply)
+            client("extractor", plan.extractor), turn_id, ExtractorInput(question=exchange.user_message, reply=reply)
         )
         found.claims, found.rejected = extraction.claims, extraction.rejected
         found.reading = TurnReading(
@@ -201,9 +203,9 @@ class Study:
         key = verifier.key_in_view(trial.planned.scenario.answer_key)
         shown = tuple(verifier.in_view(claim, reply) for claim in found.claims if claim.verifiable)
         to_read = ScorerInput(question=exchange.user_message, reply=reply, disallowed_claims=key.disallowed_claims)
-        reading = asyncio.create_task(scorer.read(seat("scorer", plan.scorer), to_read))
+        reading = asyncio.create_task(scorer.read(client("scorer", plan.scorer), to_read))
         verifying = [
-            asyncio.create_task(verifier.verify(seat("verifier", model, number), exchange.user_message, shown, key))
+            asyncio.create_task(verifier.verify(client("verifier", model, number), exchange.user_message, shown, key))
             for number, model in enumerate(plan.verifiers, 1)
             if shown
         ]
@@ -216,46 +218,46 @@ class Study:
             if verification.failure:
                 left = verification.unjudged if verification.verdicts else ()  # empty: the whole judge failed
                 found.failures.append(failed("verifier", turn_id, number, left, verification.failure))
-        await self._settle(seat("adjudicator", plan.adjudicator), exchange.user_message, found, shown, key)
+        await self._settle(client("adjudicator", plan.adjudicator), exchange.user_message, found, shown, key)
         if shown and rejudged(plan, trial):
-            await self._again(seat, exchange.user_message, found, shown, key)
+            await self._again(client, exchange.user_message, found, shown, key)
         return found
 
     async def _again(
         self,
-        seat: Callable[[Role, str, int], Seat],
+        client: Callable[[Role, str, int], JudgeClient],
         question: str,
-        found: Judgement,
+        found: Judgment,
         shown: tuple[ClaimInView, ...],
         key: KeyInView,
     ) -> None:
         """Each verifier once more and once more, with other seeds: how far it agrees with itself."""
         verifiers, repeats = self.plan.verifiers, range(1, self.plan.judge_repeats + 1)
-        seats = [
-            (number, seat("verifier", model, REPEAT_BASE * repeat + number))
+        clients = [
+            (number, client("verifier", model, REPEAT_BASE * repeat + number))
             for number, model in enumerate(verifiers, 1)
             for repeat in repeats
         ]
-        tasks = [asyncio.create_task(verifier.verify(one, question, shown, key)) for _, one in seats]
+        tasks = [asyncio.create_task(verifier.verify(one, question, shown, key)) for _, one in clients]
         await _to_the_end(tasks)
         found.repeats = [[] for _ in verifiers]
-        for (number, _), task in zip(seats, tasks, strict=True):
+        for (number, _), task in zip(clients, tasks, strict=True):
             found.repeats[number - 1].append(task.result().verdicts)
 
     async def _settle(
-        self, seat: Seat, question: str, found: Judgement, shown: Sequence[ClaimInView], key: KeyInView
+        self, client: JudgeClient, question: str, found: Judgment, shown: Sequence[ClaimInView], key: KeyInView
     ) -> None:
         ties = adjudicator.tied(shown, found.verdicts)
         if not ties:
             return
-        found.settled, failure = await adjudicator.settle(seat, question, ties, key)
+        found.settled, failure = await adjudicator.settle(client, question, ties, key)
         if failure:
             left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled) if found.settled else ()
             found.failures.append(failed("adjudicator", found.turn_id, 0, left, failure))
 
 
 async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Wait for all of them, then raise the first error if there was one: calls under way are never cut off."""
+    """Wait for all of them, then raise the first error if there was one: calls in flight are never cut off."""
     if tasks:
         await asyncio.wait(tasks)
     errors = [error for task in tasks if (error := task.exception())]
@@ -287,47 +289,51 @@ STAGGER_S = 0.001
 """Between the starts of two workers: calls that start together come back together, and then queue for this process."""
 
 
-class Lanes:
-    """Which trial comes next: that of the target with the fewest under way, so that a slow one holds up only itself."""
+class TargetQueues:
+    """Which trial comes next: that of the target with the fewest in flight, so that a slow one holds up only itself."""
 
     def __init__(self, todo: Sequence[Trial]) -> None:
         self._waiting: dict[str, deque[int]] = {}
         for number, trial in enumerate(todo):
             self._waiting.setdefault(trial.target, deque()).append(number)
-        self._under_way: Counter[str] = Counter()
+        self._in_flight: Counter[str] = Counter()
 
     def take(self) -> tuple[str, int] | None:
-        lanes = [lane for lane, numbers in self._waiting.items() if numbers]
-        if not lanes:
+        queues = [queue for queue, numbers in self._waiting.items() if numbers]
+        if not queues:
             return None
-        lane = min(lanes, key=self._under_way.__getitem__)
-        self._under_way[lane] += 1
-        return lane, self._waiting[lane].popleft()
+        queue = min(queues, key=self._in_flight.__getitem__)
+        self._in_flight[queue] += 1
+        return queue, self._waiting[queue].popleft()
 
-    def leave(self, lane: str) -> None:
-        self._under_way[lane] -= 1
+    def leave(self, queue: str) -> None:
+        self._in_flight[queue] -= 1
 
     def close(self) -> None:
         self._waiting.clear()
 
 
 async def in_plan_order(
-    study: Study, todo: Sequence[Trial], concurrency: int, sink: Callable[[bytes], None], on_trial: Callable[[], None]
+    study: TrialRunner,
+    todo: Sequence[Trial],
+    concurrency: int,
+    sink: Callable[[bytes], None],
+    on_trial: Callable[[], None],
 ) -> None:
     """Run trials side by side and hand their results, as bytes, on in plan order."""
-    lanes = Lanes(todo)
+    queues = TargetQueues(todo)
     with InOrder(sink) as ordered:
 
         async def worker() -> None:
-            while taken := lanes.take():
-                lane, number = taken
+            while taken := queues.take():
+                queue, number = taken
                 result = await study.run_trial(todo[number])
                 try:
                     ordered.put(number, storage.encode_record(result))
                 except OSError as error:  # the temporary file of results that wait for their turn
                     raise storage.storage_error(Path(tempfile.gettempdir()), error) from None
                 on_trial()
-                lanes.leave(lane)
+                queues.leave(queue)
 
         workers: list[asyncio.Task[None]] = []
         try:
@@ -337,8 +343,8 @@ async def in_plan_order(
             for finished in asyncio.as_completed(workers):
                 await finished
         except BaseException:
-            # A stop, a failed disk or a fault ends every worker, but only once its calls under way are in the journal.
-            lanes.close()
+            # A stop, a failed disk or a fault ends every worker, but only once its calls in flight are in the journal.
+            queues.close()
             ends = await asyncio.gather(*workers, return_exceptions=True)
             faults = [end for end in ends if isinstance(end, BaseException) and not isinstance(end, Stopping)]
             if faults:  # a fault makes the others stop: it is the fault that must be told
@@ -351,7 +357,7 @@ async def execute(
     manifest: Manifest,
     *,
     concurrency: int,
-    means: Means,
+    resources: CallResources,
     on_call: Callable[[CallRecord], None],
     on_start: Callable[[int, int], None],
     on_trial: Callable[[], None],
@@ -372,21 +378,21 @@ async def execute(
             wanted=wanted.__contains__,
             failpoints=failpoints,
         )
-        borrowed = _transcripts(earlier, manifest) if earlier else None
-        door = OpenDoor(journal, manifest.plan.policy, means, on_call, borrowed)
+        reused = _transcripts(earlier, manifest) if earlier else None
+        gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused)
         on_start(len(everything), results.count)
 
         try:
-            await in_plan_order(Study(manifest.plan, door), todo, concurrency, results.append, on_trial)
+            await in_plan_order(TrialRunner(manifest.plan, gateway), todo, concurrency, results.append, on_trial)
             return storage.write_seal(folder, journal, results, failpoints)
         finally:
             journal.close()
             results.close()
-            if borrowed:
-                borrowed.close()
+            if reused:
+                reused.close()
 
 
-def _transcripts(earlier: Path, manifest: Manifest) -> Borrowed:
+def _transcripts(earlier: Path, manifest: Manifest) -> ReusedCalls:
     """The calls of an earlier run that this one takes over; it must be the very run the manifest names."""
     named = manifest.transcripts
     assert named is not None
@@ -394,7 +400,7 @@ def _transcripts(earlier: Path, manifest: Manifest) -> Borrowed:
     if found != (named.manifest_sha256, named.journal_sha256):
         raise IntegrityError(f"{earlier}: is not, or no longer, the run whose transcripts were to be judged again.")
     recorded = storage.RecordedCalls(earlier / storage.JOURNAL, found[0], lambda trial: True)
-    return Borrowed(recorded, frozenset(named.stages))
+    return ReusedCalls(recorded, frozenset(named.stages))
 
 
 async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], None], first: int) -> None:
@@ -402,7 +408,7 @@ async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], No
     todo = trials(manifest.plan)[:first]
     recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
     try:
-        await in_plan_order(Study(manifest.plan, ClosedDoor(recorded)), todo, 1, sink, lambda: None)
+        await in_plan_order(TrialRunner(manifest.plan, ReplayGateway(recorded)), todo, 1, sink, lambda: None)
     finally:
         recorded.close()
 

@@ -33,7 +33,7 @@ __all__ = [
     "estimate_text",
     "notices",
     "spending",
-    "summarise",
+    "summarize",
     "write_report",
 ]
 
@@ -85,7 +85,7 @@ class Summary:
         return self.found.services
 
 
-def summarise(folder: Path, manifest: Manifest) -> Summary:
+def summarize(folder: Path, manifest: Manifest) -> Summary:
     found = gather(folder, manifest)
     by_target = {target: Tally() for target in manifest.plan.targets}
     for row in found.rows:

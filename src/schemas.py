@@ -19,7 +19,7 @@ from .records.facts import *
 from .records.facts import PlanFile, Wording, YearFacts
 from .records.gold import GoldFile
 from .records.judge_check import JudgeCheck
-from .records.preregistration import Frozen
+from .records.preregistration import Preregistration
 from .records.price import *
 from .records.rubric import *
 from .records.rubric import Rubric
@@ -39,7 +39,7 @@ from .records.study_code import *
 def json_schemas() -> dict[str, str]:
     """File name to text of every exported JSON Schema."""
     records: list[type[Record]] = [Scenario, YearFacts, PlanFile, Wording, Rubric, GoldFile, *agent_contracts()]
-    records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal, Frozen, JudgeCheck]
+    records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal, Preregistration, JudgeCheck]
     return {
         f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
         for record in records

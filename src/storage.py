@@ -175,7 +175,7 @@ class RecordedCalls:
 
 
 class Journal:
-    """The append-only record of calls behind the one door. See `chain` for its lines and how it recovers."""
+    """The append-only record of calls behind the one gateway. See `chain` for its lines and how it recovers."""
 
     def __init__(self, path: Path, genesis: str, *, wanted: Callable[[str], bool], failpoints: Failpoints) -> None:
         self._path = path

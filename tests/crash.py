@@ -27,7 +27,7 @@ from pathlib import Path
 from src import audit, orchestrator, storage
 from src.adapters.base import Adapter, ModelReply, ModelRequest
 from src.adapters.registry import make_adapter
-from src.calls.gateway import Means, Stop
+from src.calls.gateway import CallResources, Stop
 from src.calls.limits import Limits
 from src.schemas import CallRecord
 from src.store.hash_chain import ChainReader, is_recovery
@@ -68,7 +68,7 @@ def child(folder: Path, ledger: Path) -> None:
             folder,
             storage.read_manifest(folder),
             concurrency=8,
-            means=Means(adapter_for=adapter_for, limits=Limits(64), stop=Stop()),
+            resources=CallResources(adapter_for=adapter_for, limits=Limits(64), stop=Stop()),
             on_call=lambda record: None,
             on_start=lambda total, done: None,
             on_trial=lambda: None,
@@ -86,7 +86,7 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
 
-def journalled(folder: Path) -> set[str]:
+def journaled(folder: Path) -> set[str]:
     """The requests whose records are whole in the journal."""
     reader = ChainReader(folder / storage.JOURNAL, storage.manifest_sha256(folder))
     return {
@@ -125,14 +125,14 @@ def one_study(folder: Path, expected: bytes, dice: random.Random, tally: Tally) 
         if not expected.startswith(results):
             tally.problems.append(f"{folder.name}: results.jsonl is no beginning of the unkilled run's")
         billed = Counter(read(ledger).decode().split())
-        pending = set(billed) - (journalled(folder) if journal else set())
+        pending = set(billed) - (journaled(folder) if journal else set())
         for request, times in billed.items():
             if times > 1 + allowed[request]:
                 often = f"paid {times} times, in flight {allowed[request]} times"
                 tally.problems.append(f"{folder.name}: {request} was {often}")
         allowed.update(pending)
     tally.studies += 1
-    tally.calls += len(journalled(folder))
+    tally.calls += len(journaled(folder))
     tally.in_flight += sum(times - 1 for times in Counter(read(ledger).decode().split()).values())
     if read(folder / storage.RESULTS) != expected:
         tally.problems.append(f"{folder.name}: results.jsonl differs from the unkilled run's")

@@ -36,7 +36,7 @@ from src.adapters.base import (
 from src.adapters.offline_adapter import ROLE_OF_SCHEMA, OfflineAdapter
 from src.agents.ask import SCHEMA_REFUSED
 from src.calls import limits
-from src.calls.gateway import Means, Stop
+from src.calls.gateway import CallResources, Stop
 from src.calls.limits import Limits
 from src.planning.prompts import REPLY_TYPES, load_prompts
 from src.schemas import (
@@ -280,7 +280,7 @@ async def carry_out(place: Place, adapters: dict[str, Adapter]) -> None:
             place.folder,
             made,
             concurrency=1,
-            means=Means(adapter_for=adapters.__getitem__, limits=Limits(8), stop=Stop()),
+            resources=CallResources(adapter_for=adapters.__getitem__, limits=Limits(8), stop=Stop()),
             on_call=lambda record: None,
             on_start=lambda total, done: None,
             on_trial=lambda: None,
@@ -445,7 +445,7 @@ def _verdict_problems(cell: Cell, result: TrialResult) -> Iterator[str]:
         yield "there are verdicts, but no verifier"
     if cell.role in ("verifier", "adjudicator"):
         if labels != [None, None] or {claim.decided_by for claim in result.final_claims} != {"unresolved"}:
-            yield f"the claims are labelled {labels}"
+            yield f"the claims are labeled {labels}"
         if not result.needs_manual_review:
             yield "nobody is asked to look at the unresolved claims"
 

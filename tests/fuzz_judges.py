@@ -25,7 +25,7 @@ from src.agents import (
     scorer,
     verifier,
 )
-from src.agents.ask import Seat
+from src.agents.ask import JudgeClient
 from src.schemas import (
     CallOutcome,
     CallParameters,
@@ -233,15 +233,15 @@ class Fuzzed:
         said = clean_text(said)  # as every adapter does; escaped surrogates stay
         return call_record(request=request, text=said)
 
-    def seat(self) -> Seat:
-        return Seat(
+    def client(self) -> JudgeClient:
+        return JudgeClient(
             model="anthropic:a-judge", system="You judge.", seed=7, parameters=CallParameters(temperature=0.0, max_tokens=100),
             max_asks=3, call=self.call,
         )  # fmt: skip
 
 
 async def _extract(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
-    got = await extractor.extract(judge.seat(), "Q1", TO_EXTRACT)
+    got = await extractor.extract(judge.client(), "Q1", TO_EXTRACT)
     broken = [
         f"{claim.claim_id} has no quote"
         for claim in got.claims
@@ -255,7 +255,7 @@ async def _extract(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
 
 
 async def _verify(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
-    got = await verifier.verify(judge.seat(), QUESTION, CLAIMS, KEY)
+    got = await verifier.verify(judge.client(), QUESTION, CLAIMS, KEY)
     by_id = {claim.claim_id: claim for claim in CLAIMS}
     broken = [fault for one in got.verdicts for fault in verifier.violations(one, by_id[one.claim_id], KEY, QUESTION)]
     if sorted([*(one.claim_id for one in got.verdicts), *got.unjudged]) != sorted(by_id):
@@ -267,7 +267,7 @@ async def _verify(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
 
 
 async def _read(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
-    seen, failure = await scorer.read(judge.seat(), TO_READ)
+    seen, failure = await scorer.read(judge.client(), TO_READ)
     broken = [f"{one.quote[:40]!r} is not in the reply" for one in seen if find_quote(REPLY, one.quote) is None]
     if failure and seen:
         broken.append("failed and yet saw something")
@@ -276,7 +276,7 @@ async def _read(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
 
 
 async def _settle(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
-    chosen, failure = await adjudicator.settle(judge.seat(), QUESTION, TIES, KEY)
+    chosen, failure = await adjudicator.settle(judge.client(), QUESTION, TIES, KEY)
     options = {tie.claim_id: tie.options for tie in TIES}
     broken = [f"{claim}: {label}" for claim, label in chosen.items() if label not in options[claim]]
     if (len(chosen) < len(TIES)) != (failure is not None):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from src.adapters.base import ModelRequest
-from src.agents.ask import Seat
+from src.agents.ask import JudgeClient
 from src.planning.rubrics import load_rubric
 from src.schemas import (
     CallOutcome,
@@ -221,9 +221,9 @@ class ScriptedJudge:
         return found
 
 
-def seat(*replies: ScriptedReply, max_asks: int = 3, seed: int = 7) -> tuple[Seat, ScriptedJudge]:
+def client(*replies: ScriptedReply, max_asks: int = 3, seed: int = 7) -> tuple[JudgeClient, ScriptedJudge]:
     judge = ScriptedJudge(list(replies))
-    made = Seat(
+    made = JudgeClient(
         model="anthropic:a-judge",
         api_id="a-judge-20260101",
         system="You judge.",

@@ -80,7 +80,7 @@ class AttackedDoor:
 
 def judged(text: str, about: About, judge: Obedient) -> TrialResult:
     made = the_plan(about)
-    return asyncio.run(orchestrator.Study(made, AttackedDoor(text, judge)).run_trial(trials(made)[0]))  # type: ignore[arg-type]
+    return asyncio.run(orchestrator.TrialRunner(made, AttackedDoor(text, judge)).run_trial(trials(made)[0]))  # type: ignore[arg-type]
 
 
 @cache

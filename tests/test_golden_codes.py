@@ -1,4 +1,4 @@
-"""Hand-coded transcripts: the code computes from hand-labelled claims what a person coded by hand."""
+"""Hand-coded transcripts: the code computes from hand-labeled claims what a person coded by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from src.schemas import (
     Verdict,
     point_name,
 )
-from src.scoring.study_codes import Judged, group_of, study_codes
+from src.scoring.study_codes import CodingInput, group_of, study_codes
 from src.text.quotes import find_quote
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +41,7 @@ RUBRIC = load_rubric("v1").rubric
 
 @dataclass(frozen=True)
 class Golden:
-    """One transcript: what was asked and said, how a person labelled it, and what is computed from that."""
+    """One transcript: what was asked and said, how a person labeled it, and what is computed from that."""
 
     scenario: Scenario
     asked: dict[str, str]
@@ -91,8 +91,8 @@ def conversation(scenario: Scenario, asked: dict[str, str], replies: dict[str, s
     return tuple(exchanges)
 
 
-def verdict_of(claim_id: str, labelled: dict[str, Any]) -> Verdict:
-    fields = {name: labelled[name] for name in ("label", "evidence", "severity")}
+def verdict_of(claim_id: str, labeled: dict[str, Any]) -> Verdict:
+    fields = {name: labeled[name] for name in ("label", "evidence", "severity")}
     return Verdict.model_validate_json(json.dumps({"claim_id": claim_id, **fields}))
 
 
@@ -105,24 +105,24 @@ def golden(path: Path) -> Golden:
     replies = {turn_id: turn["reply"] for turn_id, turn in given["turns"].items()}
     claims, verdicts, observations = [], [], []
     for turn_id, turn in given["turns"].items():
-        for number, labelled in enumerate(turn["claims"], 1):
+        for number, labeled in enumerate(turn["claims"], 1):
             claims.append(
                 Claim(
                     claim_id=f"{turn_id}.C{number}",
-                    text=labelled["quote"],
+                    text=labeled["quote"],
                     type="factual",
                     confidence="high",
                     verifiable=True,
-                    quote_spans=(span_of(turn["reply"], labelled["quote"]),),
+                    quote_spans=(span_of(turn["reply"], labeled["quote"]),),
                     turn_id=turn_id,
                 )
             )
-            verdicts.append(verdict_of(f"{turn_id}.C{number}", labelled))
+            verdicts.append(verdict_of(f"{turn_id}.C{number}", labeled))
         for seen in turn["observations"]:
             span_of(turn["reply"], seen["quote"])
             observations.append(TurnObservation(turn_id=turn_id, observation=Observation.model_validate(seen)))
     exchanges = conversation(scenario, asked, replies)
-    judged = Judged(
+    judged = CodingInput(
         scenario=scenario,
         rubric=RUBRIC,
         exchanges=exchanges,
@@ -188,19 +188,19 @@ def test_points_met_and_missed_are_the_points_of_the_group(path: Path) -> None:
 @every_file
 def test_every_quote_behind_a_code_stands_in_the_reply_and_was_labelled_so(path: Path) -> None:
     one = golden(path)
-    labelled = {verdict.claim_id: verdict for verdict in one.verdicts}
+    labeled = {verdict.claim_id: verdict for verdict in one.verdicts}
     for code in one.codes:
         for backing in backings(code):
             turn_id = backing.claim_id.partition(".")[0]
             assert turn_id in code.turn_ids
             assert backing.quotes
             assert all(quote in one.replies[turn_id] for quote in backing.quotes)
-            assert backing.evidence == labelled[backing.claim_id].evidence
+            assert backing.evidence == labeled[backing.claim_id].evidence
         for point in (*code.points_met, *code.partial_points_met):
             for backing in point.claims:
-                assert labelled[backing.claim_id].label == "SUPPORTED"
+                assert labeled[backing.claim_id].label == "SUPPORTED"
                 assert set(point.point.split("|")) & set(backing.evidence)
-        assert {labelled[backing.claim_id].label for backing in (*code.wrong, *code.minor)} <= {"CONTRADICTED"}
+        assert {labeled[backing.claim_id].label for backing in (*code.wrong, *code.minor)} <= {"CONTRADICTED"}
         said = "\n".join(one.replies.get(turn_id, "") for turn_id in code.turn_ids)
         assert all(find_quote(said, quote) for quote in code.fabricated)
 

@@ -291,7 +291,7 @@ def stopper() -> Callable[[Received], Scripted]:
         seen.append(request.model)
         if len(seen) == 2:
             os.kill(os.getpid(), signal.SIGINT)
-        return sensible(request, delay_s=0.3 if len(seen) in (3, 4) else 0.0)  # these two are under way at the stop
+        return sensible(request, delay_s=0.3 if len(seen) in (3, 4) else 0.0)  # these two are in flight at the stop
 
     return script
 
@@ -308,8 +308,8 @@ def test_a_stopped_check_leaves_no_record_and_goes_on_where_it_stood(
         assert not (folder / RECORD).exists()
         code, _, err = small_wire_check(tmp_path, own, "--resume", folder)
         assert code == 0, err
-        journalled = len(re.findall(rb'"outcome":"ok"', (folder / storage.JOURNAL).read_bytes()))
-        assert journalled == read_check(folder).calls
+        journaled = len(re.findall(rb'"outcome":"ok"', (folder / storage.JOURNAL).read_bytes()))
+        assert journaled == read_check(folder).calls
     plain, _ = checked(tmp_path / "plain", "--split", "dev", "--gold", own)
     assert read_check(folder).judges[0].confusion == read_check(plain).judges[0].confusion
 

@@ -10,7 +10,7 @@ import pytest
 
 from src import storage
 from src.calls.gateway import Stopping
-from src.orchestrator import Lanes, in_plan_order
+from src.orchestrator import TargetQueues, in_plan_order
 from src.runner.in_order import InOrder
 from src.schemas import PlannedTurn
 
@@ -63,11 +63,11 @@ def test_a_stuck_target_does_not_hold_up_the_others_and_the_order_is_kept() -> N
 
 
 def test_lanes_share_places_fairly_and_leave_none_idle() -> None:
-    lanes = Lanes([Errand(n, "ab"[n >= 8]) for n in range(10)])  # type: ignore[misc]
-    assert [lanes.take() for _ in range(4)] == [("a", 0), ("b", 8), ("a", 1), ("b", 9)]
-    assert [lanes.take() for _ in range(2)] == [("a", 2), ("a", 3)]
-    lanes.close()
-    assert lanes.take() is None
+    queues = TargetQueues([Errand(n, "ab"[n >= 8]) for n in range(10)])  # type: ignore[misc]
+    assert [queues.take() for _ in range(4)] == [("a", 0), ("b", 8), ("a", 1), ("b", 9)]
+    assert [queues.take() for _ in range(2)] == [("a", 2), ("a", 3)]
+    queues.close()
+    assert queues.take() is None
 
 
 def test_a_fault_in_one_trial_ends_the_run_after_the_others_calls() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from src import storage
 from src.offline import rules
-from src.reporting import summarise
+from src.reporting import summarize
 from src.schemas import CallRecord, ExtractorInput, TrialResult
 from src.text.fence import unwrap
 from src.text.injection import says_nothing
@@ -216,7 +216,7 @@ def test_such_runs_are_verified_and_computed_again(finished: Path) -> None:
 
 
 def test_every_planned_trial_is_in_the_flow_once(finished: Path) -> None:
-    summary = summarise(finished, storage.read_manifest(finished))
+    summary = summarize(finished, storage.read_manifest(finished))
     assert summary.planned == summary.done == 8
     assert {name: dict(tally.outcomes) for name, tally in summary.by_target.items()} == {
         "fake:careful": {"scored": 2},

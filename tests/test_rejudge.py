@@ -137,11 +137,13 @@ def test_a_real_target_is_not_called_again_and_its_judge_is_not_of_its_family(wi
     new = again(first, tmp_path / "new", "--judge-model", "offline:rules")
     assert wired.count == asked
     assert calls(new, "target") == calls(first, "target")
-    code, _, err = call("rejudge", first, "--judge-model", "openai:gpt-4.1-mini", "--out", tmp_path / "kin", "--quiet")
+    code, _, err = call(
+        "rejudge", first, "--judge-model", "openai:gpt-4.1-mini", "--out", tmp_path / "families", "--quiet"
+    )
     assert code == 3
     assert "openai:gpt-4.1-mini" in err
     assert len(err.strip().splitlines()) == 1
-    assert not (tmp_path / "kin").exists()
+    assert not (tmp_path / "families").exists()
     assert wired.count == asked
 
 
@@ -294,7 +296,7 @@ def test_compare_lists_each_changed_claim_with_both_reasons(old: Path, doubted: 
     assert found.moves == Counter((before[name], after[name]) for name in before)
     code, out, err = call("compare", old, doubted, "--show", 1000)
     assert code == 0, err
-    assert f"{len(before)} claims in both: {found.same} labelled alike, {len(differing)} not." in out
+    assert f"{len(before)} claims in both: {found.same} labeled alike, {len(differing)} not." in out
     assert out.count("SUPPORTED -> NOT_IN_KEY") == len(differing)
     for change in found.changed:
         assert len(change.before.reasons) == len(change.after.reasons) == 2

@@ -25,7 +25,7 @@ from src.reporting import (
     Summary,
     estimate_text,
     notices,
-    summarise,
+    summarize,
     summary_json,
 )
 from src.schemas import RunPlan, Scores, TrialResult
@@ -44,7 +44,7 @@ VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=2, max_size=4
 
 def summary_of(folder: Path, results: Sequence[TrialResult], made: RunPlan | None = None) -> Summary:
     write_results(folder, results)
-    return summarise(folder, manifest(made or plan(repeats=len(results) or 1)))
+    return summarize(folder, manifest(made or plan(repeats=len(results) or 1)))
 
 
 def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
@@ -161,10 +161,10 @@ def test_a_torn_last_line_is_left_out_and_a_changed_one_refused(tmp_path: Path) 
     path = tmp_path / RESULTS
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
-    assert summarise(tmp_path, manifest(plan(repeats=2))).done == 1
+    assert summarize(tmp_path, manifest(plan(repeats=2))).done == 1
     path.write_bytes(whole.replace(b'"accuracy":1.0', b'"accuracy":0.9'))
     with pytest.raises(IntegrityError, match="line 1 is not what was written"):
-        summarise(tmp_path, manifest(plan(repeats=2)))
+        summarize(tmp_path, manifest(plan(repeats=2)))
 
 
 def test_an_estimate_in_words() -> None:

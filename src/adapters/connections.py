@@ -1,6 +1,6 @@
 """The HTTP transport under the SDKs, and the stream by which half a body is not lost. Imported only with an SDK.
 
-`Lanes` stands in for httpx2's pool, which looks at all its connections for every request: with 64 of them that is more
+`ConnectionStack` stands in for httpx2's pool, which looks at all its connections for every request: with 64 of them that is more
 work than everything else together. A stack of one-connection transports has nothing to look through (docs/bench.md).
 """
 
@@ -30,7 +30,7 @@ class Tee(httpx2.AsyncByteStream):
 
 
 class _Returning(httpx2.AsyncByteStream):
-    """A response stream that gives its lane back, once, when it is closed."""
+    """A response stream that gives its connection back, once, when it is closed."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, give_back: Callable[[], None]) -> None:
         self._stream = stream
@@ -49,7 +49,7 @@ class _Returning(httpx2.AsyncByteStream):
                 self._give_back = None
 
 
-class Lanes(httpx2.AsyncBaseTransport):
+class ConnectionStack(httpx2.AsyncBaseTransport):
     """As many connections as there are calls at once, each used by one call at a time, the last used first."""
 
     def __init__(self) -> None:
@@ -58,22 +58,22 @@ class Lanes(httpx2.AsyncBaseTransport):
         self._all: list[httpx2.AsyncHTTPTransport] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        lane = self._idle.pop() if self._idle else self._new()
+        connection = self._idle.pop() if self._idle else self._new()
         try:
-            response = await lane.handle_async_request(request)
+            response = await connection.handle_async_request(request)
         except BaseException:
-            self._idle.append(lane)
+            self._idle.append(connection)
             raise
         stream = response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)
-        response.stream = _Returning(stream, lambda: self._idle.append(lane))
+        response.stream = _Returning(stream, lambda: self._idle.append(connection))
         return response
 
     def _new(self) -> httpx2.AsyncHTTPTransport:
-        lane = httpx2.AsyncHTTPTransport(verify=self._context, limits=ONE)
-        self._all.append(lane)
-        return lane
+        connection = httpx2.AsyncHTTPTransport(verify=self._context, limits=ONE)
+        self._all.append(connection)
+        return connection
 
     async def aclose(self) -> None:
-        for lane in self._all:
-            await lane.aclose()
+        for connection in self._all:
+            await connection.aclose()

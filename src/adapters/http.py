@@ -105,11 +105,11 @@ def client_options() -> dict[str, Any]:
 
     Where the environment names a proxy the client keeps its own transport, which alone knows what to do with one.
     """
-    from .connections import Lanes
+    from .connections import ConnectionStack
 
     hooks: dict[str, Any] = {"request": [_note_request], "response": [_note_response]}
     options: dict[str, Any] = {"event_hooks": hooks, "follow_redirects": False}
-    return options if getproxies() else {**options, "transport": Lanes()}
+    return options if getproxies() else {**options, "transport": ConnectionStack()}
 
 
 _OWNERS = ("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "XAI_", "COMPATIBLE_")

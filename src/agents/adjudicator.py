@@ -23,7 +23,7 @@ from ..schemas import (
     TiedClaim,
     Verdict,
 )
-from .ask import Seat, ask
+from .ask import JudgeClient, ask
 
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
@@ -39,7 +39,7 @@ def tied(claims: Sequence[ClaimInView], verdicts: Sequence[Sequence[Verdict]]) -
 
 
 async def settle(
-    seat: Seat, question: str, ties: tuple[TiedClaim, ...], key: KeyInView
+    client: JudgeClient, question: str, ties: tuple[TiedClaim, ...], key: KeyInView
 ) -> tuple[dict[str, Label], str | None]:
     """The adjudicator model's choice for each tie; or, for those it did not settle, why."""
     chosen: dict[str, Label] = {}
@@ -61,7 +61,7 @@ async def settle(
         return problems + [f"{claim_id}: has no decision" for claim_id in options if claim_id not in chosen]
 
     failure = await ask(
-        seat, AdjudicatorInput(question=question, claims=ties, answer_key=key), AdjudicatorReply, accept
+        client, AdjudicatorInput(question=question, claims=ties, answer_key=key), AdjudicatorReply, accept
     )
     return chosen, failure if len(chosen) < len(ties) else None
 

@@ -31,7 +31,7 @@ SCHEMA_REFUSED = frozenset({400, 422})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seat:
+class JudgeClient:
     """One judge in one role, ready to be asked."""
 
     model: str
@@ -46,29 +46,29 @@ class Seat:
 
 
 async def ask(
-    seat: Seat, payload: Record, reply_type: type[T], accept: Callable[[T], list[str]], *, first: int = 0
+    client: JudgeClient, payload: Record, reply_type: type[T], accept: Callable[[T], list[str]], *, first: int = 0
 ) -> str | None:
     """Ask until `accept` finds no problem. Returns None then, or the last reason why the judge failed.
 
-    `first` numbers the first asking, for a seat that is asked more than one thing.
+    `first` numbers the first asking, for a client that is asked more than one thing.
     """
-    wrapped = wrap(payload, derive_seed(seat.seed, "fence", first))
+    wrapped = wrap(payload, derive_seed(client.seed, "fence", first))
     question = Message("user", wrapped.text)
     messages: tuple[Message, ...] = (question,)
     schema: dict[str, Any] | None = reply_schema(reply_type)
     reason = ""
-    for number in range(first, first + seat.max_asks):
-        record = await seat.call(
+    for number in range(first, first + client.max_asks):
+        record = await client.call(
             number,
             ModelRequest(
-                model=seat.model,
-                api_id=seat.api_id,
-                system=seat.system,
-                prompt_sha256=seat.prompt_sha256,
+                model=client.model,
+                api_id=client.api_id,
+                system=client.system,
+                prompt_sha256=client.prompt_sha256,
                 messages=messages,
-                temperature=seat.parameters.temperature,
-                max_tokens=seat.parameters.max_tokens,
-                seed=derive_seed(seat.seed, number),
+                temperature=client.parameters.temperature,
+                max_tokens=client.parameters.max_tokens,
+                seed=derive_seed(client.seed, number),
                 response_schema=schema,
             ),
         )
@@ -88,7 +88,7 @@ async def ask(
         again = encode({"problems": problems, "instruction": "Answer again with JSON that mends these problems."})
         answer = Message("assistant", record.text or "(no answer)")
         messages = (question, answer, Message("user", again.decode("utf-8")))
-    return f"no usable answer after {seat.max_asks} askings: {reason}"
+    return f"no usable answer after {client.max_asks} askings: {reason}"
 
 
 def _problems(text: str, reply_type: type[T], accept: Callable[[T], list[str]], canary: str) -> list[str]:

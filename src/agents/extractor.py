@@ -21,7 +21,7 @@ from ..text.coverage import Coverage, coverage
 from ..text.figures import figures, is_amount
 from ..text.overlap import bears
 from ..text.quotes import find_quote
-from .ask import Seat, ask
+from .ask import JudgeClient, ask
 
 _NOTHING = Coverage(0, 0, ())
 
@@ -36,8 +36,8 @@ class Extraction:
     final: Coverage = _NOTHING
 
 
-async def extract(seat: Seat, turn_id: str, payload: ExtractorInput) -> Extraction:
-    given, failure = await _ask(seat, payload, first=0)
+async def extract(client: JudgeClient, turn_id: str, payload: ExtractorInput) -> Extraction:
+    given, failure = await _ask(client, payload, first=0)
     if failure or given is None:
         return Extraction(failure=failure)
     found = anchor(turn_id, payload.reply, given, payload.question)
@@ -45,7 +45,7 @@ async def extract(seat: Seat, turn_id: str, payload: ExtractorInput) -> Extracti
     if first.enough:
         return Extraction(found.claims, found.rejected, None, first, first)
     rest = payload.model_copy(update={"left_out": first.left_out})
-    more, _ = await _ask(seat, rest, first=seat.max_asks)  # what it left out twice stays left out, and is counted
+    more, _ = await _ask(client, rest, first=client.max_asks)  # what it left out twice stays left out, and is counted
     added = anchor(turn_id, payload.reply, more, payload.question, "again.") if more else Extraction()
     known = {(claim.text, claim.quote_spans) for claim in found.claims}
     claims = (*found.claims, *(claim for claim in added.claims if (claim.text, claim.quote_spans) not in known))
@@ -53,7 +53,7 @@ async def extract(seat: Seat, turn_id: str, payload: ExtractorInput) -> Extracti
     return Extraction(claims, rejected, None, first, covered_by(payload.reply, claims))
 
 
-async def _ask(seat: Seat, payload: ExtractorInput, *, first: int) -> tuple[ExtractorReply | None, str | None]:
+async def _ask(client: JudgeClient, payload: ExtractorInput, *, first: int) -> tuple[ExtractorReply | None, str | None]:
     replies: list[ExtractorReply] = []
 
     def accept(reply: ExtractorReply) -> list[str]:
@@ -64,7 +64,7 @@ async def _ask(seat: Seat, payload: ExtractorInput, *, first: int) -> tuple[Extr
         replies.append(reply)
         return []
 
-    failure = await ask(seat, payload, ExtractorReply, accept, first=first)
+    failure = await ask(client, payload, ExtractorReply, accept, first=first)
     return (replies[-1] if replies else None), failure
 
 

@@ -20,7 +20,7 @@ from ..schemas import (
 from ..store.strict_json import derive_seed
 from ..text.figures import figures
 from ..text.quotes import fold
-from .ask import Seat, ask
+from .ask import JudgeClient, ask
 
 
 def question(payload: QuestionerInput) -> QuestionerOutput:
@@ -49,7 +49,7 @@ def _random(seed: int, *use: object) -> random.Random:
     return random.Random(derive_seed(seed, *use))  # noqa: S311 - draws a study design, no secret
 
 
-async def paraphrase(seat: Seat, turns: QuestionerOutput) -> tuple[QuestionerOutput, str | None]:
+async def paraphrase(client: JudgeClient, turns: QuestionerOutput) -> tuple[QuestionerOutput, str | None]:
     """The turns reworded by a model, or the reason why it failed."""
     accepted = turns
 
@@ -60,7 +60,7 @@ async def paraphrase(seat: Seat, turns: QuestionerOutput) -> tuple[QuestionerOut
             accepted = reply
         return problems
 
-    failure = await ask(seat, turns, QuestionerOutput, accept)
+    failure = await ask(client, turns, QuestionerOutput, accept)
     return accepted, failure
 
 

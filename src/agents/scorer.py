@@ -30,11 +30,11 @@ from ..schemas import (
     point_name,
 )
 from ..text.quotes import find_quote
-from .ask import Seat, ask
+from .ask import JudgeClient, ask
 
 
 @dataclass(frozen=True)
-class JudgedClaim:
+class ScoredClaim:
     """What scoring needs of a claim, whoever judged it."""
 
     label: Label
@@ -43,7 +43,7 @@ class JudgedClaim:
     confidence: Confidence
 
 
-async def read(seat: Seat, payload: ScorerInput) -> tuple[tuple[Observation, ...], str | None]:
+async def read(client: JudgeClient, payload: ScorerInput) -> tuple[tuple[Observation, ...], str | None]:
     """What a judge saw in one reply, each with words that are really there; or why it failed."""
     seen: list[Observation] = []
 
@@ -54,14 +54,14 @@ async def read(seat: Seat, payload: ScorerInput) -> tuple[tuple[Observation, ...
             seen.extend(reply.observations)
         return [f"the quote of observation {number} is not in the reply" for number in unfound]
 
-    failure = await ask(seat, payload, ScorerReply, accept)
+    failure = await ask(client, payload, ScorerReply, accept)
     return tuple(seen), failure
 
 
 def score(
     points: Sequence[RequiredPoint],
     weights: ScoreWeights,
-    claims: Sequence[JudgedClaim],
+    claims: Sequence[ScoredClaim],
     observations: Sequence[Observation],
     *,
     refused: bool = False,
@@ -99,7 +99,7 @@ def _rounded(value: float) -> float:
 
 
 def _categories(
-    contradicted: Sequence[JudgedClaim], observations: Sequence[Observation], omitted: bool, refused: bool
+    contradicted: Sequence[ScoredClaim], observations: Sequence[Observation], omitted: bool, refused: bool
 ) -> tuple[ErrorCategory, ...]:
     cited = {fact_id for claim in contradicted for fact_id in claim.evidence}
     kinds = {observation.kind for observation in observations}

@@ -27,7 +27,7 @@ from ..schemas import (
 )
 from ..text.figures import figures, is_amount, telling
 from ..text.overlap import related
-from .ask import Seat, ask
+from .ask import JudgeClient, ask
 
 _NOTHING = re.compile(
     r"\b(?:pays?|owes?|costs?|charged?|are|is|get|for)\b[^.;]{0,30}?\b(?:nothing|free|zero)\b(?! is)|"
@@ -74,10 +74,10 @@ def in_view(claim: Claim, reply: str) -> ClaimInView:
     return ClaimInView(claim_id=claim.claim_id, text=claim.text, quotes=quotes)
 
 
-async def verify(seat: Seat, question: str, claims: tuple[ClaimInView, ...], key: KeyInView) -> Verification:
+async def verify(client: JudgeClient, question: str, claims: tuple[ClaimInView, ...], key: KeyInView) -> Verification:
     """One judge's verdicts on one reply's claims, shown in an order of its own."""
     shown = list(claims)
-    random.Random(seat.seed).shuffle(shown)  # noqa: S311 - an order, no secret
+    random.Random(client.seed).shuffle(shown)  # noqa: S311 - an order, no secret
     accepted: dict[str, Verdict] = {}
     by_id = {claim.claim_id: claim for claim in claims}
 
@@ -100,7 +100,7 @@ async def verify(seat: Seat, question: str, claims: tuple[ClaimInView, ...], key
         return problems + [f"{claim_id}: has no verdict" for claim_id in missing]
 
     failure = await ask(
-        seat, VerifierInput(question=question, claims=tuple(shown), answer_key=key), VerifierOutput, accept
+        client, VerifierInput(question=question, claims=tuple(shown), answer_key=key), VerifierOutput, accept
     )
     verdicts = tuple(accepted[claim_id] for claim_id in by_id if claim_id in accepted)
     unjudged = tuple(claim_id for claim_id in by_id if claim_id not in accepted)

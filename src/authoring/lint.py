@@ -211,7 +211,7 @@ def _dates(planned: PlannedScenario, places: Mapping[str, int], today: date) -> 
         if fact.valid_until and fact.valid_until < today:
             yield (
                 where,
-                f"{fact.fact_id} expired on {fact.valid_until}; confirm it anew, or add the new plan year's figures",
+                f"{fact.fact_id} expired on {fact.valid_until}; confirm it again, or add the new plan year's figures",
             )
         if fact.valid_from and fact.valid_from > today:
             yield where, f"{fact.fact_id} is valid only from {fact.valid_from}, which is still to come"

@@ -9,18 +9,18 @@ from ..schemas import CallHead, CallRecord, Price
 from .prices import Budget, charge, worst_case
 
 
-class RunPurse:
+class RunBudget:
     """Sets aside the most a call may cost before it is made. Every model it is asked about must have a price."""
 
     def __init__(self, limit: float, prices: Mapping[str, Price], spent: Iterable[CallHead]) -> None:
-        """`spent`: the attempts that the journal already holds; a resumed run goes on with the same purse."""
+        """`spent`: the attempts that the journal already holds; a resumed run goes on with the same budget."""
         self._prices = prices
         self.budget = Budget(limit)
         for head in spent:
             self.settle(0.0, head)
 
     @property
-    def holds_money(self) -> bool:
+    def has_reserved(self) -> bool:
         return self.budget.reserved > 0
 
     def reserve(self, request: ModelRequest) -> float | None:

@@ -1,8 +1,8 @@
-"""The one door: every model call of a run goes through here, and nothing else talks to a provider.
+"""The one gateway: every model call of a run goes through here, and nothing else talks to a provider.
 
 A call has an identity. If the journal holds its attempts, they are what happened, and the recorded outcome is
 returned; if not, the call is made, appended, made durable, and then returned. Resume, replay and re-judging are this
-look-up and nothing more. With no adapters the door is closed: a call that is not recorded is an integrity error.
+look-up and nothing more. With no adapters the gateway is closed: a call that is not recorded is an integrity error.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from .limits import Limits, backoff_s
 
 
 class Stopping(IncompleteRun):
-    """The run was asked to stop: calls under way are finished and kept, new ones are not begun."""
+    """The run was asked to stop: calls in flight are finished and kept, new ones are not begun."""
 
 
 @dataclass(frozen=True)
 class CallId:
-    """Which call of the run this is; the attempt number is added by the door."""
+    """Which call of the run this is; the attempt number is added by the gateway."""
 
     trial: str
     stage: Stage
@@ -64,7 +64,7 @@ class Closable(Recorded, Protocol):
 
 
 @dataclass(frozen=True)
-class Borrowed:
+class ReusedCalls:
     """Calls of an earlier run that are taken over instead of being made: those of the given stages."""
 
     recorded: Closable
@@ -82,7 +82,7 @@ class Borrowed:
         self.recorded.close()
 
 
-class ClosedDoor:
+class ReplayGateway:
     """Answers from the journal alone."""
 
     def __init__(self, recorded: Recorded) -> None:
@@ -100,12 +100,12 @@ class ClosedDoor:
         )
 
 
-class Purse(Protocol):
+class CallBudget(Protocol):
     """Money: asked before every attempt, told after it."""
 
     @property
-    def holds_money(self) -> bool:
-        """Whether anything is set aside for calls under way."""
+    def has_reserved(self) -> bool:
+        """Whether anything is set aside for calls in flight."""
         ...
 
     def reserve(self, request: ModelRequest) -> float | None:
@@ -116,7 +116,7 @@ class Purse(Protocol):
 
 
 class Stop:
-    """Asked once, heard by everybody: calls under way are finished, waiting ones wake up and are not begun."""
+    """Asked once, heard by everybody: calls in flight are finished, waiting ones wake up and are not begun."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -139,42 +139,42 @@ class Stop:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
-    """What an open door needs to make a call. None of it can change a result."""
+class CallResources:
+    """What an open gateway needs to make a call. None of it can change a result."""
 
     adapter_for: Callable[[str], Adapter]
     """By provider."""
     limits: Limits
     stop: Stop
-    purse: Purse | None = None
+    budget: CallBudget | None = None
 
 
-class OpenDoor:
+class LiveGateway:
     """Answers from the journal where it can, and calls the provider where it must."""
 
     def __init__(
         self,
         journal: Appendable,
         policy: CallPolicy,
-        means: Means,
+        resources: CallResources,
         on_call: Callable[[CallRecord], None] | None = None,
-        borrowed: Borrowed | None = None,
+        reused: ReusedCalls | None = None,
     ) -> None:
         self._journal = journal
         self._policy = policy
-        self._means = means
+        self._resources = resources
         self._on_call = on_call or (lambda record: None)
-        self._borrowed = borrowed
+        self._reused = reused
         self._settled = asyncio.Event()
-        means.stop.listen(means.limits.open)
-        means.stop.listen(self._settled.set)
+        resources.stop.listen(resources.limits.open)
+        resources.stop.listen(self._settled.set)
 
     async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
         began: float | None = None
         for number in range(1, self._policy.max_attempts + 1):
             name = call.attempt(number)
             record = recorded_attempt(self._journal, name, request)
-            taken = self._borrowed.lookup(call, number, request) if record is None and self._borrowed else None
+            taken = self._reused.lookup(call, number, request) if record is None and self._reused else None
             if taken:
                 record = taken
                 await self._journal.append(record)
@@ -192,7 +192,7 @@ class OpenDoor:
     async def _pause(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self._means.stop.event.wait()
+                await self._resources.stop.event.wait()
         except TimeoutError:
             pass
 
@@ -200,17 +200,17 @@ class OpenDoor:
         self, name: str, request: ModelRequest, number: int, began: float | None
     ) -> tuple[CallRecord, float, float]:
         """One attempt, once the provider's limiter lets it in: its record, how long to wait after it, when it began."""
-        self._means.stop.check()
+        self._resources.stop.check()
         provider = split_name(request.model)[0]
-        async with self._means.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
-            self._means.stop.check()
+        async with self._resources.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
+            self._resources.stop.check()
             reserved = await self._reserve(request)
             clock = time.monotonic()
             reply, failure, started = await self._make(provider, request)
             asks_long = failure is not None and (failure.retry_after_s or 0) > self._policy.deadline_s
             too_long = asks_long and failure is not None and failure.outcome in RETRYABLE
             if failure is not None and too_long:
-                self._means.stop.ask(f"{provider} asks to be left alone for {failure.retry_after_s:.0f} seconds.")
+                self._resources.stop.ask(f"{provider} asks to be left alone for {failure.retry_after_s:.0f} seconds.")
             now = time.monotonic()
             retry_after_s = failure.retry_after_s if failure else None
             wait = backoff_s(number, derive_seed(request.seed, name), retry_after_s)
@@ -225,20 +225,20 @@ class OpenDoor:
                 latency_ms=round((now - clock) * 1_000, 3),
             )
             slot.answered(record.outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
-            if self._means.purse:
-                self._means.purse.settle(reserved, record)
+            if self._resources.budget:
+                self._resources.budget.settle(reserved, record)
                 self._settled.set()
         return record, wait, clock
 
     async def _reserve(self, request: ModelRequest) -> float:
-        """Set the call's money aside. Where calls under way hold too much of it, wait for one of them to be settled."""
-        purse = self._means.purse
-        if not purse:
+        """Set the call's money aside. Where calls in flight hold too much of it, wait for one of them to be settled."""
+        budget = self._resources.budget
+        if not budget:
             return 0.0
-        while (reserved := purse.reserve(request)) is None:
-            if not purse.holds_money:
-                self._means.stop.ask("The next call could pass --max-cost.")
-            self._means.stop.check()
+        while (reserved := budget.reserve(request)) is None:
+            if not budget.has_reserved:
+                self._resources.stop.ask("The next call could pass --max-cost.")
+            self._resources.stop.check()
             self._settled.clear()
             await self._settled.wait()
         return reserved
@@ -246,12 +246,12 @@ class OpenDoor:
     async def _make(self, provider: str, request: ModelRequest) -> tuple[ModelReply | None, CallFailure | None, str]:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            adapter = self._means.adapter_for(provider)
+            adapter = self._resources.adapter_for(provider)
             return await adapter.complete(request, timeout_s=self._policy.timeout_s), None, started
         except CallFailure as failure:
             return None, failure, started
         except BaseException:
-            self._means.stop.ask()  # a fault of ours: those who wait for this call's money or place must not wait on
+            self._resources.stop.ask()  # a fault of ours: those who wait for this call's money or place must not wait on
             raise
 
 
@@ -309,4 +309,4 @@ def recorded_attempt(recorded: Recorded, call: str, request: ModelRequest) -> Ca
     return record
 
 
-Door = OpenDoor | ClosedDoor
+Gateway = LiveGateway | ReplayGateway

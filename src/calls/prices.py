@@ -121,7 +121,7 @@ def charge(outcome: CallOutcome, status: int | None, usage: Usage, price: Price 
 
 
 class Budget:
-    """What may be spent, what is, and what calls under way may still cost. For one event loop: it never waits.
+    """What may be spent, what is, and what calls in flight may still cost. For one event loop: it never waits.
 
     As long as no call costs more than was reserved for it, spent and reserved together never pass the limit. Should
     one do, what it cost is counted all the same, and nothing more is granted.

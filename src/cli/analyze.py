@@ -12,7 +12,8 @@ from typing import Any
 
 from .. import storage
 from ..errors import InputError
-from ..findings.analysis import compare_targets, drift
+from ..findings.analysis import compare_targets
+from ..findings.analysis import drift as drift_analysis
 from ..findings.analysis import sensitivity as sensing
 from ..findings.analysis.compare_judges import JudgesCompared, compare_judges, same_transcripts
 from ..findings.analysis.judge_agreement import judging, read_check
@@ -110,7 +111,7 @@ def _show_comparison(compared: compare_targets.Compared) -> int:
 
 def _show_judges(found: JudgesCompared, show: int) -> int:
     total = found.same + len(found.changed)
-    print(f"{found.trials} trials, {total} claims in both: {found.same} labelled alike, {len(found.changed)} not.")
+    print(f"{found.trials} trials, {total} claims in both: {found.same} labeled alike, {len(found.changed)} not.")
     print(f"Only in the first: {found.gone}; only in the second: {found.new}.")
     rows = [[str(a), str(b), str(n)] for (a, b), n in sorted(found.moves.items(), key=lambda move: -move[1])]
     print(tables.plain_table([("first", "left"), ("second", "left"), ("claims", "right")], rows))
@@ -131,7 +132,7 @@ def _show_judges(found: JudgesCompared, show: int) -> int:
 
 def drift(arguments: argparse.Namespace) -> int:
     old, new = gather(arguments.old), gather(arguments.new)
-    found = drift.compare_runs(old, new, arguments.frozen, floor=arguments.floor)
+    found = drift_analysis.compare_runs(old, new, arguments.frozen, floor=arguments.floor)
     if arguments.json:
         _json(asdict(found))
     else:
@@ -139,7 +140,7 @@ def drift(arguments: argparse.Namespace) -> int:
     return {"drifted": DRIFTED, "cannot tell": CANNOT_TELL}.get(found.verdict, 0)
 
 
-def _show_drift(found: drift.Drifts, show: int) -> None:
+def _show_drift(found: drift_analysis.Drifts, show: int) -> None:
     print("Judges")
     for fact in found.judge_facts or ("nothing changed as fact",):
         print(f"  {plain(fact)}")

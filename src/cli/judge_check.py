@@ -19,7 +19,7 @@ from ..api import (
     stop_on_signal,
     versions,
 )
-from ..calls.gateway import Means, Stop
+from ..calls.gateway import CallResources, Stop
 from ..calls.limits import Limits
 from ..calls.prices import cost
 from ..errors import IncompleteRun, InputError
@@ -123,7 +123,7 @@ async def _carry_out(
 
     stop_on_signal(stop)
     limits = Limits(CALLS_A_TRIAL * 8, ceilings(arguments.rpm, arguments.tpm))
-    means = Means(adapter_for=adapter_for, limits=limits, stop=stop)
+    means = CallResources(adapter_for=adapter_for, limits=limits, stop=stop)
     progress.start(len(gold.items), 0)
     try:
         return await check(folder, manifest, gold, means, progress.on_trial)
@@ -188,7 +188,7 @@ def measure_table(record: JudgeCheck) -> str:
         ("judge, label", "left"), ("sensitivity", "right"), ("specificity", "right"),
         ("precision", "right"), ("F1", "right"),
     ]  # fmt: skip
-    caption = "In the row `all`: share of claims labelled right, and macro F1. 95% intervals."
+    caption = "In the row `all`: share of claims labeled right, and macro F1. 95% intervals."
     return tables.plain_table(columns, rows, caption=caption)
 
 
@@ -206,4 +206,4 @@ def kind_table(record: JudgeCheck) -> str:
     for kind in kinds:
         cells = [judge.by_kind.get(kind, (0, 0)) for judge in record.judges]
         rows.append([kind.replace("_", " "), *(f"{right} of {total}" for right, total in cells)])
-    return tables.plain_table(columns, rows, caption="Claims labelled right, by kind.")
+    return tables.plain_table(columns, rows, caption="Claims labeled right, by kind.")

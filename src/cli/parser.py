@@ -35,7 +35,7 @@ exit codes:
   `drift` also: 7 drifted   8 cannot tell
 """
 RUN_HELP = """\
-Put scenarios to targets and judge the answers. Every call is journalled before it is used, so a run that
+Put scenarios to targets and judge the answers. Every call is journaled before it is used, so a run that
 is stopped or killed goes on with `resume` and nothing is paid for twice.
 
   medicare-eval run --scenario scenarios/v1/scenario_001.json --target openai:gpt-4.1 --judges 2 --seed 42
@@ -50,7 +50,7 @@ two makers if there are two. A judge is never of the target's family.
 
 
 CHECK_HELP = """\
-Measure judges on the gold set that ships with the project: replies whose claims people have labelled, each label with
+Measure judges on the gold set that ships with the project: replies whose claims people have labeled, each label with
 its reason. The held-out part was used neither for writing prompts nor for the offline judge. Writes a record that
 `report --judge-check` uses to correct estimates for the judges' error.
 
@@ -101,7 +101,7 @@ What the bank holds.
 """
 
 
-MODULES = dict.fromkeys(("compare", "drift", "export", "power", "report", "sensitivity"), "studying")
+MODULES = dict.fromkeys(("compare", "drift", "export", "power", "report", "sensitivity"), "analyze")
 """Commands by the module that holds them, where it is not `commands`: each is imported only when it is used."""
 
 
@@ -367,7 +367,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character still shows the rest
     arguments = build_parser().parse_args(argv)
-    module = import_module(f".{MODULES.get(arguments.command, 'commands')}", __package__)
+    module = import_module(f".{MODULES.get(arguments.command, 'run')}", __package__)
     silenced = logging.root.manager.disable
     logging.disable(logging.INFO)  # SDKs log addresses and headers where OPENAI_LOG or ANTHROPIC_LOG is set
     try:

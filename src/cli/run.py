@@ -235,7 +235,7 @@ def replay(arguments: argparse.Namespace) -> int:
 
 
 class _Comparer:
-    """Chains results anew and holds each line against the stored one."""
+    """Chains results again and holds each line against the stored one."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path

@@ -1,7 +1,7 @@
 """Checking judges on the gold set: the extractor reads its replies, the verifiers label its claims, code counts errors.
 
 Verifiers get the gold claims, not the extractor's, so that each is measured on its own. Every call goes through the
-door and is journalled in the check's folder, as in a run; a check that was stopped goes on where it stood.
+gateway and is journaled in the check's folder, as in a run; a check that was stopped goes on where it stood.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..agents import (
     questioner,
     verifier,
 )
-from ..agents.ask import Seat
-from ..calls.gateway import CallId, Means, OpenDoor
+from ..agents.ask import JudgeClient
+from ..calls.gateway import CallId, CallResources, LiveGateway
 from ..errors import InputError
 from ..planning.fill_slots import Library
 from ..planning.scenario_files import expand, read_scenario
@@ -40,7 +40,7 @@ from ..records.judge_check import (
     JudgeMeasured,
     LabelCount,
 )
-from ..runner.judge_clients import Bench
+from ..runner.judge_clients import JudgeClients
 from ..schemas import (
     CallRecord,
     ClaimInView,
@@ -147,7 +147,7 @@ def _in_view(path: Path, reply: GoldReply, claim: GoldClaim) -> ClaimInView:
 
 
 @dataclass
-class Judged:
+class CheckedReply:
     """What judges made of one reply of the gold set."""
 
     item: Item
@@ -159,7 +159,7 @@ class Judged:
 
 
 async def check(
-    folder: Path, manifest: CheckManifest, gold: Gold, means: Means, on_reply: Callable[[], None]
+    folder: Path, manifest: CheckManifest, gold: Gold, resources: CallResources, on_reply: Callable[[], None]
 ) -> tuple[JudgeCheck, list[CallRecord]]:
     """Carry a check out, or on; its record is written by the caller."""
     plan = manifest.plan
@@ -169,19 +169,23 @@ async def check(
             folder / storage.JOURNAL, storage.manifest_sha256(folder), wanted=lambda trial: True, failpoints=failpoints
         )
         try:
-            bench = Bench(
-                OpenDoor(journal, plan.policy, means), plan.prompts, plan.api_ids, plan.parameters, plan.policy.max_asks
+            judges = JudgeClients(
+                LiveGateway(journal, plan.policy, resources),
+                plan.prompts,
+                plan.api_ids,
+                plan.parameters,
+                plan.policy.max_asks,
             )
             gate = asyncio.Semaphore(_AT_ONCE)
 
-            async def one(item: Item) -> Judged:
+            async def one(item: Item) -> CheckedReply:
                 async with gate:
-                    found = await _judge(bench, plan, item)
+                    found = await _judge(judges, plan, item)
                 on_reply()
                 return found
 
             tasks = [asyncio.create_task(one(item)) for item in gold.items]
-            await asyncio.wait(tasks)  # a stop lets calls under way finish, and each is journalled
+            await asyncio.wait(tasks)  # a stop lets calls in flight finish, and each is journaled
             judged = [task.result() for task in tasks]
         finally:
             journal.close()
@@ -189,39 +193,45 @@ async def check(
     return measured(manifest, judged), records
 
 
-async def _judge(bench: Bench, plan: CheckPlan, item: Item) -> Judged:
-    found = Judged(item)
+async def _judge(judges: JudgeClients, plan: CheckPlan, item: Item) -> CheckedReply:
+    found = CheckedReply(item)
     name = item.reply.reply_id
 
     def seed(*use: object) -> int:
         return derive_seed(plan.seed, name, *use)
 
     call = CallId(name, "extractor", item.reply.turn_id)
-    seat = bench.seat("extractor", plan.extractor, call, seed=seed("extractor"), kin=(), records=found.records)
+    client = judges.client(
+        "extractor", plan.extractor, call, seed=seed("extractor"), families=(), records=found.records
+    )
     payload = ExtractorInput(question=item.question, reply=item.reply.text)
-    found.extraction = await extractor.extract(seat, item.reply.turn_id, payload)
+    found.extraction = await extractor.extract(client, item.reply.turn_id, payload)
     if found.extraction.failure:
         found.failures.append(f"{name}: extractor: {found.extraction.failure}")
     for number, model in enumerate(plan.verifiers, 1):
         call = CallId(name, "verifier", item.reply.turn_id, number)
-        seat = bench.seat("verifier", model, call, seed=seed("verifier", number), kin=(), records=found.records)
-        given = await verifier.verify(seat, item.question, item.claims, item.key)
+        client = judges.client(
+            "verifier", model, call, seed=seed("verifier", number), families=(), records=found.records
+        )
+        given = await verifier.verify(client, item.question, item.claims, item.key)
         found.verdicts.append({verdict.claim_id: verdict for verdict in given.verdicts})
         if given.failure:
             found.failures.append(f"{name}: judge_{number}: {given.failure}")
     call = CallId(name, "adjudicator", item.reply.turn_id)
-    seat = bench.seat("adjudicator", plan.adjudicator, call, seed=seed("adjudicator"), kin=(), records=found.records)
-    await _settle(seat, item, found)
+    client = judges.client(
+        "adjudicator", plan.adjudicator, call, seed=seed("adjudicator"), families=(), records=found.records
+    )
+    await _settle(client, item, found)
     return found
 
 
-async def _settle(seat: Seat, item: Item, found: Judged) -> None:
+async def _settle(client: JudgeClient, item: Item, found: CheckedReply) -> None:
     """The panel's word on each claim, as a run would have it."""
     by_judge = [list(one.values()) for one in found.verdicts]
     ties = adjudicator.tied(item.claims, by_judge)
     settled: dict[str, Label] = {}
     if ties:
-        settled, failure = await adjudicator.settle(seat, item.question, ties, item.key)
+        settled, failure = await adjudicator.settle(client, item.question, ties, item.key)
         if failure:
             found.failures.append(f"{item.reply.reply_id}: adjudicator: {failure}")
     for claim in item.claims:
@@ -237,7 +247,7 @@ async def _settle(seat: Seat, item: Item, found: Judged) -> None:
             )
 
 
-def measured(manifest: CheckManifest, judged: Sequence[Judged]) -> JudgeCheck:
+def measured(manifest: CheckManifest, judged: Sequence[CheckedReply]) -> JudgeCheck:
     plan = manifest.plan
     judges = [
         _measure(f"judge_{number}", model, [(one.item, one.verdicts[number - 1]) for one in judged])
@@ -322,7 +332,7 @@ def _badness(error: JudgeError) -> tuple[int, int, str, str]:
     return rank, -_GRAVITY.index(error.severity), error.reply_id, error.claim_id
 
 
-def _measure_extractor(model: str, judged: Sequence[Judged]) -> ExtractorMeasured:
+def _measure_extractor(model: str, judged: Sequence[CheckedReply]) -> ExtractorMeasured:
     total: Counter[str] = Counter()
     for one in judged:
         reply = one.item.reply.text

@@ -1,6 +1,6 @@
 """A reply cut into claims: sentences, list items, clauses and table cells, each with its exact words.
 
-A claim that names no programme and leans on what was said before (`It started in 2025.`) is led by the programme it
+A claim that names no program and leans on what was said before (`It started in 2025.`) is led by the program it
 leans on, as the reply wrote it: `Extra Help: It started in 2025.` Only what stands before a sentence is looked at, so
 that nothing added later changes a claim.
 """
@@ -115,12 +115,12 @@ def _pieces(reply: str) -> Iterator[_Piece]:
             if context and (pronoun or (start > span.start and _POINTS_BACK.search(text))):
                 led = _led(text, context, pronoun=pronoun)
             yield _Piece(led, (clause,))
-            if led == text:  # what leans on a programme still speaks of it
+            if led == text:  # what leans on a program still speaks of it
                 context = _programme(clause) or context
 
 
 def _programme(text: str) -> str:
-    """The programme a sentence begins with, or else the one it names last: what a pronoun behind it stands for."""
+    """The program a sentence begins with, or else the one it names last: what a pronoun behind it stands for."""
     found = list(_PROGRAMME.finditer(text))
     if not found:
         return ""
@@ -129,7 +129,7 @@ def _programme(text: str) -> str:
 
 
 def _led(text: str, context: str, *, pronoun: bool) -> str:
-    """The text behind the programme it leans on, unless it names that, or leans on none and names another."""
+    """The text behind the program it leans on, unless it names that, or leans on none and names another."""
     reading = read_words(text)
     own = named(read_words(context)) <= named(reading)
     other = not pronoun and bool(named(reading) or "medicar" in reading.content)
@@ -208,7 +208,7 @@ def _claim_type(text: str) -> ClaimType:
 
 
 def _is_of_the_field(text: str) -> bool:
-    """Whether it has a telling figure, a name, a programme or a word of the field; or else is a full statement."""
+    """Whether it has a telling figure, a name, a program or a word of the field; or else is a full statement."""
     reading = read_words(text)
     telling = any(is_amount(figure) or kind(figure) not in ("number", "year") for figure in reading.figures)
     if telling or named(reading) or reading.content & (DOMAIN | EVERYWHERE):

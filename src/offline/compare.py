@@ -192,31 +192,31 @@ def _support(saying: Saying, fact: FactInView, found: Overlap) -> Match:
 
 
 def _same_subject(claim: Reading, fact: Reading, asked: Reading, found: Overlap, *, figured: bool = False) -> bool:
-    """Whether the claim names the statement's programme, or leaves it out because the question named it."""
-    programmes = named(fact)
-    if not programmes or programmes & named(claim):
+    """Whether the claim names the statement's program, or leaves it out because the question named it."""
+    programs = named(fact)
+    if not programs or programs & named(claim):
         return True
     if named(claim):
         return False
-    if programmes & named(asked):
+    if programs & named(asked):
         return found.precision >= (ALIKE if figured else NEARLY)
     return figured and found.precision >= ALIKE
 
 
 def _names_no_other(claim: Reading, fact: Reading) -> bool:
-    """Whether the claim brings in no programme that the statement does not speak of; drug coverage is Part D."""
-    implied = {programme for other, programme in _IMPLIED if other in fact.content}
+    """Whether the claim brings in no program that the statement does not speak of; drug coverage is Part D."""
+    implied = {program for other, program in _IMPLIED if other in fact.content}
     return not named(fact) or named(claim) <= named(fact) | implied
 
 
 def _shares_matter(claim: Reading, fact: Reading) -> bool:
-    """Whether they share more than programmes: a word for what is said of them, or a figure."""
+    """Whether they share more than programs: a word for what is said of them, or a figure."""
     matter = {token for token in claim.content & fact.content if token[0] != "@"} - EVERYWHERE - {"drug", "individual"}
     return bool(matter or (claim.figures & fact.figures) - AGES)
 
 
 def _about_the_same(claim: Reading, fact: Reading, asked: Reading) -> bool:
-    """Whether the claim names the programme the statement leads with, or gives its figure, or was asked about it."""
+    """Whether the claim names the program the statement leads with, or gives its figure, or was asked about it."""
     lead = next((word.token for word in fact.words if word.token[0] == "@"), None)
     if lead is None or lead in claim.content:
         return True

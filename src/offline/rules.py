@@ -51,7 +51,7 @@ _CAUTION: tuple[Label, ...] = ("NOT_IN_KEY", "CONTRADICTED", "SUPPORTED")
 
 
 @dataclass(frozen=True)
-class _Judgement:
+class _Judgment:
     label: Label
     evidence: tuple[str, ...]
     notes: str
@@ -73,16 +73,16 @@ def _verdict(claim: ClaimInView, question: str, key: KeyInView) -> Verdict:
     )
 
 
-def _severity(judged: _Judgement, key: KeyInView) -> Severity:
+def _severity(judged: _Judgment, key: KeyInView) -> Severity:
     if judged.label != "CONTRADICTED":
         return "none"
     cited = [fact.severity_if_wrong for fact in key.canonical_facts if fact.fact_id in judged.evidence]
     return max(cited, key=_SEVERITIES.index) if cited else "high"
 
 
-def _judge(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) -> _Judgement:
+def _judge(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) -> _Judgment:
     if frames.is_question(text) or frames.is_unknowing(text):
-        return _Judgement("NOT_IN_KEY", (), "States nothing that a key could bear out.")
+        return _Judgment("NOT_IN_KEY", (), "States nothing that a key could bear out.")
     claim, asked = read_words(text), read_words(question)
     weights = weigh(frozenset(fact.statement for fact in key.canonical_facts))
     saying = Saying(claim, quotes, asked, figures_quoted(quotes))
@@ -94,13 +94,13 @@ def _judge(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) ->
         broken = _broken_rules(text, question, key, supports)
         wrong = (*broken, *(match.fact_id for match in clashes[:1]))
         if broken:
-            return _Judgement("CONTRADICTED", wrong, f"Asserts what {' and '.join(broken)} disallows.")
+            return _Judgment("CONTRADICTED", wrong, f"Asserts what {' and '.join(broken)} disallows.")
         if clashes:
-            return _Judgement("CONTRADICTED", wrong, f"{clashes[0].fact_id}: {clashes[0].reason}.")
+            return _Judgment("CONTRADICTED", wrong, f"{clashes[0].fact_id}: {clashes[0].reason}.")
     if supports and not frames.is_refusal(text):
         ids = tuple(match.fact_id for match in supports if match.topic >= 0.75 * supports[0].topic)
-        return _Judgement("SUPPORTED", ids, f"Says what {' and '.join(ids)} says.")
-    return _Judgement("NOT_IN_KEY", (), "No statement of the key says this or its opposite.")
+        return _Judgment("SUPPORTED", ids, f"Says what {' and '.join(ids)} says.")
+    return _Judgment("NOT_IN_KEY", (), "No statement of the key says this or its opposite.")
 
 
 def _supports(matches: list[Match], claim: Reading, asked: Reading) -> list[Match]:

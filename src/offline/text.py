@@ -44,7 +44,7 @@ class Reading:
     text: str
     words: tuple[Word, ...]
     content: frozenset[str]
-    """Content tokens, programmes among them, figures not."""
+    """Content tokens, programs among them, figures not."""
     figures: frozenset[str]
     raw: frozenset[str]
     """Every plain word, stopwords too."""

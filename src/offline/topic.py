@@ -92,7 +92,7 @@ def _completed(pieces: list[str]) -> list[str]:
 
 
 def _led(part: Reading, lead: Word | None) -> Reading:
-    """A clause that names no programme speaks of the one its statement named first."""
+    """A clause that names no program speaks of the one its statement named first."""
     if lead is None or named(part):
         return part
     return replace(part, words=(Word(lead.token), *part.words), content=part.content | {lead.token})
@@ -128,7 +128,7 @@ def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overla
     same = claim.figures & part.figures
     kinds = {kind(figure) for figure in claim.figures} & {kind(figure) for figure in part.figures}
     telling = len(shared - EVERYWHERE) + len(same - AGES)
-    # A programme and figures of one kind: both say when, or how much, of the same thing.
+    # A program and figures of one kind: both say when, or how much, of the same thing.
     telling += bool(kinds - {"number", "year"} and named(claim) & named(part))
     if telling < 2:
         return _NOTHING
@@ -144,7 +144,7 @@ def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overla
 
 
 def compatible(claim: Reading, fact: Reading) -> bool:
-    """Whether they can be about the same programme, part, period and measure."""
+    """Whether they can be about the same program, part, period and measure."""
     for group in STRICT_GROUPS:
         mine, theirs = claim.content & group, fact.content & group
         if mine and theirs and not mine <= theirs:

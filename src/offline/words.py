@@ -1,6 +1,6 @@
 """Vocabulary of the offline judge: tables of English and Medicare words, no logic.
 
-A token that begins with `@` names a programme, a part, a kind of plan or a period: it is never a synonym of another.
+A token that begins with `@` names a program, a part, a kind of plan or a period: it is never a synonym of another.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ SYNONYMS: tuple[str, ...] = (
     "hearing",
     "service care treatment",
     "state",
-    "counselor counsellor counseling counselling advice adviser",
+    "counselor counselor counseling counselling advice adviser",
     "free",
     "network",
     "benefit",
@@ -266,7 +266,7 @@ STOPWORDS = word_set(
 MEASURES = word_set("premium deductible coinsurance copay limit penalty income resource")
 UNIVERSALS = word_set("never all every always everything fully completely entirely unlimited whichever everyone any")
 RESTRICTED = word_set("some most may generally usually typically often might certain many sometimes mostly")
-# Words of the field: a sentence without any of them, without a programme and without a figure tells little.
+# Words of the field: a sentence without any of them, without a program and without a figure tells little.
 DOMAIN = MEASURES | word_set(
     "enroll cover drug doctor network hospital snf ltc penalty income resource insurer insurance benefit "
     "underwrite pay "

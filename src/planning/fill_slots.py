@@ -123,7 +123,7 @@ class _Resolver:
         known = {fact.fact_id for fact in facts}
         own = wording.scenarios.get(scenario.scenario_id, {}) if wording else {}
         turns = tuple(self._turn(turn, own.get(turn.turn_id), known) for turn in scenario.scripted_turns)
-        # Built anew and not copied: what comes out is checked like any scenario file.
+        # Built again and not copied: what comes out is checked like any scenario file.
         return Scenario(
             scenario_id=scenario.scenario_id,
             title=scenario.title,

@@ -14,9 +14,9 @@ from typing import Any
 from .. import storage
 from ..errors import InputError
 from ..records.preregistration import (
-    Frozen,
-    FrozenPrompt,
-    FrozenScenario,
+    Preregistration,
+    RegisteredPrompt,
+    RegisteredScenario,
     Registration,
 )
 from ..schemas import (
@@ -50,14 +50,14 @@ _POINTS = ("required_points", "partial_points", "background")
 
 def freeze(
     plan: RunPlan, *, primary_outcome: str, tests: Sequence[str], notes: str, created: str | None = None
-) -> Frozen:
+) -> Preregistration:
     """A plan as it can be registered. `created` is now, unless given."""
     _check_line("--primary-outcome", primary_outcome)
     for test in tests:
         _check_line("--test", test)
     if len(notes) > MAX_NOTES:
         raise InputError(f"--notes: has {len(notes):,} characters; {MAX_NOTES:,} is the most.")
-    return Frozen(
+    return Preregistration(
         created=created or datetime.now(UTC).isoformat(timespec="seconds"),
         primary_outcome=primary_outcome,
         tests=tuple(tests),
@@ -80,7 +80,7 @@ def _content(plan: RunPlan) -> dict[str, Any]:
         "wording_sha256": plan.wording.sha256 if plan.wording else None,
         "rubrics": {name: rubric.sha256 for name, rubric in plan.rubrics.items()},
         "prompts": {
-            role: FrozenPrompt(file_sha256=prompt.sha256, text_sha256=sha256(prompt.text))
+            role: RegisteredPrompt(file_sha256=prompt.sha256, text_sha256=sha256(prompt.text))
             for role, prompt in plan.prompts.items()
         },
         **{name: getattr(plan, name) for name in _SAME},
@@ -94,13 +94,13 @@ def _plan_sha256(plan: RunPlan) -> str:
     return fingerprint(whole)
 
 
-def _scenario(planned: PlannedScenario) -> FrozenScenario:
+def _scenario(planned: PlannedScenario) -> RegisteredScenario:
     whole = planned.scenario.model_dump(mode="json")
     turns: list[dict[str, Any]] = whole.pop("scripted_turns")
     key: dict[str, Any] = whole.pop("answer_key")
     points = [key.pop("required_points"), [[turn["turn_id"], *(turn.pop(name) for name in _POINTS)] for turn in turns]]
     facts = {fact["fact_id"]: fingerprint(fact) for fact in key.pop("canonical_facts")}
-    return FrozenScenario(
+    return RegisteredScenario(
         name=planned.name,
         file_sha256=planned.sha256,
         turns={turn["turn_id"]: fingerprint(turn) for turn in turns},
@@ -111,7 +111,7 @@ def _scenario(planned: PlannedScenario) -> FrozenScenario:
     )
 
 
-def write_frozen(path: Path, frozen: Frozen) -> str:
+def write_frozen(path: Path, frozen: Preregistration) -> str:
     """Put the frozen plan in place, where nothing may be yet; gives the file's hash, which is what to publish."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,19 +121,19 @@ def write_frozen(path: Path, frozen: Frozen) -> str:
     return frozen_sha256(frozen)
 
 
-def read_frozen(path: Path) -> Frozen:
+def read_frozen(path: Path) -> Preregistration:
     try:
-        return storage.read_record(path, Frozen)
+        return storage.read_record(path, Preregistration)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no frozen plan; make one with `medicare-eval freeze`.") from None
 
 
-def frozen_sha256(frozen: Frozen) -> str:
+def frozen_sha256(frozen: Preregistration) -> str:
     """The hash of the file that `write_frozen` makes of it."""
     return sha256(_bytes(frozen))
 
 
-def _bytes(frozen: Frozen) -> bytes:
+def _bytes(frozen: Preregistration) -> bytes:
     return storage.encode_record(frozen) + b"\n"
 
 
@@ -160,7 +160,7 @@ def registration(path: Path, plan: RunPlan, *, allow_deviations: bool) -> Regist
 def registration_lines(kept: Registration) -> list[str]:
     """What a report says of it, in Markdown."""
     lines = [
-        f"- Frozen {inert(kept.created)}, sha256 `{kept.sha256}`",
+        f"- Preregistration {inert(kept.created)}, sha256 `{kept.sha256}`",
         f"- Primary outcome: {inert(kept.primary_outcome)}",
         *(f"- Planned test: {inert(test)}" for test in kept.tests),
     ]
@@ -173,9 +173,9 @@ def registration_lines(kept: Registration) -> list[str]:
     ]
 
 
-def deviations(frozen: Frozen, plan: RunPlan) -> list[str]:
+def deviations(frozen: Preregistration, plan: RunPlan) -> list[str]:
     """One sentence for each difference, in the order of the record; none where the plan is the frozen one."""
-    now = Frozen(
+    now = Preregistration(
         created=frozen.created,
         primary_outcome=frozen.primary_outcome,
         tests=frozen.tests,
@@ -188,7 +188,7 @@ def deviations(frozen: Frozen, plan: RunPlan) -> list[str]:
     return found or ["plan: it differs in a detail that a frozen plan does not hold apart"]
 
 
-def _differences(was: Frozen, now: Frozen) -> Iterator[str]:
+def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
     yield from _scenarios(was.scenarios, now.scenarios)
     for name, words in _NUMBERS.items():
         if getattr(was, name) != getattr(now, name):
@@ -251,7 +251,7 @@ def _plain(record: Record) -> dict[str, Any]:
     return record.model_dump(mode="json")
 
 
-def _prompts(was: Mapping[Any, FrozenPrompt], now: Mapping[Any, FrozenPrompt]) -> Iterator[str]:
+def _prompts(was: Mapping[Any, RegisteredPrompt], now: Mapping[Any, RegisteredPrompt]) -> Iterator[str]:
     for role in dict.fromkeys((*was, *now)):
         before, after = was.get(role), now.get(role)
         if before is None or after is None:
@@ -262,14 +262,14 @@ def _prompts(was: Mapping[Any, FrozenPrompt], now: Mapping[Any, FrozenPrompt]) -
             yield f"prompt {role}: its file changed, but not the text that is sent"
 
 
-def _scenarios(was: Sequence[FrozenScenario], now: Sequence[FrozenScenario]) -> Iterator[str]:
+def _scenarios(was: Sequence[RegisteredScenario], now: Sequence[RegisteredScenario]) -> Iterator[str]:
     before, after = {one.name: one for one in was}, {one.name: one for one in now}
     yield from _members("scenarios", list(before), list(after))
     for name, one in before.items():
         yield from (f"scenario {name}: {change}" for change in _changes(one, after.get(name, one)))
 
 
-def _changes(was: FrozenScenario, now: FrozenScenario) -> Iterator[str]:
+def _changes(was: RegisteredScenario, now: RegisteredScenario) -> Iterator[str]:
     if was == now:
         return
     key = [*_changed("fact", was.facts, now.facts)]

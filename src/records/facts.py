@@ -88,7 +88,7 @@ class InventedPlace(Record):
     zip_code: Line
     county: Line
     dual_plans_sold: bool
-    """Whether special needs plans for people with both programmes are sold there."""
+    """Whether special needs plans for people with both programs are sold there."""
 
 
 class PlanFile(Record):

@@ -77,9 +77,9 @@ class JudgeMeasured(Record):
     """None for the panel."""
     confusion: tuple[LabelCount, ...]
     by_kind: dict[ClaimKind, tuple[int, int]]
-    """Kind to claims labelled right, and all."""
+    """Kind to claims labeled right, and all."""
     same_evidence: int
-    """Of the claims labelled right, how many cite a fact the gold set cites."""
+    """Of the claims labeled right, how many cite a fact the gold set cites."""
     errors: tuple[JudgeError, ...]
 
 

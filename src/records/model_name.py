@@ -1,4 +1,4 @@
-"""Which maker's family a model belongs to, so that no model judges its own kin.
+"""Which maker's family a model belongs to, so that no model judges its own families.
 
 Decided by the model's id first, because a gateway or a local server may serve anybody's model, and by the provider
 second. An id nobody knows is a family of its own.

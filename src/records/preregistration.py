@@ -22,10 +22,10 @@ from .run import (
     Role,
 )
 
-__all__ = ["Frozen", "FrozenPrompt", "FrozenScenario", "Registration"]
+__all__ = ["Preregistration", "RegisteredPrompt", "RegisteredScenario", "Registration"]
 
 
-class FrozenScenario(Record):
+class RegisteredScenario(Record):
     """A scenario, or one variant of it, by hashes: its file, and what it asks and is judged by once it is filled."""
 
     name: str
@@ -41,13 +41,13 @@ class FrozenScenario(Record):
     """Of all else: persona, knobs, order of the turns, rubric, title."""
 
 
-class FrozenPrompt(Record):
+class RegisteredPrompt(Record):
     file_sha256: Sha256
     text_sha256: Sha256
     """Of the prompt as it is sent."""
 
 
-class Frozen(Record):
+class Preregistration(Record):
     """A study's plan before it is run: everything that decides its results, and what will be concluded from them."""
 
     format: Literal[1] = 1
@@ -59,7 +59,7 @@ class Frozen(Record):
     trials: int = Field(ge=1)
     plan_sha256: Sha256
     """Fingerprint of the whole plan but for the paths of its files."""
-    scenarios: tuple[FrozenScenario, ...] = Field(min_length=1)
+    scenarios: tuple[RegisteredScenario, ...] = Field(min_length=1)
     plan_year: PlanYear
     references: dict[str, Sha256]
     """Hashes of the facts and plan files that filled the keys."""
@@ -81,4 +81,4 @@ class Frozen(Record):
     target_parameters: CallParameters
     judge_parameters: CallParameters
     policy: CallPolicy
-    prompts: dict[Role, FrozenPrompt]
+    prompts: dict[Role, RegisteredPrompt]

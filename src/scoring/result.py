@@ -50,7 +50,7 @@ _NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
 
 
 @dataclass
-class Judgement:
+class Judgment:
     """What the judges made of one reply."""
 
     turn_id: str
@@ -96,29 +96,29 @@ def assemble(
     trial: Trial,
     exchanges: Sequence[Exchange],
     records: Sequence[CallRecord],
-    judgements: Sequence[Judgement],
+    judgments: Sequence[Judgment],
     *,
     questioner_failure: str | None = None,
 ) -> TrialResult:
     """Everything the trial came to. Pure: scores are computed here, from verdicts, by code."""
     scenario = trial.planned.scenario
-    claims = tuple(claim for judgement in judgements for claim in judgement.claims)
-    failures = [failure for judgement in judgements for failure in judgement.failures]
+    claims = tuple(claim for judgment in judgments for claim in judgment.claims)
+    failures = [failure for judgment in judgments for failure in judgment.failures]
     if questioner_failure:
         failures.append(failed("questioner", "-", 0, (), questioner_failure))
-    readings = tuple(judgement.reading for judgement in judgements if judgement.reading)
+    readings = tuple(judgment.reading for judgment in judgments if judgment.reading)
     tampered = any(reading.how == "tampered" for reading in readings)
     outcome = _outcome(exchanges, failures, questioner_failed=questioner_failure is not None, tampered=tampered)
     by_judge = [
-        tuple(verdict for judgement in judgements if judgement.verdicts for verdict in judgement.verdicts[number])
+        tuple(verdict for judgment in judgments if judgment.verdicts for verdict in judgment.verdicts[number])
         for number in range(len(plan.verifiers))
     ]
-    settled = {claim_id: label for judgement in judgements for claim_id, label in judgement.settled.items()}
+    settled = {claim_id: label for judgment in judgments for claim_id, label in judgment.settled.items()}
     final = adjudicator.conclude(claims, by_judge, settled)
     observed = tuple(
-        TurnObservation(turn_id=judgement.turn_id, observation=observation)
-        for judgement in judgements
-        for observation in judgement.observations
+        TurnObservation(turn_id=judgment.turn_id, observation=observation)
+        for judgment in judgments
+        for observation in judgment.observations
     )
     observations = [item.observation for item in observed]
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
@@ -130,7 +130,7 @@ def assemble(
 
     def score(judged: Sequence[FinalClaim | Verdict]) -> ScorerOutput:
         decided = [
-            scorer.JudgedClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
+            scorer.ScoredClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
             for claim in judged
             if claim.label is not None
         ]
@@ -138,15 +138,15 @@ def assemble(
         return scorer.score(owed, rubric.weights, decided, observations, refused=refused, unresolved=left)
 
     summary = score(final)
-    rejected = tuple(rejected for judgement in judgements for rejected in judgement.rejected)
-    silent = any(_silent(judgement, exchange) for judgement in judgements for exchange in exchanges)
+    rejected = tuple(rejected for judgment in judgments for rejected in judgment.rejected)
+    silent = any(_silent(judgment, exchange) for judgment in judgments for exchange in exchanges)
     left_out = any(reading.covered < FLOOR * reading.sentences for reading in readings)
     unread = silent or left_out or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
     review = tampered or unread or adjudicator.needs_review(final)
     concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
     scored = outcome == "scored"
     codes = study_codes.study_codes(
-        study_codes.Judged(
+        study_codes.CodingInput(
             scenario=scenario,
             rubric=rubric,
             exchanges=exchanges,
@@ -168,7 +168,7 @@ def assemble(
         claims=claims,
         rejected_claims=rejected,
         verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(by_judge, 1)},
-        repeat_verdicts=_repeats(plan, judgements),
+        repeat_verdicts=_repeats(plan, judgments),
         scores_by_judge={f"judge_{number}": score(verdicts) for number, verdicts in enumerate(by_judge, 1) if scored},
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
@@ -191,7 +191,7 @@ def assemble(
             scorer=plan.scorer,
             adjudicator=plan.adjudicator,
         ),
-        judge_services=_services(plan, judgements),
+        judge_services=_services(plan, judgments),
         rubric_version=scenario.rubric_version,
         fingerprints=Fingerprints(
             scenario=trial.planned.sha256,
@@ -201,9 +201,9 @@ def assemble(
     )
 
 
-def _repeats(plan: RunPlan, judgements: Sequence[Judgement]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
+def _repeats(plan: RunPlan, judgments: Sequence[Judgment]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
     """By judge, one entry a repeat: its verdicts on all claims of the trial."""
-    again = [judgement.repeats for judgement in judgements if judgement.repeats]
+    again = [judgment.repeats for judgment in judgments if judgment.repeats]
     if not again:
         return {}
     return {
@@ -242,20 +242,18 @@ def as_requested(served: Sequence[str], api_id: str) -> bool | None:
     return all(is_version_of(name, api_id) for name in served) if served else None
 
 
-def _silent(judgement: Judgement, exchange: Exchange) -> bool:
+def _silent(judgment: Judgment, exchange: Exchange) -> bool:
     """Whether the extractor found nothing to check in a long reply that neither refuses nor refers."""
-    evasive = any(observation.kind in ("refusal", "referral") for observation in judgement.observations)
-    found = evasive or any(claim.verifiable for claim in judgement.claims)
-    return (
-        exchange.turn_id == judgement.turn_id and not found and len((exchange.reply or "").split()) > LONG_REPLY_WORDS
-    )
+    evasive = any(observation.kind in ("refusal", "referral") for observation in judgment.observations)
+    found = evasive or any(claim.verifiable for claim in judgment.claims)
+    return exchange.turn_id == judgment.turn_id and not found and len((exchange.reply or "").split()) > LONG_REPLY_WORDS
 
 
-def _services(plan: RunPlan, judgements: Sequence[Judgement]) -> tuple[JudgeService, ...]:
+def _services(plan: RunPlan, judgments: Sequence[Judgment]) -> tuple[JudgeService, ...]:
     """What served as judges, in an order that does not depend on which call came back first."""
     by_model: dict[str, list[CallRecord]] = {}
-    for judgement in judgements:
-        for record in judgement.records:
+    for judgment in judgments:
+        for record in judgment.records:
             by_model.setdefault(record.model, []).append(record)
     return tuple(
         JudgeService(

@@ -46,7 +46,7 @@ _EVASIVE = ("refusal", "referral")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class CodingInput:
     """What coding needs of a trial."""
 
     scenario: Scenario
@@ -74,7 +74,7 @@ def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]
     return tuple(p for p in scenario.all_required_points() if point_name(p) not in looked_up - owed)
 
 
-def study_codes(judged: Judged) -> tuple[QuestionCode, ...]:
+def study_codes(judged: CodingInput) -> tuple[QuestionCode, ...]:
     """One code for each group of which a turn was to be asked, in the order of the script."""
     groups: dict[str, list[ScriptedTurn]] = {}
     for turn in judged.scenario.scripted_turns:
@@ -89,7 +89,7 @@ def study_codes(judged: Judged) -> tuple[QuestionCode, ...]:
 
 
 class _Coder:
-    def __init__(self, judged: Judged, group: str, turns: Sequence[ScriptedTurn]) -> None:
+    def __init__(self, judged: CodingInput, group: str, turns: Sequence[ScriptedTurn]) -> None:
         self._group = group
         self._turns = tuple(turn.turn_id for turn in turns)
         self._rule: GroupRule = judged.rubric.rule(group)

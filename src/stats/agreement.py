@@ -176,7 +176,7 @@ def bootstrap(
     resamples: int = 1_000,
     confidence: float = 0.95,
 ) -> Agreement:
-    """A coefficient over all items, with a percentile interval from drawing whole clusters anew.
+    """A coefficient over all items, with a percentile interval from drawing whole clusters again.
 
     A cluster (a trial, or a block of trials) gives, for each pattern of labels, how many of its items have it.
     """

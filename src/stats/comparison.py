@@ -378,11 +378,11 @@ def rank_stability(
     )
 
 
-def _add_ranks(counts: Mapping[str, list[float]], means: Mapping[str, float]) -> None:
+def _add_ranks(counts: Mapping[str, list[float]], resources: Mapping[str, float]) -> None:
     """Count one ranking; systems that tie share the ranks they take up."""
-    for system, mean in means.items():
-        above = sum(other > mean for other in means.values())
-        level = sum(other == mean for other in means.values())
+    for system, mean in resources.items():
+        above = sum(other > mean for other in resources.values())
+        level = sum(other == mean for other in resources.values())
         for rank in range(above, above + level):
             counts[system][rank] += 1 / level
 

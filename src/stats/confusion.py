@@ -73,7 +73,7 @@ def measures(matrix: Matrix, label: str, *, seed: int, resamples: int = 1_000) -
 
 
 def resampled(matrix: Matrix, seed: int, resamples: int) -> list[Counter[tuple[str, str | None]]]:
-    """Matrices of as many claims, drawn anew from this one within each gold label."""
+    """Matrices of as many claims, drawn again from this one within each gold label."""
     draw = random.Random(seed)  # noqa: S311 - resampling, no secret
     golds = sorted({gold for (gold, _), n in matrix.items() if n})
     rows: dict[str, list[tuple[tuple[str, str | None], float]]] = {}
@@ -147,7 +147,7 @@ def corrected_accuracy(
 ) -> Corrected:
     """Accuracy over all claims of these trials, corrected; `labels` are supported, contradicted, neither.
 
-    The interval draws trials anew, whole, and the gold claims anew within each label: it holds both the spread of the
+    The interval draws trials again, whole, and the gold claims again within each label: it holds both the spread of the
     target's answers and what is not known of the judge.
     """
 

@@ -1,6 +1,6 @@
 """How many trials a comparison needs, and what it can see. Pure functions; Student's and the noncentral t by hand.
 
-Means: the two-sided paired t test. If there is a difference its statistic is noncentral t with noncentrality
+CallResources: the two-sided paired t test. If there is a difference its statistic is noncentral t with noncentrality
 sqrt(n') * difference / sd, where sd is that of the differences of pairs and n' is n over the design effect
 1 + (m - 1) * icc, m being the mean number of pairs of a cluster. Without clusters there are n - 1 degrees of freedom;
 with clusters there are clusters - 1, as the interval of `comparison.paired_difference` has where clusters are of one

@@ -271,9 +271,9 @@ class RankChange:
 def rank_changes(
     scores: Mapping[str, Mapping[str, Sequence[float]]], *, seed: int, resamples: int = 1_000, confidence: float = 0.95
 ) -> tuple[RankChange, ...]:
-    """Scores by system and variant. A system's standing under the other variants is the mean of their means.
+    """Scores by system and variant. A system's standing under the other variants is the mean of their resources.
 
-    The interval is a percentile one from drawing each cell's trials anew, taken as independent. Drawing adds noise to
+    The interval is a percentile one from drawing each cell's trials again, taken as independent. Drawing adds noise to
     both orders, so it leans towards 0; it is None where no cell has 2 trials or some resample has no tau.
     """
     variants = list(dict.fromkeys(variant for found in scores.values() for variant in found))

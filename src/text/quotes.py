@@ -1,7 +1,7 @@
 """Finding a quote in a reply: exactly, or after folding typography, or not at all.
 
 A judge that quotes "don't" where the reply has a curly apostrophe has quoted it; one that changes a word has not. The
-folded match is labelled so, and its span still points into the reply as written.
+folded match is labeled so, and its span still points into the reply as written.
 """
 
 from __future__ import annotations

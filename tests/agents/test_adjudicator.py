@@ -28,7 +28,7 @@ from src.schemas import (
     TiedClaim,
     Verdict,
 )
-from tests.helpers import Failed, ScriptedJudge, claim, final_claim, key_of, scenario, seat, shown, verdict
+from tests.helpers import Failed, ScriptedJudge, claim, client, final_claim, key_of, scenario, shown, verdict
 
 KEY = key_of(scenario())
 LABELS: tuple[Label, ...] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
@@ -54,7 +54,7 @@ def decisions(**chosen: str) -> str:
 
 
 def settled_by(*replies: str | Failed) -> tuple[dict[str, Label], str | None, ScriptedJudge]:
-    made, judge = seat(*replies)
+    made, judge = client(*replies)
     chosen, failure = asyncio.run(settle(made, "What is Part B?", TIES, KEY))
     return chosen, failure, judge
 

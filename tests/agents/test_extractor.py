@@ -17,7 +17,7 @@ from src.schemas import (
     QuotedClaim,
 )
 from src.text.coverage import Coverage
-from tests.helpers import Failed, ScriptedJudge, ScriptedReply, quoted, seat
+from tests.helpers import Failed, ScriptedJudge, ScriptedReply, client, quoted
 
 REPLY = "Part B costs $202.90 a month. It doesn’t cover **dental** care. Call 1-800-MEDICARE."
 """Of its sentences the first is a factual one: a figure of money."""
@@ -37,7 +37,7 @@ def reply_of(*claims: QuotedClaim) -> str:
 
 
 def extracted(*replies: ScriptedReply, reply: str = REPLY, max_asks: int = 3) -> tuple[Extraction, ScriptedJudge]:
-    made, judge = seat(*replies, max_asks=max_asks)
+    made, judge = client(*replies, max_asks=max_asks)
     return asyncio.run(extract(made, "Q1", ExtractorInput(question="What is Part B?", reply=reply))), judge
 
 

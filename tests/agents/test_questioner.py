@@ -25,7 +25,7 @@ from src.schemas import (
     QuestionerInput,
     QuestionerOutput,
 )
-from tests.helpers import HASH, Failed, ScriptedJudge, scenario, seat
+from tests.helpers import HASH, Failed, ScriptedJudge, client, scenario
 
 SEEDS = range(40)
 FIVE = [{"turn_id": f"Q{n}", "user_message": f"Question {n}?"} for n in range(1, 6)]
@@ -107,7 +107,7 @@ def test_every_target_is_asked_the_same_and_repetitions_differ() -> None:
 
 
 def reworded(before: QuestionerOutput, *replies: str | Failed) -> tuple[QuestionerOutput, str | None, ScriptedJudge]:
-    made, judge = seat(*replies)
+    made, judge = client(*replies)
     after, failure = asyncio.run(paraphrase(made, before))
     return after, failure, judge
 

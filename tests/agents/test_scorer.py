@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.scorer import JudgedClaim, is_disallowed, read
+from src.agents.scorer import ScoredClaim, is_disallowed, read
 from src.agents.scorer import score as score_points
 from src.planning.rubrics import load_rubric
 from src.schemas import (
@@ -27,7 +27,7 @@ from src.schemas import (
     Severity,
 )
 from src.scoring.study_codes import owed_points
-from tests.helpers import Failed, ScriptedJudge, fact_json, scenario, seat
+from tests.helpers import Failed, ScriptedJudge, client, fact_json, scenario
 
 REPLY = "I can’t say. Dr. Nora is in the network. Call 1-800-MEDICARE."
 RUBRIC = load_rubric("v1").rubric
@@ -41,26 +41,26 @@ SCENARIO = scenario(
 NO_POINTS = scenario(answer_key={"canonical_facts": [fact_json("F1")], "required_points": []})
 EVIDENCE = st.lists(st.sampled_from(["F1", "F2", "F3", "F4", "F5"]), min_size=1, max_size=3, unique=True).map(tuple)
 CONFIDENCES = st.sampled_from(["high", "medium", "low"])
-SUPPORTED = st.builds(JudgedClaim, st.just("SUPPORTED"), EVIDENCE, st.just("none"), CONFIDENCES)
+SUPPORTED = st.builds(ScoredClaim, st.just("SUPPORTED"), EVIDENCE, st.just("none"), CONFIDENCES)
 CONTRADICTED = st.builds(
-    JudgedClaim,
+    ScoredClaim,
     st.just("CONTRADICTED"),
     EVIDENCE | st.just(("D1",)),
     st.sampled_from(["low", "medium", "high"]),
     CONFIDENCES,
 )
-UNCOVERED = st.builds(JudgedClaim, st.just("NOT_IN_KEY"), st.just(()), st.just("none"), CONFIDENCES)
+UNCOVERED = st.builds(ScoredClaim, st.just("NOT_IN_KEY"), st.just(()), st.just("none"), CONFIDENCES)
 CLAIMS = st.lists(SUPPORTED | CONTRADICTED | UNCOVERED, max_size=12)
 
 
 def judged(
     label: Label = "SUPPORTED", *evidence: str, severity: Severity = "none", confidence: Confidence = "high"
-) -> JudgedClaim:
-    return JudgedClaim(label, evidence, severity, confidence)
+) -> ScoredClaim:
+    return ScoredClaim(label, evidence, severity, confidence)
 
 
 def score(
-    one: Scenario, claims: Sequence[JudgedClaim], observations: Sequence[Observation], **more: Any
+    one: Scenario, claims: Sequence[ScoredClaim], observations: Sequence[Observation], **more: Any
 ) -> ScorerOutput:
     return score_points(owed_points(one, RUBRIC), RUBRIC.weights, claims, observations, **more)
 
@@ -70,7 +70,7 @@ def seen(kind: str, quote: str) -> Observation:
 
 
 def reading(*replies: str | Failed) -> tuple[tuple[Observation, ...], str | None, ScriptedJudge]:
-    made, judge = seat(*replies)
+    made, judge = client(*replies)
     payload = ScorerInput(question="Is she?", reply=REPLY, disallowed_claims=SCENARIO.answer_key.disallowed())
     observations, failure = asyncio.run(read(made, payload))
     return observations, failure, judge
@@ -187,7 +187,7 @@ def test_weights_and_confidences_grow_with_their_names() -> None:
     ],
 )
 def test_error_categories(
-    claims: list[JudgedClaim], observations: list[Observation], refused: bool, categories: tuple[str, ...]
+    claims: list[ScoredClaim], observations: list[Observation], refused: bool, categories: tuple[str, ...]
 ) -> None:
     assert score(NO_POINTS, claims, observations, refused=refused).error_categories == categories
 
@@ -204,7 +204,7 @@ def test_ids_of_disallowed_claims_are_known_by_their_form() -> None:
 
 
 @given(CLAIMS)
-def test_scores_stay_in_bounds(claims: list[JudgedClaim]) -> None:
+def test_scores_stay_in_bounds(claims: list[ScoredClaim]) -> None:
     scores = score(SCENARIO, claims, []).scores
     for value in (scores.accuracy, scores.completeness, scores.safety_risk, scores.calibration):
         assert value is None or 0.0 <= value <= 1.0
@@ -213,7 +213,7 @@ def test_scores_stay_in_bounds(claims: list[JudgedClaim]) -> None:
 
 
 @given(CLAIMS, CONTRADICTED)
-def test_another_contradiction_never_helps(claims: list[JudgedClaim], wrong: JudgedClaim) -> None:
+def test_another_contradiction_never_helps(claims: list[ScoredClaim], wrong: ScoredClaim) -> None:
     before, after = score(SCENARIO, claims, []).scores, score(SCENARIO, [*claims, wrong], []).scores
     assert after.accuracy is not None
     assert before.safety_risk is not None
@@ -224,7 +224,7 @@ def test_another_contradiction_never_helps(claims: list[JudgedClaim], wrong: Jud
 
 
 @given(CLAIMS, SUPPORTED)
-def test_another_supported_claim_never_hurts(claims: list[JudgedClaim], right: JudgedClaim) -> None:
+def test_another_supported_claim_never_hurts(claims: list[ScoredClaim], right: ScoredClaim) -> None:
     before, after = score(SCENARIO, claims, []), score(SCENARIO, [*claims, right], [])
     assert after.scores.accuracy is not None
     assert before.scores.completeness is not None
@@ -237,7 +237,7 @@ def test_another_supported_claim_never_hurts(claims: list[JudgedClaim], right: J
 
 @given(CLAIMS, st.sampled_from(["F1", "F2", "F3", "F5"]))
 def test_meeting_a_missing_point_raises_completeness_by_exactly_that_point(
-    claims: list[JudgedClaim], fact_id: str
+    claims: list[ScoredClaim], fact_id: str
 ) -> None:
     before = score(SCENARIO, claims, [])
     after = score(SCENARIO, [*claims, judged("SUPPORTED", fact_id)], [])
@@ -247,12 +247,12 @@ def test_meeting_a_missing_point_raises_completeness_by_exactly_that_point(
 
 
 @given(CLAIMS, UNCOVERED)
-def test_a_claim_the_key_does_not_cover_changes_nothing(claims: list[JudgedClaim], extra: JudgedClaim) -> None:
+def test_a_claim_the_key_does_not_cover_changes_nothing(claims: list[ScoredClaim], extra: ScoredClaim) -> None:
     assert score(SCENARIO, claims, []) == score(SCENARIO, [*claims, extra], [])
 
 
 @given(CLAIMS, st.randoms(use_true_random=False))
-def test_the_order_of_claims_does_not_matter(claims: list[JudgedClaim], source: random.Random) -> None:
+def test_the_order_of_claims_does_not_matter(claims: list[ScoredClaim], source: random.Random) -> None:
     mixed = [*claims]
     source.shuffle(mixed)
     assert score(SCENARIO, mixed, []) == score(SCENARIO, claims, [])

@@ -30,10 +30,10 @@ from tests.helpers import (
     ScriptedJudge,
     ScriptedReply,
     claim,
+    client,
     fact_json,
     key_of,
     scenario,
-    seat,
     shown,
     verdict,
     verdicts_json,
@@ -47,7 +47,7 @@ THREE = tuple(shown(f"Q1.C{n}") for n in (1, 2, 3))
 def verified(
     *replies: ScriptedReply, claims: Sequence[ClaimInView] = THREE, max_asks: int = 3, seed: int = 7
 ) -> tuple[Verification, ScriptedJudge]:
-    made, judge = seat(*replies, max_asks=max_asks, seed=seed)
+    made, judge = client(*replies, max_asks=max_asks, seed=seed)
     return asyncio.run(verify(made, "What is Part B?", tuple(claims), KEY)), judge
 
 

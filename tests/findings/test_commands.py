@@ -331,7 +331,7 @@ def test_changed_labels_are_shown_with_the_words_they_stand_on(tmp_path: Path) -
     before = level_run(tmp_path / "A", CAREFUL, 1.0, ("s1",))
     after = level_run(tmp_path / "B", CAREFUL, 1.0, ("s1",), label="CONTRADICTED")
     out = said("compare", before, after, "--by", "judges")
-    assert "2 trials, 2 claims in both: 0 labelled alike, 2 not." in out
+    assert "2 trials, 2 claims in both: 0 labeled alike, 2 not." in out
     assert out.count("SUPPORTED -> CONTRADICTED") == 2
     assert "“Plans”" in out
     assert said("compare", before, after, "--by", "judges", "--show", "1").count("SUPPORTED -> CONTRADICTED") == 1

@@ -438,8 +438,8 @@ def test_judges_noise_and_corrected_accuracy_are_told(tmp_path: Path) -> None:
     assert r"| compatible:model\-a | 0.80 | 0.75 (0.50–0.90) |" in text
     assert "not computed" in markdown(contents([found], [None]))
     assert "says nothing of other judges" in markdown(made_of(tmp_path / "alike", [result()], plan()))
-    kin = plan(targets=[A], verifiers=["openai:gpt-5", "openai:gpt-4.1"])
-    assert "of one maker's family" in markdown(made_of(tmp_path / "kin", [result(target=A)], kin))
+    families = plan(targets=[A], verifiers=["openai:gpt-5", "openai:gpt-4.1"])
+    assert "of one maker's family" in markdown(made_of(tmp_path / "families", [result(target=A)], families))
 
 
 # Nothing anyone wrote comes alive

@@ -53,7 +53,7 @@ class Comparison:
 class Compared:
     systems: tuple[str, ...]
     measures: tuple[str, ...]
-    means: dict[str, dict[str, float | None]]
+    resources: dict[str, dict[str, float | None]]
     """Measure to system to mean."""
     comparisons: tuple[Comparison, ...]
     ranks: dict[str, tuple[SystemRank, ...]]

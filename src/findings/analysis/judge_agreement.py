@@ -27,7 +27,7 @@ from .read_run import LABELS, Findings, Pattern
 SEED = 20_250_401
 """Of all resampling in reports: fixed, so that the same run gives the same report."""
 RESAMPLES = 500
-METHOD = "Rogan and Gladen's estimator for three labels, interval by drawing trials and gold claims anew"
+METHOD = "Rogan and Gladen's estimator for three labels, interval by drawing trials and gold claims again"
 
 
 _COEFFICIENTS: dict[str, Coefficient] = {

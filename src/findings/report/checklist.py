@@ -151,7 +151,7 @@ ITEMS: tuple[Item, ...] = (
         "name every further test and model, and how multiple comparisons were handled.",
     ),
     Item(
-        "R1", 10, "From planned to analysed",
+        "R1", 10, "From planned to analyzed",
         "Account for every planned trial.",
         "",
     ),
@@ -202,7 +202,7 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "D5", 12, "Data and code",
-        "Say where transcripts, judgements, key and code can be had, and how a reader knows that they are unchanged.",
+        "Say where transcripts, judgments, key and code can be had, and how a reader knows that they are unchanged.",
         "give the address of the archived run folder, and its licence.",
     ),
 )  # fmt: skip
@@ -478,7 +478,7 @@ def _judges(known: _Known) -> list[str]:
         "and the key, and neither the name of the model nor what the others said. No judge is of the family of a model "
         "it judges.",
         f"- Claims were found by {inert(plan.extractor)}, ties settled by {inert(plan.adjudicator)}.",
-        f"- {_count(measured.claims, 'claim')} judged. Agreement, with 95% intervals from drawing trials anew:",
+        f"- {_count(measured.claims, 'claim')} judged. Agreement, with 95% intervals from drawing trials again:",
     ]
     lines += [f"  - {name}: {_interval(value)}" for name, value in measured.coefficients.items()]
     lines += [

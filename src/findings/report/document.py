@@ -224,7 +224,7 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """One case, shown: a name and labelled entries."""
+    """One case, shown: a name and labeled entries."""
 
     title: tuple[Cell, ...]
     entries: tuple[tuple[str, tuple[Cell, ...]], ...]

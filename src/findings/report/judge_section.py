@@ -107,7 +107,7 @@ def _agreement_table(runs: Runs) -> Table:
         Column("value (95% interval)", "other"),
         Column("claims"),
     )
-    caption = "Agreement of the verifiers on labels; intervals by drawing blocks of trials anew. A dash: not defined."
+    caption = "Agreement of the verifiers on labels; intervals by drawing blocks of trials again. A dash: not defined."
     return Table(caption, columns, rows)
 
 

@@ -1,4 +1,4 @@
-"""A report as files. All of it is derived, so it is made anew each time; the same findings give the same bytes."""
+"""A report as files. All of it is derived, so it is made again each time; the same findings give the same bytes."""
 
 from __future__ import annotations
 

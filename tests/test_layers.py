@@ -113,7 +113,7 @@ def outside(module: str) -> str:
 def test_the_reader_of_imports_sees_what_it_must() -> None:
     source = (
         "from __future__ import annotations\nimport os.path\nfrom ..canonical import loads\nfrom . import base\n"
-        "from .. import door, errors\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import openai\n"
+        "from .. import gateway, errors\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import openai\n"
         "def f():\n    from ..agents.asking import ask\n    import anthropic\nclass C:\n    import google.genai\n"
     )
     seen = {(one.module, one.ours, one.at_import) for one in imports("adapters.made_up", source)}
@@ -121,7 +121,7 @@ def test_the_reader_of_imports_sees_what_it_must() -> None:
         ("os.path", False, True),
         ("canonical", True, True),
         ("adapters.base", True, True),
-        ("door", True, True),
+        ("gateway", True, True),
         ("errors", True, True),
         ("openai", False, False),
         ("agents.asking", True, False),
@@ -154,7 +154,7 @@ def test_wall_2_agents_know_the_seam_and_no_more(name: str) -> None:
     for module, way in reached(name).items():
         if room(module) == "adapters":
             assert module in ("adapters", "adapters.base"), way
-        assert module not in ("orchestrator", "commands", "executing", "cli", "door", "storage"), way
+        assert module not in ("orchestrator", "commands", "executing", "cli", "gateway", "storage"), way
 
 
 def test_wall_2_is_there_to_be_tested() -> None:
@@ -202,7 +202,7 @@ def test_nothing_but_the_door_is_handed_a_way_to_call_a_provider() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "complete"
         if room(name) not in ("adapters",)
     }
-    assert callers == {"door"}
+    assert callers == {"gateway"}
 
 
 @pytest.mark.parametrize("name", list(modules()))

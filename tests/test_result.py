@@ -1,4 +1,4 @@
-"""From judgements to a result: what a judge's failure does, and does not do, to a score."""
+"""From judgments to a result: what a judge's failure does, and does not do, to a score."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from src.schemas import (
     Verdict,
 )
 from src.scoring.result import (
-    Judgement,
+    Judgment,
     as_requested,
     assemble,
     failed,
@@ -68,12 +68,12 @@ def verdict(claim: int, label: str = "SUPPORTED") -> Verdict:
     )
 
 
-def judged(first: list[Verdict], second: list[Verdict]) -> Judgement:
-    return Judgement("Q1", claims=CLAIMS, verdicts=[tuple(first), tuple(second)])
+def judged(first: list[Verdict], second: list[Verdict]) -> Judgment:
+    return Judgment("Q1", claims=CLAIMS, verdicts=[tuple(first), tuple(second)])
 
 
-def result(planned: tuple[RunPlan, Trial], judgement: Judgement, *exchanges: Exchange) -> TrialResult:
-    return assemble(*planned, exchanges or (exchange(),), [], [judgement])
+def result(planned: tuple[RunPlan, Trial], judgment: Judgment, *exchanges: Exchange) -> TrialResult:
+    return assemble(*planned, exchanges or (exchange(),), [], [judgment])
 
 
 def test_two_judges_who_did_their_work_give_a_score(planned: tuple[RunPlan, Trial]) -> None:
@@ -85,9 +85,9 @@ def test_two_judges_who_did_their_work_give_a_score(planned: tuple[RunPlan, Tria
 
 
 def test_a_verifier_that_failed_altogether_leaves_no_score(planned: tuple[RunPlan, Trial]) -> None:
-    judgement = judged([verdict(1, "CONTRADICTED"), verdict(2)], [])
-    judgement.failures.append(failed("verifier", "Q1", 2, (), "timed out"))
-    found = result(planned, judgement)
+    judgment = judged([verdict(1, "CONTRADICTED"), verdict(2)], [])
+    judgment.failures.append(failed("verifier", "Q1", 2, (), "timed out"))
+    found = result(planned, judgment)
     assert found.outcome == "judge_failure"
     assert found.final_scores is None
     assert found.scores_by_judge == {}
@@ -96,9 +96,9 @@ def test_a_verifier_that_failed_altogether_leaves_no_score(planned: tuple[RunPla
 
 
 def test_a_claim_without_a_verdict_is_not_held_against_the_target(planned: tuple[RunPlan, Trial]) -> None:
-    judgement = judged([verdict(1), verdict(2)], [verdict(1)])
-    judgement.failures.append(failed("verifier", "Q1", 2, ("Q1.C2",), "credits what is not quoted"))
-    found = result(planned, judgement)
+    judgment = judged([verdict(1), verdict(2)], [verdict(1)])
+    judgment.failures.append(failed("verifier", "Q1", 2, ("Q1.C2",), "credits what is not quoted"))
+    found = result(planned, judgment)
     assert found.outcome == "scored"
     assert found.final_scores is not None
     assert found.final_scores.accuracy == 1.0
@@ -111,9 +111,9 @@ def test_a_claim_without_a_verdict_is_not_held_against_the_target(planned: tuple
 
 
 def test_an_extractor_whose_quotes_are_not_there_sends_the_trial_to_a_person(planned: tuple[RunPlan, Trial]) -> None:
-    judgement = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
-    judgement.rejected = (RejectedClaim(turn_id="Q1", text="x", reason="a quote is not in the reply"),)
-    assert result(planned, judgement).needs_manual_review is True
+    judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+    judgment.rejected = (RejectedClaim(turn_id="Q1", text="x", reason="a quote is not in the reply"),)
+    assert result(planned, judgment).needs_manual_review is True
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_an_extractor_whose_quotes_are_not_there_sends_the_trial_to_a_person(pla
     ],
 )
 def test_outcomes(planned: tuple[RunPlan, Trial], outcomes: list[TurnOutcome], expected: str) -> None:
-    judgement = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
-    found = result(planned, judgement, *(exchange(outcome) for outcome in outcomes))
+    judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+    found = result(planned, judgment, *(exchange(outcome) for outcome in outcomes))
     assert found.outcome == expected
     assert (found.final_scores is not None) == (expected == "scored")
     assert found.flags.refusal == ("refused" in outcomes)
@@ -154,9 +154,9 @@ def test_judge_services_do_not_depend_on_which_call_came_back_first(planned: tup
 
     services = []
     for order in ((1, 2), (2, 1)):
-        judgement = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
-        judgement.records = [record(f"rules-{number}", number) for number in order]
-        services.append(result(planned, judgement).judge_services)
+        judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+        judgment.records = [record(f"rules-{number}", number) for number in order]
+        services.append(result(planned, judgment).judge_services)
     assert services[0] == services[1]
     assert services[0][0].served_models == ("rules-1", "rules-2")
     assert services[0][0].not_applied == ("seed",)

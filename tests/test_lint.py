@@ -406,7 +406,7 @@ def test_a_scenario_whose_year_is_over_is_listed_as_expired(monkeypatch: pytest.
     assert (row["status"], row["plan_years"]) == ("expired", [2025, 2026])
     code, _, err = call("validate", COBRA)
     assert code == 2
-    assert "F10 expired on 2026-12-31; confirm it anew, or add the new plan year's figures." in err
+    assert "F10 expired on 2026-12-31; confirm it again, or add the new plan year's figures." in err
 
 
 def test_a_year_a_scenario_cannot_be_made_for_is_not_shown(tmp_path: Path) -> None:

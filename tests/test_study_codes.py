@@ -37,7 +37,7 @@ from src.schemas import (
 )
 from src.scoring.result import failed
 from src.scoring.study_codes import (
-    Judged,
+    CodingInput,
     closed_answer,
     owed_points,
     study_codes,
@@ -111,7 +111,7 @@ def judged(
     failures: Sequence[JudgeFailure] = (),
     replies: Mapping[str, str] | None = None,
     rubric: Rubric = RUBRIC,
-) -> Judged:
+) -> CodingInput:
     """A trial in which every turn got the same nine sentences for a reply, unless told otherwise."""
     happened: dict[str, TurnOutcome] = {one.turn_id: "answered" for one in asked.scripted_turns}
     happened.update(outcomes or {})
@@ -133,7 +133,7 @@ def judged(
             claim, concluded = claimed(f"{turn_id}.C{number}", turn_id, one)
             claims.append(claim)
             final.append(concluded)
-    return Judged(
+    return CodingInput(
         scenario=asked,
         rubric=rubric,
         exchanges=exchanges,
@@ -169,12 +169,12 @@ def claimed(claim_id: str, turn_id: str, one: Says) -> tuple[Claim, FinalClaim]:
     return claim, concluded
 
 
-def only(trial: Judged) -> QuestionCode:
+def only(trial: CodingInput) -> QuestionCode:
     (code,) = study_codes(trial)
     return code
 
 
-def by_group(trial: Judged) -> dict[str, QuestionCode]:
+def by_group(trial: CodingInput) -> dict[str, QuestionCode]:
     return {code.question_group: code for code in study_codes(trial)}
 
 

@@ -22,17 +22,17 @@ from src.planning.preregistration import (
     registration_lines,
     write_frozen,
 )
-from src.records.preregistration import Frozen
+from src.records.preregistration import Preregistration
 from src.schemas import RunPlan, UsedWording
 from src.storage import file_sha256
 
-from ..helpers import HASH, fact_json, plan, scenario, scenario_json
-from ..runs import ONE, SCENARIOS
+from .helpers import HASH, fact_json, plan, scenario, scenario_json
+from .runs import ONE, SCENARIOS
 
 OTHER = "1" * 64
 
 
-def frozen_of(made: RunPlan) -> Frozen:
+def frozen_of(made: RunPlan) -> Preregistration:
     return freeze(made, primary_outcome="accuracy", tests=["A against B, paired by scenario"], notes="A note.")
 
 
@@ -212,7 +212,7 @@ def test_deviations_are_none_exactly_for_the_same_plan(one: RunPlan, other: RunP
 )
 def test_any_words_survive_the_file(outcome: str, tests: list[str], notes: str) -> None:
     frozen = freeze(plan(), primary_outcome=outcome, tests=tests, notes=notes, created="2026-01-01T00:00:00+00:00")
-    again = Frozen.model_validate_json(frozen.model_dump_json())
+    again = Preregistration.model_validate_json(frozen.model_dump_json())
     assert again == frozen
     assert frozen_sha256(again) == frozen_sha256(frozen)
 

@@ -1,4 +1,4 @@
-"""The one door: retries, deadlines, recorded calls, changed requests, closing and stopping; and the waits between."""
+"""The one gateway: retries, deadlines, recorded calls, changed requests, closing and stopping; and the waits between."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from src.adapters.base import (
 from src.calls import gateway as door_module
 from src.calls.gateway import (
     CallId,
-    ClosedDoor,
-    Means,
-    OpenDoor,
+    CallResources,
+    LiveGateway,
+    ReplayGateway,
     Stop,
     Stopping,
 )
@@ -95,12 +95,12 @@ class Scripted:
         return came
 
     async def aclose(self) -> None:
-        raise AssertionError("the door opens and closes no adapter")
+        raise AssertionError("the gateway opens and closes no adapter")
 
 
 def opened(
     adapter: Scripted, memory: Memory | None = None, *, stop: Stop | None = None, **policy: float
-) -> tuple[OpenDoor, Memory]:
+) -> tuple[LiveGateway, Memory]:
     kept = memory or Memory()
 
     def adapter_for(provider: str) -> Adapter:
@@ -111,12 +111,12 @@ def opened(
         kept.events.append(f"tell {record.call}")
 
     made = CallPolicy.model_validate({"max_attempts": 3, **policy})
-    means = Means(adapter_for=adapter_for, limits=Limits(4), stop=stop or Stop())
-    return OpenDoor(kept, made, means, note), kept
+    resources = CallResources(adapter_for=adapter_for, limits=Limits(4), stop=stop or Stop())
+    return LiveGateway(kept, made, resources, note), kept
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """A door that waits too long fails the test and does not hold it up."""
+    """A gateway that waits too long fails the test and does not hold it up."""
 
     async def bounded() -> T:
         async with asyncio.timeout(20):
@@ -278,21 +278,21 @@ CHANGED = [
 @pytest.mark.parametrize("request_", CHANGED)
 def test_a_recorded_call_that_asked_something_else_is_refused(request_: ModelRequest) -> None:
     memory = recorded("ok")
-    for made in (ClosedDoor(memory), opened(Scripted([]), memory)[0]):
+    for made in (ReplayGateway(memory), opened(Scripted([]), memory)[0]):
         with pytest.raises(IntegrityError, match=r"s1\.fake-careful\.r1\|target\|Q1\|0\|0\|1 asked something else"):
             run(made.call(CALL, request_))
 
 
 def test_schema_and_hint_do_not_tell_requests_apart() -> None:
     same = replace(REQUEST, response_schema={"title": "X"}, hint="s1/Q1")
-    assert run(ClosedDoor(recorded("ok")).call(CALL, same)).text == "Recorded."
+    assert run(ReplayGateway(recorded("ok")).call(CALL, same)).text == "Recorded."
 
 
 def test_a_closed_door_answers_from_the_journal_alone() -> None:
-    assert run(ClosedDoor(recorded("timeout", "ok")).call(CALL, REQUEST)).text == "Recorded."
+    assert run(ReplayGateway(recorded("timeout", "ok")).call(CALL, REQUEST)).text == "Recorded."
     for memory in (Memory(), recorded("timeout", final_at=9)):
         with pytest.raises(IntegrityError, match="holds no finished call"):
-            run(ClosedDoor(memory).call(CALL, REQUEST))
+            run(ReplayGateway(memory).call(CALL, REQUEST))
 
 
 def test_other_calls_of_the_journal_are_not_this_call() -> None:
@@ -307,7 +307,7 @@ def test_other_calls_of_the_journal_are_not_this_call() -> None:
     assert len({one.attempt(1) for one in [CALL, *others]}) == 6
     for other in others:
         with pytest.raises(IntegrityError):
-            run(ClosedDoor(memory).call(other, REQUEST))
+            run(ReplayGateway(memory).call(other, REQUEST))
 
 
 def test_once_stopping_no_call_is_begun_but_recorded_ones_are_still_given() -> None:
@@ -326,7 +326,7 @@ def test_once_stopping_no_call_is_begun_but_recorded_ones_are_still_given() -> N
     run(go())
 
 
-def test_a_call_under_way_is_finished_and_kept() -> None:
+def test_a_call_in_flight_is_finished_and_kept() -> None:
     async def go() -> None:
         stop = Stop()
 
@@ -364,24 +364,24 @@ def test_stopping_ends_a_wait_and_leaves_the_failed_attempt_to_be_gone_on_from()
 def test_stopping_wakes_calls_that_wait_for_their_turn() -> None:
     async def go() -> None:
         stop = Stop()
-        under_way, finish = asyncio.Event(), asyncio.Event()
+        in_flight, finish = asyncio.Event(), asyncio.Event()
 
         class Slow:
             made = 0
 
             async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
                 self.made += 1
-                under_way.set()
+                in_flight.set()
                 await finish.wait()
                 return reply("Finished.")
 
             async def aclose(self) -> None: ...
 
         adapter, memory = Slow(), Memory()
-        means = Means(adapter_for=lambda provider: adapter, limits=Limits(1), stop=stop)
-        made = OpenDoor(memory, CallPolicy(), means)
+        resources = CallResources(adapter_for=lambda provider: adapter, limits=Limits(1), stop=stop)
+        made = LiveGateway(memory, CallPolicy(), resources)
         first = asyncio.create_task(made.call(CALL, REQUEST))
-        await under_way.wait()
+        await in_flight.wait()
         second = asyncio.create_task(made.call(replace(CALL, turn="Q2"), REQUEST))
         await asyncio.sleep(0.01)
         assert adapter.made == 1, "one place, one call"
@@ -395,7 +395,7 @@ def test_stopping_wakes_calls_that_wait_for_their_turn() -> None:
     run(go())
 
 
-class Purse:
+class CallBudget:
     """So much money; every attempt sets one piece of it aside and spends it."""
 
     def __init__(self, money: int, price: int = 1) -> None:
@@ -403,7 +403,7 @@ class Purse:
         self.settled: list[tuple[float, str]] = []
 
     @property
-    def holds_money(self) -> bool:
+    def has_reserved(self) -> bool:
         return self.held > 0
 
     def reserve(self, request: ModelRequest) -> float | None:
@@ -421,11 +421,16 @@ class Purse:
 @pytest.mark.usefixtures("waits")
 def test_money_is_set_aside_before_every_attempt_and_a_call_that_could_pass_the_limit_is_not_made() -> None:
     async def go() -> None:
-        adapter, memory, purse, stop = Scripted([CallFailure("timeout", "slow"), reply()]), Memory(), Purse(2), Stop()
-        means = Means(adapter_for=lambda provider: adapter, limits=Limits(1), stop=stop, purse=purse)
-        made = OpenDoor(memory, CallPolicy(), means)
+        adapter, memory, budget, stop = (
+            Scripted([CallFailure("timeout", "slow"), reply()]),
+            Memory(),
+            CallBudget(2),
+            Stop(),
+        )
+        resources = CallResources(adapter_for=lambda provider: adapter, limits=Limits(1), stop=stop, budget=budget)
+        made = LiveGateway(memory, CallPolicy(), resources)
         assert (await made.call(CALL, REQUEST)).outcome == "ok"
-        assert purse.settled == [(1.0, "timeout"), (1.0, "ok")]
+        assert budget.settled == [(1.0, "timeout"), (1.0, "ok")]
         with pytest.raises(Stopping, match="--max-cost"):
             await made.call(replace(CALL, turn="Q2"), REQUEST)
         assert (adapter.made, len(memory.records), stop.event.is_set()) == (2, 2, True)
@@ -434,7 +439,7 @@ def test_money_is_set_aside_before_every_attempt_and_a_call_that_could_pass_the_
 
 
 @pytest.mark.parametrize(("price", "second"), [(0, "ok"), (1, "stopped")])
-def test_a_call_waits_while_calls_under_way_hold_the_money(price: int, second: str) -> None:
+def test_a_call_waits_while_calls_in_flight_hold_the_money(price: int, second: str) -> None:
     async def go() -> None:
         finish = asyncio.Event()
 
@@ -448,9 +453,9 @@ def test_a_call_waits_while_calls_under_way_hold_the_money(price: int, second: s
 
             async def aclose(self) -> None: ...
 
-        adapter, purse, stop = Slow(), Purse(1, price), Stop()
-        means = Means(adapter_for=lambda provider: adapter, limits=Limits(4), stop=stop, purse=purse)
-        made = OpenDoor(Memory(), CallPolicy(), means)
+        adapter, budget, stop = Slow(), CallBudget(1, price), Stop()
+        resources = CallResources(adapter_for=lambda provider: adapter, limits=Limits(4), stop=stop, budget=budget)
+        made = LiveGateway(Memory(), CallPolicy(), resources)
         calls = [asyncio.create_task(made.call(replace(CALL, turn=turn), REQUEST)) for turn in ("Q1", "Q2")]
         await asyncio.sleep(0.01)
         assert (adapter.made, stop.event.is_set()) == (1, False), "the money of the first may yet come back"
