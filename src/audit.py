@@ -50,12 +50,13 @@ def verify(folder: Path, expect: str | None = None) -> Verified:
     for name in (storage.JOURNAL, storage.RESULTS):
         if seal and not (folder / name).is_file():
             raise IntegrityError(f"{folder / name}: line 1 is missing: the whole file is gone from a sealed run.")
-    calls, torn, journal_head = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder))
+    calls, torn, journal_head = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder), manifest.format)
     count, head = _results(folder / storage.RESULTS, manifest)
     planned = len(trials(manifest.plan))
     if seal:
         files = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS)
         found = Seal(
+            format=manifest.format,
             results_head=head,
             journal_head=journal_head,
             trials=count,
@@ -87,7 +88,7 @@ def _compare_seal(folder: Path, seal: Seal, found: Seal) -> None:
             raise IntegrityError(f"{folder / storage.SEAL}: line 1: {name}{where} is not what the run's files hold.")
 
 
-def _journal(path: Path, genesis: str) -> tuple[int, int, str]:
+def _journal(path: Path, genesis: str, written: int) -> tuple[int, int, str]:
     if not path.exists():
         return 0, 0, genesis
     reader = hash_chain.ChainReader(path, genesis)
@@ -96,7 +97,7 @@ def _journal(path: Path, genesis: str) -> tuple[int, int, str]:
         if hash_chain.is_recovery(line.payload):
             torn += len(_parsed(path, line, RecoveryRecord).recovered)
         else:
-            _parsed(path, line, CallRecord)
+            _check_format(path, line.number, _parsed(path, line, CallRecord).format, written)
             calls += 1
     return calls, torn + len(reader.torn), reader.head
 
@@ -109,6 +110,7 @@ def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
     reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     for line in reader:
         result = _parsed(path, line, TrialResult)
+        _check_format(path, line.number, result.format, manifest.format)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
             raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned here")
         own = scenarios[result.trial_id.partition(".")[0]]
@@ -127,6 +129,11 @@ def _parsed(path: Path, line: hash_chain.ChainedLine, kind: type[R]) -> R:
         field = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise _bad(path, line.number, f"field {field} does not fit a {kind.__name__}") from None
     return record
+
+
+def _check_format(path: Path, number: int, found: int, written: int) -> None:
+    if found != written:
+        raise _bad(path, number, f"its format is {found}, the run's is {written}")
 
 
 def _bad(path: Path, number: int, why: str) -> IntegrityError:

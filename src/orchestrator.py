@@ -4,7 +4,7 @@
              -> per reply, as soon as it is there: extractor -> verifiers side by side, scorer's reading -> ties settled
              -> scorer by code, per verifier and for the final verdicts -> one line in results.jsonl, in plan order
 
-Trials run concurrently and each is a pure function of the plan and the replies that came through the gateway, so neither
+Trials run concurrently, and each is a pure function of the plan and the replies from the gateway. So neither
 concurrency nor a crash in between can change a result. `execute` serves `run` and `resume`; `recompute` serves
 `replay`, through a closed gateway.
 """
@@ -62,7 +62,7 @@ from .schemas import (
 )
 from .scoring.result import (
     ENDS_CONVERSATION,
-    Judgment,
+    TurnJudgment,
     assemble,
     failed,
 )
@@ -94,7 +94,7 @@ class TrialRunner:
             return assemble(self.plan, trial, [], [], [], questioner_failure=failure)
         exchanges: list[Exchange] = []
         records: list[CallRecord] = []
-        judging: list[asyncio.Task[Judgment]] = []
+        judging: list[asyncio.Task[TurnJudgment]] = []
         try:
             async for exchange, record in self._converse(trial, turns):
                 exchanges.append(exchange)
@@ -161,10 +161,10 @@ class TrialRunner:
                 context += [asked, Message("assistant", record.text)]
             yield _exchange(turn.turn_id, group, turn.user_message, outcome, record), record
 
-    async def _judge(self, trial: Trial, exchange: Exchange, answered_by: tuple[CallRecord, ...]) -> Judgment:
+    async def _judge(self, trial: Trial, exchange: Exchange, answered_by: tuple[CallRecord, ...]) -> TurnJudgment:
         """All that judges do with one reply. No judge sees another, or the target's name."""
         plan, turn_id, reply = self.plan, exchange.turn_id, exchange.reply or ""
-        found = Judgment(turn_id)
+        found = TurnJudgment(turn_id)
         if addressed := addresses_the_judge(reply):
             found.reading = TurnReading(turn_id=turn_id, how="tampered", why=addressed)
             return found
@@ -227,7 +227,7 @@ class TrialRunner:
         self,
         client: Callable[[Role, str, int], JudgeClient],
         question: str,
-        found: Judgment,
+        found: TurnJudgment,
         shown: tuple[ClaimInView, ...],
         key: KeyInView,
     ) -> None:
@@ -245,7 +245,7 @@ class TrialRunner:
             found.repeats[number - 1].append(task.result().verdicts)
 
     async def _settle(
-        self, client: JudgeClient, question: str, found: Judgment, shown: Sequence[ClaimInView], key: KeyInView
+        self, client: JudgeClient, question: str, found: TurnJudgment, shown: Sequence[ClaimInView], key: KeyInView
     ) -> None:
         ties = adjudicator.tied(shown, found.verdicts)
         if not ties:

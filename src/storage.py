@@ -22,9 +22,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 from pydantic import ValidationError
 
 from .errors import InputError, IntegrityError, StorageError
+from .records.run import FIRST_RELEASE, FORMAT
 from .schemas import (
     CallHead,
     CallRecord,
@@ -114,13 +116,40 @@ def read_record(path: Path, kind: type[R]) -> R:
 
 
 def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a run, of this format or an earlier one."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file, not a run's folder; give the folder that holds {MANIFEST}.")
+        raise InputError(f"{folder} is a file, not a run folder. Give the folder that contains {MANIFEST}.")
     try:
+        _check_format(folder)
         return read_record(folder / MANIFEST, Manifest)
     except FileNotFoundError:
-        what = "the run never began; start it again" if folder.is_dir() else "there is no such folder"
-        raise InputError(f"{folder}: holds no {MANIFEST}: {what}.") from None
+        what = "The run never started; start a new one" if folder.is_dir() else "There is no such folder"
+        raise InputError(f"{folder} has no {MANIFEST}. {what}.") from None
+
+
+def _check_format(folder: Path) -> None:
+    """Refuse what a later release wrote. A manifest that cannot be read at all is reported by `read_record`."""
+    path = folder / MANIFEST
+    try:
+        written = msgspec.json.decode(path.read_bytes(), type=_Versioned).format
+    except FileNotFoundError:
+        raise
+    except (OSError, msgspec.DecodeError):
+        return
+    if written > FORMAT:
+        raise InputError(
+            f"{folder} was written by a later release (format {written}; this one reads up to {FORMAT}). "
+            "Install the release that its manifest.json names under versions."
+        )
+
+
+def require_current(folder: Path, manifest: Manifest, what: str) -> None:
+    """Refuse what only the release that wrote a run can do: compute its results again, byte for byte."""
+    if manifest.format != FORMAT:
+        raise InputError(
+            f"{folder} has format {manifest.format}, and this release cannot {what} it. Install medicare-eval "
+            f"{FIRST_RELEASE[manifest.format]} for that; `verify`, `report`, `compare`, `export` and `rejudge` work here."
+        )
 
 
 def manifest_sha256(folder: Path) -> str:
@@ -275,10 +304,25 @@ def _open_for_append(path: Path) -> int:
         raise storage_error(path, error) from None
 
 
+class _Call(msgspec.Struct):
+    call: str
+
+
+class _Trial(msgspec.Struct):
+    trial_id: str
+
+
+class _Versioned(msgspec.Struct):
+    format: int
+
+
+_decode_call = msgspec.json.Decoder(_Call).decode
+_decode_trial = msgspec.json.Decoder(_Trial).decode
+
+
 def call_id(payload: bytes) -> str:
-    """The id of a journal line without parsing it: it comes first, and holds no escapes."""
-    start = len(b'{"call":"')
-    return payload[start : payload.index(b'"', start)].decode("utf-8")
+    """The call's name in a journal line, without building the whole record."""
+    return _decode_call(payload).call
 
 
 def call_heads(folder: Path) -> Iterator[CallHead]:
@@ -288,14 +332,11 @@ def call_heads(folder: Path) -> Iterator[CallHead]:
         return
     for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
         if not hash_chain.is_recovery(line.payload):
-            # Inside a JSON string the quotes would be escaped, so this can only be the field itself.
-            head = line.payload[: line.payload.index(b',"error":')] + b"}"
-            yield CallHead.model_validate_json(head)
+            yield CallHead.model_validate_json(line.payload)
 
 
 def trial_id(payload: bytes) -> str:
-    start = len(b'{"trial_id":"')
-    return payload[start : payload.index(b'"', start)].decode("utf-8")
+    return _decode_trial(payload).trial_id
 
 
 def _write_all(fd: int, data: bytes) -> None:

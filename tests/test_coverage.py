@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from src.records.thresholds import COVERAGE_BELOW
 from src.text.coverage import (
-    FLOOR,
     Coverage,
     coverage,
     factual_sentences,
@@ -175,7 +175,7 @@ def test_a_sentence_said_twice_counts_twice() -> None:
 
 
 def test_the_floor_is_four_fifths_and_reaching_it_is_enough() -> None:
-    assert FLOOR == 0.8
+    assert COVERAGE_BELOW == 0.8
     for fifths in range(1, 20_000):
         assert Coverage(5 * fifths, 4 * fifths, ()).enough
         assert not Coverage(5 * fifths, 4 * fifths - 1, ()).enough

@@ -26,7 +26,7 @@ from src.schemas import (
     Verdict,
 )
 from src.scoring.result import (
-    Judgment,
+    TurnJudgment,
     as_requested,
     assemble,
     failed,
@@ -68,11 +68,11 @@ def verdict(claim: int, label: str = "SUPPORTED") -> Verdict:
     )
 
 
-def judged(first: list[Verdict], second: list[Verdict]) -> Judgment:
-    return Judgment("Q1", claims=CLAIMS, verdicts=[tuple(first), tuple(second)])
+def judged(first: list[Verdict], second: list[Verdict]) -> TurnJudgment:
+    return TurnJudgment("Q1", claims=CLAIMS, verdicts=[tuple(first), tuple(second)])
 
 
-def result(planned: tuple[RunPlan, Trial], judgment: Judgment, *exchanges: Exchange) -> TrialResult:
+def result(planned: tuple[RunPlan, Trial], judgment: TurnJudgment, *exchanges: Exchange) -> TrialResult:
     return assemble(*planned, exchanges or (exchange(),), [], [judgment])
 
 

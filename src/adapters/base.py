@@ -1,7 +1,8 @@
 """The seam between the pipeline and any model: what is asked, what comes back, how a call can fail.
 
 An adapter does three things: map a `ModelRequest` to its provider's wire format, read the response into a
-`ModelReply`, and classify what went wrong as a `CallFailure`. It never retries, waits, logs or stores: the gateway does.
+`ModelReply`, and classify what went wrong as a `CallFailure`. The gateway retries, waits and stores;
+an adapter never does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The HTTP transport under the SDKs, and the stream by which half a body is not lost. Imported only with an SDK.
 
-`ConnectionStack` stands in for httpx2's pool, which looks at all its connections for every request: with 64 of them that is more
-work than everything else together. A stack of one-connection transports has nothing to look through (docs/bench.md).
+`ConnectionStack` replaces httpx2's pool, which looks at all its connections for every request. With 64 of them that
+is more work than everything else together. A stack of one-connection transports has nothing to look through
+(docs/bench.md).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from ..records.thresholds import REVIEW_ABOVE
+from ..records.base import severity_rank
 from ..schemas import (
     AdjudicatorInput,
     AdjudicatorReply,
@@ -19,13 +19,10 @@ from ..schemas import (
     FinalClaim,
     KeyInView,
     Label,
-    Severity,
     TiedClaim,
     Verdict,
 )
 from .ask import JudgeClient, ask
-
-_GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
 def tied(claims: Sequence[ClaimInView], verdicts: Sequence[Sequence[Verdict]]) -> tuple[TiedClaim, ...]:
@@ -93,7 +90,7 @@ def _final(claim: Claim, verdicts: Sequence[Sequence[Verdict]], settled: Mapping
         text=claim.text,
         label=label,
         evidence=_evidence(behind),
-        severity=max((verdict.severity for verdict in behind), key=_GRAVITY.index, default="none"),
+        severity=max((verdict.severity for verdict in behind), key=severity_rank, default="none"),
         severity_split=len({verdict.severity for verdict in behind}) > 1,
         decided_by=(
             "unresolved"
@@ -134,8 +131,3 @@ def disagreement(final: Sequence[FinalClaim]) -> float | None:
     if not judged:
         return None
     return round(sum(len(set(claim.labels_given)) > 1 for claim in judged) / len(judged), 6)
-
-
-def needs_review(final: Sequence[FinalClaim]) -> bool:
-    share = disagreement(final)
-    return (share is not None and share > REVIEW_ABOVE) or any(claim.label is None for claim in final)

@@ -12,15 +12,14 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass
-from typing import get_args
 
+from ..records.base import severity_rank
 from ..schemas import (
     AnswerKey,
     Claim,
     ClaimInView,
     FactInView,
     KeyInView,
-    Severity,
     Verdict,
     VerifierInput,
     VerifierOutput,
@@ -40,9 +39,6 @@ _NOT_NOTHING = re.compile(
     r"\bnot (?:quite )?free\b|n['’]t free\b|\btoll[- ]free\b|\bnothing is certain\b", re.IGNORECASE
 )
 """Words for $0."""
-
-
-_GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,8 @@ def violations(verdict: Verdict, claim: ClaimInView, key: KeyInView, question: s
     if (verdict.label == "CONTRADICTED") == (verdict.severity == "none"):
         problems.append("severity must be low, medium or high if CONTRADICTED and none if not")
     if verdict.label == "CONTRADICTED" and verdict.severity != "none":
-        grades = [_GRAVITY.index(facts[cited].severity_if_wrong) for cited in verdict.evidence if cited in facts]
-        if _GRAVITY.index(verdict.severity) < max(grades, default=0) - 1:
+        grades = [severity_rank(facts[cited].severity_if_wrong) for cited in verdict.evidence if cited in facts]
+        if severity_rank(verdict.severity) < max(grades, default=0) - 1:
             problems.append("severity is more than one grade below that of the fact it contradicts")
     if verdict.label == "SUPPORTED":
         if disallowed.intersection(verdict.evidence):

@@ -23,6 +23,7 @@ from ..adapters.base import (
     split_name,
 )
 from ..errors import IncompleteRun, IntegrityError
+from ..records.run import FORMAT
 from ..schemas import (
     CallPolicy,
     CallRecord,
@@ -176,7 +177,7 @@ class LiveGateway:
             record = recorded_attempt(self._journal, name, request)
             taken = self._reused.lookup(call, number, request) if record is None and self._reused else None
             if taken:
-                record = taken
+                record = taken.model_copy(update={"format": FORMAT})
                 await self._journal.append(record)
             if record is None:
                 record, wait, started = await self._attempt(name, request, number, began)
@@ -251,7 +252,7 @@ class LiveGateway:
         except CallFailure as failure:
             return None, failure, started
         except BaseException:
-            self._resources.stop.ask()  # a fault of ours: those who wait for this call's money or place must not wait on
+            self._resources.stop.ask()  # a fault of ours: nothing may keep waiting for this call's money or place
             raise
 
 
@@ -295,6 +296,7 @@ def _record(
         text=reply.text if reply else None,
         sent=source.sent,
         received=source.received,
+        format=FORMAT,
     )
 
 

@@ -193,6 +193,7 @@ def resume(arguments: argparse.Namespace) -> int:
         print_summary(folder, manifest, storage.read_record(folder / storage.SEAL, Seal), as_json=arguments.json)
         print("This run is complete already; nothing was called.", file=sys.stderr)
         return 0
+    storage.require_current(folder, manifest, "resume")
     check_max_cost(manifest, arguments.max_cost)
     for name in manifest.plan.api_ids:
         check_usable(name)
@@ -219,6 +220,7 @@ def verify(arguments: argparse.Namespace) -> int:
 def replay(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.run
     manifest = storage.read_manifest(folder)
+    storage.require_current(folder, manifest, "replay")
     path = folder / storage.RESULTS
     if not path.exists():
         raise IncompleteRun(f"{folder}: holds no results yet; go on with `medicare-eval resume {folder}`.")

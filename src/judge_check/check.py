@@ -24,6 +24,7 @@ from ..calls.gateway import CallId, CallResources, LiveGateway
 from ..errors import InputError
 from ..planning.fill_slots import Library
 from ..planning.scenario_files import expand, read_scenario
+from ..records.base import severity_rank
 from ..records.gold import (
     ClaimKind,
     GoldClaim,
@@ -49,7 +50,6 @@ from ..schemas import (
     Label,
     PlannedScenario,
     QuestionerInput,
-    Severity,
     Verdict,
 )
 from ..store.failpoints import Failpoints
@@ -60,7 +60,6 @@ from ..text.coverage import coverage
 from ..text.quotes import find_quote
 
 PANEL = "panel"
-_GRAVITY: tuple[Severity, ...] = ("none", "low", "medium", "high")
 _AT_ONCE = 8
 
 
@@ -329,7 +328,7 @@ def _badness(error: JudgeError) -> tuple[int, int, str, str]:
         ("SUPPORTED", "NOT_IN_KEY"): 5,
     }
     rank = order.get((error.gold, error.given or ""), 6)
-    return rank, -_GRAVITY.index(error.severity), error.reply_id, error.claim_id
+    return rank, -severity_rank(error.severity), error.reply_id, error.claim_id
 
 
 def _measure_extractor(model: str, judged: Sequence[CheckedReply]) -> ExtractorMeasured:

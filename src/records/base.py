@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -21,6 +21,8 @@ Unit = Annotated[float, Field(ge=0.0, le=1.0)]
 Scalar = str | int | float | bool
 
 Severity = Literal["none", "low", "medium", "high"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""From harmless to grave."""
 Label = Literal["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"]
 Confidence = Literal["high", "medium", "low"]
 ClaimType = Literal["factual", "recommendation", "referral", "other"]
@@ -41,6 +43,11 @@ TrialOutcome = Literal[
 ErrorCategory = Literal[
     "contradiction", "disallowed_claim", "fabricated_specific", "omission", "overconfidence", "refusal"
 ]
+
+
+def severity_rank(severity: Severity) -> int:
+    """0 for none up to 3 for high."""
+    return SEVERITIES.index(severity)
 
 
 class Record(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -33,6 +34,28 @@ from .study_code import QuestionCode
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]
 Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adjudicator"]
+
+Format = Literal[1, 2]
+FORMAT: Format = 2
+"""The format this release writes: of the manifest, each journal line, each result and the seal.
+
+A release that adds or renames a field, or computes a result differently from the same calls, raises it.
+"""
+FIRST_RELEASE: dict[int, str] = {1: "0.1.0", 2: "0.2.0"}
+"""Format to the first release that wrote it, which is also one that can replay it."""
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: Sized) -> bool:
+    return not len(value)
+
+
+def _is_first(value: int) -> bool:
+    """Format 1 did not write its number into journal lines and results."""
+    return value == 1
 
 
 class PlannedScenario(Record):
@@ -121,8 +144,14 @@ class RunPlan(Record):
     seed: int = Field(ge=0, le=2**63 - 1)
     target_parameters: CallParameters
     judge_parameters: CallParameters
+    model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Parameters of single targets and judges, where the study file gives them; all others use the two above."""
     policy: CallPolicy
     prompts: dict[Role, Prompt]
+
+    def parameters_of(self, model: str) -> CallParameters:
+        shared = self.target_parameters if model in self.targets else self.judge_parameters
+        return self.model_parameters.get(model, shared)
 
     def judge_models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.extractor, *self.verifiers, self.scorer, self.adjudicator)))
@@ -153,7 +182,7 @@ class Registration(Record):
 
 
 class Manifest(Record):
-    format: Literal[1] = 1
+    format: Format = FORMAT
     run_id: str
     created: str
     plan_sha256: Sha256
@@ -167,6 +196,10 @@ class Manifest(Record):
     """Where the target's replies come from, if not from this run."""
     registration: Registration | None = None
     """The pre-registration this run was started with, and how it differs from it."""
+    plugins: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
+    """Installed plugins this run used: `kind:name` to `package version`. None in runs of format 1."""
+    study: dict[str, Any] | None = Field(default=None, exclude_if=_is_none)
+    """The study file and flags this run was started with, in full. None in runs of format 1 and in re-judgings."""
     plan: RunPlan
 
 
@@ -212,6 +245,7 @@ class CallRecord(Record):
     """The request body as the adapter sent it, less secrets."""
     received: Any
     """The response body, verbatim; `{"base64": ...}` where it is not UTF-8."""
+    format: Format = Field(default=1, exclude_if=_is_first)
 
 
 class CallHead(Record):
@@ -336,6 +370,21 @@ class Fingerprints(Record):
     prompts: dict[Role, Sha256]
 
 
+ReviewKind = Literal[
+    "addresses_judge", "nothing_extracted", "low_coverage", "rejected_claims", "judges_disagree", "open_claims"
+]  # fmt: skip
+
+
+class ReviewReason(Record):
+    """Why a person should look at a trial."""
+
+    kind: ReviewKind
+    detail: Line
+    """One sentence with the numbers behind it."""
+    turn_ids: tuple[Ident, ...] = ()
+    claim_ids: tuple[str, ...] = ()
+
+
 class TrialResult(Record):
     """One trial: one scenario put to one target once."""
 
@@ -360,6 +409,8 @@ class TrialResult(Record):
     study_codes: tuple[QuestionCode, ...]
     error_categories: tuple[str, ...]
     needs_manual_review: bool
+    review_reasons: tuple[ReviewReason, ...] | None = Field(default=None, exclude_if=_is_none)
+    """Why, one entry per reason; empty where no review is needed. None in runs of format 1, which did not record it."""
     readings: tuple[TurnReading, ...]
     severity_disagreements: int
     """Claims on which judges agreed that they are wrong, and not how gravely; the graver stands."""
@@ -372,12 +423,13 @@ class TrialResult(Record):
     judge_services: tuple[JudgeService, ...]
     rubric_version: str
     fingerprints: Fingerprints
+    format: Format = Field(default=1, exclude_if=_is_first)
 
 
 class Seal(Record):
     """Written when a run is complete: what its files were."""
 
-    format: Literal[1] = 1
+    format: Format = FORMAT
     results_head: Sha256
     """The last chain value of results.jsonl: keep it elsewhere, and `verify --expect` checks against it."""
     journal_head: Sha256

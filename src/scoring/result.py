@@ -14,7 +14,7 @@ from ..adapters.base import split_name
 from ..agents import adjudicator, scorer
 from ..planning.plan import Trial
 from ..records.model_name import family
-from ..records.thresholds import LONG_REPLY_WORDS, REJECTED_ABOVE
+from ..records.run import FORMAT
 from ..schemas import (
     AdjudicatorOutput,
     CallRecord,
@@ -28,8 +28,11 @@ from ..schemas import (
     JudgeService,
     Label,
     Observation,
+    ObservationKind,
     RejectedClaim,
+    Rubric,
     RunPlan,
+    Scenario,
     ScorerOutput,
     Stage,
     TargetRecord,
@@ -40,8 +43,8 @@ from ..schemas import (
     TurnReading,
     Verdict,
 )
-from ..text.coverage import FLOOR
 from . import study_codes
+from .review import review_reasons
 
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
     {"transient", "timeout", "rate_limited", "malformed", "permanent"}
@@ -50,7 +53,7 @@ _NOT_SCORED: tuple[TrialOutcome, ...] = ("blocked", "truncated", "empty")
 
 
 @dataclass
-class Judgment:
+class TurnJudgment:
     """What the judges made of one reply."""
 
     turn_id: str
@@ -91,71 +94,104 @@ def _outcome(
     return "judge_failure" if any(not failure.claim_ids for failure in failures) else "scored"
 
 
+@dataclass(frozen=True)
+class _Merged:
+    """What the judges made of all replies of a trial, put together."""
+
+    claims: tuple[Claim, ...]
+    rejected: tuple[RejectedClaim, ...]
+    failures: tuple[JudgeFailure, ...]
+    readings: tuple[TurnReading, ...]
+    observations: tuple[TurnObservation, ...]
+    by_judge: tuple[tuple[Verdict, ...], ...]
+    """By verifier, in the order of the plan."""
+    final: tuple[FinalClaim, ...]
+
+    @property
+    def tampered(self) -> frozenset[str]:
+        return frozenset(reading.turn_id for reading in self.readings if reading.how == "tampered")
+
+    def observed(self, kind: ObservationKind) -> bool:
+        return any(item.observation.kind == kind for item in self.observations)
+
+
+def _merge(plan: RunPlan, judgments: Sequence[TurnJudgment], questioner_failure: str | None) -> _Merged:
+    claims = tuple(claim for judgment in judgments for claim in judgment.claims)
+    failures = [failure for judgment in judgments for failure in judgment.failures]
+    if questioner_failure:
+        failures.append(failed("questioner", "-", 0, (), questioner_failure))
+    by_judge = tuple(
+        tuple(verdict for judgment in judgments if judgment.verdicts for verdict in judgment.verdicts[number])
+        for number in range(len(plan.verifiers))
+    )
+    settled = {claim_id: label for judgment in judgments for claim_id, label in judgment.settled.items()}
+    return _Merged(
+        claims=claims,
+        rejected=tuple(rejected for judgment in judgments for rejected in judgment.rejected),
+        failures=tuple(failures),
+        readings=tuple(judgment.reading for judgment in judgments if judgment.reading),
+        observations=tuple(
+            TurnObservation(turn_id=judgment.turn_id, observation=observation)
+            for judgment in judgments
+            for observation in judgment.observations
+        ),
+        by_judge=by_judge,
+        final=adjudicator.conclude(claims, by_judge, settled),
+    )
+
+
+def _score(
+    scenario: Scenario, rubric: Rubric, merged: _Merged, judged: Sequence[FinalClaim | Verdict], *, refused: bool
+) -> ScorerOutput:
+    """Scores from one set of labels: the final ones, or one verifier's."""
+    confidence = {claim.claim_id: claim.confidence for claim in merged.claims}
+    decided = [
+        scorer.ScoredClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
+        for claim in judged
+        if claim.label is not None
+    ]
+    return scorer.score(
+        study_codes.owed_points(scenario, rubric),
+        rubric.weights,
+        decided,
+        [item.observation for item in merged.observations],
+        refused=refused,
+        unresolved=sum(claim.verifiable for claim in merged.claims) - len(decided),
+    )
+
+
 def assemble(
     plan: RunPlan,
     trial: Trial,
     exchanges: Sequence[Exchange],
     records: Sequence[CallRecord],
-    judgments: Sequence[Judgment],
+    judgments: Sequence[TurnJudgment],
     *,
     questioner_failure: str | None = None,
 ) -> TrialResult:
-    """Everything the trial came to. Pure: scores are computed here, from verdicts, by code."""
+    """The result of one trial. Pure: scores are computed here, from verdicts, by code."""
     scenario = trial.planned.scenario
-    claims = tuple(claim for judgment in judgments for claim in judgment.claims)
-    failures = [failure for judgment in judgments for failure in judgment.failures]
-    if questioner_failure:
-        failures.append(failed("questioner", "-", 0, (), questioner_failure))
-    readings = tuple(judgment.reading for judgment in judgments if judgment.reading)
-    tampered = any(reading.how == "tampered" for reading in readings)
-    outcome = _outcome(exchanges, failures, questioner_failed=questioner_failure is not None, tampered=tampered)
-    by_judge = [
-        tuple(verdict for judgment in judgments if judgment.verdicts for verdict in judgment.verdicts[number])
-        for number in range(len(plan.verifiers))
-    ]
-    settled = {claim_id: label for judgment in judgments for claim_id, label in judgment.settled.items()}
-    final = adjudicator.conclude(claims, by_judge, settled)
-    observed = tuple(
-        TurnObservation(turn_id=judgment.turn_id, observation=observation)
-        for judgment in judgments
-        for observation in judgment.observations
-    )
-    observations = [item.observation for item in observed]
-    refused = any(exchange.outcome == "refused" for exchange in exchanges)
-    confidence = {claim.claim_id: claim.confidence for claim in claims}
-
-    verifiable = sum(claim.verifiable for claim in claims)
     rubric = plan.rubrics[scenario.rubric_version].rubric
-    owed = study_codes.owed_points(scenario, rubric)
-
-    def score(judged: Sequence[FinalClaim | Verdict]) -> ScorerOutput:
-        decided = [
-            scorer.ScoredClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
-            for claim in judged
-            if claim.label is not None
-        ]
-        left = verifiable - len(decided)
-        return scorer.score(owed, rubric.weights, decided, observations, refused=refused, unresolved=left)
-
-    summary = score(final)
-    rejected = tuple(rejected for judgment in judgments for rejected in judgment.rejected)
-    silent = any(_silent(judgment, exchange) for judgment in judgments for exchange in exchanges)
-    left_out = any(reading.covered < FLOOR * reading.sentences for reading in readings)
-    unread = silent or left_out or len(rejected) > REJECTED_ABOVE * (len(claims) + len(rejected))
-    review = tampered or unread or adjudicator.needs_review(final)
-    concluded = AdjudicatorOutput(final_claims=final, final_scores=summary.scores, needs_manual_review=review)
+    merged = _merge(plan, judgments, questioner_failure)
+    outcome = _outcome(
+        exchanges,
+        merged.failures,
+        questioner_failed=questioner_failure is not None,
+        tampered=bool(merged.tampered),
+    )
     scored = outcome == "scored"
-    codes = study_codes.study_codes(
-        study_codes.CodingInput(
-            scenario=scenario,
-            rubric=rubric,
-            exchanges=exchanges,
-            claims=claims,
-            final=final,
-            observations=observed,
-            failures=failures,
-            tampered=frozenset(reading.turn_id for reading in readings if reading.how == "tampered"),
-        )
+    refused = any(exchange.outcome == "refused" for exchange in exchanges)
+    summary = _score(scenario, rubric, merged, merged.final, refused=refused)
+    reasons = review_reasons(
+        exchanges=exchanges,
+        readings=merged.readings,
+        claims=merged.claims,
+        rejected=merged.rejected,
+        final=merged.final,
+        observations=merged.observations,
+    )
+    concluded = AdjudicatorOutput(
+        final_claims=merged.final, final_scores=summary.scores, needs_manual_review=bool(reasons)
     )
     return TrialResult(
         trial_id=trial.trial_id,
@@ -165,32 +201,43 @@ def assemble(
         target=_target(plan, trial, records),
         outcome=outcome,
         conversation=tuple(exchanges),
-        claims=claims,
-        rejected_claims=rejected,
-        verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(by_judge, 1)},
+        claims=merged.claims,
+        rejected_claims=merged.rejected,
+        verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(merged.by_judge, 1)},
         repeat_verdicts=_repeats(plan, judgments),
-        scores_by_judge={f"judge_{number}": score(verdicts) for number, verdicts in enumerate(by_judge, 1) if scored},
+        scores_by_judge={
+            f"judge_{number}": _score(scenario, rubric, merged, verdicts, refused=refused)
+            for number, verdicts in enumerate(merged.by_judge, 1)
+            if scored
+        },
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
         missing_required_points=summary.missing_required_points if scored else (),
-        study_codes=codes,
+        study_codes=study_codes.study_codes(
+            study_codes.CodingInput(
+                scenario=scenario,
+                rubric=rubric,
+                exchanges=exchanges,
+                claims=merged.claims,
+                final=merged.final,
+                observations=merged.observations,
+                failures=merged.failures,
+                tampered=merged.tampered,
+            )
+        ),
         error_categories=summary.error_categories if scored else (),
         needs_manual_review=concluded.needs_manual_review,
-        readings=readings,
-        severity_disagreements=sum(claim.severity_split for claim in final),
-        disagreement=adjudicator.disagreement(final),
+        review_reasons=reasons,
+        readings=merged.readings,
+        severity_disagreements=sum(claim.severity_split for claim in merged.final),
+        disagreement=adjudicator.disagreement(merged.final),
         flags=Flags(
-            refusal=refused or any(o.kind == "refusal" for o in observations),
-            hallucinated_specifics=any(o.kind == "fabricated_specific" for o in observations),
+            refusal=refused or merged.observed("refusal"),
+            hallucinated_specifics=merged.observed("fabricated_specific"),
         ),
-        observations=observed,
-        judge_failures=tuple(failures),
-        judged_by=JudgedBy(
-            extractor=plan.extractor,
-            verifiers={f"judge_{number}": model for number, model in enumerate(plan.verifiers, 1)},
-            scorer=plan.scorer,
-            adjudicator=plan.adjudicator,
-        ),
+        observations=merged.observations,
+        judge_failures=merged.failures,
+        judged_by=_judged_by(plan),
         judge_services=_services(plan, judgments),
         rubric_version=scenario.rubric_version,
         fingerprints=Fingerprints(
@@ -198,10 +245,20 @@ def assemble(
             rubric=plan.rubrics[scenario.rubric_version].sha256,
             prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
         ),
+        format=FORMAT,
     )
 
 
-def _repeats(plan: RunPlan, judgments: Sequence[Judgment]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
+def _judged_by(plan: RunPlan) -> JudgedBy:
+    return JudgedBy(
+        extractor=plan.extractor,
+        verifiers={f"judge_{number}": model for number, model in enumerate(plan.verifiers, 1)},
+        scorer=plan.scorer,
+        adjudicator=plan.adjudicator,
+    )
+
+
+def _repeats(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
     """By judge, one entry a repeat: its verdicts on all claims of the trial."""
     again = [judgment.repeats for judgment in judgments if judgment.repeats]
     if not again:
@@ -242,14 +299,7 @@ def as_requested(served: Sequence[str], api_id: str) -> bool | None:
     return all(is_version_of(name, api_id) for name in served) if served else None
 
 
-def _silent(judgment: Judgment, exchange: Exchange) -> bool:
-    """Whether the extractor found nothing to check in a long reply that neither refuses nor refers."""
-    evasive = any(observation.kind in ("refusal", "referral") for observation in judgment.observations)
-    found = evasive or any(claim.verifiable for claim in judgment.claims)
-    return exchange.turn_id == judgment.turn_id and not found and len((exchange.reply or "").split()) > LONG_REPLY_WORDS
-
-
-def _services(plan: RunPlan, judgments: Sequence[Judgment]) -> tuple[JudgeService, ...]:
+def _services(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> tuple[JudgeService, ...]:
     """What served as judges, in an order that does not depend on which call came back first."""
     by_model: dict[str, list[CallRecord]] = {}
     for judgment in judgments:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
+from ..records.base import severity_rank
 from ..schemas import (
     Backing,
     Claim,
@@ -33,7 +33,6 @@ from ..schemas import (
     Rubric,
     Scenario,
     ScriptedTurn,
-    Severity,
     StudyCode,
     TurnObservation,
     point_facts,
@@ -41,7 +40,6 @@ from ..schemas import (
 )
 from ..text.quotes import find_quote
 
-_GRAVITY: tuple[Severity, ...] = get_args(Severity)
 _EVASIVE = ("refusal", "referral")
 
 
@@ -168,11 +166,11 @@ class _Coder:
         return tuple(MadePoint(point=name, claims=claims) for name, claims in made.items() if claims)
 
     def _contradictions(self, *, material: bool) -> tuple[Backing, ...]:
-        floor = _GRAVITY.index(self._rule.material_from)
+        floor = severity_rank(self._rule.material_from)
         return tuple(
             self._backing(claim)
             for claim in self._final
-            if claim.label == "CONTRADICTED" and (_GRAVITY.index(claim.severity) >= floor) == material
+            if claim.label == "CONTRADICTED" and (severity_rank(claim.severity) >= floor) == material
         )
 
     def _fabricated(self) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..records.thresholds import COVERAGE_BELOW
 from .figures import figures, kind
 from .sentences import Span, sentences
 
-FLOOR = 0.8
-"""Share of factual sentences that must be covered; below it the extractor is asked once for the rest."""
 _TELLING = frozenset({"money", "percent", "date"})
 _PROGRAM = re.compile(
     r"\b(?:medicare|medicaid|medigap|medi-cal|parts?\s+[abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
@@ -42,7 +41,7 @@ class Coverage:
 
     @property
     def enough(self) -> bool:
-        return self.covered >= FLOOR * self.sentences
+        return self.covered >= COVERAGE_BELOW * self.sentences
 
 
 def is_factual(sentence: str) -> bool:

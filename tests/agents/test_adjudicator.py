@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from src.agents.adjudicator import (
     conclude,
     disagreement,
-    needs_review,
     settle,
     tied,
 )
@@ -28,6 +27,7 @@ from src.schemas import (
     TiedClaim,
     Verdict,
 )
+from src.scoring.review import review_reasons
 from tests.helpers import Failed, ScriptedJudge, claim, client, final_claim, key_of, scenario, shown, verdict
 
 KEY = key_of(scenario())
@@ -36,6 +36,10 @@ TIES = (
     TiedClaim(claim_id="Q1.C1", text="One.", quotes=("one",), options=("SUPPORTED", "NOT_IN_KEY")),
     TiedClaim(claim_id="Q1.C2", text="Two.", quotes=("two",), options=("SUPPORTED", "CONTRADICTED")),
 )
+
+
+def needs_review(claims: Sequence[FinalClaim]) -> bool:
+    return bool(review_reasons(exchanges=(), readings=(), claims=(), rejected=(), final=claims, observations=()))
 
 
 def judges(*labels: Label | None, claim_id: str = "Q1.C1") -> list[tuple[Verdict, ...]]:

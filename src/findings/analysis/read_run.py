@@ -17,11 +17,11 @@ import msgspec
 
 from ... import storage
 from ...errors import IntegrityError
+from ...records.base import Severity, severity_rank
 from ...schemas import (
     GroupRule,
     Label,
     Manifest,
-    Severity,
     TrialOutcome,
     TrialResult,
 )
@@ -36,7 +36,6 @@ BLOCKS = 200
 EXAMPLES = 3
 """Trials kept in mind for each target."""
 REVIEWS = 50
-_GRAVITY: tuple[Severity, ...] = get_args(Severity)
 
 
 class _Target(msgspec.Struct):
@@ -60,7 +59,7 @@ class _Verdict(msgspec.Struct):
 
 class _Final(msgspec.Struct):
     label: str | None
-    severity: str
+    severity: Severity
     decided_by: str
     labels_given: list[str]
 
@@ -354,7 +353,7 @@ def _keep(found: Findings, line: _Line, raw: hash_chain.ChainedLine) -> None:
     if line.needs_manual_review and len(found.review) < REVIEWS:
         found.review.append(line.trial_id)
         found.offsets[line.trial_id] = place
-    wrong = [_GRAVITY.index(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
+    wrong = [severity_rank(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
     if not wrong:
         return
     gravity, target = max(wrong), line.target.name

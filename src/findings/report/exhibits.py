@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import get_args
 
+from ...records.base import severity_rank
 from ...records.thresholds import LONG_REPLY_WORDS, REJECTED_ABOVE, REVIEW_ABOVE
 from ...schemas import (
     Exchange,
     FinalClaim,
     QuoteSpan,
-    Severity,
     TrialResult,
     Verdict,
 )
@@ -38,7 +37,6 @@ DISPUTED = 4
 AROUND = 220
 """Characters of the reply shown before and after the words in question."""
 LONGEST = 700
-_GRAVITY: tuple[Severity, ...] = get_args(Severity)
 _Wrong = tuple[int, int, TrialResult, FinalClaim]
 """Less its gravity, the place of its trial, the trial, the claim."""
 
@@ -118,7 +116,7 @@ def _examples(runs: Runs, run: Run) -> list[Exhibit]:
     for place, (_, trial_id) in enumerate(found.example_ids):
         trial = found.trial(trial_id)
         wrong += [
-            (-_GRAVITY.index(claim.severity), place, trial, claim)
+            (-severity_rank(claim.severity), place, trial, claim)
             for claim in trial.final_claims
             if claim.label == "CONTRADICTED"
         ]
