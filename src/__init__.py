@@ -3,4 +3,4 @@
 The package is `src` in a checkout and `medicare_eval` once installed. Importing it imports nothing heavy.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

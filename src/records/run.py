@@ -153,6 +153,10 @@ class RunPlan(Record):
         shared = self.target_parameters if model in self.targets else self.judge_parameters
         return self.model_parameters.get(model, shared)
 
+    @property
+    def trial_count(self) -> int:
+        return len(self.scenarios) * len(self.targets) * self.repeats
+
     def judge_models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.extractor, *self.verifiers, self.scorer, self.adjudicator)))
 

@@ -1,0 +1,1 @@
+"""What a running plan needs: the schedule of trials, plan order, judge clients, adapters, progress."""
