@@ -21,7 +21,7 @@ from . import (
     reporting,
     storage,
 )
-from .adapters.base import Adapter, split_name
+from .adapters.base import Adapter
 from .adapters.models import full_id
 from .adapters.registry import canonical_name, make_adapter
 from .calls.budget import RunBudget
@@ -37,6 +37,7 @@ from .cli import tables
 from .cli.progress import Progress
 from .errors import ConfigError, IncompleteRun, InputError
 from .planning.clock import today
+from .records.model_name import split_name
 from .records.preregistration import Registration
 from .schemas import (
     Manifest,
@@ -65,7 +66,7 @@ def as_of(override: Path | None) -> str:
 def prices_for(api_ids: Mapping[str, str], override: Path | None) -> dict[str, Price]:
     """The known price of each model, by the name it is called by here."""
     table = price_table(override)
-    known = {name: price_for(table, split_name(name)[0], api_id) for name, api_id in api_ids.items()}
+    known = {name: price_for(table, split_name(name).provider, api_id) for name, api_id in api_ids.items()}
     return {name: price for name, price in known.items() if price is not None}
 
 
@@ -187,7 +188,7 @@ def ceilings(requests: list[tuple[str, int]], tokens: list[tuple[str, int]]) -> 
     a_minute: dict[str, dict[str, int]] = {}
     for what, given in (("requests", requests), ("tokens", tokens)):
         for name, number in given:
-            provider = split_name(canonical_name(f"{name}:any"))[0]
+            provider = split_name(canonical_name(f"{name}:any")).provider
             a_minute.setdefault(provider, {})[what] = number
     return {provider: Ceilings(**given) for provider, given in a_minute.items()}
 

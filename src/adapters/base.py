@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from ..records.model_name import split_name
 from ..schemas import CallOutcome, Usage
 from ..store.strict_json import fingerprint
 
@@ -51,7 +52,7 @@ class ModelRequest:
     @property
     def sent_as(self) -> str:
         """The model id that goes over the wire."""
-        return self.api_id or split_name(self.model)[1]
+        return self.api_id or split_name(self.model).model
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -136,9 +137,3 @@ def verbatim(body: bytes) -> Any:
         return body.decode("utf-8")
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(body).decode("ascii")}
-
-
-def split_name(name: str) -> tuple[str, str]:
-    """`openai:gpt-4.1` -> ("openai", "gpt-4.1")."""
-    provider, _, model = name.partition(":")
-    return provider, model

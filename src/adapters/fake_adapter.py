@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ConfigError
+from ..records.model_name import split_name
 from ..schemas import Usage
 from ..store.package_data import data_folder
 from ..store.strict_json import encode, loads
@@ -16,7 +17,6 @@ from .base import (
     CallFailure,
     ModelReply,
     ModelRequest,
-    split_name,
 )
 
 Replies = dict[str, dict[str, str | dict[str, str]]]
@@ -49,7 +49,7 @@ class FakeAdapter:
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
         name, _, turn_id = request.hint.partition("/")
         scenario_id, _, variant = name.partition("@")
-        model = split_name(request.model)[1]
+        model = split_name(request.model).model
         text = self._reply(model, scenario_id, variant, turn_id)
         if text is None:
             raise CallFailure("permanent", f"fakes/{scenario_id}.json has no reply of {model!r} to turn {turn_id!r}")

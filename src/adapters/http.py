@@ -183,7 +183,7 @@ def opened(extra: str, make: Callable[[], Client]) -> Client:
     try:
         return make()
     except ImportError:
-        problem = f"The SDK for {extra} is not installed: run `pip install 'ai-medicare-eval[{extra}]'`."
+        problem = f"The SDK for {extra} is not installed: run `pip install 'medicare-eval[{extra}]'`."
     except Exception as error:
         problem = f"The SDK for {extra} cannot use its settings ({type(error).__name__}): check the base URL."
     raise ConfigError(problem)

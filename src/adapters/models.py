@@ -12,7 +12,7 @@ from datetime import date
 from typing import Literal
 
 from ..errors import ConfigError
-from .base import split_name
+from ..records.model_name import split_name
 
 Status = Literal["present", "ending", "retired"]
 
@@ -100,12 +100,12 @@ def row_for(name: str) -> ModelRow | None:
 def resolve(name: str) -> str:
     """The API id to send: `openai:gpt-4.1` -> `gpt-4.1-2025-04-14`; an id not in the table as it is."""
     row = row_for(name)
-    return row.api_id if row else split_name(name)[1]
+    return row.api_id if row else split_name(name).model
 
 
 def full_id(name: str) -> str:
     """`provider:API id`, as the price table's rows are named: `xai:grok-2` -> `xai:grok-2-1212`."""
-    return f"{split_name(name)[0]}:{resolve(name)}"
+    return f"{split_name(name).provider}:{resolve(name)}"
 
 
 def check_not_retired(name: str, *, today: date, allow_retired: bool) -> None:

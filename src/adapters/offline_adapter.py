@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..offline import rules
+from ..records.model_name import split_name
 from ..schemas import (
     AdjudicatorInput,
     ExtractorInput,
@@ -26,7 +27,6 @@ from .base import (
     CallFailure,
     ModelReply,
     ModelRequest,
-    split_name,
 )
 
 ROLE_OF_SCHEMA: dict[str, tuple[type[Record], Callable[[Any], Record]]] = {
@@ -50,7 +50,7 @@ class OfflineAdapter:
             sent=request.as_json(),
             received=answer,
             stop_reason="stop",
-            served_model=split_name(request.model)[1],
+            served_model=split_name(request.model).model,
             usage=Usage(input_tokens=request.characters // 4, output_tokens=len(answer) // 4),
         )
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module, metadata, util
 
 from ..errors import ConfigError, InputError
-from .base import Adapter, split_name
+from ..records.model_name import PROVIDER_ALIASES, split_name
+from .base import Adapter
 
 ENTRY_POINTS = "medicare_eval.adapters"
 
@@ -97,17 +98,16 @@ PROVIDERS: dict[str, Provider] = {
         ),
     )
 }
-ALIASES = {"grok": "xai"}
 
 
 def canonical_name(name: str) -> str:
     """`grok:grok-2` -> `xai:grok-2`; raises `InputError` for what is not a `provider:model` we know."""
     provider, model = split_name(name)
-    provider = ALIASES.get(provider, provider)
+    provider = PROVIDER_ALIASES.get(provider, provider)
     if not model or any(char.isspace() or not char.isprintable() for char in name) or len(name) > 200:
         raise InputError(f"{name[:80]!r} is not a model: write provider:model, such as fake:careful or openai:gpt-4.1.")
     if provider not in PROVIDERS and provider not in _plugins():
-        known = ", ".join([*PROVIDERS, *ALIASES, *_plugins()])
+        known = ", ".join([*PROVIDERS, *PROVIDER_ALIASES, *_plugins()])
         raise InputError(f"{name!r}: there is no provider {provider!r}; use one of {known}.")
     return f"{provider}:{model}"
 
@@ -118,7 +118,7 @@ def _plugins() -> Mapping[str, metadata.EntryPoint]:
 
 def check_usable(name: str) -> None:
     """Fail now, before anything is spent, if a provider's SDK, key or model is missing."""
-    provider = PROVIDERS.get(split_name(name)[0])
+    provider = PROVIDERS.get(split_name(name).provider)
     if provider is None:
         return
     if provider.needs_key and not provider.key_is_set():
@@ -132,9 +132,9 @@ def check_usable(name: str) -> None:
             "which would replace the key."
         )
     if provider.sdk and not _importable(provider.sdk):
-        raise ConfigError(f"{name}: its SDK is missing; run: pip install 'ai-medicare-eval[{provider.extra}]'")
+        raise ConfigError(f"{name}: its SDK is missing; run: pip install 'medicare-eval[{provider.extra}]'")
     if provider.key_variable is None:
-        make_adapter(provider.name).check(split_name(name)[1])  # type: ignore[attr-defined] # fake and offline know their models
+        make_adapter(provider.name).check(split_name(name).model)  # type: ignore[attr-defined] # fake and offline know their models
 
 
 def _importable(module: str) -> bool:

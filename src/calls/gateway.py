@@ -20,9 +20,9 @@ from ..adapters.base import (
     CallFailure,
     ModelReply,
     ModelRequest,
-    split_name,
 )
 from ..errors import IncompleteRun, IntegrityError
+from ..records.model_name import split_name
 from ..records.run import FORMAT
 from ..schemas import (
     CallPolicy,
@@ -202,7 +202,7 @@ class LiveGateway:
     ) -> tuple[CallRecord, float, float]:
         """One attempt, once the provider's limiter lets it in: its record, how long to wait after it, when it began."""
         self._resources.stop.check()
-        provider = split_name(request.model)[0]
+        provider = split_name(request.model).provider
         async with self._resources.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
             self._resources.stop.check()
             reserved = await self._reserve(request)

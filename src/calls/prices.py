@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import InputError
+from ..records.model_name import split_name
 from ..schemas import (
     CallOutcome,
     IsoDate,
@@ -225,7 +226,7 @@ def estimate(plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[
         for planned in plan.scenarios:
             _count_trials(tally, plan, planned, target)
     return [
-        _row(role, model, target, counts, price_for(prices, model.partition(":")[0], api_id_of(model)))
+        _row(role, model, target, counts, price_for(prices, split_name(model).provider, api_id_of(model)))
         for (role, model, target), counts in tally.counts.items()
     ]
 

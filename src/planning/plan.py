@@ -12,11 +12,10 @@ from itertools import cycle, islice
 from pathlib import Path
 from re import sub
 
-from ..adapters.base import split_name
 from ..adapters.models import check_not_retired, resolve
 from ..adapters.registry import PROVIDERS, canonical_name, check_usable
 from ..errors import ConfigError, InputError
-from ..records.model_name import family
+from ..records.model_name import family, split_name
 from ..schemas import (
     CallParameters,
     CallPolicy,
@@ -257,12 +256,12 @@ def _judge_models(options: RunOptions, targets: tuple[str, ...]) -> tuple[str, .
     """The judge models given, or the defaults: rules for fakes, other makers' models for real targets."""
     if options.judge_models:
         return tuple(dict.fromkeys(canonical_name(name) for name in options.judge_models))
-    if all(split_name(target)[0] == "fake" for target in targets):
+    if all(split_name(target).provider == "fake" for target in targets):
         return (OFFLINE_JUDGE,)
     usable = _default_judges(targets, with_key=True)
     if not usable:
         keys = ", ".join(
-            str(PROVIDERS[split_name(name)[0]].key_variable) for name in _default_judges(targets, with_key=False)
+            str(PROVIDERS[split_name(name).provider].key_variable) for name in _default_judges(targets, with_key=False)
         )
         raise ConfigError(
             f"No judge for {', '.join(targets)}: a judge must be of another maker than the target, and none has a key. "
@@ -331,9 +330,9 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
     for judge in plan.judge_models():
         check_is_judge(judge)
     for target in plan.targets:
-        if split_name(target)[0] == "offline":
+        if split_name(target).provider == "offline":
             raise ConfigError(f"{target}: is a judge, not a target; use one of the fake: targets to try out.")
-        if split_name(target)[0] == "fake":
+        if split_name(target).provider == "fake":
             for planned in plan.scenarios:
                 if not (data_folder("fakes") / f"{planned.scenario.scenario_id}.json").is_file():
                     raise ConfigError(
@@ -343,7 +342,7 @@ def _check_models(plan: RunPlan, options: RunOptions) -> None:
 
 
 def check_is_judge(judge: str) -> None:
-    if split_name(judge)[0] == "fake":
+    if split_name(judge).provider == "fake":
         raise ConfigError(f"{judge}: is a canned target, not a judge; to try out without a key use {OFFLINE_JUDGE}.")
     if judge == "offline:rephrase":
         raise ConfigError("offline:rephrase rewords questions and judges nothing; use --judge-model offline:rules.")

@@ -1,12 +1,28 @@
-"""Which maker's family a model belongs to, so that no model judges its own families.
+"""The name of a model, `provider:model`: its parts, and the model family it belongs to.
 
-Decided by the model's id first, because a gateway or a local server may serve anybody's model, and by the provider
-second. An id nobody knows is a family of its own.
+No model may judge its own family. The family is decided by the model's id first, because a gateway or a local server
+may serve any company's model, and by the provider second. An unknown id is a family of its own.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
+
+PROVIDER_ALIASES = {"grok": "xai"}
+"""Other names that users may write for a provider."""
+
+
+class ModelName(NamedTuple):
+    provider: str
+    model: str
+
+
+def split_name(name: str) -> ModelName:
+    """`openai:gpt-4.1` -> provider "openai", model "gpt-4.1". Colons after the first belong to the model."""
+    provider, _, model = name.partition(":")
+    return ModelName(provider, model)
+
 
 _BY_ID: tuple[tuple[str, str], ...] = (
     (r"claude", "anthropic"),
@@ -33,19 +49,19 @@ _BY_PROVIDER = {
 
 def family(name: str) -> str:
     """The family of a `provider:model` as a user names it."""
-    provider, _, model = name.partition(":")
+    provider, model = split_name(name)
     if provider in ("fake", "offline"):
         return provider
-    return _maker(model) or _BY_PROVIDER.get(provider, model.lower())
+    return _company(model) or _BY_PROVIDER.get(provider, model.lower())
 
 
 def family_of_id(model_id: str) -> str:
     """The family of a bare model id, as a provider reports what it served; colons are part of it."""
-    return _maker(model_id) or model_id.lower()
+    return _company(model_id) or model_id.lower()
 
 
-def _maker(model_id: str) -> str | None:
-    for pattern, maker in _BY_ID:
+def _company(model_id: str) -> str | None:
+    for pattern, company in _BY_ID:
         if re.search(pattern, model_id.lower()):
-            return maker
+            return company
     return None

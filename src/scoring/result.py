@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..adapters.base import split_name
 from ..agents import adjudicator, scorer
 from ..planning.plan import Trial
-from ..records.model_name import family
+from ..records.model_name import family, split_name
 from ..records.run import FORMAT
 from ..schemas import (
     AdjudicatorOutput,
@@ -309,7 +308,7 @@ def _services(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> tuple[JudgeSe
         JudgeService(
             model=model,
             served_models=served,
-            served_as_requested=as_requested(served, plan.api_ids.get(model, split_name(model)[1])),
+            served_as_requested=as_requested(served, plan.api_ids.get(model, split_name(model).model)),
             not_applied=tuple(sorted({name for record in records for name in record.not_applied})),
         )
         for model, records in sorted(by_model.items())
