@@ -81,7 +81,7 @@ def test_installed_into_an_empty_environment_the_demo_runs_from_another_folder(w
         cwd=elsewhere, env=environment({"OPENAI_API_KEY": "sentinel"}), capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert absent.returncode == 3
-    assert "pip install 'ai-medicare-eval[openai]'" in absent.stderr
+    assert "pip install 'medicare-eval[openai]'" in absent.stderr
 
 
 def test_lock_files_pin_by_version_and_hash_and_name_no_host() -> None:

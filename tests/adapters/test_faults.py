@@ -329,7 +329,7 @@ def test_unusable_urls_are_refused(url: str) -> None:
 
 def test_missing_sdk_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ConfigError, match=re.escape("pip install 'ai-medicare-eval[grok]'")):
+    with pytest.raises(ConfigError, match=re.escape("pip install 'medicare-eval[grok]'")):
         GrokAdapter(api_key=KEY)
 
 
