@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from . import storage
 from .errors import IntegrityError
-from .planning.plan import trials
+from .planning.trials import trials
 from .schemas import (
     CallRecord,
     Manifest,

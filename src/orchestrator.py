@@ -6,17 +6,16 @@
 
 Trials run concurrently, and each is a pure function of the plan and the replies from the gateway. So neither
 concurrency nor a crash in between can change a result. `execute` serves `run` and `resume`; `recompute` serves
-`replay`, through a closed gateway.
+`replay`, through a gateway that can only look calls up.
 """
 
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from . import storage
 from .adapters.base import Message, ModelRequest
@@ -35,13 +34,12 @@ from .calls.gateway import (
     LiveGateway,
     ReplayGateway,
     ReusedCalls,
-    Stopping,
 )
 from .errors import IntegrityError
-from .planning.plan import Trial, rejudged, trials
+from .planning.trials import Trial, in_noise_sample, trials
 from .records.model_name import family, family_of_id
-from .runner.in_order import InOrder
 from .runner.judge_clients import JudgeClients
+from .runner.schedule import run_in_plan_order
 from .schemas import (
     CallRecord,
     ClaimInView,
@@ -79,13 +77,28 @@ REPEAT_BASE = 1_000
 """Judge numbers of a verifier's repeats begin here: 1001 is the first judge's first repeat."""
 
 
+class ClientFor(Protocol):
+    """Makes the client of one judge of one reply."""
+
+    def __call__(self, role: Role, model: str, number: int) -> JudgeClient: ...
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What verifiers and adjudicator are shown."""
+
+    question: str
+    claims: tuple[ClaimInView, ...]
+    key: KeyInView
+
+
 class TrialRunner:
-    """A plan being carried out through a gateway."""
+    """Runs the trials of a plan through a gateway."""
 
     def __init__(self, plan: RunPlan, gateway: Gateway) -> None:
         self.plan = plan
         self._gateway = gateway
-        self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.judge_parameters, plan.policy.max_asks)
+        self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.parameters_of, plan.policy.max_asks)
         self._questions: dict[str, asyncio.Task[tuple[QuestionerOutput, str | None]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
@@ -126,6 +139,7 @@ class TrialRunner:
         self, trial: Trial, turns: QuestionerOutput
     ) -> AsyncIterator[tuple[Exchange, CallRecord | None]]:
         scripted = {turn.turn_id: turn for turn in trial.planned.scenario.scripted_turns}
+        parameters = self.plan.parameters_of(trial.target)
         context: list[Message] = []
         last_reply: str | None = None
         ended = False
@@ -146,8 +160,8 @@ class TrialRunner:
                     model=trial.target,
                     api_id=self.plan.api_ids.get(trial.target, ""),
                     messages=(*context, asked),
-                    temperature=self.plan.target_parameters.temperature,
-                    max_tokens=self.plan.target_parameters.max_tokens,
+                    temperature=parameters.temperature,
+                    max_tokens=parameters.max_tokens,
                     seed=trial.seed(self.plan.seed, "target", turn.turn_id),
                     hint=f"{trial.planned.name}/{turn.turn_id}",
                 ),
@@ -163,26 +177,52 @@ class TrialRunner:
 
     async def _judge(self, trial: Trial, exchange: Exchange, answered_by: tuple[CallRecord, ...]) -> TurnJudgment:
         """All that judges do with one reply. No judge sees another, or the target's name."""
-        plan, turn_id, reply = self.plan, exchange.turn_id, exchange.reply or ""
-        found = TurnJudgment(turn_id)
-        if addressed := addresses_the_judge(reply):
-            found.reading = TurnReading(turn_id=turn_id, how="tampered", why=addressed)
-            return found
-        if nothing := says_nothing(reply):
-            found.reading = TurnReading(turn_id=turn_id, how="rule", why=nothing)
-            if nothing == STOCK_REFUSAL:
-                found.observations = (Observation(kind="refusal", quote=reply.strip()[:STOCK_QUOTE]),)
-            found.verdicts = [() for _ in plan.verifiers]
-            return found
+        if unjudged := self._without_judges(exchange):
+            return unjudged
+        found = TurnJudgment(exchange.turn_id)
         families = _families(trial, answered_by)
 
         def client(role: Role, model: str, number: int = 0) -> JudgeClient:
-            call = CallId(trial.trial_id, role, turn_id, number)
-            seed = trial.seed(plan.seed, role, turn_id, number)
+            call = CallId(trial.trial_id, role, exchange.turn_id, number)
+            seed = trial.seed(self.plan.seed, role, exchange.turn_id, number)
             return self._judges.client(role, model, call, seed=seed, families=families, records=found.records)
 
+        await self._extract(client, exchange, found)
+        key = verifier.key_in_view(trial.planned.scenario.answer_key)
+        reply = exchange.reply or ""
+        task = _Task(
+            exchange.user_message,
+            tuple(verifier.in_view(claim, reply) for claim in found.claims if claim.verifiable),
+            key,
+        )
+        await self._verify_and_read(client, exchange, found, task)
+        await self._settle(client("adjudicator", self.plan.adjudicator), found, task)
+        if task.claims and in_noise_sample(self.plan, trial):
+            await self._verify_again(client, found, task)
+        return found
+
+    def _without_judges(self, exchange: Exchange) -> TurnJudgment | None:
+        """Replies that no judge reads: those that address the judge, and those that say nothing."""
+        reply, turn_id = exchange.reply or "", exchange.turn_id
+        if addressed := addresses_the_judge(reply):
+            return TurnJudgment(turn_id, reading=TurnReading(turn_id=turn_id, how="tampered", why=addressed))
+        nothing = says_nothing(reply)
+        if not nothing:
+            return None
+        refused = (Observation(kind="refusal", quote=reply.strip()[:STOCK_QUOTE]),)
+        return TurnJudgment(
+            turn_id,
+            reading=TurnReading(turn_id=turn_id, how="rule", why=nothing),
+            observations=refused if nothing == STOCK_REFUSAL else (),
+            verdicts=[() for _ in self.plan.verifiers],
+        )
+
+    async def _extract(self, client: ClientFor, exchange: Exchange, found: TurnJudgment) -> None:
+        turn_id = exchange.turn_id
         extraction = await extractor.extract(
-            client("extractor", plan.extractor), turn_id, ExtractorInput(question=exchange.user_message, reply=reply)
+            client("extractor", self.plan.extractor, 0),
+            turn_id,
+            ExtractorInput(question=exchange.user_message, reply=exchange.reply or ""),
         )
         found.claims, found.rejected = extraction.claims, extraction.rejected
         found.reading = TurnReading(
@@ -200,57 +240,48 @@ class TrialRunner:
             found.failures.append(failed("extractor", turn_id, 0, (), extraction.failure))
         elif extraction.rejected and not extraction.claims:
             found.failures.append(failed("extractor", turn_id, 0, (), "none of its claims is quoted from the reply"))
-        key = verifier.key_in_view(trial.planned.scenario.answer_key)
-        shown = tuple(verifier.in_view(claim, reply) for claim in found.claims if claim.verifiable)
-        to_read = ScorerInput(question=exchange.user_message, reply=reply, disallowed_claims=key.disallowed_claims)
-        reading = asyncio.create_task(scorer.read(client("scorer", plan.scorer), to_read))
+
+    async def _verify_and_read(self, client: ClientFor, exchange: Exchange, found: TurnJudgment, task: _Task) -> None:
+        """The verifiers, each alone, and the scorer's reading, at the same time."""
+        to_read = ScorerInput(
+            question=task.question, reply=exchange.reply or "", disallowed_claims=task.key.disallowed_claims
+        )
+        reading = asyncio.create_task(scorer.read(client("scorer", self.plan.scorer, 0), to_read))
         verifying = [
-            asyncio.create_task(verifier.verify(client("verifier", model, number), exchange.user_message, shown, key))
-            for number, model in enumerate(plan.verifiers, 1)
-            if shown
+            asyncio.create_task(
+                verifier.verify(client("verifier", model, number), task.question, task.claims, task.key)
+            )
+            for number, model in enumerate(self.plan.verifiers, 1)
+            if task.claims
         ]
         await _to_the_end([reading, *verifying])
         found.observations, unread = reading.result()
         if unread:
-            found.failures.append(failed("scorer", turn_id, 0, (), unread))
-        for number, verification in enumerate([task.result() for task in verifying], 1):
+            found.failures.append(failed("scorer", found.turn_id, 0, (), unread))
+        for number, verification in enumerate([one.result() for one in verifying], 1):
             found.verdicts.append(verification.verdicts)
             if verification.failure:
                 left = verification.unjudged if verification.verdicts else ()  # empty: the whole judge failed
-                found.failures.append(failed("verifier", turn_id, number, left, verification.failure))
-        await self._settle(client("adjudicator", plan.adjudicator), exchange.user_message, found, shown, key)
-        if shown and rejudged(plan, trial):
-            await self._again(client, exchange.user_message, found, shown, key)
-        return found
+                found.failures.append(failed("verifier", found.turn_id, number, left, verification.failure))
 
-    async def _again(
-        self,
-        client: Callable[[Role, str, int], JudgeClient],
-        question: str,
-        found: TurnJudgment,
-        shown: tuple[ClaimInView, ...],
-        key: KeyInView,
-    ) -> None:
-        """Each verifier once more and once more, with other seeds: how far it agrees with itself."""
-        verifiers, repeats = self.plan.verifiers, range(1, self.plan.judge_repeats + 1)
+    async def _verify_again(self, client: ClientFor, found: TurnJudgment, task: _Task) -> None:
+        """Each verifier again, with other seeds, to measure how far it agrees with itself."""
         clients = [
             (number, client("verifier", model, REPEAT_BASE * repeat + number))
-            for number, model in enumerate(verifiers, 1)
-            for repeat in repeats
+            for number, model in enumerate(self.plan.verifiers, 1)
+            for repeat in range(1, self.plan.judge_repeats + 1)
         ]
-        tasks = [asyncio.create_task(verifier.verify(one, question, shown, key)) for _, one in clients]
+        tasks = [asyncio.create_task(verifier.verify(one, task.question, task.claims, task.key)) for _, one in clients]
         await _to_the_end(tasks)
-        found.repeats = [[] for _ in verifiers]
-        for (number, _), task in zip(clients, tasks, strict=True):
-            found.repeats[number - 1].append(task.result().verdicts)
+        found.repeats = [[] for _ in self.plan.verifiers]
+        for (number, _), one in zip(clients, tasks, strict=True):
+            found.repeats[number - 1].append(one.result().verdicts)
 
-    async def _settle(
-        self, client: JudgeClient, question: str, found: TurnJudgment, shown: Sequence[ClaimInView], key: KeyInView
-    ) -> None:
-        ties = adjudicator.tied(shown, found.verdicts)
+    async def _settle(self, client: JudgeClient, found: TurnJudgment, task: _Task) -> None:
+        ties = adjudicator.tied(task.claims, found.verdicts)
         if not ties:
             return
-        found.settled, failure = await adjudicator.settle(client, question, ties, key)
+        found.settled, failure = await adjudicator.settle(client, task.question, ties, task.key)
         if failure:
             left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled) if found.settled else ()
             found.failures.append(failed("adjudicator", found.turn_id, 0, left, failure))
@@ -285,73 +316,6 @@ def _exchange(
     )
 
 
-STAGGER_S = 0.001
-"""Between the starts of two workers: calls that start together come back together, and then queue for this process."""
-
-
-class TargetQueues:
-    """Which trial comes next: that of the target with the fewest in flight, so that a slow one holds up only itself."""
-
-    def __init__(self, todo: Sequence[Trial]) -> None:
-        self._waiting: dict[str, deque[int]] = {}
-        for number, trial in enumerate(todo):
-            self._waiting.setdefault(trial.target, deque()).append(number)
-        self._in_flight: Counter[str] = Counter()
-
-    def take(self) -> tuple[str, int] | None:
-        queues = [queue for queue, numbers in self._waiting.items() if numbers]
-        if not queues:
-            return None
-        queue = min(queues, key=self._in_flight.__getitem__)
-        self._in_flight[queue] += 1
-        return queue, self._waiting[queue].popleft()
-
-    def leave(self, queue: str) -> None:
-        self._in_flight[queue] -= 1
-
-    def close(self) -> None:
-        self._waiting.clear()
-
-
-async def in_plan_order(
-    study: TrialRunner,
-    todo: Sequence[Trial],
-    concurrency: int,
-    sink: Callable[[bytes], None],
-    on_trial: Callable[[], None],
-) -> None:
-    """Run trials side by side and hand their results, as bytes, on in plan order."""
-    queues = TargetQueues(todo)
-    with InOrder(sink) as ordered:
-
-        async def worker() -> None:
-            while taken := queues.take():
-                queue, number = taken
-                result = await study.run_trial(todo[number])
-                try:
-                    ordered.put(number, storage.encode_record(result))
-                except OSError as error:  # the temporary file of results that wait for their turn
-                    raise storage.storage_error(Path(tempfile.gettempdir()), error) from None
-                on_trial()
-                queues.leave(queue)
-
-        workers: list[asyncio.Task[None]] = []
-        try:
-            for _ in range(min(concurrency, len(todo))):
-                workers.append(asyncio.create_task(worker()))
-                await asyncio.sleep(STAGGER_S)
-            for finished in asyncio.as_completed(workers):
-                await finished
-        except BaseException:
-            # A stop, a failed disk or a fault ends every worker, but only once its calls in flight are in the journal.
-            queues.close()
-            ends = await asyncio.gather(*workers, return_exceptions=True)
-            faults = [end for end in ends if isinstance(end, BaseException) and not isinstance(end, Stopping)]
-            if faults:  # a fault makes the others stop: it is the fault that must be told
-                raise faults[0] from None
-            raise
-
-
 async def execute(
     folder: Path,
     manifest: Manifest,
@@ -383,7 +347,9 @@ async def execute(
         on_start(len(everything), results.count)
 
         try:
-            await in_plan_order(TrialRunner(manifest.plan, gateway), todo, concurrency, results.append, on_trial)
+            await run_in_plan_order(
+                TrialRunner(manifest.plan, gateway).run_trial, todo, concurrency, results.append, on_trial
+            )
             return storage.write_seal(folder, journal, results, failpoints)
         finally:
             journal.close()
@@ -408,7 +374,9 @@ async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], No
     todo = trials(manifest.plan)[:first]
     recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
     try:
-        await in_plan_order(TrialRunner(manifest.plan, ReplayGateway(recorded)), todo, 1, sink, lambda: None)
+        await run_in_plan_order(
+            TrialRunner(manifest.plan, ReplayGateway(recorded)).run_trial, todo, 1, sink, lambda: None
+        )
     finally:
         recorded.close()
 

@@ -14,8 +14,10 @@ import pytest
 from src import storage
 from src.errors import InputError
 from src.planning import clock
-from src.planning.fill_slots import Library, out_of_date
-from src.planning.plan import RunOptions, make_plan, trials
+from src.planning.library import Library, out_of_date
+from src.planning.plan import make_plan
+from src.planning.trials import trials
+from src.records.study import Study
 from src.planning.scenario_files import read_scenario, read_scenarios
 from src.schemas import (
     CanonicalFact,
@@ -88,7 +90,7 @@ def facts_file(folder: Path, year: int, figures: dict[str, dict[str, Any]] | Non
 
 
 def planned(*scenarios: Path | str, **options: Any) -> RunPlan:
-    return make_plan(RunOptions(scenarios=[str(one) for one in scenarios], targets=["fake:careful"], **options))
+    return make_plan(Study(scenarios=[str(one) for one in scenarios], targets=["fake:careful"], **options))
 
 
 def statement(one: PlannedScenario | Scenario, fact_id: str) -> str:
@@ -337,7 +339,7 @@ def test_the_variant_of_a_trial_stands_in_its_results_and_manifest(tmp_path: Pat
 
 
 def test_question_seeds_are_the_same_for_all_variants_and_targets_of_a_repetition() -> None:
-    options = RunOptions(scenarios=[str(MEDICARE_ONLY)], targets=["fake:careful", "fake:wrong"], repeats=2)
+    options = Study(scenarios=[str(MEDICARE_ONLY)], targets=["fake:careful", "fake:wrong"], repeats=2)
     made = trials(make_plan(options))
     assert len(made) == 8
     for repetition in (1, 2):
@@ -580,7 +582,7 @@ def test_a_new_year_without_figures_falls_back_only_where_allowed(
 
 def test_the_clock_is_the_variables_day_or_today(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.today() == date(2026, 11, 16)
-    assert RunOptions(scenarios=[], targets=[]).today == date(2026, 11, 16)
+    assert Study(scenarios=[], targets=[]).today == date(2026, 11, 16)
     for unset in ("", None):
         if unset is None:
             monkeypatch.delenv("MEDICARE_EVAL_TODAY")

@@ -28,7 +28,9 @@ from src.calls.prices import (
     worst_case,
 )
 from src.errors import InputError
-from src.planning.plan import RunOptions, make_plan, planned_calls
+from src.planning.plan import make_plan
+from src.planning.trials import planned_calls
+from src.records.study import Study
 from src.schemas import (
     CallOutcome,
     CallParameters,
@@ -310,7 +312,7 @@ def test_more_cannot_be_settled_than_was_reserved() -> None:
 
 @pytest.fixture(scope="module")
 def plan() -> RunPlan:
-    made = make_plan(RunOptions(scenarios=[ONE], targets=["fake:careful"], repeats=3))
+    made = make_plan(Study(scenarios=[ONE], targets=["fake:careful"], repeats=3))
     return made.model_copy(
         update={
             "targets": ("openai:gpt-4.1", "xai:unpriced"),
@@ -374,7 +376,7 @@ def test_an_unknown_price_stays_unknown_and_what_runs_here_is_free(plan: RunPlan
     rows = rows_of(plan)
     assert rows["target", "xai:unpriced", "xai:unpriced"].cost is None
     assert all(row.cost is not None for (_, model, _), row in rows.items() if model != "xai:unpriced")
-    free = make_plan(RunOptions(scenarios=[ONE], targets=["fake:careful"]))
+    free = make_plan(Study(scenarios=[ONE], targets=["fake:careful"]))
     assert {row.cost for row in rows_of(free).values()} == {0.0}
 
 

@@ -51,7 +51,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Planner:
         for variable in ("COMPATIBLE_API_KEY", "COMPATIBLE_BASE_URL"):
             monkeypatch.delenv(variable, raising=False)
         return make_plan(
-            RunOptions(scenarios=scenarios or [SHIPPED], targets=targets, **{"allow_retired": True, **options})
+            Study(scenarios=scenarios or [SHIPPED], targets=targets, **{"allow_retired": True, **options})
         )
 
     return make
@@ -111,7 +111,7 @@ def test_an_empty_key_is_no_key(planned: Planner, monkeypatch: pytest.MonkeyPatc
     made = planned(["openai:gpt-4.1"], keys="openai anthropic google")
     assert made.verifiers == (JUDGES["anthropic"], JUDGES["google"])
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
-    options = RunOptions(scenarios=[SHIPPED], targets=["openai:gpt-4.1"], allow_retired=True)
+    options = Study(scenarios=[SHIPPED], targets=["openai:gpt-4.1"], allow_retired=True)
     assert make_plan(options).verifiers == (JUDGES["google"], JUDGES["google"])
 
 
@@ -443,7 +443,7 @@ def test_an_unknown_rubric_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(scenario_json(rubric_version="nonsense")), encoding="utf-8")
     with pytest.raises(InputError, match="field rubric_version: 'nonsense' is not known; use v1"):
-        make_plan(RunOptions(scenarios=[str(path)], targets=["fake:careful"]))
+        make_plan(Study(scenarios=[str(path)], targets=["fake:careful"]))
 
 
 def test_every_role_has_a_prompt_filled_with_its_schema() -> None:

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError, StorageError
-from src.planning.plan import RunOptions, make_plan, trials
+from src.planning.plan import make_plan
+from src.planning.trials import trials
+from src.records.study import Study
 from src.planning.preregistration import (
     deviations,
     freeze,
@@ -57,7 +59,7 @@ def test_an_unchanged_plan_has_no_deviations() -> None:
 
 
 def test_a_plan_of_the_bank_frozen_and_made_again_is_the_same(tmp_path: Path) -> None:
-    options = RunOptions(scenarios=[str(SCENARIOS)], targets=["fake:careful"], allow_expired=True)
+    options = Study(scenarios=[str(SCENARIOS)], targets=["fake:careful"], allow_expired=True)
     made = make_plan(options)
     frozen = frozen_of(made)
     write_frozen(tmp_path / "plan.json", frozen)
@@ -68,9 +70,9 @@ def test_a_plan_of_the_bank_frozen_and_made_again_is_the_same(tmp_path: Path) ->
 
 
 def test_where_files_lie_is_no_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
-    frozen = frozen_of(make_plan(RunOptions(scenarios=[ONE], targets=["fake:careful"])))
+    frozen = frozen_of(make_plan(Study(scenarios=[ONE], targets=["fake:careful"])))
     monkeypatch.chdir(SCENARIOS)
-    again = make_plan(RunOptions(scenarios=["scenario_001.json"], targets=["fake:careful"]))
+    again = make_plan(Study(scenarios=["scenario_001.json"], targets=["fake:careful"]))
     assert deviations(frozen, again) == []
 
 

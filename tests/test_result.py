@@ -45,7 +45,7 @@ CLAIMS = (
 def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunPlan, Trial]:
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(scenario_json(scenario_id="scenario_001")), encoding="utf-8")
-    plan = make_plan(RunOptions(scenarios=[str(path)], targets=["fake:careful"]))
+    plan = make_plan(Study(scenarios=[str(path)], targets=["fake:careful"]))
     return plan, trials(plan)[0]
 
 

@@ -22,7 +22,7 @@ from ..agents import (
 from ..agents.ask import JudgeClient
 from ..calls.gateway import CallId, CallResources, LiveGateway
 from ..errors import InputError
-from ..planning.fill_slots import Library
+from ..planning.library import Library
 from ..planning.scenario_files import expand, read_scenario
 from ..records.base import severity_rank
 from ..records.gold import (
@@ -172,7 +172,7 @@ async def check(
                 LiveGateway(journal, plan.policy, resources),
                 plan.prompts,
                 plan.api_ids,
-                plan.parameters,
+                lambda model: plan.parameters,
                 plan.policy.max_asks,
             )
             gate = asyncio.Semaphore(_AT_ONCE)

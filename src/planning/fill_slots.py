@@ -7,9 +7,8 @@ comes out is a plain `Scenario` without a slot in its key; a run's manifest hold
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,74 +24,20 @@ from ..schemas import (
     Figure,
     Only,
     Persona,
-    PlanFile,
     RequiredPoint,
     Scenario,
     ScriptedTurn,
     Variant,
     Wording,
-    YearFacts,
 )
 from ..store.input_files import explain, read_user_file
-from ..store.package_data import data_folder
 from ..store.strict_json import sha256
+from .library import Library
 
 T = TypeVar("T")
-R = TypeVar("R", YearFacts, PlanFile)
 _CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
 """From the surest on: a fact is no surer than the least sure thing it rests on."""
 _SHOP_FIELDS = ("city", "state", "zip_code", "county")
-
-
-@dataclass
-class Library:
-    """The files that keys refer to. Each is read once, and its hash is kept for the manifest."""
-
-    facts_file: Path | None = None
-    plan_file: Path | None = None
-    used: dict[str, str] = field(default_factory=dict)
-    _cache: dict[Path, tuple[bytes, YearFacts | PlanFile]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for path in filter(None, (self.facts_file, self.plan_file)):
-            if not path.is_file():
-                raise InputError(f"{path}: cannot be read (there is no such file); check the path.")
-
-    @cached_property
-    def years(self) -> dict[int, Path]:
-        """Plan years there are figures for, and where."""
-        shipped = {int(path.stem): path for path in sorted(data_folder("facts").glob("[0-9]*.json"))}
-        if self.facts_file:
-            shipped[self._read(self.facts_file, YearFacts).plan_year] = self.facts_file
-        return shipped
-
-    def year(self, plan_year: int) -> YearFacts:
-        path = self.years.get(plan_year)
-        if path is None:
-            known = ", ".join(map(str, self.years))
-            raise InputError(
-                f"--plan-year {plan_year}: there are no figures for that year, only for {known}; "
-                "give a file of that year with --facts, or an earlier year with --allow-expired."
-            )
-        found = self._read(path, YearFacts, f"facts/{path.name}")
-        if found.plan_year != plan_year:
-            raise InputError(f"{path}: field plan_year: {found.plan_year} does not fit the file's name.")
-        return found
-
-    def plans(self, name: str) -> PlanFile:
-        path = self.plan_file or data_folder("plans") / f"{name}.json"
-        if not path.is_file():
-            raise InputError(f"plan_file {name!r}: there is no {path}; check the name, or give --plan-file FILE.")
-        return self._read(path, PlanFile, f"plans/{path.name}")
-
-    def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
-        if path not in self._cache:
-            self._cache[path] = read_user_file(path, kind)
-        data, record = self._cache[path]
-        if name:
-            self.used[name] = sha256(data)
-        assert isinstance(record, kind)
-        return record
 
 
 def resolve(
@@ -152,7 +97,7 @@ class _Resolver:
         variant, name = self._variant, self._scenario.plan_file
         if not name or not (variant.plan or variant.doctor or variant.place):
             return {}
-        file = self._library.plans(name)
+        file = self._library.invented_plans(name)
         slots: dict[str, str] = {}
         where = f"variant {variant.variant_id}"
         if variant.plan:
@@ -206,7 +151,7 @@ class _Resolver:
             year = self._library.year(self._plan_year)
             begins, ends = max(begins, year.valid_from), min(ends or year.valid_until, year.valid_until)
         if self._shop and any(slot.partition(".")[0] in ("plan", "doctor", "place") for slot in slots):
-            plans = self._library.plans(self._scenario.plan_file or "")
+            plans = self._library.invented_plans(self._scenario.plan_file or "")
             begins, ends = max(begins, plans.valid_from), min(ends or plans.valid_until, plans.valid_until)
         if ends and begins > ends:
             raise InputError(f"{where}: is valid from {begins}, which plan year {self._plan_year} does not reach.")

@@ -14,10 +14,11 @@ from ..errors import InputError
 from ..schemas import PlannedScenario, Scenario, Variant
 from ..store.input_files import explain, read_user_file
 from ..store.strict_json import sha256
-from .fill_slots import Library, Overlay, resolve
+from .fill_slots import Overlay, resolve
+from .library import Library
 
 
-def expand(arguments: list[str]) -> list[Path]:
+def expand(arguments: Sequence[str]) -> list[Path]:
     """Files, folders (searched for *.json) and globs -> files, each once, in the order given, folders sorted."""
     found: dict[Path, None] = {}
     for argument in arguments:
@@ -83,7 +84,7 @@ class ScenarioFile:
             raise InputError(f"{where}: once its slots are filled, {explain(error)}") from None
 
 
-def read_scenarios(arguments: list[str]) -> tuple[ScenarioFile, ...]:
+def read_scenarios(arguments: Sequence[str]) -> tuple[ScenarioFile, ...]:
     files = tuple(read_scenario(path) for path in expand(arguments))
     by_id: dict[str, Path] = {}
     for one in files:

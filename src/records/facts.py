@@ -91,7 +91,7 @@ class InventedPlace(Record):
     """Whether special needs plans for people with both programs are sold there."""
 
 
-class PlanFile(Record):
+class InventedPlans(Record):
     """`plans/invented.json`: the plans, doctors and places that scenarios name. All invented, and marked so."""
 
     fictional: Literal[True]

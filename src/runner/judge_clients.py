@@ -1,8 +1,8 @@
-"""A judge's client: its model, its prompt and its way through the gateway, held to be no families of the target."""
+"""Clients of judges: each is bound to a role, a model, its prompt, and the families that may not answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..adapters.base import ModelRequest
@@ -19,18 +19,19 @@ from ..schemas import (
 
 @dataclass(frozen=True)
 class JudgeClients:
-    """Where judges sit: what all clients of a run, or of a check of judges, have in common."""
+    """What all judge clients of a run, or of a judge check, have in common."""
 
     gateway: Gateway
     prompts: Mapping[Role, Prompt]
     api_ids: Mapping[str, str]
-    parameters: CallParameters
+    parameters: Callable[[str], CallParameters]
+    """By model."""
     max_asks: int
 
     def client(
         self, role: Role, model: str, call: CallId, *, seed: int, families: Sequence[str], records: list[CallRecord]
     ) -> JudgeClient:
-        """`families`: families that may not answer here. `records` takes every call the client makes."""
+        """`families`: families that may not answer here. Every call the client makes is added to `records`."""
 
         async def make(ask: int, request: ModelRequest) -> CallRecord:
             record = await self.gateway.call(CallId(call.trial, call.stage, call.turn, call.judge, ask), request)
@@ -46,7 +47,7 @@ class JudgeClients:
             system=self.prompts[role].text,
             prompt_sha256=self.prompts[role].sha256,
             seed=seed,
-            parameters=self.parameters,
+            parameters=self.parameters(model),
             max_asks=self.max_asks,
             call=make,
         )

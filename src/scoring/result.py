@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..agents import adjudicator, scorer
-from ..planning.plan import Trial
+from ..planning.trials import Trial
 from ..records.model_name import family, split_name
 from ..records.run import FORMAT
 from ..schemas import (

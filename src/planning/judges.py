@@ -1,0 +1,132 @@
+"""Who judges a study, and the rules that keep targets, judges and the questioner apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from ..adapters.models import check_not_retired
+from ..adapters.registry import PROVIDERS, canonical_name, check_usable
+from ..errors import ConfigError
+from ..records.model_name import family, split_name
+from ..records.study import JudgeOptions
+from ..schemas import RunPlan
+from ..store.package_data import data_folder
+
+OFFLINE_JUDGE = "offline:rules"
+
+
+def judge_models(options: JudgeOptions, targets: Sequence[str]) -> tuple[str, ...]:
+    """The judge models given, or the defaults: rules for fake targets, other providers' models for real ones."""
+    if options.judges:
+        return tuple(dict.fromkeys(canonical_name(judge.model) for judge in options.judges))
+    if all(split_name(target)[0] == "fake" for target in targets):
+        return (OFFLINE_JUDGE,)
+    usable = _default_judges(targets, with_key=True)
+    if not usable:
+        keys = ", ".join(
+            str(PROVIDERS[split_name(name)[0]].key_variable) for name in _default_judges(targets, with_key=False)
+        )
+        raise ConfigError(
+            f"No judge is available for {', '.join(targets)}. A judge must come from a different provider than the "
+            f"target, and no such provider has an API key. Set {keys or 'the key of another provider'} (two providers "
+            f"are best), or name judges with --judge-model. To try it without a key: --judge-model {OFFLINE_JUDGE}"
+        )
+    return usable[:2]
+
+
+def _default_judges(targets: Sequence[str], *, with_key: bool) -> tuple[str, ...]:
+    """Default judges of providers that have no target in the study, in the order of the registry's table."""
+    families = {family(target) for target in targets}
+    return tuple(
+        f"{provider.name}:{provider.default_judge}"
+        for provider in PROVIDERS.values()
+        if provider.default_judge
+        and family(f"{provider.name}:{provider.default_judge}") not in families
+        and (provider.key_is_set() or not with_key)
+    )
+
+
+def adjudicator_model(options: JudgeOptions, models: Sequence[str], targets: Sequence[str]) -> str:
+    """The model given; else a third family's, among the judges given, then among those with a key."""
+    if options.adjudicator:
+        return canonical_name(options.adjudicator)
+    if models[0] == OFFLINE_JUDGE:
+        return OFFLINE_JUDGE
+    used = {family(model) for model in models[:2]}
+    for model in (*models[2:], *_default_judges(targets, with_key=True)):
+        if family(model) not in used:
+            return model
+    return models[0]
+
+
+def check_roles(plan: RunPlan, options: JudgeOptions) -> None:
+    """Questioner, target and judge are different models; a judge is never from the target's family."""
+    for target in plan.targets:
+        for judge in plan.judge_models():
+            if family(judge) == family(target):
+                raise ConfigError(
+                    f"{judge} cannot judge {target} because both are from the {family(target)} model family. "
+                    "Name a judge from another family with --judge-model (or --adjudicator-model)."
+                )
+        if plan.questioner and family(plan.questioner) == family(target):
+            raise ConfigError(
+                f"{plan.questioner} cannot reword questions for {target} because both are from the "
+                f"{family(target)} model family. Name another with --questioner-model."
+            )
+    if plan.questioner in plan.judge_models():
+        raise ConfigError(f"{plan.questioner} is a judge. The questioner must be another model: --questioner-model.")
+    _check_third_family(plan, options)
+
+
+def _check_third_family(plan: RunPlan, options: JudgeOptions) -> None:
+    """Where a third family is available, it settles ties, not one of the verifiers' own families."""
+    families = {family(model) for model in plan.verifiers}
+    if len(families) < 2 or family(plan.adjudicator) not in families:
+        return
+    others = [*(judge.model for judge in options.judges), *_default_judges(plan.targets, with_key=True)]
+    third = next((name for name in map(canonical_name, others) if family(name) not in families), None)
+    if third:
+        raise ConfigError(
+            f"{plan.adjudicator} cannot adjudicate between {' and '.join(dict.fromkeys(plan.verifiers))} because it is "
+            f"from the same model family as one of them. Use a third family: --adjudicator-model {third}."
+        )
+
+
+def check_is_judge(judge: str) -> None:
+    if split_name(judge)[0] == "fake":
+        raise ConfigError(f"{judge} is a canned target, not a judge. To try it without a key use {OFFLINE_JUDGE}.")
+    if judge == "offline:rephrase":
+        raise ConfigError("offline:rephrase rewords questions and judges nothing. Use --judge-model offline:rules.")
+
+
+def check_judge(judge: str, *, today: date, allow_retired: bool) -> None:
+    """Raise now, before anything is spent, where a judge cannot be used."""
+    check_not_retired(judge, today=today, allow_retired=allow_retired)
+    check_usable(judge)
+    check_is_judge(judge)
+
+
+def check_models(plan: RunPlan, *, today: date, allow_retired: bool) -> None:
+    for name in plan.api_ids:
+        check_not_retired(name, today=today, allow_retired=allow_retired)
+        check_usable(name)
+    for judge in plan.judge_models():
+        check_is_judge(judge)
+    for target in plan.targets:
+        provider = split_name(target)[0]
+        if provider == "offline":
+            raise ConfigError(f"{target} is a judge, not a target. To try it without a key use a fake: target.")
+        if provider == "fake":
+            _check_canned_replies(plan, target)
+
+
+def _check_canned_replies(plan: RunPlan, target: str) -> None:
+    for planned in plan.scenarios:
+        name = f"{planned.scenario.scenario_id}.json"
+        if not (data_folder("fakes") / name).is_file():
+            raise ConfigError(
+                f"{planned.path}: {target} has no canned replies for scenario {planned.scenario.scenario_id!r}. "
+                f"Use a real target, or write them in {Path('fakes') / name}."
+            )

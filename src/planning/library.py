@@ -1,0 +1,69 @@
+"""The files that answer keys refer to: figures by plan year, and invented insurance plans, doctors and places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import InputError
+from ..schemas import InventedPlans, YearFacts
+from ..store.input_files import read_user_file
+from ..store.package_data import data_folder
+from ..store.strict_json import sha256
+
+R = TypeVar("R", YearFacts, InventedPlans)
+
+
+@dataclass
+class Library:
+    """The files that keys refer to. Each is read once, and its hash is kept for the manifest."""
+
+    facts_file: Path | None = None
+    invented_plans_file: Path | None = None
+    used: dict[str, str] = field(default_factory=dict)
+    _cache: dict[Path, tuple[bytes, YearFacts | InventedPlans]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path in filter(None, (self.facts_file, self.invented_plans_file)):
+            if not path.is_file():
+                raise InputError(f"{path} does not exist. Check the path.")
+
+    @cached_property
+    def years(self) -> dict[int, Path]:
+        """Plan years that have figures, and the file of each."""
+        shipped = {int(path.stem): path for path in sorted(data_folder("facts").glob("[0-9]*.json"))}
+        if self.facts_file:
+            shipped[self._read(self.facts_file, YearFacts).plan_year] = self.facts_file
+        return shipped
+
+    def year(self, plan_year: int) -> YearFacts:
+        path = self.years.get(plan_year)
+        if path is None:
+            known = ", ".join(map(str, self.years))
+            raise InputError(
+                f"--plan-year {plan_year}: there are figures only for {known}. "
+                "Give a file for that year with --facts, or an earlier year with --allow-expired."
+            )
+        found = self._read(path, YearFacts, f"facts/{path.name}")
+        if found.plan_year != plan_year:
+            raise InputError(f"{path}: field plan_year: {found.plan_year} does not match the file name.")
+        return found
+
+    def invented_plans(self, name: str) -> InventedPlans:
+        path = self.invented_plans_file or data_folder("plans") / f"{name}.json"
+        if not path.is_file():
+            raise InputError(
+                f"plan_file {name!r}: {path} does not exist. Check the name, or give --invented-plans FILE."
+            )
+        return self._read(path, InventedPlans, f"plans/{path.name}")
+
+    def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
+        if path not in self._cache:
+            self._cache[path] = read_user_file(path, kind)
+        data, record = self._cache[path]
+        if name:
+            self.used[name] = sha256(data)
+        assert isinstance(record, kind)
+        return record

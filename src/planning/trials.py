@@ -1,0 +1,66 @@
+"""The trials of a plan, in plan order, and the calls they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from re import sub
+
+from ..schemas import PlannedScenario, RunPlan
+from ..store.strict_json import derive_seed
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One scenario asked of one target once."""
+
+    trial_id: str
+    planned: PlannedScenario
+    target: str
+    repetition: int
+
+    @property
+    def questions_id(self) -> str:
+        """Names the wording that all targets of one scenario and repetition share."""
+        return f"{self.planned.name}.r{self.repetition}"
+
+    def question_seed(self, run_seed: int) -> int:
+        """The same for every target and variant, so that all are asked the same."""
+        return derive_seed(run_seed, self.planned.scenario.scenario_id, self.repetition, "questioner")
+
+    def seed(self, run_seed: int, *use: object) -> int:
+        return derive_seed(run_seed, self.planned.name, self.target, self.repetition, *use)
+
+
+def slug(name: str) -> str:
+    return sub(r"[^A-Za-z0-9_-]+", "-", name)
+
+
+def trials(plan: RunPlan) -> list[Trial]:
+    """All trials in plan order: by scenario, then repetition, then target, so that targets are asked close together."""
+    return [
+        Trial(f"{planned.name}.{slug(target)}.r{repetition}", planned, target, repetition)
+        for planned in plan.scenarios
+        for repetition in range(1, plan.repeats + 1)
+        for target in plan.targets
+    ]
+
+
+def in_noise_sample(plan: RunPlan, trial: Trial) -> bool:
+    """Whether the verifiers judge this trial again to measure their noise; drawn by the seed alone."""
+    if not plan.judge_repeats:
+        return False
+    return derive_seed(plan.seed, "rejudged", trial.trial_id) % 10_000 < 10_000 * plan.judge_sample
+
+
+def planned_calls(plan: RunPlan) -> dict[str, int]:
+    """Calls by role if every turn is asked, every first answer is usable, and no claim is tied."""
+    turns = sum(len(planned.scenario.scripted_turns) for planned in plan.scenarios) * plan.repeats * len(plan.targets)
+    reworded = sum(planned.scenario.variation_knobs.paraphrase for planned in plan.scenarios)
+    return {
+        "questioner": reworded * plan.repeats if plan.questioner else 0,
+        "target": turns,
+        "extractor": turns,
+        "verifier": round(turns * len(plan.verifiers) * (1 + plan.judge_repeats * plan.judge_sample)),
+        "scorer": turns,
+        "adjudicator": 0,
+    }

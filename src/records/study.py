@@ -1,0 +1,112 @@
+"""A study: everything a user can say about a run, in a file or by flags."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from .base import Line, Record
+
+Rate = int
+"""Per minute."""
+
+
+class ModelSettings(Record):
+    """One target or judge. A plain string `provider:model` means the same with no settings of its own."""
+
+    model_config = ConfigDict(strict=False)
+
+    model: str = Field(min_length=1, max_length=200)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    """None: the study's `temperature` for a target, 0 for a judge."""
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    """None: the study's `max_tokens` for a target, 16,000 for a judge."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"model": value} if isinstance(value, str) else value
+
+
+class JudgeOptions(Record):
+    """Who judges, and how often."""
+
+    model_config = ConfigDict(strict=False)
+
+    judges: tuple[ModelSettings, ...] = ()
+    """Judge models. Empty: defaults that fit the targets."""
+    verifiers: int = Field(default=2, ge=2, le=25)
+    """Independent verifiers per reply; they cycle through the judge models."""
+    adjudicator: str | None = None
+    """The model that settles ties. None: a third model family where there is one."""
+    judge_repeats: int = Field(default=0, ge=0, le=20)
+    """Times each verifier judges a sample of trials again, to measure its noise."""
+    judge_sample: float = Field(default=0.25, gt=0, le=1)
+    """Fraction of trials in that sample."""
+    allow_retired: bool = False
+
+
+class RegistrationText(Record):
+    """What a pre-registration says in words."""
+
+    model_config = ConfigDict(strict=False)
+
+    primary_outcome: Line
+    tests: tuple[Line, ...] = ()
+    notes: str = Field(default="", max_length=20_000)
+
+
+class Study(JudgeOptions):
+    """Everything that decides a run, and how it is carried out. Paths in a study file are relative to that file."""
+
+    format: Literal[1] = 1
+    title: Line | None = None
+    scenarios: tuple[str, ...] = Field(min_length=1)
+    """Files, folders, globs, or `pack:NAME` of an installed scenario pack."""
+    targets: tuple[ModelSettings, ...] = Field(min_length=1)
+    repeats: int = Field(default=1, ge=1, le=10_000)
+    seed: int = Field(default=42, ge=0, le=2**63 - 1)
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    """Of targets that have none of their own."""
+    max_tokens: int = Field(default=2_048, ge=1, le=1_000_000)
+    """Longest reply of targets that have no limit of their own."""
+    plan_year: int | None = Field(default=None, ge=2000, le=2100)
+    """Medicare plan year of the answer keys. None: the current year."""
+    allow_expired: bool = False
+    variants: tuple[str, ...] = ()
+    """Only these variants. Empty: all."""
+    paraphrase: bool = False
+    questioner: str | None = None
+    """The model that rewords questions, with `paraphrase`."""
+    wording: str | None = None
+    """A file of other words for some turns."""
+    facts: str | None = None
+    """A file of plan-year figures that adds to or overrides the bundled ones."""
+    invented_plans: str | None = None
+    """A file of invented insurance plans, doctors and places to use instead of the bundled one."""
+    max_attempts: int = Field(default=5, ge=1, le=50)
+    timeout: float = Field(default=120.0, gt=0, le=3_600)
+    """Seconds per attempt at a call."""
+    out: str = "runs"
+    """The folder that gets the run folder."""
+    concurrency: int = Field(default=8, ge=1, le=10_000)
+    """Trials at a time."""
+    max_cost: float | None = Field(default=None, gt=0, lt=1e9)
+    """US dollars. The run stops before its calls could cost more."""
+    prices: str | None = None
+    """A price table that adds to or overrides the built-in prices."""
+    requests_per_minute: dict[str, Rate] = Field(default_factory=dict)
+    """By provider."""
+    tokens_per_minute: dict[str, Rate] = Field(default_factory=dict)
+    """By provider."""
+    registration: RegistrationText | None = None
+    """For `freeze`: what the pre-registration says in words."""
+
+    @model_validator(mode="after")
+    def _rates_are_positive(self) -> Study:
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            for provider, rate in getattr(self, name).items():
+                if rate < 1:
+                    raise ValueError(f"{name}.{provider} must be at least 1, not {rate}")
+        return self

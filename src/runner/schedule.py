@@ -1,0 +1,87 @@
+"""Which trial runs next, and results handed on in plan order whatever order they finish in."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import storage
+from ..calls.gateway import Stopping
+from ..planning.trials import Trial
+from ..schemas import TrialResult
+from .in_order import InOrder
+
+STAGGER_S = 0.001
+"""Between the starts of two workers: calls that start together come back together, and then queue for this process."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    target: str
+    number: int
+
+
+class TargetQueues:
+    """Picks the next trial from the target with the fewest trials in flight, so a slow target delays only itself."""
+
+    def __init__(self, todo: Sequence[Trial]) -> None:
+        self._waiting: dict[str, deque[int]] = {}
+        for number, trial in enumerate(todo):
+            self._waiting.setdefault(trial.target, deque()).append(number)
+        self._in_flight: Counter[str] = Counter()
+
+    def take(self) -> Taken | None:
+        waiting = [target for target, numbers in self._waiting.items() if numbers]
+        if not waiting:
+            return None
+        target = min(waiting, key=self._in_flight.__getitem__)
+        self._in_flight[target] += 1
+        return Taken(target, self._waiting[target].popleft())
+
+    def done(self, target: str) -> None:
+        self._in_flight[target] -= 1
+
+    def close(self) -> None:
+        self._waiting.clear()
+
+
+async def run_in_plan_order(
+    run_trial: Callable[[Trial], Awaitable[TrialResult]],
+    todo: Sequence[Trial],
+    concurrency: int,
+    sink: Callable[[bytes], None],
+    on_trial: Callable[[], None],
+) -> None:
+    """Run trials concurrently and pass their results, as bytes, to `sink` in plan order."""
+    queues = TargetQueues(todo)
+    with InOrder(sink) as ordered:
+
+        async def worker() -> None:
+            while taken := queues.take():
+                result = await run_trial(todo[taken.number])
+                try:
+                    ordered.put(taken.number, storage.encode_record(result))
+                except OSError as error:  # the temporary file of results that wait for their turn
+                    raise storage.storage_error(Path(tempfile.gettempdir()), error) from None
+                on_trial()
+                queues.done(taken.target)
+
+        workers: list[asyncio.Task[None]] = []
+        try:
+            for _ in range(min(concurrency, len(todo))):
+                workers.append(asyncio.create_task(worker()))
+                await asyncio.sleep(STAGGER_S)
+            for finished in asyncio.as_completed(workers):
+                await finished
+        except BaseException:
+            # A stop, a failed disk or a fault ends every worker, but only once its calls in flight are in the journal.
+            queues.close()
+            ends = await asyncio.gather(*workers, return_exceptions=True)
+            faults = [end for end in ends if isinstance(end, BaseException) and not isinstance(end, Stopping)]
+            if faults:  # a fault makes the others stop: report the fault, not the stop
+                raise faults[0] from None
+            raise
