@@ -26,7 +26,7 @@ from .agents import (
     scorer,
     verifier,
 )
-from .agents.ask import JudgeClient
+from .agents.ask import Answer, JudgeClient
 from .calls.gateway import (
     CallId,
     CallResources,
@@ -99,17 +99,17 @@ class TrialRunner:
         self.plan = plan
         self._gateway = gateway
         self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.parameters_of, plan.policy.max_asks)
-        self._questions: dict[str, asyncio.Task[tuple[QuestionerOutput, str | None]]] = {}
+        self._questions: dict[str, asyncio.Task[Answer[QuestionerOutput]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
-        turns, failure = await self._turns(trial)
-        if failure:
-            return assemble(self.plan, trial, [], [], [], questioner_failure=failure)
+        turns = await self._turns(trial)
+        if turns.value is None:
+            return assemble(self.plan, trial, [], [], [], questioner_failure=turns.failure)
         exchanges: list[Exchange] = []
         records: list[CallRecord] = []
         judging: list[asyncio.Task[TurnJudgment]] = []
         try:
-            async for exchange, record in self._converse(trial, turns):
+            async for exchange, record in self._converse(trial, turns.value):
                 exchanges.append(exchange)
                 if record:
                     records.append(record)
@@ -119,13 +119,13 @@ class TrialRunner:
             await _to_the_end(judging)
         return assemble(self.plan, trial, exchanges, records, [task.result() for task in judging])
 
-    async def _turns(self, trial: Trial) -> tuple[QuestionerOutput, str | None]:
+    async def _turns(self, trial: Trial) -> Answer[QuestionerOutput]:
         """The questions; a rewording is made once and shared by all targets."""
         scenario = trial.planned.scenario
         seed = trial.question_seed(self.plan.seed)
         exact = questioner.question(QuestionerInput(scenario=scenario, seed=seed))
         if not self.plan.questioner or not scenario.variation_knobs.paraphrase:
-            return exact, None
+            return Answer(exact)
         if trial.questions_id not in self._questions:
             call = CallId(trial.questions_id, "questioner")
             families = tuple(family(target) for target in self.plan.targets)
@@ -255,9 +255,10 @@ class TrialRunner:
             if task.claims
         ]
         await _to_the_end([reading, *verifying])
-        found.observations, unread = reading.result()
-        if unread:
-            found.failures.append(failed("scorer", found.turn_id, 0, (), unread))
+        observed = reading.result()
+        found.observations = observed.value or ()
+        if observed.failure:
+            found.failures.append(failed("scorer", found.turn_id, 0, (), observed.failure))
         for number, verification in enumerate([one.result() for one in verifying], 1):
             found.verdicts.append(verification.verdicts)
             if verification.failure:
@@ -281,10 +282,11 @@ class TrialRunner:
         ties = adjudicator.tied(task.claims, found.verdicts)
         if not ties:
             return
-        found.settled, failure = await adjudicator.settle(client, task.question, ties, task.key)
-        if failure:
+        answer = await adjudicator.settle(client, task.question, ties, task.key)
+        found.settled = answer.value or {}
+        if answer.failure:
             left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled) if found.settled else ()
-            found.failures.append(failed("adjudicator", found.turn_id, 0, left, failure))
+            found.failures.append(failed("adjudicator", found.turn_id, 0, left, answer.failure))
 
 
 async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The five agents: questioner, extractor, verifier, scorer, adjudicator. One file a stage, named by its verb.
+"""The five agents (questioner, extractor, verifier, scorer, adjudicator), one file each.
 
-An agent knows the records and `adapters.base`. How its call reaches a model is handed to it by the orchestrator.
+An agent knows only the records and `adapters.base`. The orchestrator hands it the function that calls a model.
 """

@@ -1,33 +1,31 @@
-"""Asking a judge for JSON until it fits the contract, a stated number of times.
+"""Ask a judge for JSON until it fits the contract, up to a set number of times.
 
-The schema is sent along in the provider's own way; a server that refuses it is asked once more without. What a judge
-answers is checked three times in any case: for the canary it was given (see `fencing`), by the record's schema, and by
-the agent's own rules (`accept`). Problems are told to the judge in words and it is asked again; each asking is a call
-of its own in the journal. When the askings are used up the judge has failed, which is an outcome and never a verdict.
+The schema is sent in the provider's own way; if a server rejects it, the judge is asked once more without it. Every
+answer is checked three times: for the canary that the judge was given (see `text.fence`), against the record's schema,
+and by the agent's own rules (`check`). The judge is then sent the problems and asked again; each ask is a separate call
+in the journal. When all asks are used up, the judge has failed. A failure is an outcome, never a verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from ..adapters.base import Message, ModelRequest
 from ..schemas import CallParameters, CallRecord, Record
-from ..store.strict_json import (
-    StrictJSONError,
-    derive_seed,
-    encode,
-    loads,
-)
+from ..store.strict_json import StrictJSONError, derive_seed, encode, loads
 from ..text.fence import reply_schema, wrap
 
-T = TypeVar("T", bound=Record)
+Reply = TypeVar("Reply", bound=Record)
+Value = TypeVar("Value")
 MAX_REPLY_CHARS = 2_000_000
-SCHEMA_REFUSED = frozenset({400, 422})
-"""Statuses by which a server may be refusing the response schema."""
+SCHEMA_REJECTED = frozenset({400, 422})
+"""Statuses that may mean that a server rejects the response schema."""
+ASK_AGAIN = "Answer again with JSON that fixes these problems."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,72 +40,121 @@ class JudgeClient:
     parameters: CallParameters
     max_asks: int
     call: Callable[[int, ModelRequest], Awaitable[CallRecord]]
-    """Makes the call numbered so (0 is the first asking) and returns what came of it."""
+    """Makes the call with this number (0 is the first ask) and returns its record."""
+
+
+@dataclass(frozen=True)
+class Answer(Generic[Value]):
+    """What was accepted of a judge's replies to one question, and what is wrong with the rest."""
+
+    value: Value | None = None
+    """None if nothing was accepted."""
+    problems: tuple[str, ...] = ()
+    """In words that the judge can act on; empty if the answer is complete."""
+
+    @property
+    def failure(self) -> str | None:
+        return "; ".join(self.problems) or None
+
+
+Check = Callable[[Reply, Value | None], Answer[Value]]
+"""Checks a reply, given what was accepted of earlier replies to the same question."""
 
 
 async def ask(
-    client: JudgeClient, payload: Record, reply_type: type[T], accept: Callable[[T], list[str]], *, first: int = 0
-) -> str | None:
-    """Ask until `accept` finds no problem. Returns None then, or the last reason why the judge failed.
+    client: JudgeClient, payload: Record, reply_type: type[Reply], check: Check[Reply, Value], *, first: int = 0
+) -> Answer[Value]:
+    """Ask until `check` finds no problem or all asks are used up.
 
-    `first` numbers the first asking, for a client that is asked more than one thing.
+    `first` is the number of the first ask, for a client that is asked more than one question.
     """
     wrapped = wrap(payload, derive_seed(client.seed, "fence", first))
     question = Message("user", wrapped.text)
-    messages: tuple[Message, ...] = (question,)
-    schema: dict[str, Any] | None = reply_schema(reply_type)
-    reason = ""
+    request = ModelRequest(
+        model=client.model,
+        api_id=client.api_id,
+        system=client.system,
+        prompt_sha256=client.prompt_sha256,
+        messages=(question,),
+        temperature=client.parameters.temperature,
+        max_tokens=client.parameters.max_tokens,
+        seed=client.seed,
+        response_schema=reply_schema(reply_type),
+    )
+    answer: Answer[Value] = Answer()
     for number in range(first, first + client.max_asks):
-        record = await client.call(
-            number,
-            ModelRequest(
-                model=client.model,
-                api_id=client.api_id,
-                system=client.system,
-                prompt_sha256=client.prompt_sha256,
-                messages=messages,
-                temperature=client.parameters.temperature,
-                max_tokens=client.parameters.max_tokens,
-                seed=derive_seed(client.seed, number),
-                response_schema=schema,
-            ),
-        )
-        if record.outcome == "ok" and record.text is not None:
-            problems = _problems(record.text, reply_type, accept, wrapped.canary)
-        elif record.text is None and schema and record.status in SCHEMA_REFUSED:
-            schema = None  # a server that takes no schema may still answer in JSON: the prompt asks for it too
-            reason = f"the call failed: {record.outcome}: {record.error}"
+        record = await client.call(number, replace(request, seed=derive_seed(client.seed, number)))
+        if record.text is None:
+            answer = Answer(answer.value, (f"the call failed: {record.outcome}: {record.error}",))
+            if request.response_schema is None or record.status not in SCHEMA_REJECTED:
+                return answer
+            # A server that takes no schema may still answer in JSON: the prompt asks for it too.
+            request = replace(request, response_schema=None)
             continue
-        elif record.text is None:
-            return f"the call failed: {record.outcome}: {record.error}"
-        else:
-            problems = [f"your answer was {record.outcome}, not JSON"]
-        if not problems:
-            return None
-        reason = "; ".join(problems)
-        again = encode({"problems": problems, "instruction": "Answer again with JSON that mends these problems."})
-        answer = Message("assistant", record.text or "(no answer)")
-        messages = (question, answer, Message("user", again.decode("utf-8")))
-    return f"no usable answer after {client.max_asks} askings: {reason}"
+        answer = _checked(record, reply_type, check, wrapped.canary, answer.value)
+        if not answer.problems:
+            return answer
+        again = encode({"problems": answer.problems, "instruction": ASK_AGAIN}).decode("utf-8")
+        said = Message("assistant", record.text or "(no answer)")
+        request = replace(request, messages=(question, said, Message("user", again)))
+    return Answer(answer.value, (f"no usable answer after {client.max_asks} asks: {answer.failure}",))
 
 
-def _problems(text: str, reply_type: type[T], accept: Callable[[T], list[str]], canary: str) -> list[str]:
+def _checked(
+    record: CallRecord, reply_type: type[Reply], check: Check[Reply, Value], canary: str, accepted: Value | None
+) -> Answer[Value]:
+    if record.outcome != "ok":
+        return Answer(accepted, (f"your answer was {record.outcome}, not JSON",))
     try:
-        return accept(parse(text, reply_type, canary))
+        return check(parse(record.text or "", reply_type, canary), accepted)
     except StrictJSONError as error:
-        return [f"the answer is {error}"]
+        return Answer(accepted, (str(error),))
     except ValidationError as error:
-        return [f"{'.'.join(str(part) for part in e['loc']) or 'answer'}: {e['msg']}" for e in error.errors()[:5]]
+        problems = [f"{'.'.join(str(part) for part in e['loc']) or 'answer'}: {e['msg']}" for e in error.errors()[:5]]
+        return Answer(accepted, tuple(problems))
 
 
-def parse(text: str, reply_type: type[T], canary: str) -> T:
-    """Read a judge's answer: one JSON object, bare or in a code fence, valid to the letter, with its canary."""
+def parse(text: str, reply_type: type[Reply], canary: str) -> Reply:
+    """Read a judge's answer: one strictly valid JSON object, bare or in a code fence, with the right canary."""
     if len(text) > MAX_REPLY_CHARS:
-        raise StrictJSONError(f"longer than {MAX_REPLY_CHARS} characters")
+        raise StrictJSONError(f"the answer is longer than {MAX_REPLY_CHARS:,} characters")
     body = text.strip()
     if body.startswith("```") and body.endswith("```") and len(body) > 6:
         body = body[3:-3].removeprefix("json").strip()
     document = loads(body)
     if isinstance(document, dict) and document.pop("canary", None) != canary:
-        raise StrictJSONError("without the canary of this message; copy its value into the field of that name")
+        raise StrictJSONError('the canary is wrong or missing; copy the value of "canary" into the field "canary"')
     return reply_type.model_validate_json(encode(document))
+
+
+class AboutClaim(Protocol):
+    """One entry of a reply, about one claim."""
+
+    @property
+    def claim_id(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=AboutClaim)
+
+
+def one_per_claim(
+    entries: Sequence[Entry],
+    claim_ids: Collection[str],
+    accepted: Mapping[str, Entry] | None,
+    violations: Callable[[Entry], list[str]],
+) -> Answer[dict[str, Entry]]:
+    """Check that there is one entry per claim; add the entries that break no rule to those accepted before."""
+    kept = dict(accepted or {})
+    counts = Counter(entry.claim_id for entry in entries)
+    problems = []
+    for entry in entries:
+        claim_id = entry.claim_id
+        if claim_id not in claim_ids:
+            problems.append(f"{claim_id[:80]} is not one of the claims")
+        elif claim_id not in kept:
+            found = [*violations(entry), *(["is in your answer more than once"] if counts[claim_id] > 1 else [])]
+            problems += [f"{claim_id} {problem}" for problem in found]
+            if not found:
+                kept[claim_id] = entry
+    missing = [claim_id for claim_id in claim_ids if claim_id not in kept and not counts[claim_id]]
+    return Answer(kept, (*problems, *(f"{claim_id} is missing from your answer" for claim_id in missing)))

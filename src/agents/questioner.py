@@ -1,8 +1,8 @@
-"""The questioner: a scenario and a seed in, the turns to ask out. Exact, and by code.
+"""The questioner: takes a scenario and a seed, and returns the exact turns to ask. Code does this.
 
-It fills slots, draws knobs and orders as the scenario allows, and nothing else. The draw depends on the run's seed,
-the scenario and the repetition, never on the target: every target is asked the same. Only where the scenario and the
-user both allow it does a model reword the turns, and then code holds it to the same turns and the same figures.
+It fills slots, draws knobs and orders turns as the scenario allows, and nothing else. The draw depends on the run's
+seed, the scenario and the repetition, never on the target: every target is asked the same. A model rewords the turns
+only if the scenario and the user both allow it, and code then checks that turns and figures stayed the same.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..schemas import (
 from ..store.strict_json import derive_seed
 from ..text.figures import figures
 from ..text.quotes import fold
-from .ask import JudgeClient, ask
+from .ask import Answer, JudgeClient, ask
 
 
 def question(payload: QuestionerInput) -> QuestionerOutput:
-    """The turns, in the order in which they are to be asked."""
+    """The turns, in the order in which to ask them."""
     scenario, knobs = payload.scenario, payload.scenario.variation_knobs
     drawn = {
         name: _random(payload.seed, "choice", name).choice(values) for name, values in sorted(knobs.choices.items())
@@ -46,37 +46,32 @@ def question(payload: QuestionerInput) -> QuestionerOutput:
 
 
 def _random(seed: int, *use: object) -> random.Random:
-    return random.Random(derive_seed(seed, *use))  # noqa: S311 - draws a study design, no secret
+    return random.Random(derive_seed(seed, *use))  # noqa: S311 - for study design, not for secrets
 
 
-async def paraphrase(client: JudgeClient, turns: QuestionerOutput) -> tuple[QuestionerOutput, str | None]:
-    """The turns reworded by a model, or the reason why it failed."""
-    accepted = turns
+async def paraphrase(client: JudgeClient, turns: QuestionerOutput) -> Answer[QuestionerOutput]:
+    """The turns reworded by a model."""
 
-    def accept(reply: QuestionerOutput) -> list[str]:
-        nonlocal accepted
-        problems = same_questions(turns, reply)
-        if not problems:
-            accepted = reply
-        return problems
+    def check(reply: QuestionerOutput, _: QuestionerOutput | None) -> Answer[QuestionerOutput]:
+        problems = changes(turns, reply)
+        return Answer(None if problems else reply, problems)
 
-    failure = await ask(client, turns, QuestionerOutput, accept)
-    return accepted, failure
+    return await ask(client, turns, QuestionerOutput, check)
 
 
-def same_questions(before: QuestionerOutput, after: QuestionerOutput) -> list[str]:
-    """Why a rewording is not the same questions: other turns, or figures that came or went."""
+def changes(before: QuestionerOutput, after: QuestionerOutput) -> tuple[str, ...]:
+    """How a rewording differs from the original where it must not: in its turns or in their figures."""
     if [turn.turn_id for turn in after.turns] != [turn.turn_id for turn in before.turns]:
-        return [f"the turn ids must be {[turn.turn_id for turn in before.turns]}, in this order"]
-    return [
+        return (f"the turn ids must be {[turn.turn_id for turn in before.turns]}, in this order",)
+    return tuple(
         f"turn {old.turn_id}: the figures must stay exactly {sorted(figures(old.user_message))}"
         for old, new in zip(before.turns, after.turns, strict=True)
         if figures(old.user_message) != figures(new.user_message)
-    ]
+    )
 
 
 def holds(condition: Condition | None, last_reply: str | None) -> bool:
-    """Whether a conditional turn is to be asked after this reply."""
+    """Whether to ask a conditional turn after this reply."""
     if condition is None:
         return True
     reply = last_reply or ""
@@ -86,7 +81,7 @@ def holds(condition: Condition | None, last_reply: str | None) -> bool:
 
 
 def mentions(reply: str, phrases: tuple[str, ...]) -> bool:
-    """Whether one of the phrases stands in the reply as words, whatever the case and the typography."""
+    """Whether one of the phrases appears in the reply as whole words, in any case and typography."""
     folded = fold(reply)
     for phrase in phrases:
         words = r"\s+".join(re.escape(word) for word in fold(phrase).split())

@@ -230,16 +230,17 @@ async def _settle(client: JudgeClient, item: Item, found: CheckedReply) -> None:
     ties = adjudicator.tied(item.claims, by_judge)
     settled: dict[str, Label] = {}
     if ties:
-        settled, failure = await adjudicator.settle(client, item.question, ties, item.key)
-        if failure:
-            found.failures.append(f"{item.reply.reply_id}: adjudicator: {failure}")
+        answer = await adjudicator.settle(client, item.question, ties, item.key)
+        settled = answer.value or {}
+        if answer.failure:
+            found.failures.append(f"{item.reply.reply_id}: adjudicator: {answer.failure}")
     for claim in item.claims:
-        label, behind = adjudicator.final_label(claim.claim_id, by_judge, settled)
-        if label:
-            first = behind[0] if behind else None
+        final = adjudicator.final_label(claim.claim_id, by_judge, settled)
+        if final.label:
+            first = final.verdicts[0] if final.verdicts else None
             found.final[claim.claim_id] = Verdict(
                 claim_id=claim.claim_id,
-                label=label,
+                label=final.label,
                 evidence=first.evidence if first else (),
                 severity=first.severity if first else "none",
                 notes=first.notes if first else "settled by the adjudicator",
