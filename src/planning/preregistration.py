@@ -1,7 +1,7 @@
-"""Pre-registration: a plan is frozen to a file before it is run, and a run says how it differs from it.
+"""Pre-registration: a study is frozen to a file before it is run, and a run records how it differs from it.
 
 The file holds hashes, not texts, so it can be published before the study without giving the questions away. It is
-written once and never replaced. What it holds decides the run's results; where files lie does not.
+written once and never replaced.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..records.preregistration import (
     RegisteredScenario,
     Registration,
 )
+from ..records.study import RegistrationText
 from ..schemas import (
     CallParameters,
     CallPolicy,
@@ -30,8 +31,6 @@ from ..store.failpoints import Failpoints
 from ..store.strict_json import fingerprint, sha256
 from ..text.escape import inert, plain
 
-MAX_LINE = 1_000
-MAX_NOTES = 20_000
 SHOWN = 20
 """Deviations that an error message names."""
 _ROLES = ("extractor", "scorer", "adjudicator", "questioner")
@@ -42,39 +41,30 @@ _NUMBERS = {"plan_year": "plan year", "repeats": "repeats", "seed": "seed"} | {
 }
 _SAME = (
     "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "api_ids", "repeats", "judge_repeats",
-    "judge_sample", "seed", "target_parameters", "judge_parameters", "policy",
+    "judge_sample", "seed", "target_parameters", "judge_parameters", "model_parameters", "policy",
 )  # fmt: skip
-"""Fields that a frozen plan takes over as they are."""
+"""Fields copied from the plan as they are."""
 _POINTS = ("required_points", "partial_points", "background")
 
 
 def freeze(
-    plan: RunPlan, *, primary_outcome: str, tests: Sequence[str], notes: str, created: str | None = None
+    plan: RunPlan, text: RegistrationText, *, study: Mapping[str, Any] | None = None, created: str | None = None
 ) -> Preregistration:
     """A plan as it can be registered. `created` is now, unless given."""
-    _check_line("--primary-outcome", primary_outcome)
-    for test in tests:
-        _check_line("--test", test)
-    if len(notes) > MAX_NOTES:
-        raise InputError(f"--notes: has {len(notes):,} characters; {MAX_NOTES:,} is the most.")
     return Preregistration(
         created=created or datetime.now(UTC).isoformat(timespec="seconds"),
-        primary_outcome=primary_outcome,
-        tests=tuple(tests),
-        notes=notes,
+        primary_outcome=text.primary_outcome,
+        tests=text.tests,
+        notes=text.notes,
+        study=dict(study) if study is not None else None,
         **_content(plan),
     )
-
-
-def _check_line(flag: str, text: str) -> None:
-    if not text.strip() or len(text) > MAX_LINE:
-        raise InputError(f"{flag}: say in words what it is, in 1 to {MAX_LINE:,} characters.")
 
 
 def _content(plan: RunPlan) -> dict[str, Any]:
     """All of a frozen plan that follows from the plan."""
     return {
-        "trials": len(plan.scenarios) * len(plan.targets) * plan.repeats,
+        "trials": plan.trial_count,
         "plan_sha256": _plan_sha256(plan),
         "scenarios": tuple(_scenario(planned) for planned in plan.scenarios),
         "wording_sha256": plan.wording.sha256 if plan.wording else None,
@@ -112,11 +102,11 @@ def _scenario(planned: PlannedScenario) -> RegisteredScenario:
 
 
 def write_frozen(path: Path, frozen: Preregistration) -> str:
-    """Put the frozen plan in place, where nothing may be yet; gives the file's hash, which is what to publish."""
+    """Write a pre-registration where no file is yet. Returns the hash of the file, which is what to publish."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place.") from None
+        raise InputError(f"{path} cannot be written ({error.strerror}). Choose another place.") from None
     storage.write_once(path, _bytes(frozen), Failpoints(None), "frozen")
     return frozen_sha256(frozen)
 
@@ -125,7 +115,7 @@ def read_frozen(path: Path) -> Preregistration:
     try:
         return storage.read_record(path, Preregistration)
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no frozen plan; make one with `medicare-eval freeze`.") from None
+        raise InputError(f"{path} does not exist. Make a pre-registration with `medicare-eval freeze`.") from None
 
 
 def frozen_sha256(frozen: Preregistration) -> str:
@@ -138,14 +128,14 @@ def _bytes(frozen: Preregistration) -> bytes:
 
 
 def registration(path: Path, plan: RunPlan, *, allow_deviations: bool) -> Registration:
-    """How a run's plan stands to the frozen one; an InputError names the deviations where they are not allowed."""
+    """How a run's plan differs from the registered one; an InputError lists the differences if they are not allowed."""
     frozen = read_frozen(path)
     found = deviations(frozen, plan)
     if found and not allow_deviations:
         more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         raise InputError(
-            f"{path}: this run is not the one that was frozen: {'; '.join(found[:SHOWN])}{more}. "
-            "Run the frozen plan, or add --allow-deviations: reports will then name each."
+            f"This run differs from the pre-registration {path}: {'; '.join(found[:SHOWN])}{more}. "
+            "Run the registered study, or add --allow-deviations: every report will then list the differences."
         )
     return Registration(
         sha256=frozen_sha256(frozen),
@@ -180,12 +170,14 @@ def deviations(frozen: Preregistration, plan: RunPlan) -> list[str]:
         primary_outcome=frozen.primary_outcome,
         tests=frozen.tests,
         notes=frozen.notes,
+        study=frozen.study,
+        format=frozen.format,
         **_content(plan),
     )
     if now == frozen:
         return []
     found = [plain(sentence) for sentence in _differences(frozen, now)]
-    return found or ["plan: it differs in a detail that a frozen plan does not hold apart"]
+    return found or ["plan: a detail changed that a pre-registration does not list separately"]
 
 
 def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
@@ -208,6 +200,12 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
             yield f"{model}: called as {now.api_ids[model]}, not as {before}"
     yield from _fields("target", was.target_parameters, now.target_parameters)
     yield from _fields("judges", was.judge_parameters, now.judge_parameters)
+    for model in dict.fromkeys((*was.model_parameters, *now.model_parameters)):
+        before, after = was.model_parameters.get(model), now.model_parameters.get(model)
+        if before and after:
+            yield from _fields(model, before, after)
+        elif before != after:
+            yield f"{model}: parameters of its own were {'added' if after else 'removed'}"
     yield from _fields("calls", was.policy, now.policy)
     yield from _prompts(was.prompts, now.prompts)
 
@@ -225,7 +223,7 @@ def _members(what: str, was: Sequence[str], now: Sequence[str]) -> Iterator[str]
         elif after == 0:
             yield f"{what}: {name} was removed"
         elif before != after:
-            yield f"{what}: {name} stands there {after} times, not {before}"
+            yield f"{what}: {name} is listed {after} times, not {before}"
     if tuple(was) != tuple(now) and sorted(was) == sorted(now):
         yield f"{what}: their order changed"
 
@@ -233,9 +231,9 @@ def _members(what: str, was: Sequence[str], now: Sequence[str]) -> Iterator[str]
 def _hashes(what: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     for name in dict.fromkeys((*was, *now)):
         if name not in was:
-            yield f"{what} {name}: was added"
+            yield f"{what} {name} was added"
         elif name not in now:
-            yield f"{what} {name}: was removed"
+            yield f"{what} {name} was removed"
         elif was[name] != now[name]:
             yield f"{what} {name}: its content changed"
 
@@ -255,7 +253,7 @@ def _prompts(was: Mapping[Any, RegisteredPrompt], now: Mapping[Any, RegisteredPr
     for role in dict.fromkeys((*was, *now)):
         before, after = was.get(role), now.get(role)
         if before is None or after is None:
-            yield f"prompt {role}: was {'added' if before is None else 'removed'}"
+            yield f"prompt {role} was {'added' if before is None else 'removed'}"
         elif before.text_sha256 != after.text_sha256:
             yield f"prompt {role}: its text changed"
         elif before.file_sha256 != after.file_sha256:

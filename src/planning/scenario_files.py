@@ -13,9 +13,13 @@ from pydantic import ValidationError
 from ..errors import InputError
 from ..schemas import PlannedScenario, Scenario, Variant
 from ..store.input_files import explain, read_user_file
+from ..store.package_data import data_folder
 from ..store.strict_json import sha256
 from .fill_slots import Overlay, resolve
 from .library import Library
+
+PACK = "pack:"
+"""Begins the name of an installed scenario pack."""
 
 
 def expand(arguments: Sequence[str]) -> list[Path]:
@@ -23,24 +27,29 @@ def expand(arguments: Sequence[str]) -> list[Path]:
     found: dict[Path, None] = {}
     for argument in arguments:
         try:
-            matches = _matches(argument) if argument.strip() else []
+            here = matches(argument) if argument.strip() else []
         except (OSError, ValueError):
-            matches = []
-        if not matches:
+            here = []
+        if not here:
             shown = repr(argument[:80])[1:-1]
-            raise InputError(f"{shown}: no scenario file is there; give a .json file, a folder or a glob.")
-        found.update(dict.fromkeys(matches))
+            raise InputError(f"{shown}: no scenario file found. Give a .json file, a folder or a glob.")
+        found.update(dict.fromkeys(here))
     return list(found)
 
 
-def _matches(argument: str) -> list[Path]:
+def matches(argument: str) -> list[Path]:
+    """The files that a path or glob names: in the current folder, or else in the bundled bank (`scenarios/...`)."""
     path = Path(argument)
     if path.is_dir():
         return sorted(path.rglob("*.json"))
     if path.is_file():
         return [path]
     found = glob.glob(argument, recursive=True)  # noqa: PTH207 - takes absolute patterns, Path.glob does not
-    return sorted(path for path in map(Path, found) if path.is_file())
+    here = sorted(path for path in map(Path, found) if path.is_file())
+    bank = data_folder("scenarios")
+    if here or path.parts[:1] != (bank.name,) or Path(bank.name).exists():
+        return here
+    return matches(str(bank.joinpath(*path.parts[1:])))
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class ScenarioFile:
     path: Path
     sha256: str
     scenario: Scenario
+    name: str
+    """How a manifest names the file: the path as given, or `pack:NAME/FILE`."""
 
     def years(self, library: Library) -> list[int]:
         """The plan years with figures that begin no earlier than the scenario does."""
@@ -62,7 +73,7 @@ class ScenarioFile:
         variants = [v for v in self.scenario.variants if not only or v.variant_id in only]
         return tuple(
             PlannedScenario(
-                path=self.path.as_posix(),
+                path=self.name,
                 sha256=self.sha256,
                 variant=variant.variant_id if variant else None,
                 scenario=self._resolved(variant, plan_year, library, overlay),
@@ -85,7 +96,7 @@ class ScenarioFile:
 
 
 def read_scenarios(arguments: Sequence[str]) -> tuple[ScenarioFile, ...]:
-    files = tuple(read_scenario(path) for path in expand(arguments))
+    files = tuple(read_scenario(path, name) for path, name in _found(arguments).items())
     by_id: dict[str, Path] = {}
     for one in files:
         other = by_id.setdefault(one.scenario.scenario_id, one.path)
@@ -96,8 +107,8 @@ def read_scenarios(arguments: Sequence[str]) -> tuple[ScenarioFile, ...]:
     return files
 
 
-def read_scenario(path: Path) -> ScenarioFile:
+def read_scenario(path: Path, name: str | None = None) -> ScenarioFile:
     if not str(path).isprintable():  # a manifest is text, and so is every message that names the file
         raise InputError(f"{str(path)!r}: this file name is not printable text; rename the file.")
     data, scenario = read_user_file(path, Scenario)
-    return ScenarioFile(path, sha256(data), scenario)
+    return ScenarioFile(path, sha256(data), scenario, name or path.as_posix())

@@ -1,8 +1,8 @@
-"""A plan that was written down before any answer was seen, and how a run stands to it."""
+"""A study written down before any answer was seen."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,8 @@ from .run import (
     CallPolicy,
     Registration,
     Role,
+    is_empty,
+    is_none,
 )
 
 __all__ = ["Preregistration", "RegisteredPrompt", "RegisteredScenario", "Registration"]
@@ -50,7 +52,7 @@ class RegisteredPrompt(Record):
 class Preregistration(Record):
     """A study's plan before it is run: everything that decides its results, and what will be concluded from them."""
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 2
     created: str
     primary_outcome: Line
     tests: tuple[Line, ...]
@@ -80,5 +82,9 @@ class Preregistration(Record):
     seed: int
     target_parameters: CallParameters
     judge_parameters: CallParameters
+    model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=is_empty)
     policy: CallPolicy
     prompts: dict[Role, RegisteredPrompt]
+    study: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
+    """The whole study, as a study file would say it, so that `run --registered` needs nothing else. Paths are relative
+    to the file. None in files that release 0.1 wrote."""

@@ -45,11 +45,11 @@ FIRST_RELEASE: dict[int, str] = {1: "0.1.0", 2: "0.2.0"}
 """Format to the first release that wrote it, which is also one that can replay it."""
 
 
-def _is_none(value: object) -> bool:
+def is_none(value: object) -> bool:
     return value is None
 
 
-def _is_empty(value: Sized) -> bool:
+def is_empty(value: Sized) -> bool:
     return not len(value)
 
 
@@ -144,7 +144,7 @@ class RunPlan(Record):
     seed: int = Field(ge=0, le=2**63 - 1)
     target_parameters: CallParameters
     judge_parameters: CallParameters
-    model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=_is_empty)
+    model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=is_empty)
     """Parameters of single targets and judges, where the study file gives them; all others use the two above."""
     policy: CallPolicy
     prompts: dict[Role, Prompt]
@@ -200,9 +200,9 @@ class Manifest(Record):
     """Where the target's replies come from, if not from this run."""
     registration: Registration | None = None
     """The pre-registration this run was started with, and how it differs from it."""
-    plugins: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
+    plugins: dict[str, str] | None = Field(default=None, exclude_if=is_none)
     """Installed plugins this run used: `kind:name` to `package version`. None in runs of format 1."""
-    study: dict[str, Any] | None = Field(default=None, exclude_if=_is_none)
+    study: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
     """The study file and flags this run was started with, in full. None in runs of format 1 and in re-judgings."""
     plan: RunPlan
 
@@ -413,7 +413,7 @@ class TrialResult(Record):
     study_codes: tuple[QuestionCode, ...]
     error_categories: tuple[str, ...]
     needs_manual_review: bool
-    review_reasons: tuple[ReviewReason, ...] | None = Field(default=None, exclude_if=_is_none)
+    review_reasons: tuple[ReviewReason, ...] | None = Field(default=None, exclude_if=is_none)
     """Why, one entry per reason; empty where no review is needed. None in runs of format 1, which did not record it."""
     readings: tuple[TurnReading, ...]
     severity_disagreements: int

@@ -17,17 +17,23 @@ _BRANCHES = frozenset({"str", "int", "float", "bool", "AnyOf"})
 R = TypeVar("R", bound=Record)
 
 
-def read_user_file(path: Path, kind: type[R]) -> tuple[bytes, R]:
-    """A JSON file's bytes and the record it holds."""
+def read_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise InputError(f"{path}: is larger than {MAX_BYTES:,} bytes; a file of this kind is never that large.")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{path} is larger than {MAX_BYTES:,} bytes, the limit for a file of this kind.")
+    return data
+
+
+def read_user_file(path: Path, kind: type[R]) -> tuple[bytes, R]:
+    """A JSON file's bytes and the record it holds."""
+    data = read_bytes(path)
+    try:
         document = without_comments(loads(data.decode("utf-8")))
         return data, kind.model_validate_json(encode(document))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
     except StrictJSONError as error:

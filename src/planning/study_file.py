@@ -1,0 +1,133 @@
+"""Study files: read from TOML, changed by flags, checked, and written out in full.
+
+Paths in a file are relative to that file. A path that leads nowhere from there is left as it is, so that the bundled
+scenarios can be named from anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..errors import InputError
+from ..records.study import ModelSettings, Study
+from ..schemas import RunPlan
+from ..store.input_files import explain, read_bytes
+from ..store.strict_json import encode
+from .scenario_files import PACK, matches
+
+_FILES = ("wording", "facts", "invented_plans", "prices", "out")
+"""Fields that hold one path; `scenarios` holds several."""
+
+
+def read_study(path: Path) -> dict[str, Any]:
+    """What a study file says, with its paths as seen from the current folder. Not yet checked: see `make_study`."""
+    try:
+        document = tomllib.loads(read_bytes(path).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: invalid TOML: {error}.") from None
+    return seen_from_here(document, path.parent)
+
+
+def seen_from_here(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A document whose paths are relative to `folder`, with paths relative to the current folder."""
+    return _with_paths(document, lambda name: str(folder / name), lambda name, joined: _is_there(joined))
+
+
+def seen_from(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The other way around: for a document that is written into `folder`."""
+    return _with_paths(document, lambda name: os.path.relpath(name, folder), lambda name, joined: _is_there(name))
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return bool(matches(name))
+    except (OSError, ValueError):
+        return False
+
+
+def _with_paths(
+    document: Mapping[str, Any], moved: Callable[[str], str], follows: Callable[[str, str], bool]
+) -> dict[str, Any]:
+    def one(name: Any, *, always: bool) -> Any:
+        if not isinstance(name, str) or name.startswith(PACK) or Path(name).is_absolute():
+            return name
+        joined = Path(moved(name)).as_posix()
+        return joined if always or follows(name, joined) else name
+
+    changed = dict(document)
+    for field in _FILES:
+        if field in changed:
+            changed[field] = one(changed[field], always=True)
+    if isinstance(changed.get("scenarios"), list | tuple):
+        changed["scenarios"] = [one(name, always=False) for name in changed["scenarios"]]
+    return changed
+
+
+def make_study(document: Mapping[str, Any], *, where: str = "", flags: Mapping[str, str] | None = None) -> Study:
+    """Check a document and make a `Study` of it.
+
+    `where` names the file in errors; `flags` maps fields that a flag changed to that flag's name.
+    """
+    for field, flag in (("scenarios", "--scenario"), ("targets", "--target")):
+        if not document.get(field):
+            raise InputError(f"{where + ': ' if where else ''}no {field} given. Use a study file, or {flag}.")
+    try:
+        return Study.model_validate_json(encode(_plain(document)), strict=True)
+    except ValidationError as error:
+        field = str(error.errors()[0]["loc"][0]) if error.errors()[0]["loc"] else ""
+        flag = (flags or {}).get(field)
+        said = explain(error)
+        if flag:
+            raise InputError(said.replace(f"field {field}", flag, 1)) from None
+        raise InputError(f"{where}: {said}" if where else f"{said[0].upper()}{said[1:]}") from None
+
+
+def _plain(value: Any) -> Any:
+    """TOML's dates and times as text, which no field of a study takes, so that the error names the field."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def completed(study: Study, plan: RunPlan) -> Study:
+    """The study with everything filled in that was left to defaults: judges, adjudicator, plan year."""
+    models = dict.fromkeys(plan.verifiers)
+    return study.model_copy(
+        update={
+            "targets": tuple(_settings(plan, target) for target in plan.targets),
+            "judges": tuple(_settings(plan, judge) for judge in models),
+            "adjudicator": plan.adjudicator,
+            "questioner": plan.questioner,
+            "plan_year": plan.plan_year,
+        }
+    )
+
+
+def _settings(plan: RunPlan, model: str) -> ModelSettings:
+    parameters = plan.parameters_of(model)
+    return ModelSettings(model=model, temperature=parameters.temperature, max_tokens=parameters.max_tokens)
+
+
+def as_document(study: Study) -> dict[str, Any]:
+    """Every field that has a value, as it can be written to a file."""
+    return study.model_dump(mode="json", exclude_none=True)
+
+
+def as_toml(study: Study) -> str:
+    """The whole study as a file that `run` takes; fields without a value are listed in a comment."""
+    import tomli_w
+
+    document = as_document(study)
+    unset = [name for name in type(study).model_fields if name not in document]
+    text = tomli_w.dumps(document, multiline_strings=False)
+    return text + (f"# not set: {', '.join(unset)}\n" if unset else "")
