@@ -201,11 +201,11 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
     yield from _fields("target", was.target_parameters, now.target_parameters)
     yield from _fields("judges", was.judge_parameters, now.judge_parameters)
     for model in dict.fromkeys((*was.model_parameters, *now.model_parameters)):
-        before, after = was.model_parameters.get(model), now.model_parameters.get(model)
-        if before and after:
-            yield from _fields(model, before, after)
-        elif before != after:
-            yield f"{model}: parameters of its own were {'added' if after else 'removed'}"
+        own_was, own_now = was.model_parameters.get(model), now.model_parameters.get(model)
+        if own_was and own_now:
+            yield from _fields(model, own_was, own_now)
+        else:
+            yield f"{model}: parameters of its own were {'added' if own_now else 'removed'}"
     yield from _fields("calls", was.policy, now.policy)
     yield from _prompts(was.prompts, now.prompts)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..errors import InputError
+from ..plugins import PACK_PREFIX, pack_folder
 from ..schemas import PlannedScenario, Scenario, Variant
 from ..store.input_files import explain, read_user_file
 from ..store.package_data import data_folder
@@ -18,38 +19,54 @@ from ..store.strict_json import sha256
 from .fill_slots import Overlay, resolve
 from .library import Library
 
-PACK = "pack:"
-"""Begins the name of an installed scenario pack."""
-
 
 def expand(arguments: Sequence[str]) -> list[Path]:
-    """Files, folders (searched for *.json) and globs -> files, each once, in the order given, folders sorted."""
-    found: dict[Path, None] = {}
+    """Files, folders (searched for *.json), globs and packs -> files, each once, in the order given, folders sorted."""
+    return list(_found(arguments))
+
+
+def _found(arguments: Sequence[str]) -> dict[Path, str]:
+    """Every file, with the name that a manifest gives it."""
+    found: dict[Path, str] = {}
     for argument in arguments:
         try:
-            here = matches(argument) if argument.strip() else []
+            here = matches(argument) if argument.strip() else {}
         except (OSError, ValueError):
-            here = []
+            here = {}
         if not here:
             shown = repr(argument[:80])[1:-1]
-            raise InputError(f"{shown}: no scenario file found. Give a .json file, a folder or a glob.")
-        found.update(dict.fromkeys(here))
-    return list(found)
+            raise InputError(f"{shown}: no scenario file found. Give a .json file, a folder, a glob or pack:NAME.")
+        found |= here
+    return found
 
 
-def matches(argument: str) -> list[Path]:
-    """The files that a path or glob names: in the current folder, or else in the bundled bank (`scenarios/...`)."""
+def matches(argument: str) -> dict[Path, str]:
+    """The files that an argument names, each with its name in a manifest.
+
+    A path or glob that begins with `scenarios/` and matches nothing here is looked up in the bundled bank.
+    """
+    if argument.startswith(PACK_PREFIX):
+        return _in_folder(pack_folder(argument.removeprefix(PACK_PREFIX)), argument)
+    here = {path: path.as_posix() for path in _paths(argument)}
+    path, bank = Path(argument), data_folder("scenarios")
+    if here or path.parts[:1] != (bank.name,) or Path(bank.name).exists():
+        return here
+    bundled = _paths(str(bank.joinpath(*path.parts[1:])))
+    return {path: path.relative_to(bank.parent).as_posix() for path in bundled}
+
+
+def _in_folder(folder: Path, name: str) -> dict[Path, str]:
+    return {path: f"{name}/{path.relative_to(folder).as_posix()}" for path in sorted(folder.rglob("*.json"))}
+
+
+def _paths(argument: str) -> list[Path]:
     path = Path(argument)
     if path.is_dir():
         return sorted(path.rglob("*.json"))
     if path.is_file():
         return [path]
     found = glob.glob(argument, recursive=True)  # noqa: PTH207 - takes absolute patterns, Path.glob does not
-    here = sorted(path for path in map(Path, found) if path.is_file())
-    bank = data_folder("scenarios")
-    if here or path.parts[:1] != (bank.name,) or Path(bank.name).exists():
-        return here
-    return matches(str(bank.joinpath(*path.parts[1:])))
+    return sorted(path for path in map(Path, found) if path.is_file())
 
 
 @dataclass(frozen=True)
@@ -102,13 +119,13 @@ def read_scenarios(arguments: Sequence[str]) -> tuple[ScenarioFile, ...]:
         other = by_id.setdefault(one.scenario.scenario_id, one.path)
         if other != one.path:
             raise InputError(
-                f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also that of {other}; change one."
+                f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also used by {other}. Change one of them."
             )
     return files
 
 
 def read_scenario(path: Path, name: str | None = None) -> ScenarioFile:
     if not str(path).isprintable():  # a manifest is text, and so is every message that names the file
-        raise InputError(f"{str(path)!r}: this file name is not printable text; rename the file.")
+        raise InputError(f"{str(path)!r}: the file name is not printable text. Rename the file.")
     data, scenario = read_user_file(path, Scenario)
     return ScenarioFile(path, sha256(data), scenario, name or path.as_posix())

@@ -15,11 +15,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import InputError
+from ..plugins import PACK_PREFIX
 from ..records.study import ModelSettings, Study
 from ..schemas import RunPlan
 from ..store.input_files import explain, read_bytes
 from ..store.strict_json import encode
-from .scenario_files import PACK, matches
+from .scenario_files import matches
 
 _FILES = ("wording", "facts", "invented_plans", "prices", "out")
 """Fields that hold one path; `scenarios` holds several."""
@@ -57,7 +58,7 @@ def _with_paths(
     document: Mapping[str, Any], moved: Callable[[str], str], follows: Callable[[str, str], bool]
 ) -> dict[str, Any]:
     def one(name: Any, *, always: bool) -> Any:
-        if not isinstance(name, str) or name.startswith(PACK) or Path(name).is_absolute():
+        if not isinstance(name, str) or name.startswith(PACK_PREFIX) or Path(name).is_absolute():
             return name
         joined = Path(moved(name)).as_posix()
         return joined if always or follows(name, joined) else name
@@ -76,9 +77,9 @@ def make_study(document: Mapping[str, Any], *, where: str = "", flags: Mapping[s
 
     `where` names the file in errors; `flags` maps fields that a flag changed to that flag's name.
     """
-    for field, flag in (("scenarios", "--scenario"), ("targets", "--target")):
-        if not document.get(field):
-            raise InputError(f"{where + ': ' if where else ''}no {field} given. Use a study file, or {flag}.")
+    for needed, name in (("scenarios", "--scenario"), ("targets", "--target")):
+        if not document.get(needed):
+            raise InputError(f"{where + ': ' if where else ''}no {needed} given. Use a study file, or {name}.")
     try:
         return Study.model_validate_json(encode(_plain(document)), strict=True)
     except ValidationError as error:
