@@ -101,8 +101,8 @@ def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | byt
     ("arguments", "code", "says"),
     [
         (["--scenario", "nowhere.json", "--target", "fake:careful"], 2, "no scenario file is there"),
-        (["--scenario", ONE, "--target", "nobody:x"], 2, "there is no provider 'nobody'; use one of fake, offline, anthropic"),
-        (["--scenario", ONE, "--target", "careful"], 2, "is not a model: write provider:model"),
+        (["--scenario", ONE, "--target", "nobody:x"], 2, "there is no provider 'nobody'. Use one of fake, offline, anthropic"),
+        (["--scenario", ONE, "--target", "careful"], 2, "expected provider:model"),
         (["--scenario", ONE, "--target", "fake:"], 2, "is not a model"),
         (["--scenario", ONE, "--target", "fake:../../x"], 3, "there is no such fake; use one of fake:careful"),
         (["--scenario", ONE, "--target", "fake:careful", "--target", "fake:careful"], 2, "stands more than once"),

@@ -188,10 +188,10 @@ def test_paraphrase_needs_the_scenario_the_flag_and_a_model(planned: Planner, tm
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody:model", "there is no provider 'nobody'; use one of fake, offline, anthropic, openai, google, xai"),
+        ("nobody:model", "there is no provider 'nobody'. Use one of fake, offline, anthropic, openai, google, xai"),
         ("OpenAI:gpt-4.1", "there is no provider 'OpenAI'"),
         (":model", "there is no provider ''"),
-        ("gpt-4.1", "is not a model: write provider:model"),
+        ("gpt-4.1", "expected provider:model"),
         ("openai:", "is not a model"),
         ("", "is not a model"),
         ("openai:gpt 4", "is not a model"),

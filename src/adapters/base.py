@@ -1,4 +1,4 @@
-"""The seam between the pipeline and any model: what is asked, what comes back, how a call can fail.
+"""The interface between the pipeline and any model: what is asked, what comes back, how a call can fail.
 
 An adapter does three things: map a `ModelRequest` to its provider's wire format, read the response into a
 `ModelReply`, and classify what went wrong as a `CallFailure`. The gateway retries, waits and stores;
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ..records.model_name import split_name
 from ..schemas import CallOutcome, Usage
@@ -120,14 +120,23 @@ class CallFailure(Exception):  # noqa: N818 - a classified outcome of a call, no
 
 
 class Adapter(Protocol):
-    """One provider. Made once a run; its calls run concurrently."""
+    """One provider. Made once per run, without opening a connection; its calls run concurrently."""
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
-        """Make one attempt. Raise `CallFailure`, and nothing else, when it brings no reply."""
+        """Make one attempt, which may take `timeout_s` in all. Raise only `CallFailure` when there is no reply."""
         ...
 
     async def aclose(self) -> None:
-        """Give back connections. Called once, at the end of a run."""
+        """Close connections, at the end of a run. Closing twice does no harm."""
+        ...
+
+
+@runtime_checkable
+class ChecksModels(Protocol):
+    """What an adapter may also offer: refusing a model before anything is spent."""
+
+    def check(self, model: str) -> None:
+        """Raise `ConfigError` if there is no such model; `model` is the part after `provider:`."""
         ...
 
 

@@ -1,21 +1,19 @@
 """Providers by name: which file serves each, which variable holds its key, which extra installs its SDK.
 
-A row is data. The file behind it is imported only when a run names the provider. Packages may add providers through
-the entry point group `medicare_eval.adapters`: an object called with no arguments that returns an `Adapter`.
+A row is data. The file behind it is imported only when a run names the provider. Other packages may add providers
+(see `plugins`): their entry point is called with no arguments and returns an `Adapter`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 
+from .. import plugins
 from ..errors import ConfigError, InputError
 from ..records.model_name import PROVIDER_ALIASES, split_name
-from .base import Adapter
-
-ENTRY_POINTS = "medicare_eval.adapters"
+from .base import Adapter, ChecksModels
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Provider:
     key_required: bool = True
     base_url_variable: str | None = None
     default_judge: str | None = None
-    """The model that judges by default when another maker's model is the target."""
+    """The model that judges by default when another provider's model is the target."""
 
     @property
     def needs_key(self) -> bool:
@@ -105,22 +103,28 @@ def canonical_name(name: str) -> str:
     provider, model = split_name(name)
     provider = PROVIDER_ALIASES.get(provider, provider)
     if not model or any(char.isspace() or not char.isprintable() for char in name) or len(name) > 200:
-        raise InputError(f"{name[:80]!r} is not a model: write provider:model, such as fake:careful or openai:gpt-4.1.")
-    if provider not in PROVIDERS and provider not in _plugins():
-        known = ", ".join([*PROVIDERS, *PROVIDER_ALIASES, *_plugins()])
-        raise InputError(f"{name!r}: there is no provider {provider!r}; use one of {known}.")
+        raise InputError(f"{name[:80]!r}: expected provider:model, for example openai:gpt-4.1 or fake:careful.")
+    if provider not in PROVIDERS:
+        installed = plugins.installed("adapter")
+        if provider not in installed:
+            known = ", ".join([*PROVIDERS, *PROVIDER_ALIASES, *installed])
+            raise InputError(f"{name!r}: there is no provider {provider!r}. Use one of {known}.")
     return f"{provider}:{model}"
-
-
-def _plugins() -> Mapping[str, metadata.EntryPoint]:
-    return {point.name: point for point in metadata.entry_points(group=ENTRY_POINTS)}
 
 
 def check_usable(name: str) -> None:
     """Fail now, before anything is spent, if a provider's SDK, key or model is missing."""
-    provider = PROVIDERS.get(split_name(name).provider)
-    if provider is None:
-        return
+    provider, model = split_name(name)
+    row = PROVIDERS.get(provider)
+    if row:
+        _check_settings(name, row)
+    if row is None or row.key_variable is None:
+        adapter = make_adapter(provider)
+        if isinstance(adapter, ChecksModels):
+            adapter.check(model)
+
+
+def _check_settings(name: str, provider: Provider) -> None:
     if provider.needs_key and not provider.key_is_set():
         raise ConfigError(f"{name}: no key; set the environment variable {provider.key_variable}.")
     if provider.name == "compatible" and not os.environ.get("COMPATIBLE_BASE_URL"):
@@ -133,8 +137,6 @@ def check_usable(name: str) -> None:
         )
     if provider.sdk and not _importable(provider.sdk):
         raise ConfigError(f"{name}: its SDK is missing; run: pip install 'medicare-eval[{provider.extra}]'")
-    if provider.key_variable is None:
-        make_adapter(provider.name).check(split_name(name).model)  # type: ignore[attr-defined] # fake and offline know their models
 
 
 def _importable(module: str) -> bool:
@@ -145,12 +147,19 @@ def _importable(module: str) -> bool:
 
 
 def make_adapter(provider_name: str) -> Adapter:
-    """Import a provider's file and make its adapter."""
+    """Import a provider's file, or a plugin, and make its adapter."""
     provider = PROVIDERS.get(provider_name)
     if provider is None:
-        return _plugins()[provider_name].load()()  # type: ignore[no-any-return]
-    made = getattr(import_module(f".{provider.module}", __package__), provider.class_name)
+        return _make_plugin(plugins.installed("adapter")[provider_name])
+    factory = getattr(import_module(f".{provider.module}", __package__), provider.class_name)
     if provider.key_variable is None:
-        return made()  # type: ignore[no-any-return]
+        return factory()  # type: ignore[no-any-return]
     base_url = os.environ.get(provider.base_url_variable or "") or None
-    return made(api_key=os.environ.get(provider.key_variable, ""), base_url=base_url)  # type: ignore[no-any-return]
+    return factory(api_key=os.environ.get(provider.key_variable, ""), base_url=base_url)  # type: ignore[no-any-return]
+
+
+def _make_plugin(plugin: plugins.Plugin) -> Adapter:
+    adapter: Adapter = plugin.make()
+    if not (callable(getattr(adapter, "complete", None)) and callable(getattr(adapter, "aclose", None))):
+        raise ConfigError(f"The {plugin} made a {type(adapter).__name__}, which has no complete() and aclose().")
+    return adapter

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from src.adapters import registry
 from src.adapters.base import (
     CallFailure,
     Message,
@@ -119,21 +118,6 @@ def test_unknown_fakes_and_judges_are_named() -> None:
         FakeAdapter().check("other")
     with pytest.raises(ConfigError, match="use offline:rules"):
         OfflineAdapter().check("other")
-
-
-def test_a_package_may_add_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Point:
-        name = "homegrown"
-
-        def load(self) -> type[FakeAdapter]:
-            return FakeAdapter
-
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group: [Point()] if group == registry.ENTRY_POINTS else []
-    )
-    assert registry.canonical_name("homegrown:m") == "homegrown:m"
-    registry.check_usable("homegrown:m")
-    assert isinstance(registry.make_adapter("homegrown"), FakeAdapter)
 
 
 def test_canned_replies_are_marked_as_nobody_s_words() -> None:
