@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ... import storage
+from ... import plugins, storage
 from ...errors import InputError, IntegrityError, StorageError
 from ...schemas import Manifest, TrialResult
 from ...store import hash_chain
@@ -57,8 +57,8 @@ def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
     """
     chosen = tuple(dict.fromkeys(formats))
     for name in chosen:
-        if name not in FORMATS:
-            raise InputError(f"--to {name[:40]!r}: is not known; use {', '.join(FORMATS)}.")
+        if name not in FORMATS and name not in (others := plugins.installed("exporter")):
+            raise InputError(f"--to {name[:40]!r}: is not known; use {', '.join([*FORMATS, *others])}.")
     if not chosen:
         raise InputError(f"--to: name at least one of {', '.join(FORMATS)}.")
     manifest = storage.read_manifest(folder)
@@ -109,7 +109,7 @@ def _write(folder: Path, manifest: Manifest, work: Path, formats: Sequence[str])
             if name == "inspect":
                 inspect = InspectSink(work / "inspect", manifest)
             else:
-                sinks.append(SINKS[name](work))
+                sinks.append(SINKS[name](work) if name in SINKS else plugins.installed("exporter")[name].make(work))
         about = tables.About.of(manifest)
         trials = _Trials(folder)
         for result in trials:
