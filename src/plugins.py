@@ -173,3 +173,35 @@ def used_by(providers: Iterable[str], scenarios: Iterable[str]) -> dict[str, str
         for name, plugin in installed(kind).items()
         if name in names
     }
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A plugin and whether it can be used."""
+
+    plugin: Plugin
+    state: Literal["usable", "shadowed", "unusable"]
+    note: str
+    """Why it is not used; empty if it is usable."""
+
+
+def listing() -> list[Listed]:
+    """Every installed plugin. Each one is loaded, to see whether that works."""
+    listed = []
+    for kind in GROUPS:
+        plugins = found(kind)
+        clashing = clashes(plugins)
+        listed += [_listed(plugin, clashing.get(plugin.name)) for plugin in plugins]
+    return listed
+
+
+def _listed(plugin: Plugin, same: list[Plugin] | None) -> Listed:
+    if plugin.shadowed:
+        return Listed(plugin, "shadowed", "shadowed by a built-in")
+    try:
+        if same:
+            raise clash_error(same)
+        _ = plugin.folder() if plugin.kind == "pack" else plugin.load()
+    except HarnessError as error:
+        return Listed(plugin, "unusable", str(error))
+    return Listed(plugin, "usable", "")
