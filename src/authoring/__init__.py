@@ -1,0 +1,1 @@
+"""For people who write scenarios: check a file, list what the bank contains, start a new file."""

@@ -1,12 +1,12 @@
-"""What a schema cannot see in a scenario: facts nobody asks for, hints, stale figures, identifiers that look real.
+"""Problems that a schema cannot find in a scenario: unused facts, hints, stale figures, identifiers that look real.
 
-Each check takes one scenario as its author wrote it, or made ready for a plan year, and yields what is wrong and where.
+Each check takes a scenario as its author wrote it, or filled in for a plan year, and yields what is wrong and where.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -18,12 +18,11 @@ from ..offline import rules
 from ..offline.compare import compare
 from ..offline.text import read_words
 from ..offline.topic import weigh
-from ..planning.fill_slots import Library
+from ..planning.library import Library
 from ..planning.rubrics import known_rubrics, load_rubric
-from ..planning.scenario_files import ScenarioFile
+from ..planning.scenario_files import ScenarioFile, expand, read_scenario
 from ..schemas import (
     SLOT,
-    CanonicalFact,
     ClaimInView,
     ExtractorInput,
     PlannedScenario,
@@ -34,17 +33,13 @@ from ..schemas import (
     point_name,
 )
 from ..scoring.study_codes import group_of
-from ..text.figures import (
-    figures,
-    is_amount,
-    kind,
-    telling,
-)
+from ..text.figures import figures, is_amount, kind, telling
 from ..text.sentences import sentences
+from .catalog import current_year
+from .skeleton import PLACEHOLDER
 
-PLACEHOLDER = "REPLACE"
-FAKES_OF = 2026
-"""The plan year whose figures the canned replies name."""
+CANNED_YEAR = 2026
+"""The plan year whose figures the canned replies state."""
 _MBI_LETTER = "AC-HJKMNP-RT-Y"
 _IDENTIFIERS = {
     "a Social Security number": re.compile(
@@ -54,7 +49,7 @@ _IDENTIFIERS = {
         rf"(?<!\w)[1-9][{_MBI_LETTER}][0-9{_MBI_LETTER}][0-9]-?[{_MBI_LETTER}][0-9{_MBI_LETTER}][0-9]-?"
         rf"[{_MBI_LETTER}]{{2}}[0-9]{{2}}(?!\w)"
     ),
-    "a telephone number": re.compile(
+    "a phone number": re.compile(
         r"(?<![\w-])(?:\+?1[-. ])?\(?[2-9]\d{2}\)?[-. ](?!555[-. ]01)[2-9]\d{2}[-. ]\d{4}(?![\w-])"
     ),
 }
@@ -66,65 +61,80 @@ _SCAFFOLDING = re.compile(
     r"the (?:right|correct) answer)\b",
     re.IGNORECASE,
 )
-
-
-Found = tuple[str, str]
-"""Where and what."""
 Replies = dict[str, dict[str, str | dict[str, str]]]
+"""Canned replies: fake target to turn to reply, or to one reply per variant."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing wrong: where, what, what to do."""
+class Problem:
+    """One problem, and the field it is in."""
 
-    path: str
     where: str
     what: str
 
-    def __str__(self) -> str:
-        return f"{self.path}: field {self.where}: {self.what}."
+
+@dataclass(frozen=True)
+class _AskedTurn:
+    """A turn as the target sees it."""
+
+    turn_id: str
+    text: str
+    from_persona: frozenset[str]
+    """Figures that the persona supplies. They give nothing away."""
 
 
-def lint(file: ScenarioFile, library: Library, today: date) -> list[Finding]:
-    """Everything wrong with one scenario file."""
+def lint_files(patterns: Sequence[str], library: Library, today: date) -> list[str]:
+    """Every problem of every file, as one sentence each; a file that cannot be read is one problem."""
+    found: list[str] = []
+    for path in expand(list(patterns)):
+        try:
+            problems = lint(read_scenario(path), library, today)
+        except InputError as error:
+            found.append(str(error))
+        else:
+            found += [f"{path.as_posix()}: field {problem.where}: {problem.what}." for problem in problems]
+    return found
+
+
+def lint(file: ScenarioFile, library: Library, today: date) -> list[Problem]:
+    """Every problem of one scenario file."""
     scenario = file.scenario
-    found = [*_unfilled(file), *_rubric(file), *_points(scenario), *_lookups(scenario), *_provenance(scenario)]
+    found = [*_placeholders(file), *_rubric(file), *_points(scenario), *_lookups(scenario), *_provenance(scenario)]
     found += _identifiers(scenario)
-    planned, unresolved = _ready(file, library, today)
+    planned, unresolved = _filled_in(file, library, today)
     found += unresolved
     places = {fact.fact_id: n for n, fact in enumerate(scenario.answer_key.canonical_facts)}
     found += dict.fromkeys(item for one in planned for item in _dates(one, places, today))
     found += dict.fromkeys(item for one in planned for check in (_hints, _contradicted_turns) for item in check(one))
     if planned and not unresolved:
-        found += _untouched(file, planned, places, library)
-    return [Finding(file.path.as_posix(), where, what) for where, what in found]
+        found += _uncheckable(file, planned, places, library)
+    return found
 
 
-def _ready(file: ScenarioFile, library: Library, today: date) -> tuple[tuple[PlannedScenario, ...], list[Found]]:
-    """Every variant for this plan year, after checking that every other plan year can be made too."""
-    problems: dict[str, Found] = {}
+def _filled_in(file: ScenarioFile, library: Library, today: date) -> tuple[tuple[PlannedScenario, ...], list[Problem]]:
+    """Every variant for the current plan year, and what is missing for any plan year that the scenario covers."""
+    problems: dict[str, Problem] = {}
     ready: tuple[PlannedScenario, ...] = ()
-    current = today.year if today.year in library.years else max(library.years)
     for year in file.years(library):
         try:
             planned = file.planned(year, library)
         except InputError as error:
             text = str(error).removeprefix(f"{file.path}: ").rstrip(".")
             where, _, what = text.partition(": ")
-            problems[text] = (where, f"{what} (plan year {year})")
+            problems[text] = Problem(where, f"{what} (plan year {year})")
         else:
-            ready = planned if year == current else ready
+            ready = planned if year == current_year(library, today) else ready
     return ready, list(problems.values())
 
 
-def _unfilled(file: ScenarioFile) -> Iterator[Found]:
+def _placeholders(file: ScenarioFile) -> Iterator[Problem]:
     for where, text in _texts(file.scenario.model_dump(mode="json")):
         if PLACEHOLDER in text:
-            yield where, f"still holds {PLACEHOLDER}; write your own text there"
+            yield Problem(where, f"the placeholder {PLACEHOLDER} is still there; write your own text")
 
 
-def _texts(value: Any, where: str = "") -> Iterator[Found]:
-    """Every text of a document, with where it stands."""
+def _texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every string of a document, with the path to it."""
     if isinstance(value, str):
         yield where, value
     elif isinstance(value, dict):
@@ -135,65 +145,64 @@ def _texts(value: Any, where: str = "") -> Iterator[Found]:
             yield from _texts(inner, f"{where}[{number}]")
 
 
-def _rubric(file: ScenarioFile) -> Iterator[Found]:
-    if file.scenario.rubric_version not in known_rubrics():
-        yield "rubric_version", f"{file.scenario.rubric_version!r} is not known; use {', '.join(known_rubrics())}"
+def _rubric(file: ScenarioFile) -> Iterator[Problem]:
+    version = file.scenario.rubric_version
+    if version not in known_rubrics():
+        yield Problem("rubric_version", f"unknown rubric {version!r}; use {', '.join(known_rubrics())}")
 
 
-def _points(scenario: Scenario) -> Iterator[Found]:
-    """Facts nothing refers to, and points no turn asks for."""
+def _points(scenario: Scenario) -> Iterator[Problem]:
+    """Facts that no turn uses, and required points that no turn asks for."""
     asked = {point_name(point) for turn in scenario.scripted_turns for point in turn.required_points}
     used = {fact for point in scenario.all_required_points() for fact in point_facts(point)}
     used |= {fact for turn in scenario.scripted_turns for fact in (*turn.partial_points, *turn.background)}
     for number, fact in enumerate(scenario.answer_key.canonical_facts):
         if fact.fact_id not in used:
-            yield (
+            yield Problem(
                 f"answer_key.canonical_facts[{number}]",
-                f"{fact.fact_id} is used by no turn; name it in a turn's required_points, partial_points or background",
+                f"no turn uses {fact.fact_id}; list it in a turn's required_points, partial_points or background",
             )
     for point in scenario.answer_key.required_points:
         if point_name(point) not in asked:
-            yield (
+            yield Problem(
                 "answer_key.required_points",
                 f"{point_name(point)} is required, but no turn asks for it; add it to a turn's required_points",
             )
 
 
-def _lookups(scenario: Scenario) -> Iterator[Found]:
-    """Where saying so is the whole answer, a point that only a look-up gives cannot be owed."""
-    if scenario.rubric_version in known_rubrics():
-        rubric = load_rubric(scenario.rubric_version).rubric
-        for turn in scenario.scripted_turns:
-            rule = rubric.rule(group_of(turn))
-            if rule.referral_alone == "accurate_complete" and (turn.required_points or turn.partial_points):
-                where = f"turn {turn.turn_id} required_points"
-                yield where, f"{group_of(turn)} asks for what must be looked up; leave its points empty"
+def _lookups(scenario: Scenario) -> Iterator[Problem]:
+    """Where a referral is the complete answer, no point can be required."""
+    if scenario.rubric_version not in known_rubrics():
+        return
+    rubric = load_rubric(scenario.rubric_version).rubric
+    for turn in scenario.scripted_turns:
+        complete = rubric.rule(group_of(turn)).referral_alone == "accurate_complete"
+        if complete and (turn.required_points or turn.partial_points):
+            yield Problem(
+                f"turn {turn.turn_id} required_points",
+                f"group {group_of(turn)} is for questions that must be looked up; "
+                "leave required_points and partial_points empty",
+            )
 
 
-def _provenance(scenario: Scenario) -> Iterator[Found]:
+def _provenance(scenario: Scenario) -> Iterator[Problem]:
     for number, fact in enumerate(scenario.answer_key.canonical_facts):
         where = f"answer_key.canonical_facts[{number}]"
-        filled = any(
-            slot.partition(".")[0] in ("figure", "plan", "doctor", "place") for slot in SLOT.findall(fact.statement)
-        )
-        if fact.valid_from is None and not filled:
-            yield where, f"{fact.fact_id} is undated; add valid_from, the day from which the statement holds"
-        if fact.confirmed_by is None and "{{figure." not in fact.statement.replace(" ", ""):
-            yield where, f"{fact.fact_id} does not say how it was confirmed; add confirmed_by"
-        if re.search(r"\$\d", fact.statement) and not fact.valid_until and not fact.only.plan_years:
-            yield from _lonely_figure(where, fact)
+        slots = {slot.partition(".")[0] for slot in SLOT.findall(fact.statement)}
+        if fact.valid_from is None and not slots & {"figure", "plan", "doctor", "place"}:
+            yield Problem(where, f"{fact.fact_id} has no valid_from; add the first day on which the statement is true")
+        if fact.confirmed_by is None and "figure" not in slots:
+            yield Problem(where, f"{fact.fact_id} has no confirmed_by; use primary, secondary or derived")
+        ends = fact.valid_until or fact.only.plan_years
+        if not ends and re.search(r"\$\d", fact.statement) and re.search(r"\b20\d\d\b", fact.statement):
+            yield Problem(
+                where,
+                f"{fact.fact_id} states a dollar amount for one year; "
+                "move it to facts/<year>.json and write {{figure.NAME}} here",
+            )
 
 
-def _lonely_figure(where: str, fact: CanonicalFact) -> Iterator[Found]:
-    """A figure of a named year belongs in that year's facts file; one that is the same every year may stand."""
-    if re.search(r"\b20\d\d\b", fact.statement):
-        yield (
-            where,
-            f"{fact.fact_id} states a dollar figure of one year; put it in facts/<year>.json, and here a figure slot",
-        )
-
-
-def _identifiers(scenario: Scenario) -> Iterator[Found]:
+def _identifiers(scenario: Scenario) -> Iterator[Problem]:
     texts = {f"turn {turn.turn_id}": turn.user_message for turn in scenario.scripted_turns}
     texts |= {f"variant {v.variant_id} turn {turn}": text for v in scenario.variants for turn, text in v.turns.items()}
     texts["persona"] = " ".join(map(str, scenario.persona.model_dump().values()))
@@ -202,110 +211,125 @@ def _identifiers(scenario: Scenario) -> Iterator[Found]:
         for what, pattern in _IDENTIFIERS.items():
             for match in pattern.finditer(text):
                 if re.sub(r"\D", "", match.group())[-10:] not in _PUBLIC_NUMBERS:
-                    yield where, f"{match.group()!r} looks like {what}; a scenario holds no identifier of a real person"
+                    yield Problem(
+                        where,
+                        f"{match.group()!r} looks like {what}; a scenario must not contain a real person's identifiers",
+                    )
 
 
-def _dates(planned: PlannedScenario, places: Mapping[str, int], today: date) -> Iterator[Found]:
+def _dates(planned: PlannedScenario, places: Mapping[str, int], today: date) -> Iterator[Problem]:
     for fact in planned.scenario.answer_key.canonical_facts:
         where = f"answer_key.canonical_facts[{places[fact.fact_id]}]"
         if fact.valid_until and fact.valid_until < today:
-            yield (
+            yield Problem(
                 where,
                 f"{fact.fact_id} expired on {fact.valid_until}; confirm it again, or add the new plan year's figures",
             )
         if fact.valid_from and fact.valid_from > today:
-            yield where, f"{fact.fact_id} is valid only from {fact.valid_from}, which is still to come"
+            yield Problem(where, f"{fact.fact_id} is not valid until {fact.valid_from}")
 
 
-def _asked_texts(planned: PlannedScenario) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Each turn's id and words as asked, with the figures that come from the persona and so give nothing away."""
+def _asked_turns(planned: PlannedScenario) -> Iterator[_AskedTurn]:
     scenario = planned.scenario
     asked = questioner.question(QuestionerInput(scenario=scenario, seed=0))
     scripted = {turn.turn_id: turn.user_message for turn in scenario.scripted_turns}
     for turn in asked.turns:
-        yield (
-            turn.turn_id,
-            turn.user_message,
-            figures(turn.user_message) - figures(SLOT.sub(" ", scripted[turn.turn_id])),
-        )
+        from_persona = figures(turn.user_message) - figures(SLOT.sub(" ", scripted[turn.turn_id]))
+        yield _AskedTurn(turn.turn_id, turn.user_message, from_persona)
 
 
-def _hints(planned: PlannedScenario) -> Iterator[Found]:
+def _turn_field(planned: PlannedScenario, turn_id: str) -> str:
+    return f"turn {turn_id} of variant {planned.variant}" if planned.variant else f"turn {turn_id}"
+
+
+def _hints(planned: PlannedScenario) -> Iterator[Problem]:
+    """Questions that say how to answer, or state a figure that the answer should supply."""
     facts = {fact.fact_id: fact.statement for fact in planned.scenario.answer_key.canonical_facts}
     points = {turn.turn_id: turn.required_points for turn in planned.scenario.scripted_turns}
-    for turn_id, text, own in _asked_texts(planned):
-        where = f"turn {turn_id}{f' of variant {planned.variant}' if planned.variant else ''}"
-        if told := _SCAFFOLDING.search(text):
-            yield where, f"{told.group()!r} tells the target how to answer; ask as a person would"
-        given = frozenset(figure for figure in telling(figures(text)) - own if kind(figure) != "number")
-        for point in points[turn_id]:
-            for fact_id in point_facts(point):
-                hints = sorted(given & telling(figures(facts[fact_id])))
-                if hints:
-                    yield (
-                        where,
-                        f"gives away {', '.join(hints)} of {fact_id}, which the answer is to supply; take it out",
-                    )
+    for turn in _asked_turns(planned):
+        where = _turn_field(planned, turn.turn_id)
+        if phrase := _SCAFFOLDING.search(turn.text):
+            yield Problem(where, f"{phrase.group()!r} tells the target how to answer; ask as a person would")
+        given = frozenset(one for one in telling(figures(turn.text)) - turn.from_persona if kind(one) != "number")
+        for fact_id in (fact_id for point in points[turn.turn_id] for fact_id in point_facts(point)):
+            hints = sorted(given & telling(figures(facts[fact_id])))
+            if hints:
+                yield Problem(
+                    where,
+                    f"the question gives away {', '.join(hints)} from {fact_id}, "
+                    "which the answer should supply; remove it",
+                )
 
 
-def _contradicted_turns(planned: PlannedScenario) -> Iterator[Found]:
-    """Figures in a question that the key contradicts and nobody has declared as misstated."""
+def _contradicted_turns(planned: PlannedScenario) -> Iterator[Problem]:
+    """Amounts in a question that contradict the key and are not declared in `misstates`."""
     scenario = planned.scenario
     weights = weigh(frozenset(fact.statement for fact in scenario.answer_key.canonical_facts))
     declared = {turn.turn_id: frozenset().union(*map(figures, turn.misstates)) for turn in scenario.scripted_turns}
-    for turn_id, text, own in _asked_texts(planned):
-        for span in sentences(text):
-            said = text[span.start : span.end].rstrip("?") + "."
+    for turn in _asked_turns(planned):
+        for span in sentences(turn.text):
+            said = turn.text[span.start : span.end].rstrip("?") + "."
             claim = read_words(said)
-            stated = frozenset(f for f in figures(said) if is_amount(f)) - own - declared[turn_id]
+            amounts = frozenset(f for f in figures(said) if is_amount(f))
+            stated = amounts - turn.from_persona - declared[turn.turn_id]
             for fact in scenario.answer_key.canonical_facts:
                 match = compare(
                     claim, fact.statement, fact_id=fact.fact_id, weights=weights, quoted=stated, asked=read_words("")
                 )
                 wrong = sorted(stated & match.bad) if match.relation == "contradicts" else []
                 if wrong:
-                    where = f"turn {turn_id}{f' of variant {planned.variant}' if planned.variant else ''}"
-                    yield (
-                        where,
-                        f"says {', '.join(wrong)}, which {fact.fact_id} contradicts; mend it, or list it in misstates",
+                    yield Problem(
+                        _turn_field(planned, turn.turn_id),
+                        f"the question says {', '.join(wrong)}, which contradicts {fact.fact_id}; "
+                        "fix it, or list it in misstates",
                     )
 
 
-def _untouched(
+def _uncheckable(
     file: ScenarioFile, planned: tuple[PlannedScenario, ...], places: Mapping[str, int], library: Library
-) -> Iterator[Found]:
-    """Facts that no canned reply supports or contradicts; without canned replies, facts that not even their own
-    words support: such a fact can never count."""
-    replies = canned(file.scenario.scenario_id)
-    if replies and FAKES_OF in file.years(library):
-        planned = file.planned(FAKES_OF, library)
-    touched: set[str] = set()
+) -> Iterator[Problem]:
+    """Facts that no canned reply supports or contradicts.
+
+    Without canned replies: facts that the offline judge does not support even by a reply that repeats them. Such a
+    fact can never count.
+    """
+    scenario_id = file.scenario.scenario_id
+    replies = canned(scenario_id)
+    if replies and CANNED_YEAR in file.years(library):
+        planned = file.planned(CANNED_YEAR, library)
+    matched: set[str] = set()
     for one in planned:
-        touched |= _touched_by(one, replies) if replies else _touched_by_itself(one)
+        matched |= _matched_by_replies(one, replies) if replies else _matched_by_itself(one)
     for fact_id in dict.fromkeys(fact.fact_id for one in planned for fact in one.scenario.answer_key.canonical_facts):
-        if fact_id not in touched:
-            who = "no fake reply" if replies else "not even a reply of its own words"
-            yield (
-                f"answer_key.canonical_facts[{places[fact_id]}]",
-                f"{fact_id}: {who} can support or contradict it; state one checkable thing, or let a fake speak of it",
+        if fact_id not in matched:
+            what = (
+                f"no canned reply in fakes/{scenario_id}.json supports or contradicts {fact_id}; "
+                "add a sentence about it there, or state one checkable thing"
+                if replies
+                else f"{fact_id} cannot be checked, because even a reply that repeats it does not match it; "
+                "state one checkable thing"
             )
+            yield Problem(f"answer_key.canonical_facts[{places[fact_id]}]", what)
 
 
-def _touched_by(planned: PlannedScenario, replies: Replies) -> set[str]:
+def _matched_by_replies(planned: PlannedScenario, replies: Replies) -> set[str]:
+    """Facts that the offline judge cites for some canned reply."""
     key = verifier.key_in_view(planned.scenario.answer_key)
-    touched: set[str] = set()
-    for turn_id, question, _ in _asked_texts(planned):
+    cited: set[str] = set()
+    for turn in _asked_turns(planned):
         for fake in replies.values():
-            said = fake.get(turn_id, "")
+            said = fake.get(turn.turn_id, "")
             reply = said.get(planned.variant or "", "") if isinstance(said, dict) else said
-            claims = extractor.anchor(turn_id, reply, rules.extract(ExtractorInput(question=question, reply=reply)))
+            extracted = rules.extract(ExtractorInput(question=turn.text, reply=reply))
+            claims = extractor.anchor(turn.turn_id, reply, extracted)
             shown = tuple(verifier.in_view(claim, reply) for claim in claims.claims if claim.verifiable)
-            judged = rules.verify(VerifierInput(question=question, claims=shown, answer_key=key))
-            touched.update(cited for verdict in judged.verdicts for cited in verdict.evidence)
-    return touched
+            judged = rules.verify(VerifierInput(question=turn.text, claims=shown, answer_key=key))
+            cited.update(fact_id for verdict in judged.verdicts for fact_id in verdict.evidence)
+    return cited
 
 
-def _touched_by_itself(planned: PlannedScenario) -> set[str]:
+def _matched_by_itself(planned: PlannedScenario) -> set[str]:
+    """Facts that the offline judge cites for a claim in the fact's own words."""
     key = verifier.key_in_view(planned.scenario.answer_key)
     own = tuple(
         ClaimInView(claim_id=fact.fact_id, text=fact.statement, quotes=(fact.statement,))
