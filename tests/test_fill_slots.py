@@ -183,7 +183,7 @@ def lacking(statement_: str = "All is well.", variant: dict[str, Any] | None = N
         (lacking("It is {{plan.colour}}.", {"plan": "stonebridge_ppo"}, plan_file="invented"), "the slot {{plan.colour}} names nothing"),
         (lacking(variant={"turns": {"Q9": "What?"}}), "variant one names turn 'Q9'; the turns are Q1"),
         (lacking(variant={"misstates": {"Q9": ["$1"]}}), "variant one names turn 'Q9'; the turns are Q1"),
-        (lacking(variant={"persona": {"age": "sixty"}}), "field age: input should be a valid integer, but is 'sixty'"),
+        (lacking(variant={"persona": {"age": "sixty"}}), "field age: input should be a valid integer (got 'sixty')"),
         (lacking(variant={"style": "angry"}), "field variants[0].style: 'angry' is not allowed"),
         (document({**fact_json(), "only": {"plan_years": [2025]}}), "answer_key.canonical_facts: no fact belongs to plan year 2026"),
         (document({**fact_json("F1", "It is {{figure.part_b_premium}}."), "valid_from": "2027-01-01"}), "answer_key fact F1: is valid from 2027-01-01, which plan year 2026 does not reach"),
@@ -212,8 +212,8 @@ def test_a_key_without_figures_needs_no_figures(tmp_path: Path) -> None:
     [
         ({"plan_year": "2027"}, "field plan_year: input should be a valid integer"),
         ({"valid_until": "2026-01-01"}, "valid_until is before valid_from"),
-        ({"figures": {"a": {"value": "$1"}}}, "field figures.a.what: is missing"),
-        ({"extra": 1}, "field extra: is not a field of this record"),
+        ({"figures": {"a": {"value": "$1"}}}, "field figures.a.what: required but missing"),
+        ({"extra": 1}, "field extra: unknown field"),
     ],
 )
 def test_a_bad_facts_file_is_named_with_its_field(change: dict[str, Any], says: str, tmp_path: Path) -> None:
@@ -226,9 +226,9 @@ def test_a_bad_facts_file_is_named_with_its_field(change: dict[str, Any], says: 
 
 def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     none = tmp_path / "none.json"
-    assert f"{none}: cannot be read" in refused(tmp_path, "--scenario", COBRA, "--facts", none)
-    assert f"{none}: cannot be read" in refused(tmp_path, "--scenario", COBRA, "--wording", none)
-    assert f"{none}: cannot be read" in refused(tmp_path, "--scenario", MEDICARE_ONLY, "--plan-file", none)
+    assert f"{none} cannot be read" in refused(tmp_path, "--scenario", COBRA, "--facts", none)
+    assert f"{none} cannot be read" in refused(tmp_path, "--scenario", COBRA, "--wording", none)
+    assert f"{none} cannot be read" in refused(tmp_path, "--scenario", MEDICARE_ONLY, "--plan-file", none)
 
 
 def test_a_plan_file_names_only_its_own_doctors(tmp_path: Path) -> None:
@@ -672,7 +672,7 @@ def test_comments_are_skipped_anywhere_in_a_users_file(tmp_path: Path) -> None:
 
 def test_a_misspelt_comment_is_no_comment(tmp_path: Path) -> None:
     path = written(tmp_path, {**document(), "/ note": "one slash"})
-    assert "field / note: is not a field of this record" in refused(tmp_path, "--scenario", path)
+    assert "field / note: unknown field" in refused(tmp_path, "--scenario", path)
 
 
 # Other words

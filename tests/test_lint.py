@@ -148,9 +148,9 @@ F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        pytest.param(turn(required_points=["F1", "F9"]), "(whole file): turn Q1 required_points names 'F9', which is not a fact of this key (F1, F2)", id="unknown fact"),
-        pytest.param(turn(partial_points=["F9"]), "(whole file): turn Q1 partial_points names 'F9', which is not a fact", id="unknown partial fact"),
-        pytest.param(turn(background=["F2", "F9"]), "(whole file): turn Q1 background names 'F9', which is not a fact", id="unknown background fact"),
+        pytest.param(turn(required_points=["F1", "F9"]), "turn Q1 required_points names 'F9', which is not a fact of this key (F1, F2)", id="unknown fact"),
+        pytest.param(turn(partial_points=["F9"]), "turn Q1 partial_points names 'F9', which is not a fact", id="unknown partial fact"),
+        pytest.param(turn(background=["F2", "F9"]), "turn Q1 background names 'F9', which is not a fact", id="unknown background fact"),
         pytest.param(second_fact(statement="The fee is {{figure.none}} a month."), "answer_key fact F2: facts/2026.json has no figure 'none'", id="unknown figure"),
         pytest.param(turn(background=[]), f"{F2}: no turn uses F2; list it in a turn's required_points", id="unused fact"),
         pytest.param(turn(required_points=[], background=["F1", "F2"]), "answer_key.required_points: F1 is required, but no turn asks for it", id="point no turn asks for"),
@@ -262,7 +262,7 @@ def test_every_fault_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
     assert first.startswith(f"medicare-eval: {names[0]}: field rubric_version")
     assert second.startswith(f"medicare-eval: {names[1]}: field turn Q1: '614-234-5678'")
     assert third.startswith(f"medicare-eval: {names[1]}: field turn Q1 of variant plain: 'step by step'")
-    assert broken.startswith(f"medicare-eval: {tmp_path / 'c.json'}: not valid JSON")
+    assert broken.startswith(f"medicare-eval: {tmp_path / 'c.json'}: invalid JSON")
 
 
 def test_a_figure_must_exist_for_every_year_of_the_scenario_unless_its_fact_is_limited(tmp_path: Path) -> None:

@@ -127,12 +127,12 @@ def test_a_bad_row_is_named_with_file_and_field(tmp_path: Path, change: dict[str
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"{", "not valid JSON"),
-        (b"[]", "(whole file)"),
+        (b"{", "invalid JSON"),
+        (b"[]", "input should be an object"),
         (b"\xff", "not UTF-8"),
-        (b'{"as_of": 1, "as_of": 2}', "stands twice"),
+        (b'{"as_of": 1, "as_of": 2}', "appears twice"),
         (b'{"as_of": NaN}', "NaN"),
-        (b'{"currency": "EUR"}', "more after this one"),
+        (b'{"currency": "EUR"}', "more problems"),
         (b" " * 2_000_001, "larger than"),
     ],
 )

@@ -163,7 +163,7 @@ def test_a_torn_last_line_is_left_out_and_a_changed_one_refused(tmp_path: Path) 
     path.write_bytes(whole[:-20])
     assert summarize(tmp_path, manifest(plan(repeats=2))).done == 1
     path.write_bytes(whole.replace(b'"accuracy":1.0', b'"accuracy":0.9'))
-    with pytest.raises(IntegrityError, match="line 1 is not what was written"):
+    with pytest.raises(IntegrityError, match="line 1: hash chain broken"):
         summarize(tmp_path, manifest(plan(repeats=2)))
 
 

@@ -51,35 +51,35 @@ def test_nan_is_never_written(value: float) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
-        ('{"x": {"a": 1, "b": 2, "a": 1}}', "the key 'a' stands twice"),
-        ('{"a": 1, "\\u0061": 2}', "the key 'a' stands twice"),
+        ('{"a": 1, "a": 2}', "the key 'a' appears twice"),
+        ('{"x": {"a": 1, "b": 2, "a": 1}}', "the key 'a' appears twice"),
+        ('{"a": 1, "\\u0061": 2}', "the key 'a' appears twice"),
         ('{"x": NaN}', "NaN is not a JSON number"),
         ("[Infinity]", "Infinity is not a JSON number"),
         ("-Infinity", "-Infinity is not a JSON number"),
         ("1e400", "too large"),
         ("[-1e400]", "too large"),
-        ("9" * 5000, "5000 digits is too long"),
-        ("-" + "9" * 5000, "digits is too long"),
+        ("9" * 5000, "a number has 5000 digits; the limit is 400"),
+        ("-" + "9" * 5000, "digits; the limit is 400"),
         ("0." + "9" * 5000, "too large"),
         ('"\\ud800"', "lone surrogate"),
         ('{"\\udfff": 1}', "lone surrogate"),
         ('[{"a": ["\\ud83d x"]}]', "lone surrogate"),
-        ("", "not valid JSON"),
-        ("{'a': 1}", "not valid JSON"),
-        ('{"a": 1,}', "not valid JSON"),
-        ("[1] [2]", "not valid JSON"),
-        ("\ufeff{}", "not valid JSON"),
-        ('"a\nb"', "not valid JSON"),
+        ("", "invalid JSON: "),
+        ("{'a': 1}", "invalid JSON: "),
+        ('{"a": 1,}', "invalid JSON: "),
+        ("[1] [2]", "invalid JSON: "),
+        ("\ufeff{}", "invalid JSON: "),
+        ('"a\nb"', "invalid JSON: "),
     ],
 )
-def test_what_python_lets_pass_is_refused(text: str, said: str) -> None:
+def test_json_that_python_accepts_but_this_project_does_not_is_refused(text: str, said: str) -> None:
     with pytest.raises(StrictJSONError, match=said):
         loads(text)
 
 
-def test_a_bad_place_is_named() -> None:
-    with pytest.raises(StrictJSONError, match="at line 2, column 8"):
+def test_an_error_gives_line_and_column() -> None:
+    with pytest.raises(StrictJSONError, match=r"\(line 2, column 8\)"):
         loads('{"a": 1,\n  "b": }')
 
 

@@ -100,7 +100,7 @@ def test_the_first_bad_line_is_named(copy: Path, name: str) -> None:
     path.write_bytes(b"".join(lines))
     code, _, err = call("verify", copy)
     assert code == 5
-    assert f"{name}: line 2 is not what was written" in err
+    assert f"{name}, line 2: hash chain broken" in err
 
 
 def rechained(path: Path, genesis: str, change) -> None:  # type: ignore[no-untyped-def]

@@ -23,7 +23,7 @@ from ..text.fence import reply_schema, wrap
 Reply = TypeVar("Reply", bound=Record)
 Value = TypeVar("Value")
 MAX_REPLY_CHARS = 2_000_000
-SCHEMA_REJECTED = frozenset({400, 422})
+SCHEMA_REFUSED = frozenset({400, 422})
 """Statuses that may mean that a server rejects the response schema."""
 ASK_AGAIN = "Answer again with JSON that fixes these problems."
 
@@ -86,7 +86,7 @@ async def ask(
         record = await client.call(number, replace(request, seed=derive_seed(client.seed, number)))
         if record.text is None:
             answer = Answer(answer.value, (f"the call failed: {record.outcome}: {record.error}",))
-            if request.response_schema is None or record.status not in SCHEMA_REJECTED:
+            if request.response_schema is None or record.status not in SCHEMA_REFUSED:
                 return answer
             # A server that takes no schema may still answer in JSON: the prompt asks for it too.
             request = replace(request, response_schema=None)

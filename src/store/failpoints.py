@@ -1,7 +1,7 @@
-"""Named places in storage where a test may kill the process or make the disk fail.
+"""Named places in storage where a test can kill the process or make the disk fail.
 
 `MEDICARE_EVAL_FAILPOINT=journal.after_write:3` kills the process (SIGKILL) the third time that place is reached;
-`journal.fsync:1:ENOSPC` raises that error there instead. Unset, as always outside tests, a failpoint does nothing.
+`journal.fsync:1:ENOSPC` raises that error there instead. Outside tests the variable is not set, and nothing happens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMES = (
 
 
 class Failpoints:
-    """Counts how often each place was reached; one a run folder, so that no state is shared."""
+    """Counts how often each place was reached. Every run folder has its own, so no state is shared."""
 
     def __init__(self, setting: str | None) -> None:
         name, count, error, *_ = [*(setting or "").split(":"), "", ""]
@@ -46,7 +46,7 @@ class Failpoints:
         return cls(os.environ.get(VARIABLE))
 
     def armed(self, name: str) -> bool:
-        """Whether the next `hit(name)` will strike; for places that must do something half before they die."""
+        """Whether the next `hit(name)` kills or fails, for places that must first write half of something."""
         return name == self._name and self._hits[name] + 1 == self._at
 
     def hit(self, name: str) -> None:

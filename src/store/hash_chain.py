@@ -1,15 +1,15 @@
 """Hash-chained lines: how the journal and the results are written, read back and recovered.
 
-A line is `{"chain":"<64 hex>",<payload>}`, where the chain value hashes the line before's chain value and the payload's
-bytes. Flipping, removing, swapping or repeating anything breaks the chain at the first line concerned, and finding it
-needs no JSON parser. A kill can leave the last line torn; what then happens differs:
+A line is `{"chain":"<64 hex>",<payload>}`. The chain value is a hash of the previous line's chain value and the bytes
+of the payload. Changing, removing, swapping or repeating a line breaks the chain at the first line affected, which can
+be found without a JSON parser. If the process is killed, the last line can be torn. Recovery depends on the file:
 
-- the journal's order is not repeatable, so a torn line is left where it is, ended by a newline, and named (place,
-  length, hash) in a recovery record appended behind it;
-- results are a pure function of manifest and journal, so a torn result is a prefix of what will be written again, and
-  is completed by appending the rest.
+- The order of the journal cannot be reproduced, so a torn line stays where it is, gets a newline, and is named (line
+  number, length, hash) in a recovery record after it.
+- Results are a pure function of manifest and journal, so a torn result is the beginning of what will be written again,
+  and is completed by appending the rest.
 
-Nothing is ever truncated.
+No file is ever truncated.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import IntegrityError
 from .strict_json import sha256
@@ -43,17 +44,23 @@ class Torn:
     length: int
     sha256: str
     ended: bool
-    """Whether a newline already stands behind it."""
+    """Whether a newline already follows it."""
 
 
 def chain_value(previous: str, payload: bytes) -> str:
     return sha256(previous.encode("ascii") + payload)
 
 
-def chained(previous: str, payload: bytes) -> tuple[str, bytes]:
-    """The next chain value and the whole line, newline included."""
+class NextLine(NamedTuple):
+    chain: str
+    line: bytes
+    """The whole line, newline included."""
+
+
+def chained(previous: str, payload: bytes) -> NextLine:
+    """The line that continues the chain with this payload."""
     value = chain_value(previous, payload)
-    return value, b"".join((_HEAD, value.encode("ascii"), b'",', payload[1:], b"\n"))
+    return NextLine(value, b"".join((_HEAD, value.encode("ascii"), b'",', payload[1:], b"\n")))
 
 
 def _payload(line: bytes) -> tuple[str, bytes] | None:
@@ -63,11 +70,11 @@ def _payload(line: bytes) -> tuple[str, bytes] | None:
 
 
 class ChainReader:
-    """Streams a chained file; afterwards `head`, `count` and `torn` say what was found.
+    """Streams a chained file; afterward `head`, `count` and `torn` say what was found.
 
     Lines that do not continue the chain are tolerated only if they are incomplete JSON, as a torn write leaves it, and
-    stand at the very end or are named by the recovery record behind them. Anything else raises `IntegrityError`
-    naming the first bad line.
+    are at the very end or named by the recovery record after them. Anything else raises `IntegrityError` with the
+    number of the first bad line.
     """
 
     def __init__(self, path: Path, genesis: str) -> None:
@@ -76,7 +83,7 @@ class ChainReader:
         self.count = 0
         """Lines that continue the chain."""
         self.torn: list[Torn] = []
-        """Bad lines at the end, not yet named by a recovery record."""
+        """Bad lines at the end that no recovery record names yet."""
         self.size = 0
         self.ends_clean = True
         self._number = 0
@@ -84,7 +91,7 @@ class ChainReader:
     def __iter__(self) -> Iterator[ChainedLine]:
         offset = 0
         if not self.path.is_file():
-            raise IntegrityError(f"{self.path}: line 1 is missing: the file is not there.")
+            raise IntegrityError(f"{self.path}, line 1: the file does not exist.")
         with self.path.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 self._number = number
@@ -104,21 +111,23 @@ class ChainReader:
         self.size = offset
 
     def _accept_torn(self, payload: bytes) -> None:
-        """A good line behind bad ones must be a recovery record that names exactly them."""
+        """A good line after bad ones must be a recovery record that names exactly those lines."""
         if payload.startswith(_RECOVERED):
             if recovery_payload(self.torn) != payload:
-                raise self.broken("the recovery record does not name the broken lines before it")
+                raise self.broken("The recovery record does not match the broken lines before it")
         elif self.torn:
             raise self.broken()
         self.torn = []
 
-    def broken(self, why: str = "it was changed, moved, added, or a line before it was removed") -> IntegrityError:
+    def broken(
+        self, why: str = "This line was edited, moved or inserted, or an earlier line was deleted"
+    ) -> IntegrityError:
         number = self.torn[0].number if self.torn else self._number
-        return IntegrityError(f"{self.path}: line {number} is not what was written: {why}.")
+        return IntegrityError(f"{self.path}, line {number}: hash chain broken. {why}.")
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line is complete JSON. A torn one never is: no true beginning of a JSON object is one itself."""
+    """Whether a line is complete JSON. A torn line never is: the beginning of a JSON object is not valid JSON."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -127,12 +136,12 @@ def _is_whole(line: bytes) -> bool:
 
 
 def payload_of(line: bytes) -> bytes:
-    """A good line's payload."""
+    """The payload of a line that continues the chain."""
     return b"{" + line[_BODY:]
 
 
 def recovery_payload(torn: list[Torn]) -> bytes:
-    """The bytes of a recovery record; written by hand so that reading one needs no parser."""
+    """The exact bytes of a recovery record: readers compare bytes and need no JSON parser."""
     rows = ",".join(f'{{"line":{t.number},"length":{t.length},"sha256":"{t.sha256}"}}' for t in torn)
     return _RECOVERED + b"[" + rows.encode("ascii") + b"]}"
 

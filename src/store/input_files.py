@@ -1,9 +1,9 @@
-"""Files that people write: read strictly, turned away with a sentence that names file, field and what is allowed."""
+"""Files that people write: read strictly; an error names the file, the field and what is allowed."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,7 +13,7 @@ from .strict_json import StrictJSONError, encode, loads
 
 MAX_BYTES = 2_000_000
 _BRANCHES = frozenset({"str", "int", "float", "bool", "AnyOf"})
-"""How a validator names the sides of a union; no fields."""
+"""How a validator names the branches of a union; they are not fields."""
 R = TypeVar("R", bound=Record)
 
 
@@ -28,34 +28,40 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def read_user_file(path: Path, kind: type[R]) -> tuple[bytes, R]:
-    """A JSON file's bytes and the record it holds."""
+class UserFile(NamedTuple, Generic[R]):
+    """A JSON file's bytes, and the record in it."""
+
+    data: bytes
+    record: R
+
+
+def read_user_file(path: Path, kind: type[R]) -> UserFile[R]:
     data = read_bytes(path)
     try:
         document = without_comments(loads(data.decode("utf-8")))
-        return data, kind.model_validate_json(encode(document))
+        return UserFile(data, kind.model_validate_json(encode(document)))
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
     except StrictJSONError as error:
-        raise InputError(f"{path}: {error}; mend the file.") from None
+        raise InputError(f"{path}: {error}.") from None
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error)}") from None
 
 
 def without_comments(value: Any) -> Any:
-    """The document less its comments: fields whose name begins with two slashes, anywhere."""
+    """The document without comments, which are fields whose names begin with two slashes."""
     if isinstance(value, dict):
         return {name: without_comments(inner) for name, inner in value.items() if not name.startswith("//")}
     return [without_comments(inner) for inner in value] if isinstance(value, list) else value
 
 
 def explain(error: ValidationError) -> str:
-    """The first thing wrong, as a sentence: field, what, what is allowed; and how many more there are."""
+    """The first problem as a sentence (field, what is wrong, what is allowed), and how many more there are."""
     problems = error.errors(include_url=False)
-    first = problems[0]
+    first, more = problems[0], len(problems) - 1
     field = _field(first["loc"])
-    rest = f" ({len(problems) - 1} more after this one)" if len(problems) > 1 else ""
-    return f"field {field}: {_what(first)}{rest}."
+    rest = f" (and {more} more {'problem' if more == 1 else 'problems'})" if more else ""
+    return f"{f'field {field}: ' if field else ''}{_what(first)}{rest}."
 
 
 def _field(location: tuple[int | str, ...]) -> str:
@@ -65,7 +71,7 @@ def _field(location: tuple[int | str, ...]) -> str:
             name += f"[{part}]"
         elif part not in _BRANCHES and "[" not in part and part != "constrained-str":
             name += f".{part}" if name else part
-    return name or "(whole file)"
+    return name
 
 
 def _what(problem: Any) -> str:
@@ -74,14 +80,14 @@ def _what(problem: Any) -> str:
     if kind == "value_error":
         return str(context["error"]).rstrip(".")
     if kind == "string_pattern_mismatch" and "0,63" in context["pattern"]:
-        return f"{given} is not an id: use letters, digits, - and _, 64 at most, D1, D2, ... being kept"
-    said = {
-        "missing": "is missing; add it",
-        "extra_forbidden": "is not a field of this record; remove it or check its spelling",
+        return f"{given} is not an id; use up to 64 letters, digits, - and _ (D1, D2, ... are reserved)"
+    known = {
+        "missing": "required but missing",
+        "extra_forbidden": "unknown field; remove it or check its spelling",
         "literal_error": f"{given} is not allowed; use {context.get('expected')}",
-        "string_pattern_mismatch": f"{given} does not have the right form",
+        "string_pattern_mismatch": f"{given} has the wrong format",
     }
-    return said.get(kind, f"{message[0].lower()}{message[1:]}, but is {given}")
+    return known.get(kind, f"{message[0].lower()}{message[1:]} (got {given})")
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Where the data files lie: inside the installed package first, in the checkout second."""
+"""Where the data files are: in the installed package, or else in the checkout."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ def data_folder(kind: DataKind) -> Path:
     for folder in (package / "_data" / kind, package.parent / kind):
         if folder.is_dir():
             return folder
-    raise ConfigError(f"The {kind} that ship with this project are missing; install it again.")
+    raise ConfigError(f"The data folder {kind!r} of medicare-eval is missing. Reinstall the package.")

@@ -1,7 +1,7 @@
-"""One way to write JSON, one way to read it, and everything derived from hashing it.
+"""The one way to write JSON and to read it, and everything derived from hashing it.
 
-Written JSON is compact UTF-8 with keys in the order of the record's schema, so the same record is the same bytes.
-Reading is strict: what Python's `json` lets pass (duplicate keys, NaN, endless digits, endless depth) is refused.
+Written JSON is compact UTF-8 with keys in the order of the record's schema, so the same record gives the same bytes.
+Reading is strict: it refuses duplicate keys, NaN, and numbers or nesting without limit, all of which `json` accepts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class StrictJSONError(ValueError):
-    """The text is not JSON this project accepts; the message says why."""
+    """The text is not JSON that this project accepts; the message says why."""
 
 
 def encode(value: Any) -> bytes:
@@ -31,19 +31,19 @@ def sha256(data: bytes | str) -> str:
 
 
 def fingerprint(value: Any) -> str:
-    """A hash that does not depend on key order: what a record says, not how it was typed."""
+    """A hash that does not depend on the order of keys."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
     return sha256(text)
 
 
 def derive_seed(*parts: object) -> int:
-    """A seed for one use, derived from the run's seed and what it is used for; 31 bits, so every provider takes it."""
+    """A seed for one use, derived from the run's seed and the use. It has 31 bits, so that every provider takes it."""
     joined = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(joined.encode("utf-8")).digest()[:4], "big") & 0x7FFFFFFF
 
 
 def clean_text(text: str) -> str:
-    """Text that can always be stored: lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
+    """Text that can always be stored: lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -57,12 +57,12 @@ def loads(text: str) -> Any:
     except StrictJSONError:
         raise
     except json.JSONDecodeError as error:
-        raise StrictJSONError(f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        raise StrictJSONError(f"invalid JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
     except (ValueError, RecursionError) as error:
-        raise StrictJSONError(f"not valid JSON: {error}") from None
+        raise StrictJSONError(f"invalid JSON: {error}") from None
     for string in _strings(value):
         if _SURROGATE.search(string):
-            raise StrictJSONError("contains a lone surrogate escape (\\ud800 to \\udfff), which is not text")
+            raise StrictJSONError("invalid JSON: a lone surrogate escape (\\ud800 to \\udfff) is not text")
     return value
 
 
@@ -84,7 +84,7 @@ def _check_depth(text: str) -> None:
         elif char in "[{":
             depth += 1
             if depth > MAX_DEPTH:
-                raise StrictJSONError(f"nested deeper than {MAX_DEPTH} levels")
+                raise StrictJSONError(f"invalid JSON: nested deeper than {MAX_DEPTH} levels")
         elif char in "]}":
             depth -= 1
 
@@ -93,25 +93,25 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise StrictJSONError(f"the key {key[:80]!r} stands twice in one object")
+            raise StrictJSONError(f"invalid JSON: the key {key[:80]!r} appears twice in one object")
         found[key] = value
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise StrictJSONError(f"{name} is not a JSON number")
+    raise StrictJSONError(f"invalid JSON: {name} is not a JSON number")
 
 
 def _bounded_int(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
-        raise StrictJSONError(f"a number of {len(digits)} digits is too long")
+        raise StrictJSONError(f"invalid JSON: a number has {len(digits)} digits; the limit is {MAX_DIGITS}")
     return int(digits)
 
 
 def _finite(digits: str) -> float:
     value = float(digits) if len(digits) <= MAX_DIGITS else float("inf")
     if value in (float("inf"), float("-inf")):
-        raise StrictJSONError("a number is too large")
+        raise StrictJSONError("invalid JSON: a number is too large")
     return value
 
 

@@ -18,6 +18,7 @@ from src.agents.adjudicator import (
     settle,
     tied,
 )
+from src.agents.ask import Answer
 from src.schemas import (
     AdjudicatorInput,
     AdjudicatorOutput,
@@ -43,7 +44,7 @@ def needs_review(claims: Sequence[FinalClaim]) -> bool:
 
 
 def judges(*labels: Label | None, claim_id: str = "Q1.C1") -> list[tuple[Verdict, ...]]:
-    """One list of verdicts a judge; None is a judge that gave none."""
+    """One tuple of verdicts per judge; None is a judge that gave none."""
     return [(verdict(claim_id, label),) if label else () for label in labels]
 
 
@@ -57,10 +58,9 @@ def decisions(**chosen: str) -> str:
     return json.dumps({"decisions": listed})
 
 
-def settled_by(*replies: str | Failed) -> tuple[dict[str, Label], str | None, ScriptedJudge]:
+def settled_by(*replies: str | Failed) -> tuple[Answer[dict[str, Label]], ScriptedJudge]:
     made, judge = client(*replies)
-    chosen, failure = asyncio.run(settle(made, "What is Part B?", TIES, KEY))
-    return chosen, failure, judge
+    return asyncio.run(settle(made, "What is Part B?", TIES, KEY)), judge
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -77,7 +77,7 @@ def test_two_of_three_decide_whatever_their_order(labels: tuple[Label, ...]) -> 
     assert not tied([shown()], judges(*labels))
 
 
-def test_two_judges_apart_are_a_tie() -> None:
+def test_two_judges_that_disagree_are_a_tie() -> None:
     (tie,) = tied([shown("Q1.C1", "my words")], judges("CONTRADICTED", "SUPPORTED"))
     assert tie.options == ("SUPPORTED", "CONTRADICTED")
     assert (tie.claim_id, tie.quotes) == ("Q1.C1", ("my words",))
@@ -95,10 +95,10 @@ def test_the_most_votes_are_no_majority_unless_they_are_more_than_half() -> None
     plurality: tuple[Label, ...] = ("SUPPORTED", "SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
     assert tied([shown()], judges(*plurality))[0].options == LABELS
     assert final(*plurality).decided_by == "unresolved"
-    assert final("SUPPORTED", "SUPPORTED", None).decided_by == "majority", "a judge that is missing agreed to nothing"
+    assert final("SUPPORTED", "SUPPORTED", None).decided_by == "majority", "a missing judge did not agree"
 
 
-def test_a_settled_tie_is_the_adjudicators() -> None:
+def test_a_settled_tie_gets_the_adjudicators_label() -> None:
     one = final("CONTRADICTED", "SUPPORTED", settled={"Q1.C1": "CONTRADICTED"})
     assert (one.label, one.decided_by, one.evidence, one.severity) == ("CONTRADICTED", "adjudicator", ("F1",), "medium")
     assert one.labels_given == ("CONTRADICTED", "SUPPORTED")
@@ -124,7 +124,7 @@ def test_with_one_of_three_judges_failing_the_other_two_decide() -> None:
     assert len(tied([shown()], judges("SUPPORTED", None, "CONTRADICTED"))) == 1
 
 
-def test_evidence_and_gravest_severity_come_from_those_who_gave_the_label() -> None:
+def test_evidence_and_highest_severity_come_from_the_judges_that_gave_the_label() -> None:
     given_ = [
         (verdict(label="CONTRADICTED", evidence=["F2", "F1"], severity="low"),),
         (verdict(label="CONTRADICTED", evidence=["D1", "F1"], severity="high"),),
@@ -147,48 +147,42 @@ def test_claims_that_cannot_be_checked_are_left_out() -> None:
     assert [one.turn_id for one in conclude(claims, [], {})] == ["Q1", "Q2"]
 
 
-def test_ties_are_put_to_the_model_with_their_options() -> None:
-    chosen, failure, judge = settled_by(decisions(C1="NOT_IN_KEY", C2="CONTRADICTED"))
-    assert (chosen, failure) == ({"Q1.C1": "NOT_IN_KEY", "Q1.C2": "CONTRADICTED"}, None)
+def test_the_model_is_given_the_ties_with_their_options() -> None:
+    answer, judge = settled_by(decisions(C1="NOT_IN_KEY", C2="CONTRADICTED"))
+    assert answer == Answer({"Q1.C1": "NOT_IN_KEY", "Q1.C2": "CONTRADICTED"})
     payload = judge.payload()
     AdjudicatorInput.model_validate_json(json.dumps(payload))
     assert [one["options"] for one in payload["claims"]] == [["SUPPORTED", "NOT_IN_KEY"], ["SUPPORTED", "CONTRADICTED"]]
 
 
 def test_a_label_no_verifier_gave_is_refused() -> None:
-    chosen, failure, judge = settled_by(
-        decisions(C1="CONTRADICTED", C2="SUPPORTED"), decisions(C1="SUPPORTED", C2="SUPPORTED")
-    )
-    assert judge.problems(1) == [
-        "Q1.C1: the label must be one of ['SUPPORTED', 'NOT_IN_KEY']",
-        "Q1.C1: has no decision",
-    ]
-    assert (chosen, failure) == ({"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"}, None)
+    answer, judge = settled_by(decisions(C1="CONTRADICTED", C2="SUPPORTED"), decisions(C1="SUPPORTED", C2="SUPPORTED"))
+    assert judge.problems(1) == ["Q1.C1 must have one of the labels ['SUPPORTED', 'NOT_IN_KEY']"]
+    assert answer == Answer({"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"})
 
 
 def test_a_claim_that_is_not_tied_cannot_be_added() -> None:
     reply = decisions(C1="SUPPORTED", C2="SUPPORTED", C3="SUPPORTED")
-    chosen, failure, judge = settled_by(reply, reply, reply)
-    assert chosen == {"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"}
-    assert failure is None
-    assert judge.problems(1) == ["Q1.C3 is not a tied claim, or stands more than once"]
+    answer, judge = settled_by(reply, reply, reply)
+    assert answer == Answer({"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"})
+    assert judge.problems(1) == ["Q1.C3 is not one of the claims"]
 
 
 def test_a_claim_decided_twice_in_one_answer_is_not_decided() -> None:
     one = {"claim_id": "Q1.C1", "label": "SUPPORTED"}
     two = {"claim_id": "Q1.C2", "label": "SUPPORTED"}
     twice = json.dumps({"decisions": [one, {**one, "label": "NOT_IN_KEY"}, two]})
-    chosen, failure, _ = settled_by(twice, twice, twice)
-    assert chosen == {"Q1.C2": "SUPPORTED"}
-    assert failure is not None
+    answer, _ = settled_by(twice, twice, twice)
+    assert answer.value == {"Q1.C2": "SUPPORTED"}
+    assert answer.failure is not None
+    assert "Q1.C1 is in your answer more than once" in answer.failure
 
 
-def test_what_it_did_not_settle_stays_unresolved_with_a_reason() -> None:
-    chosen, failure, judge = settled_by(decisions(C1="SUPPORTED"), "no JSON", Failed("timeout", error="slow"))
-    assert chosen == {"Q1.C1": "SUPPORTED"}
-    assert failure == "the call failed: timeout: slow"
-    assert judge.problems(1) == ["Q1.C2: has no decision"]
-    assert settled_by(Failed("permanent", error="no"))[:2] == ({}, "the call failed: permanent: no")
+def test_a_tie_it_did_not_settle_stays_unresolved_with_a_reason() -> None:
+    answer, judge = settled_by(decisions(C1="SUPPORTED"), "no JSON", Failed("timeout", error="slow"))
+    assert answer == Answer({"Q1.C1": "SUPPORTED"}, ("the call failed: timeout: slow",))
+    assert judge.problems(1) == ["Q1.C2 is missing from your answer"]
+    assert settled_by(Failed("permanent", error="no"))[0] == Answer({}, ("the call failed: permanent: no",))
 
 
 def agreed(count: int) -> list[FinalClaim]:
@@ -213,7 +207,7 @@ def divided(count: int, label: Label | None = "SUPPORTED") -> list[FinalClaim]:
         ([*agreed(9), *divided(1, None)], 0.1, True),
     ],
 )
-def test_more_than_a_fifth_of_disagreement_or_one_open_claim_needs_a_person(
+def test_more_than_a_fifth_of_disagreement_or_one_unresolved_claim_needs_review(
     claims: Sequence[FinalClaim], share: float | None, review: bool
 ) -> None:
     assert disagreement(claims) == share

@@ -71,7 +71,7 @@ def test_claims_get_their_turn_and_their_places_in_the_reply() -> None:
     ExtractorOutput.model_validate_json(json.dumps({"claims": [c.model_dump(mode="json") for c in got.claims]}))
 
 
-def test_a_quote_in_plain_typography_is_found_and_labelled() -> None:
+def test_a_quote_in_plain_typography_is_found_and_marked() -> None:
     got = anchored(quoted("C1", "It does not cover dental care.", ["It doesn't cover dental care."]))
     (span,) = got.claims[0].quote_spans
     assert REPLY[span.start : span.end] == "It doesn’t cover **dental** care."
@@ -83,7 +83,7 @@ def test_every_quote_gets_a_span_in_the_order_given() -> None:
     assert [REPLY[span.start : span.end] for span in got.claims[0].quote_spans] == ["It doesn’t cover", "Part B"]
 
 
-def test_a_claim_with_a_quote_that_is_not_there_is_rejected_and_counted() -> None:
+def test_a_claim_with_a_quote_that_is_not_in_the_reply_is_rejected_and_counted() -> None:
     good = quoted("C1", "Part B costs something.", ["Part B costs"])
     bad = quoted("C2", "Part B covers dental care.", ["It does cover dental care."])
     half = quoted("C3", "Part B is costly.", ["Part B costs", "and is costly"])
@@ -126,14 +126,14 @@ def test_a_claim_may_say_less_than_its_quote() -> None:
     assert len(anchored(quoted("C1", "Part B has a cost.", ["Part B costs $202.90"])).claims) == 1
 
 
-def test_claims_that_cannot_be_checked_are_kept_as_such() -> None:
+def test_unverifiable_claims_are_kept_and_marked() -> None:
     got = anchored(
         quoted("C1", "Call Medicare.", ["Call 1-800-MEDICARE"], type_="referral", verifiable=False),
     )
     assert [(claim.type, claim.verifiable) for claim in got.claims] == [("referral", False)]
 
 
-def test_no_claims_is_an_answer() -> None:
+def test_an_answer_without_claims_is_valid() -> None:
     got, _ = extracted(reply_of(), reply="I cannot help with that.")
     assert got == Extraction()
 
@@ -141,7 +141,7 @@ def test_no_claims_is_an_answer() -> None:
 def test_repeated_ids_are_sent_back_with_the_reason() -> None:
     twice = reply_of(quoted("C1", quotes=["Part B"]), quoted("C1", quotes=["Call"]), quoted("C2", quotes=["care"]))
     got, judge = extracted(twice, reply_of(quoted("C1", "It is Part B.", ["Part B"])))
-    assert judge.problems(1) == ["claim ids ['C1'] stand more than once"]
+    assert judge.problems(1) == ["claim ids ['C1'] are used more than once"]
     assert [number for number, _ in judge.asked] == [0, 1]
     assert [claim.claim_id for claim in got.claims] == ["Q1.C1"]
 
@@ -152,13 +152,13 @@ def test_nothing_of_a_refused_answer_is_kept() -> None:
     assert [claim.text for claim in got.claims] == ["Part B costs something."]
 
 
-def test_a_claim_whose_words_its_quotes_do_not_bear_is_rejected() -> None:
+def test_a_claim_whose_words_are_not_in_its_quotes_is_rejected() -> None:
     got = anchored(quoted("C1", "Hospice nurses visit homes daily.", ["Part B costs $202.90 a month."]))
     assert got.claims == ()
     assert [one.reason for one in got.rejected] == ["the claim's words are not in its quotes"]
 
 
-def test_words_of_the_question_may_stand_in_the_claim() -> None:
+def test_a_claim_may_use_words_of_the_question() -> None:
     said = quoted("C1", "Hospice nurses visit homes daily.", ["Yes, they do"])
     reply = ExtractorReply(claims=(said,))
     got = anchor("Q1", "Yes, they do.", reply, "Do hospice nurses visit homes daily?")
@@ -180,11 +180,9 @@ def test_an_answer_that_covers_enough_is_not_asked_for_more(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_below_the_floor_the_extractor_is_asked_once_for_what_it_left_out(count: int) -> None:
+def test_if_it_covers_too_little_the_extractor_is_asked_once_for_what_it_left_out(count: int) -> None:
     got, judge = extracted(each(*FIVE[:count]), each(*FIVE[count:]), reply=" ".join(FIVE))
-    assert [number for number, _ in judge.asked] == [0, 3], (
-        "the second round is numbered behind all askings of the first"
-    )
+    assert [number for number, _ in judge.asked] == [0, 3], "the second round is numbered after all asks of the first"
     assert judge.payload(1) == {"question": "What is Part B?", "reply": " ".join(FIVE), "left_out": list(FIVE[count:])}
     assert [claim.text for claim in got.claims] == list(FIVE)
     assert [claim.claim_id for claim in got.claims] == [
@@ -213,7 +211,7 @@ def test_what_is_left_out_twice_stays_left_out_and_is_counted() -> None:
     ],
     ids=["call", "words", "refusal-then-shape", "repeated-ids"],
 )
-def test_where_the_second_round_fails_the_first_claims_stand(second: list[ScriptedReply], numbers: list[int]) -> None:
+def test_if_the_second_round_fails_the_first_claims_are_kept(second: list[ScriptedReply], numbers: list[int]) -> None:
     got, judge = extracted(each(FIVE[0]), *second, reply=" ".join(FIVE), max_asks=2)
     assert [number for number, _ in judge.asked] == numbers
     assert [claim.claim_id for claim in got.claims] == ["Q1.C1"]
@@ -222,14 +220,14 @@ def test_where_the_second_round_fails_the_first_claims_stand(second: list[Script
     assert got.first == got.final == Coverage(5, 1, FIVE[1:])
 
 
-def test_where_the_first_round_fails_there_is_no_second() -> None:
+def test_if_the_first_round_fails_there_is_no_second() -> None:
     got, judge = extracted(*["no JSON"] * 2, reply=" ".join(FIVE), max_asks=2)
     assert len(judge.asked) == 2
     assert got.failure is not None
     assert (got.first, got.final) == (Coverage(0, 0, ()), Coverage(0, 0, ()))
 
 
-def test_the_second_round_too_is_asked_again_where_its_answer_does_not_fit() -> None:
+def test_the_second_round_too_is_asked_again_if_its_answer_does_not_fit() -> None:
     got, judge = extracted("no JSON", each(FIVE[0]), "no JSON", each(*FIVE[1:]), reply=" ".join(FIVE))
     assert [number for number, _ in judge.asked] == [0, 1, 3, 4]
     assert got.final == Coverage(5, 5, ())
@@ -246,14 +244,14 @@ def test_a_claim_given_in_both_rounds_is_kept_once() -> None:
     ]
 
 
-def test_ids_of_the_two_rounds_never_meet() -> None:
+def test_claim_ids_of_the_two_rounds_never_collide() -> None:
     first = reply_of(quoted("RC1", FIVE[0], [FIVE[0]]))
     got, _ = extracted(first, reply_of(quoted("C1", FIVE[1], [FIVE[1]])), reply=" ".join(FIVE))
     assert len(got.claims) == 2
     assert len({claim.claim_id for claim in got.claims}) == 2
 
 
-def test_what_either_round_cannot_quote_is_rejected_and_counted() -> None:
+def test_claims_without_a_quote_are_rejected_and_counted_in_both_rounds() -> None:
     first = reply_of(quoted("C1", FIVE[0], [FIVE[0]]), quoted("C2", "Part E is new.", ["Part E is new."]))
     second = reply_of(quoted("C1", "Part F is newer.", ["Part F is newer."]), quoted("C2", FIVE[1], [FIVE[1]]))
     got, _ = extracted(first, second, reply=" ".join(FIVE))
@@ -268,7 +266,7 @@ def test_a_rejected_claim_covers_nothing() -> None:
     assert (got.first, got.final) == (Coverage(1, 0, (COSTS,)), Coverage(1, 1, ()))
 
 
-def test_a_claim_that_nobody_can_check_covers_its_sentence_too() -> None:
+def test_an_unverifiable_claim_covers_its_sentence_too() -> None:
     got, judge = extracted(reply_of(quoted("C1", COSTS, [COSTS], verifiable=False)))
     assert len(judge.asked) == 1
     assert got.final == Coverage(1, 1, ())
@@ -307,7 +305,7 @@ def test_a_reply_without_a_factual_sentence_needs_no_second_round() -> None:
         ),
     ],
 )
-def test_quotes_are_found_in_tables_lists_and_fine_typography(
+def test_quotes_are_found_in_tables_lists_and_typographic_text(
     reply: str, quote: str, place: str | None, match: str
 ) -> None:
     got = anchored(quoted("C1", "The Part B premium is $202.90.", [quote]), reply=reply)
@@ -333,7 +331,7 @@ def test_a_spanish_reply_is_anchored_whatever_language_the_claim_is_in(text: str
     assert len(judge.asked) == 1
 
 
-def test_typographic_quotes_are_told_from_exact_ones() -> None:
+def test_typographic_quotes_are_marked_differently_from_exact_ones() -> None:
     reply = "Part B’s premium is $202.90. The Part B deductible is $283."
     got = anchored(
         quoted("C1", "The Part B premium is $202.90.", ["Part B's premium is $202.90."]),
@@ -359,10 +357,10 @@ def test_a_judge_that_never_fits_the_contract_has_failed(bad: str) -> None:
     assert len(judge.asked) == 3
     assert (got.claims, got.rejected) == ((), ())
     assert got.failure is not None
-    assert got.failure.startswith("no usable answer after 3 askings: ")
+    assert got.failure.startswith("no usable answer after 3 asks: ")
 
 
-def test_a_failed_call_is_a_failure_and_no_empty_extraction() -> None:
+def test_a_failed_call_is_a_failure_not_an_empty_extraction() -> None:
     got, judge = extracted(Failed("timeout", error="too slow"))
     assert got == Extraction(failure="the call failed: timeout: too slow")
     assert len(judge.asked) == 1

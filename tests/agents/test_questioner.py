@@ -1,4 +1,4 @@
-"""The questioner: exact turns, slots, knobs, order, conditions, and rewording under guard."""
+"""The questioner: exact turns, slots, knobs, order, conditions, and checked rewording."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from src.agents.ask import Answer
 from src.agents.questioner import (
+    changes,
     holds,
     mentions,
     paraphrase,
     question,
-    same_questions,
 )
-from src.planning.plan import Trial
+from src.planning.trials import Trial
 from src.schemas import (
     Condition,
     PlannedScenario,
@@ -52,7 +53,7 @@ def test_without_knobs_every_seed_asks_the_same_to_the_letter() -> None:
         assert output == QuestionerOutput(turns=(PlannedTurn(turn_id="Q1", user_message=message),))
 
 
-def test_slots_are_filled_and_what_they_hold_is_not_read_again() -> None:
+def test_slots_are_filled_and_slots_inside_their_values_are_not() -> None:
     output = asked(
         persona={"city": "Lake {{persona.name}} \\1", "name": "Ada", "attributes": {"doctor": "Dr. X"}},
         scripted_turns=[
@@ -62,7 +63,7 @@ def test_slots_are_filled_and_what_they_hold_is_not_read_again() -> None:
     assert output.turns[0].user_message == "Lake {{persona.name}} \\1/Ada/Dr. X"
 
 
-def test_a_knob_is_drawn_once_a_trial_and_every_value_comes_up() -> None:
+def test_a_knob_is_drawn_once_per_trial_and_every_value_comes_up() -> None:
     changes: dict[str, Any] = {
         "variation_knobs": {"choices": {"tone": ["calm", "worried", "cross"]}},
         "scripted_turns": [{"turn_id": "Q1", "user_message": "{{knob.tone}} and {{knob.tone}}"}],
@@ -71,19 +72,19 @@ def test_a_knob_is_drawn_once_a_trial_and_every_value_comes_up() -> None:
     assert messages == {"calm and calm", "worried and worried", "cross and cross"}
 
 
-def test_knobs_are_drawn_independently_and_by_name_not_by_place() -> None:
+def test_knobs_are_drawn_independently_and_by_name_not_by_position() -> None:
     one = {"first": ["a", "b"], "second": ["a", "b"]}
     turn = [{"turn_id": "Q1", "user_message": "{{knob.first}}{{knob.second}}"}]
     drawn = [asked(s, variation_knobs={"choices": one}, scripted_turns=turn).turns[0].user_message for s in SEEDS]
     assert set(drawn) == {"aa", "ab", "ba", "bb"}
-    turned_round = dict(reversed(one.items()))
+    reversed_order = dict(reversed(one.items()))
     assert drawn == [
-        asked(s, variation_knobs={"choices": turned_round}, scripted_turns=turn).turns[0].user_message for s in SEEDS
+        asked(s, variation_knobs={"choices": reversed_order}, scripted_turns=turn).turns[0].user_message for s in SEEDS
     ]
 
 
 @given(st.integers(0, 2**31 - 1))
-def test_shuffling_moves_only_its_group_within_its_own_places(seed: int) -> None:
+def test_shuffling_moves_only_the_turns_of_its_group_within_their_places(seed: int) -> None:
     output = asked(seed, scripted_turns=FIVE, variation_knobs={"shuffle": [["Q1", "Q3", "Q5"]]})
     places = order(output)
     assert (places[1], places[3]) == ("Q2", "Q4")
@@ -95,7 +96,7 @@ def test_shuffling_moves_only_its_group_within_its_own_places(seed: int) -> None
 def test_every_order_comes_up() -> None:
     knobs = {"shuffle": [["Q1", "Q2"], ["Q3", "Q4"]]}
     seen = {tuple(order(asked(seed, scripted_turns=FIVE, variation_knobs=knobs))) for seed in SEEDS}
-    assert len(seen) == 4, "two groups of two, drawn apart"
+    assert len(seen) == 4, "two groups of two, drawn independently"
 
 
 def test_every_target_is_asked_the_same_and_repetitions_differ() -> None:
@@ -106,24 +107,23 @@ def test_every_target_is_asked_the_same_and_repetitions_differ() -> None:
     assert Trial("t", planned, "a:b", 1).seed(42, "x") != Trial("t", planned, "c:d", 1).seed(42, "x")
 
 
-def reworded(before: QuestionerOutput, *replies: str | Failed) -> tuple[QuestionerOutput, str | None, ScriptedJudge]:
+def reworded(before: QuestionerOutput, *replies: str | Failed) -> tuple[Answer[QuestionerOutput], ScriptedJudge]:
     made, judge = client(*replies)
-    after, failure = asyncio.run(paraphrase(made, before))
-    return after, failure, judge
+    return asyncio.run(paraphrase(made, before)), judge
 
 
 def test_a_rewording_is_taken() -> None:
     before, after = turns("What is Part B in 2026?"), turns("In 2026, what does Part B mean?")
-    output, failure, judge = reworded(before, after.model_dump_json())
-    assert (output, failure) == (after, None)
+    answer, judge = reworded(before, after.model_dump_json())
+    assert answer == Answer(after)
     assert judge.payload() == before.model_dump(mode="json")
 
 
 def test_a_rewording_that_changes_a_figure_is_asked_for_again() -> None:
     before = turns("Is $185 right?", "And Part A?")
     wrong, right = turns("Is $186 right?", "Part A?"), turns("Would $185 be right?", "Part A?")
-    output, failure, judge = reworded(before, wrong.model_dump_json(), right.model_dump_json())
-    assert (output, failure) == (right, None)
+    answer, judge = reworded(before, wrong.model_dump_json(), right.model_dump_json())
+    assert answer == Answer(right)
     assert judge.problems(1) == ["turn Q1: the figures must stay exactly ['$185']"]
 
 
@@ -139,25 +139,23 @@ def test_a_rewording_that_changes_a_figure_is_asked_for_again() -> None:
 )
 def test_other_turns_or_figures_are_not_the_same_questions(after: QuestionerOutput) -> None:
     before = turns("Is $185 right?", "And Part A?")
-    assert same_questions(before, before) == []
-    assert same_questions(before, after)
-    output, failure, _ = reworded(before, *[after.model_dump_json()] * 3)
-    assert output == before
-    assert failure is not None
-    assert failure.startswith("no usable answer after 3 askings")
+    assert changes(before, before) == ()
+    found = changes(before, after)
+    assert found
+    answer, _ = reworded(before, *[after.model_dump_json()] * 3)
+    assert answer == Answer(None, (f"no usable answer after 3 asks: {'; '.join(found)}",))
 
 
-def test_turns_with_their_places_changed_are_refused() -> None:
+def test_turns_in_another_order_are_refused() -> None:
     before = turns("One?", "Two?")
     swapped = json.dumps({"turns": [turn.model_dump() for turn in reversed(before.turns)]})
-    output, failure, judge = reworded(before, swapped, Failed("permanent"))
-    assert output == before
-    assert failure is not None
+    answer, judge = reworded(before, swapped, Failed("permanent", error="gone"))
+    assert answer == Answer(None, ("the call failed: permanent: gone",))
     assert judge.problems(1) == ["the turn ids must be ['Q1', 'Q2'], in this order"]
 
 
 @pytest.mark.parametrize(
-    ("reply", "phrase", "there"),
+    ("reply", "phrase", "found"),
     [
         ("You pay a premium.", "premium", True),
         ("You pay a PREMIUM!", "premium", True),
@@ -171,9 +169,9 @@ def test_turns_with_their_places_changed_are_refused() -> None:
         ("", "premium", False),
     ],
 )
-def test_phrases_are_found_as_words(reply: str, phrase: str, there: bool) -> None:
-    assert mentions(reply, (phrase,)) is there
-    assert mentions(reply, ("never there at all", phrase)) is there
+def test_phrases_are_found_as_words(reply: str, phrase: str, found: bool) -> None:
+    assert mentions(reply, (phrase,)) is found
+    assert mentions(reply, ("not in any reply", phrase)) is found
 
 
 def test_conditions_decide_whether_a_turn_is_asked() -> None:

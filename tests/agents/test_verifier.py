@@ -1,4 +1,4 @@
-"""The verifier: exact cover, evidence that agrees with the label, nothing credited that only the key says."""
+"""The verifier: one verdict per claim, evidence that fits the label, no credit for what only the key says."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def verified(
     return asyncio.run(verify(made, "What is Part B?", tuple(claims), KEY)), judge
 
 
-def test_one_verdict_a_claim_in_the_claims_order() -> None:
+def test_one_verdict_per_claim_in_the_claims_order() -> None:
     given_ = [verdict("Q1.C3", "CONTRADICTED", ["D1"], "high"), verdict("Q1.C1"), verdict("Q1.C2", "NOT_IN_KEY")]
     got, judge = verified(verdicts_json(*given_))
     assert got == Verification((given_[1], given_[2], given_[0]), (), None)
@@ -101,8 +101,8 @@ def test_verdicts_that_pass_are_kept_and_only_the_rest_is_asked_for() -> None:
     assert (got.unjudged, got.failure) == ((), None)
     assert [number for number, _ in judge.asked] == [0, 1]
     assert judge.problems(1) == [
-        "Q1.C2: is SUPPORTED and so must cite at least one id",
-        "Q1.C3: has no verdict",
+        "Q1.C2 is SUPPORTED, so it must cite at least one id",
+        "Q1.C3 is missing from your answer",
     ]
 
 
@@ -113,13 +113,13 @@ def test_an_accepted_verdict_cannot_be_taken_back() -> None:
     assert [one.label for one in got.verdicts] == ["SUPPORTED"] * 3
 
 
-def test_what_is_left_when_the_askings_are_used_up_is_unjudged_and_never_a_verdict() -> None:
+def test_claims_left_when_all_asks_are_used_up_are_unjudged_and_get_no_verdict() -> None:
     good, bad = verdict("Q1.C2"), verdict("Q1.C1", "NOT_IN_KEY", ["F1"])
     got, judge = verified(verdicts_json(good, bad), verdicts_json(bad), max_asks=2)
     assert got.verdicts == (good,)
     assert got.unjudged == ("Q1.C1", "Q1.C3")
     assert got.failure is not None
-    assert got.failure.startswith("no usable answer after 2 askings: Q1.C1: is NOT_IN_KEY and so must cite nothing")
+    assert got.failure.startswith("no usable answer after 2 asks: Q1.C1 is NOT_IN_KEY, so it must cite nothing")
     assert len(judge.asked) == 2
 
 
@@ -141,16 +141,16 @@ def test_a_claim_judged_twice_counts_as_not_judged() -> None:
     twice = verdicts_json(verdict("Q1.C1"), verdict("Q1.C1", "CONTRADICTED"), verdict("Q1.C2"), verdict("Q1.C3"))
     got, judge = verified(twice, verdicts_json(verdict("Q1.C1", "NOT_IN_KEY")))
     assert [one.label for one in got.verdicts] == ["NOT_IN_KEY", "SUPPORTED", "SUPPORTED"]
-    assert judge.problems(1) == ["Q1.C1: stands more than once"] * 2
+    assert judge.problems(1) == ["Q1.C1 is in your answer more than once"] * 2
 
 
-def test_a_claim_nobody_asked_about_is_told_and_never_kept() -> None:
+def test_a_verdict_on_an_unknown_claim_is_reported_and_never_kept() -> None:
     everything = [verdict(one.claim_id) for one in THREE]
-    stranger = verdict("Q9.C9" + "x" * 500)
-    got, judge = verified(verdicts_json(*everything, stranger), verdicts_json(*everything))
+    unknown = verdict("Q9.C9" + "x" * 500)
+    got, judge = verified(verdicts_json(*everything, unknown), verdicts_json(*everything))
     assert [one.claim_id for one in got.verdicts] == ["Q1.C1", "Q1.C2", "Q1.C3"]
     assert got.failure is None
-    assert judge.problems(1) == [f"{stranger.claim_id[:80]} is not one of the claims"]
+    assert judge.problems(1) == [f"{unknown.claim_id[:80]} is not one of the claims"]
 
 
 @pytest.mark.parametrize(
@@ -169,16 +169,16 @@ def test_verdicts_that_keep_every_rule(good: Verdict) -> None:
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (verdict(evidence=[]), "is SUPPORTED and so must cite at least one id"),
-        (verdict(label="CONTRADICTED", evidence=[]), "is CONTRADICTED and so must cite at least one id"),
-        (verdict(label="NOT_IN_KEY", evidence=["F1"]), "is NOT_IN_KEY and so must cite nothing"),
-        (verdict(evidence=["F9"]), "cites ['F9'], which are not ids of this key"),
-        (verdict(evidence=["F1", "D3"]), "cites ['D3'], which are not ids of this key"),
+        (verdict(evidence=[]), "is SUPPORTED, so it must cite at least one id"),
+        (verdict(label="CONTRADICTED", evidence=[]), "is CONTRADICTED, so it must cite at least one id"),
+        (verdict(label="NOT_IN_KEY", evidence=["F1"]), "is NOT_IN_KEY, so it must cite nothing"),
+        (verdict(evidence=["F9"]), "cites ['F9'], which are not ids in the answer key"),
+        (verdict(evidence=["F1", "D3"]), "cites ['D3'], which are not ids in the answer key"),
         (verdict(evidence=["F1", "F1"]), "cites an id twice"),
-        (verdict(evidence=["F1", "D1"]), "a disallowed claim cannot support anything"),
-        (verdict(severity="low"), "severity must be low, medium or high if CONTRADICTED and none if not"),
-        (verdict(label="NOT_IN_KEY", severity="high"), "severity must be"),
-        (verdict(label="CONTRADICTED", severity="none"), "severity must be"),
+        (verdict(evidence=["F1", "D1"]), "cites a disallowed claim, which cannot support anything"),
+        (verdict(severity="low"), "needs severity low, medium or high if CONTRADICTED, and none otherwise"),
+        (verdict(label="NOT_IN_KEY", severity="high"), "needs severity"),
+        (verdict(label="CONTRADICTED", severity="none"), "needs severity"),
     ],
 )
 def test_verdicts_that_break_one_rule(bad: Verdict, said: str) -> None:
@@ -188,15 +188,15 @@ def test_verdicts_that_break_one_rule(bad: Verdict, said: str) -> None:
 
 
 def test_an_amount_that_only_the_key_states_is_not_credited() -> None:
-    credited = verdict(evidence=["F2"])
-    assert violations(credited, shown("Q1.C1", "You pay a premium each month."), KEY) == [
-        "credits F2, but its ['$202.90'] do not stand in the quote"
+    cites_f2 = verdict(evidence=["F2"])
+    assert violations(cites_f2, shown("Q1.C1", "You pay a premium each month."), KEY) == [
+        "cites F2, but the figures ['$202.90'] do not appear in the claim's quotes"
     ]
-    assert violations(credited, shown("Q1.C1", "You pay $185 each month."), KEY)
-    assert violations(credited, shown("Q1.C1", "You pay 202.90 dollars each month."), KEY) == []
+    assert violations(cites_f2, shown("Q1.C1", "You pay $185 each month."), KEY)
+    assert violations(cites_f2, shown("Q1.C1", "You pay 202.90 dollars each month."), KEY) == []
 
 
-def test_the_amount_must_stand_in_the_quote_not_in_the_claims_own_text() -> None:
+def test_the_amount_must_be_in_the_quote_not_only_in_the_claims_own_text() -> None:
     view = ClaimInView(claim_id="Q1.C1", text="The premium is $202.90.", quotes=("there is a premium",))
     assert violations(verdict(evidence=["F2"]), view, KEY)
 
@@ -207,8 +207,8 @@ def key_with(statement: str, *tells: str) -> KeyInView:
     return key_of(scenario(answer_key={"canonical_facts": facts, "required_points": []}))
 
 
-def crediting(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
-    """What is wrong with crediting F2 for these words."""
+def citing_f2(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
+    """What is wrong with citing F2 as support for these words."""
     view = ClaimInView(claim_id="Q1.C1", text=" ".join(quotes), quotes=quotes)
     return violations(verdict(evidence=["F2"]), view, key, question)
 
@@ -225,21 +225,21 @@ def crediting(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
         (["You pay a part after the deductible."], ["$283", "20%"]),
     ],
 )
-def test_all_amounts_of_a_fact_must_stand_in_the_quotes(quotes: list[str], lacking: list[str]) -> None:
-    expected = [f"credits F2, but its {lacking} do not stand in the quote"] if lacking else []
-    assert crediting(key_with("You pay 20% after the $283 deductible."), *quotes) == expected
+def test_all_amounts_of_a_fact_must_be_in_the_quotes(quotes: list[str], lacking: list[str]) -> None:
+    expected = [f"cites F2, but the figures {lacking} do not appear in the claim's quotes"] if lacking else []
+    assert citing_f2(key_with("You pay 20% after the $283 deductible."), *quotes) == expected
 
 
-def test_a_fact_may_name_the_figures_that_tell_it() -> None:
+def test_a_fact_may_list_the_figures_that_are_required() -> None:
     key = key_with("You pay 20% after the $283 deductible, from January 1.", "20%")
-    assert crediting(key, "You pay 20% then.") == []
-    assert crediting(key, "You pay after the $283 deductible.") == [
-        "credits F2, but its ['20%'] do not stand in the quote"
+    assert citing_f2(key, "You pay 20% then.") == []
+    assert citing_f2(key, "You pay after the $283 deductible.") == [
+        "cites F2, but the figures ['20%'] do not appear in the claim's quotes"
     ]
     dated = key_with("The fee of $15 is due on January 1 and on July 1.", "January 1", "July 1")
-    assert crediting(dated, "The fee is due on 1 January and 7/1.") == []
-    assert crediting(dated, "The fee of $15 is due on January 1.") == [
-        "credits F2, but its ['07-01'] do not stand in the quote"
+    assert citing_f2(dated, "The fee is due on 1 January and 7/1.") == []
+    assert citing_f2(dated, "The fee of $15 is due on January 1.") == [
+        "cites F2, but the figures ['07-01'] do not appear in the claim's quotes"
     ]
 
 
@@ -255,23 +255,23 @@ def test_a_fact_may_name_the_figures_that_tell_it() -> None:
 )
 def test_of_other_figures_one_is_enough_but_neither_a_year_nor_65(quote: str, fits: bool) -> None:
     key = key_with("In 2026 you enroll in the 7 months around your birthday at 65, or from October 15.")
-    found = crediting(key, quote)
+    found = citing_f2(key, quote)
     assert (found == []) is fits
-    assert fits or found == ["credits F2, but none of its figures ['10-15', '7 months'] stands in the quote"]
+    assert fits or found == ["cites F2, but none of its figures ['10-15', '7 months'] appears in the claim's quotes"]
 
 
-def test_beside_amounts_other_figures_are_not_asked_for() -> None:
-    assert crediting(key_with("The deductible is $283 from January 1."), "There is a deductible of $283.") == []
+def test_if_a_fact_has_amounts_its_other_figures_are_not_required() -> None:
+    assert citing_f2(key_with("The deductible is $283 from January 1."), "There is a deductible of $283.") == []
 
 
-def test_what_the_question_said_need_not_be_said_again() -> None:
+def test_figures_that_the_question_states_are_not_required() -> None:
     key = key_with("With $1,600 a month you may get help with 20% of the bill.")
-    assert crediting(key, "You may get help with 20% of it.") == [
-        "credits F2, but its ['$1600'] do not stand in the quote"
+    assert citing_f2(key, "You may get help with 20% of it.") == [
+        "cites F2, but the figures ['$1600'] do not appear in the claim's quotes"
     ]
-    assert crediting(key, "You may get help with 20% of it.", question="I live on $1,600 a month.") == []
+    assert citing_f2(key, "You may get help with 20% of it.", question="I live on $1,600 a month.") == []
     only = key_with("With $1,600 a month you may get help.")
-    assert crediting(only, "You may get help.", question="I live on $1,600 a month.") == []
+    assert citing_f2(only, "You may get help.", question="I live on $1,600 a month.") == []
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_what_the_question_said_need_not_be_said_again() -> None:
     ],
 )
 def test_words_for_nothing_say_zero_dollars(quote: str) -> None:
-    assert crediting(key_with("You pay $0 for a flu shot."), quote) == []
+    assert citing_f2(key_with("You pay $0 for a flu shot."), quote) == []
 
 
 @pytest.mark.parametrize(
@@ -297,27 +297,27 @@ def test_words_for_nothing_say_zero_dollars(quote: str) -> None:
     ["You pay for a flu shot.", "You can freely choose where you get a flu shot.", "A flu shot costs $20."],
 )
 def test_other_words_do_not_say_zero_dollars(quote: str) -> None:
-    assert crediting(key_with("You pay $0 for a flu shot."), quote) == [
-        "credits F2, but its ['$0'] do not stand in the quote"
+    assert citing_f2(key_with("You pay $0 for a flu shot."), quote) == [
+        "cites F2, but the figures ['$0'] do not appear in the claim's quotes"
     ]
 
 
 def test_words_for_nothing_say_no_other_amount() -> None:
-    assert crediting(key_with("You pay $5 for a flu shot."), "A flu shot is free.")
+    assert citing_f2(key_with("You pay $5 for a flu shot."), "A flu shot is free.")
 
 
-def test_a_fact_that_shares_no_word_with_the_quote_is_not_credited() -> None:
+def test_a_fact_that_shares_no_word_with_the_quote_cannot_support_it() -> None:
     key = key_with("Hospice care is for the terminally ill.")
-    assert crediting(key, "Plans have networks of doctors.") == [
-        "credits F2, but the quote has no word in common with it"
+    assert citing_f2(key, "Plans have networks of doctors.") == [
+        "cites F2, but the claim and its quotes share no word with it"
     ]
-    assert crediting(key, "A hospice looks after you.") == []
+    assert citing_f2(key, "A hospice looks after you.") == []
 
 
-def test_each_cited_fact_must_be_earned() -> None:
+def test_every_cited_fact_must_be_in_the_quotes() -> None:
     both = verdict(evidence=["F1", "F2"])
     assert violations(both, shown("Q1.C1", "Plans have networks."), KEY) == [
-        "credits F2, but its ['$202.90'] do not stand in the quote"
+        "cites F2, but the figures ['$202.90'] do not appear in the claim's quotes"
     ]
     assert violations(both, shown("Q1.C1", "Plans have networks. The premium is $202.90."), KEY) == []
 
