@@ -159,7 +159,11 @@ def test_a_second_question_too_is_asked_no_more_often_than_allowed() -> None:
 def test_a_judge_fails_when_all_asks_are_used_up(max_asks: int) -> None:
     made, judge = client(*[GOOD] * max_asks, max_asks=max_asks)
     problems = [f"problem {number}" for number in range(max_asks)]
-    answer = asyncio.run(ask(made, PAYLOAD, ScorerReply, lambda reply, _: Answer(None, (problems.pop(0),))))
+
+    def check(reply: ScorerReply, _: ScorerReply | None) -> Answer[ScorerReply]:
+        return Answer(None, (problems.pop(0),))
+
+    answer = asyncio.run(ask(made, PAYLOAD, ScorerReply, check))
     assert len(judge.asked) == max_asks
     assert answer == Answer(None, (f"no usable answer after {max_asks} asks: problem {max_asks - 1}",))
 
@@ -265,7 +269,7 @@ def test_at_most_five_problems_of_shape_are_sent() -> None:
 
 
 def decision(claim_id: str, label: Label = "SUPPORTED") -> Decision:
-    return Decision(claim_id=claim_id, label=label)
+    return Decision(claim_id=claim_id, label=label, notes="")
 
 
 def allowed(one: Decision) -> list[str]:
