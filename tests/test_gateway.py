@@ -1,16 +1,15 @@
-"""The one gateway: retries, deadlines, recorded calls, changed requests, closing and stopping; and the waits between."""
+"""The gateway: retries, deadlines, recorded calls, changed requests, replay, stopping, and the waits between attempts."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from src.adapters.base import (
     Adapter,
@@ -21,7 +20,7 @@ from src.adapters.base import (
     ModelRequest,
     ReplyOutcome,
 )
-from src.calls import gateway as door_module
+from src.calls import gateway as gateway_module
 from src.calls.gateway import (
     CallId,
     CallResources,
@@ -30,19 +29,21 @@ from src.calls.gateway import (
     Stop,
     Stopping,
 )
-from src.calls.limits import (
-    FIRST_CEILING_S,
-    LAST_CEILING_S,
-    Limits,
-    backoff_s,
-)
+from src.calls.limits import FIRST_CEILING_S, Limiter, Limits
 from src.errors import IntegrityError
 from src.schemas import CallPolicy, CallRecord, Usage
 from tests.helpers import call_record
+from tests.virtual_time import VirtualTime
 
 T = TypeVar("T")
 CALL = CallId("s1.fake-careful.r1", "target", "Q1")
 REQUEST = ModelRequest(model="fake:careful", messages=(Message("user", "Hello?"),), max_tokens=10, seed=1)
+
+
+async def settle() -> None:
+    """Until no task can go on without an answer or a timer."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 @dataclass
@@ -115,22 +116,26 @@ def opened(
     return LiveGateway(kept, made, resources, note), kept
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """A gateway that waits too long fails the test and does not hold it up."""
+def run(work: Coroutine[Any, Any, T], clock: VirtualTime | None = None) -> T:
+    """The gateway, its limiters and the event loop all go by one virtual clock, so that no test waits."""
+    now = clock or VirtualTime()
 
-    async def bounded() -> T:
-        async with asyncio.timeout(20):
-            return await work
+    def limiter(limits: Limits, provider: str) -> Limiter:
+        return limits._limiters.setdefault(provider, Limiter(limits._most, clock=now))
 
-    return asyncio.run(bounded())
+    monotonic = patch.object(gateway_module, "time", SimpleNamespace(monotonic=now))
+    with now, monotonic, patch.object(Limits, "limiter", limiter):
+        return now.run(work)
 
 
-def call(adapter: Scripted, memory: Memory | None = None, **policy: float) -> tuple[CallRecord, Memory]:
+def call(
+    adapter: Scripted, memory: Memory | None = None, clock: VirtualTime | None = None, **policy: float
+) -> tuple[CallRecord, Memory]:
     async def go() -> tuple[CallRecord, Memory]:
         made, kept = opened(adapter, memory, stop=None, **policy)
         return await made.call(CALL, REQUEST), kept
 
-    return run(go())
+    return run(go(), clock)
 
 
 @pytest.fixture
@@ -142,7 +147,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
         seen.append(retry_after_s)
         return 0.0
 
-    monkeypatch.setattr(door_module, "backoff_s", at_once)
+    monkeypatch.setattr(gateway_module, "backoff_s", at_once)
     return seen
 
 
@@ -163,7 +168,7 @@ def test_a_call_is_made_recorded_and_then_returned() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["refused", "blocked", "truncated", "empty"])
-def test_what_a_provider_says_instead_of_an_answer_is_final(outcome: ReplyOutcome) -> None:
+def test_a_refusal_or_an_empty_or_cut_off_answer_is_final(outcome: ReplyOutcome) -> None:
     record, memory = call(Scripted([reply("", outcome)]))
     assert (record.outcome, record.final, record.text, len(memory.records)) == (outcome, True, "", 1)
 
@@ -200,25 +205,25 @@ def test_the_last_attempt_is_final_whatever_came(attempts: int) -> None:
     assert record.outcome == "timeout"
 
 
-def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
+def test_a_wait_past_the_deadline_ends_the_call_at_once() -> None:
     adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=59.9)])
-    began = time.monotonic()
-    record, memory = call(adapter, deadline_s=59.95)
-    assert time.monotonic() - began < 5
+    clock = VirtualTime()
+    record, memory = call(adapter, clock=clock, deadline_s=59.95)
+    assert clock() == 0
     assert (record.final, record.outcome, adapter.made) == (True, "rate_limited", 1)
     assert list(memory.records.values()) == [record], "what is recorded is final too, so that a replay ends here"
 
 
-def test_a_provider_that_asks_for_more_than_the_deadline_stops_the_run_and_the_call_stays_open() -> None:
+def test_a_retry_after_longer_than_the_deadline_stops_the_run_and_resume_tries_again() -> None:
     memory = Memory()
-    with pytest.raises(Stopping, match="asks to be left alone for 3600 seconds"):
+    with pytest.raises(Stopping, match="3600 seconds"):
         call(Scripted([CallFailure("rate_limited", "later", retry_after_s=3_600.0)]), memory, deadline_s=60.0)
     (record,) = memory.records.values()
     assert (record.outcome, record.final) == ("rate_limited", False), "a resume tries it again"
 
 
 @pytest.mark.usefixtures("waits")
-def test_other_errors_of_an_adapter_are_faults_and_are_not_recorded() -> None:
+def test_an_unexpected_error_in_an_adapter_is_raised_and_not_recorded() -> None:
     def broken() -> ModelReply:
         raise ZeroDivisionError
 
@@ -251,7 +256,7 @@ def test_a_recorded_call_is_not_made_again() -> None:
 
 
 @pytest.mark.usefixtures("waits")
-def test_recorded_attempts_count_and_the_next_one_follows() -> None:
+def test_recorded_attempts_count_toward_the_limit() -> None:
     memory = recorded("timeout", "timeout", final_at=9)
     adapter = Scripted([CallFailure("timeout", "slow")])
     record, _ = call(adapter, memory)
@@ -259,7 +264,7 @@ def test_recorded_attempts_count_and_the_next_one_follows() -> None:
     assert (record.call, record.final) == (CALL.attempt(3), True)
 
 
-def test_a_recorded_failure_that_stands_is_not_tried_again() -> None:
+def test_a_recorded_final_failure_is_not_tried_again() -> None:
     record, _ = call(Scripted([]), recorded("transient", final_at=1))
     assert (record.outcome, record.final) == ("transient", True)
 
@@ -283,12 +288,12 @@ def test_a_recorded_call_that_asked_something_else_is_refused(request_: ModelReq
             run(made.call(CALL, request_))
 
 
-def test_schema_and_hint_do_not_tell_requests_apart() -> None:
+def test_schema_and_hint_are_not_part_of_what_makes_a_request_the_same() -> None:
     same = replace(REQUEST, response_schema={"title": "X"}, hint="s1/Q1")
     assert run(ReplayGateway(recorded("ok")).call(CALL, same)).text == "Recorded."
 
 
-def test_a_closed_door_answers_from_the_journal_alone() -> None:
+def test_replay_answers_from_the_journal_alone() -> None:
     assert run(ReplayGateway(recorded("timeout", "ok")).call(CALL, REQUEST)).text == "Recorded."
     for memory in (Memory(), recorded("timeout", final_at=9)):
         with pytest.raises(IntegrityError, match="holds no finished call"):
@@ -310,7 +315,7 @@ def test_other_calls_of_the_journal_are_not_this_call() -> None:
             run(ReplayGateway(memory).call(other, REQUEST))
 
 
-def test_once_stopping_no_call_is_begun_but_recorded_ones_are_still_given() -> None:
+def test_after_a_stop_no_call_is_made_but_recorded_calls_are_still_returned() -> None:
     async def go() -> None:
         stop = Stop()
         stop.ask("Because the test says so.")
@@ -341,7 +346,9 @@ def test_a_call_in_flight_is_finished_and_kept() -> None:
     run(go())
 
 
-def test_stopping_ends_a_wait_and_leaves_the_failed_attempt_to_be_gone_on_from() -> None:
+def test_stopping_ends_a_wait_and_resume_makes_the_next_attempt() -> None:
+    clock = VirtualTime()
+
     async def go() -> None:
         stop = Stop()
         adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=500.0), reply("On resume.")])
@@ -349,16 +356,17 @@ def test_stopping_ends_a_wait_and_leaves_the_failed_attempt_to_be_gone_on_from()
         waiting = asyncio.create_task(made.call(CALL, REQUEST))
         while not memory.records:
             await asyncio.sleep(0)
-        began = time.monotonic()
+        await settle()
+        assert not waiting.done()
         stop.ask()
         with pytest.raises(Stopping):
             await waiting
-        assert time.monotonic() - began < 5
+        assert clock() == 0, "the 500 seconds were not waited for"
         assert [one.final for one in memory.records.values()] == [False]
         resumed, _ = opened(adapter, memory)
         assert (await resumed.call(CALL, REQUEST)).call == CALL.attempt(2)
 
-    run(go())
+    run(go(), clock)
 
 
 def test_stopping_wakes_calls_that_wait_for_their_turn() -> None:
@@ -383,7 +391,7 @@ def test_stopping_wakes_calls_that_wait_for_their_turn() -> None:
         first = asyncio.create_task(made.call(CALL, REQUEST))
         await in_flight.wait()
         second = asyncio.create_task(made.call(replace(CALL, turn="Q2"), REQUEST))
-        await asyncio.sleep(0.01)
+        await settle()
         assert adapter.made == 1, "one place, one call"
         stop.ask()
         with pytest.raises(Stopping):
@@ -419,7 +427,7 @@ class CallBudget:
 
 
 @pytest.mark.usefixtures("waits")
-def test_money_is_set_aside_before_every_attempt_and_a_call_that_could_pass_the_limit_is_not_made() -> None:
+def test_every_attempt_reserves_money_and_a_call_past_the_limit_is_not_made() -> None:
     async def go() -> None:
         adapter, memory, budget, stop = (
             Scripted([CallFailure("timeout", "slow"), reply()]),
@@ -439,7 +447,7 @@ def test_money_is_set_aside_before_every_attempt_and_a_call_that_could_pass_the_
 
 
 @pytest.mark.parametrize(("price", "second"), [(0, "ok"), (1, "stopped")])
-def test_a_call_waits_while_calls_in_flight_hold_the_money(price: int, second: str) -> None:
+def test_a_call_waits_while_calls_in_flight_have_the_money_reserved(price: int, second: str) -> None:
     async def go() -> None:
         finish = asyncio.Event()
 
@@ -457,7 +465,7 @@ def test_a_call_waits_while_calls_in_flight_hold_the_money(price: int, second: s
         resources = CallResources(adapter_for=lambda provider: adapter, limits=Limits(4), stop=stop, budget=budget)
         made = LiveGateway(Memory(), CallPolicy(), resources)
         calls = [asyncio.create_task(made.call(replace(CALL, turn=turn), REQUEST)) for turn in ("Q1", "Q2")]
-        await asyncio.sleep(0.01)
+        await settle()
         assert (adapter.made, stop.event.is_set()) == (1, False), "the money of the first may yet come back"
         finish.set()
         first, other = await asyncio.gather(*calls, return_exceptions=True)
@@ -468,23 +476,8 @@ def test_a_call_waits_while_calls_in_flight_hold_the_money(price: int, second: s
     run(go())
 
 
-def test_the_door_really_waits_between_attempts() -> None:
-    adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=0.2), reply()])
-    began = time.monotonic()
-    call(adapter)
-    assert time.monotonic() - began >= 0.2
-
-
-@given(st.integers(1, 50), st.integers(0, 2**31 - 1), st.none() | st.floats(0, 10_000))
-def test_a_wait_lies_between_what_was_asked_and_the_ceiling(attempt: int, seed: int, asked: float | None) -> None:
-    wait = backoff_s(attempt, seed, asked)
-    floor = asked or 0.0
-    assert floor <= wait <= floor + min(LAST_CEILING_S, FIRST_CEILING_S * 2 ** (attempt - 1))
-    assert wait == backoff_s(attempt, seed, asked)
-
-
-def test_waits_spread_over_the_whole_range() -> None:
-    waits = [backoff_s(20, seed) for seed in range(500)]
-    assert min(waits) < LAST_CEILING_S * 0.1
-    assert max(waits) > LAST_CEILING_S * 0.9
-    assert max(backoff_s(1, seed) for seed in range(500)) <= FIRST_CEILING_S
+def test_the_next_attempt_waits_for_the_retry_after_and_a_drawn_time_on_top() -> None:
+    adapter, clock = Scripted([CallFailure("rate_limited", "later", retry_after_s=40.0), reply()]), VirtualTime()
+    record, _ = call(adapter, clock=clock, deadline_s=60.0)
+    assert (record.outcome, adapter.made) == ("ok", 2)
+    assert 40.0 < clock() <= 40.0 + FIRST_CEILING_S + 0.01

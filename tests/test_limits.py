@@ -1,4 +1,4 @@
-"""The gate before a provider: narrows and widens with its answers, keeps to ceilings, lets nobody wait for another."""
+"""The rate limiter of a provider: it slows down and speeds up with the answers, and keeps to the user's ceilings."""
 
 from __future__ import annotations
 
@@ -11,26 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.calls.limits import (
+    FIRST_CEILING_S,
     LAST_CEILING_S,
     Ceilings,
     Limiter,
     Limits,
     backoff_s,
 )
-
-
-class Clock:
-    """Time that passes only when told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.virtual_time import VirtualTime
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 10))
+    with VirtualTime() as clock:
+        clock.run(work)
 
 
 async def settle() -> None:
@@ -73,9 +66,10 @@ def test_no_more_than_the_limit_are_let_in_and_in_the_order_they_came() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "status"), [("rate_limited", 429), ("transient", 529), ("transient", 503)])
-def test_too_much_halves_what_is_let_through_once_a_round(outcome: str, status: int) -> None:
+def test_an_overloaded_provider_gets_half_as_many_calls_once_per_round(outcome: str, status: int) -> None:
+    clock = VirtualTime()
+
     async def go() -> None:
-        clock = Clock()
         limiter = Limiter(64, clock=clock)
         slots = [limiter.slot(1) for _ in range(40)]
         held = [await slot.__aenter__() for slot in slots]
@@ -89,10 +83,11 @@ def test_too_much_halves_what_is_let_through_once_a_round(outcome: str, status: 
         await answer(limiter, outcome, status=status)
         assert limiter.limit == 1
 
-    run(go())
+    with clock:
+        clock.run(go())
 
 
-def test_answers_widen_it_by_about_one_a_round_up_to_the_most() -> None:
+def test_answers_raise_the_limit_by_about_one_per_round_up_to_the_most() -> None:
     async def go() -> None:
         limiter = Limiter(8)
         limiter.limit = 4.0
@@ -106,7 +101,7 @@ def test_answers_widen_it_by_about_one_a_round_up_to_the_most() -> None:
     run(go())
 
 
-def test_other_failures_neither_widen_nor_narrow() -> None:
+def test_other_failures_do_not_change_the_limit() -> None:
     async def go() -> None:
         limiter = Limiter(8)
         limiter.limit = 4.0
@@ -117,33 +112,40 @@ def test_other_failures_neither_widen_nor_narrow() -> None:
     run(go())
 
 
-def test_a_retry_after_closes_the_gate_for_that_long() -> None:
+def test_no_call_is_let_in_before_the_retry_after_is_over() -> None:
+    clock = VirtualTime()
+
     async def go() -> None:
-        limiter = Limiter(8)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        await answer(limiter, "rate_limited", retry_after_s=0.2, status=429)
+        limiter = Limiter(8, clock=clock)
+        await answer(limiter, "rate_limited", retry_after_s=90.0, status=429)
+        assert clock() == 0
         await answer(limiter)
-        assert loop.time() - began >= 0.2
 
-    run(go())
-
-
-def test_requests_a_minute_are_kept_to() -> None:
-    clock = Clock()
-    limiter = Limiter(100, Ceilings(requests=60), clock)
-    for _ in range(60):
-        assert limiter._wait_s(1) == 0
-        limiter._take(1)
-    limiter.in_flight = 0
-    assert limiter._wait_s(1) == pytest.approx(1.0)
-    clock.now += 1.0
-    assert limiter._wait_s(1) == 0
+    with clock:
+        clock.run(go())
+    assert 90.0 <= clock() < 90.1
 
 
-def test_tokens_a_minute_count_what_was_really_used() -> None:
+def test_requests_per_minute_are_kept_to() -> None:
+    clock = VirtualTime()
+
     async def go() -> None:
-        clock = Clock()
+        limiter = Limiter(100, Ceilings(requests=60), clock)
+        for _ in range(60):
+            await answer(limiter)
+        assert clock() == 0, "a minute's worth is let in at once"
+        for number in range(1, 6):
+            await answer(limiter)
+            assert number <= clock() < number + 0.1, "then one per second"
+
+    with clock:
+        clock.run(go())
+
+
+def test_tokens_per_minute_count_what_was_really_used() -> None:
+    clock = VirtualTime()
+
+    async def go() -> None:
         limiter = Limiter(100, Ceilings(tokens=6_000), clock)
         async with limiter.slot(6_000) as slot:
             assert limiter._wait_s(1_000) == pytest.approx(10.0)
@@ -151,7 +153,8 @@ def test_tokens_a_minute_count_what_was_really_used() -> None:
         assert limiter._wait_s(1_000) == 0
         assert limiter._wait_s(1_000_000) == pytest.approx(5.0)  # more than a minute's worth waits for a full minute
 
-    run(go())
+    with clock:
+        clock.run(go())
 
 
 def test_one_throttled_provider_does_not_slow_another() -> None:
@@ -189,5 +192,12 @@ def test_backoff_is_drawn_below_a_doubling_ceiling_and_never_sooner_than_asked(
     attempt: int, seed: int, asked: float | None
 ) -> None:
     wait = backoff_s(attempt, seed, asked)
-    assert (asked or 0) <= wait <= (asked or 0) + min(LAST_CEILING_S, 0.5 * 2 ** (attempt - 1))
+    assert (asked or 0) <= wait <= (asked or 0) + min(LAST_CEILING_S, FIRST_CEILING_S * 2 ** (attempt - 1))
     assert wait == backoff_s(attempt, seed, asked)
+
+
+def test_backoffs_spread_over_the_whole_range() -> None:
+    waits = [backoff_s(20, seed) for seed in range(500)]
+    assert min(waits) < LAST_CEILING_S * 0.1
+    assert max(waits) > LAST_CEILING_S * 0.9
+    assert max(backoff_s(1, seed) for seed in range(500)) <= FIRST_CEILING_S
