@@ -1,234 +1,551 @@
-"""Carrying a run out: prices, folder and manifest, the adapters, signals, and what is printed at its end."""
+"""The Python API: what notebooks, the command line and other front ends call. Nothing here prints.
+
+    import medicare_eval as me
+    run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+    run.to_frame("claims")
+
+Every function that calls models exists twice: `run` waits, also inside a notebook whose event loop is running, and
+`run_async` is awaited.
+"""
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import gc
-import json
-import os
-import platform
-import signal
-import sys
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from importlib import metadata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
-from . import (
-    __version__,
-    orchestrator,
-    reporting,
-    storage,
-)
-from .adapters.base import Adapter
-from .adapters.models import full_id
-from .adapters.registry import canonical_name, make_adapter
+from . import audit, orchestrator, storage
+from .adapters.registry import check_usable
+from .audit import Replayed, Verified
 from .calls.budget import RunBudget
 from .calls.gateway import CallResources, Stop
-from .calls.limits import Ceilings, Limits
-from .calls.prices import (
-    PRICE_FILE,
-    load_prices,
-    price_for,
-    read_table,
-)
-from .cli import tables
-from .cli.progress import Progress
-from .errors import ConfigError, IncompleteRun, InputError
-from .planning.clock import today
-from .records.model_name import split_name
-from .records.preregistration import Registration
-from .schemas import (
-    Manifest,
-    Price,
-    RunPlan,
-    Seal,
-    Transcripts,
-)
-from .store import strict_json
-from .store.failpoints import Failpoints
+from .calls.limits import Limits
+from .errors import IncompleteRun, InputError
+from .findings.analysis.compare import compare_runs
+from .findings.analysis.compare_judges import JudgesCompared
+from .findings.analysis.compare_targets import Compared
+from .findings.report.write import write_report
+from .planning import preregistration
+from .planning.plan import make_plan, replan
+from .planning.study_file import as_document, completed, load_study, registered_study, seen_from
+from .planning.trials import trials as planned_trials
+from .reading import PathLike, Run, open_run
+from .records.study import JudgeOptions, Study
+from .runner.adapter_pool import AdapterPool
+from .runner.new_run import RunSettings, check_max_cost, create_run, transcripts_of
+from .runner.progress import OnProgress, ProgressCounter
+from .runner.wait import wait
+from .schemas import Manifest, RunPlan, Seal
 
-CALLS_A_TRIAL = 8
-"""Calls one trial may have in flight at once, generously: a turn to the target, and judges at work on earlier ones."""
-DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
+__all__ = [
+    "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async",
+    "run", "run_async", "study", "verify",
+]  # fmt: skip
 
-
-def price_table(override: Path | None) -> dict[str, Price]:
-    return load_prices(override, today=today(), full_id=lambda name: full_id(canonical_name(name)))
+CALLS_PER_TRIAL = 8
+"""Calls one trial may have in flight at once, generously: one to the target, and judges at work on earlier turns."""
 
 
-def as_of(override: Path | None) -> str:
-    given = [f"{read_table(override).as_of} (given)"] if override else []
-    return ", ".join([*given, read_table(PRICE_FILE).as_of])
+def study(source: Study | PathLike | None = None, /, **changes: Any) -> Study:
+    """A study from a file, from keywords, or from a file changed by keywords.
+
+    Args:
+        source: a study file (TOML), or a `Study`. None: keywords alone.
+        changes: fields of `Study`; each replaces what the source says.
+
+    Returns:
+        The study, checked field by field. Models and scenario files are checked by `plan`.
+
+    Raises:
+        InputError: a field is missing, unknown or has a value that is not allowed.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> me.study(scenarios=["scenarios/v1"], targets=["fake:careful"], repeats=3).repeats
+        3
+    """
+    return load_study(source, changes)
 
 
-def prices_for(api_ids: Mapping[str, str], override: Path | None) -> dict[str, Price]:
-    """The known price of each model, by the name it is called by here."""
-    table = price_table(override)
-    known = {name: price_for(table, split_name(name).provider, api_id) for name, api_id in api_ids.items()}
-    return {name: price for name, price in known.items() if price is not None}
+def plan(source: Study | PathLike | None = None, /, **changes: Any) -> RunPlan:
+    """What a study comes to: scenarios with their keys filled in, models, parameters, seeds. Calls nothing.
+
+    Args:
+        source: a study file (TOML), or a `Study`. None: keywords alone.
+        changes: fields of `Study`; each replaces what the source says.
+
+    Returns:
+        The plan. `len(plan.scenarios) * len(plan.targets) * plan.repeats` is its number of trials (`trial_count`).
+
+    Raises:
+        InputError: a file, field or value cannot be used.
+        ConfigError: a key or SDK is missing, or a judge is not allowed to judge a target.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> plan = me.plan(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful", "fake:wrong"])
+        >>> plan.trial_count
+        2
+    """
+    return make_plan(study(source, **changes))
 
 
-def check_max_cost(manifest: Manifest, limit: float | None) -> None:
-    unknown = [name for name in manifest.plan.api_ids if name not in manifest.prices]
-    if limit is not None and unknown:
-        raise ConfigError(
-            f"--max-cost needs the price of every model, and that of {', '.join(unknown)} is not known: start the run "
-            "with --prices FILE, a file of the built-in table's format."
+async def run_async(
+    source: Study | PathLike | None = None,
+    /,
+    *,
+    registered: PathLike | None = None,
+    allow_deviations: bool = False,
+    progress: OnProgress | None = None,
+    stop: Stop | None = None,
+    **changes: Any,
+) -> Run:
+    """Like `run`, to be awaited. `stop.ask()` ends the run after the calls in flight."""
+    if registered is not None and source is None:
+        chosen = registered_study(Path(registered), changes)
+    else:
+        chosen = study(source, **changes)
+    made = make_plan(chosen)
+    kept = None
+    if registered is not None:
+        kept = preregistration.registration(Path(registered), made, allow_deviations=allow_deviations)
+    settings = settings_of(chosen)
+    new = create_run(
+        made,
+        out=Path(chosen.out),
+        settings=settings,
+        prices=Path(chosen.prices) if chosen.prices else None,
+        study=completed(chosen, made),
+        registration=kept,
+    )
+    await _execute(new.folder, new.manifest, settings, progress=progress, stop=stop)
+    return Run(new.folder)
+
+
+def run(
+    source: Study | PathLike | None = None,
+    /,
+    *,
+    registered: PathLike | None = None,
+    allow_deviations: bool = False,
+    progress: OnProgress | None = None,
+    **changes: Any,
+) -> Run:
+    """Ask every target every scenario and judge the answers.
+
+    Args:
+        source: a study file (TOML), or a `Study`. None: keywords alone.
+        registered: a pre-registration made by `freeze` that the run must match. With it, no source is needed.
+        allow_deviations: run even if the plan differs from the pre-registration; reports list the differences.
+        progress: called with a `RunProgress` after every call and trial; `medicare_eval.ShowProgress()` shows a bar.
+        changes: fields of `Study`; each replaces what the source says.
+
+    Returns:
+        The complete run.
+
+    Raises:
+        InputError: a file, field or value cannot be used. Nothing was called.
+        ConfigError: a key or SDK is missing, or a judge is not allowed to judge a target. Nothing was called.
+        IncompleteRun: the run stopped before its end (its `run` says where). `resume` continues it.
+        StorageError: the disk refused. What was saved is intact.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> run.complete
+        True
+    """
+    return wait(
+        lambda stop: run_async(
+            source,
+            registered=registered,
+            allow_deviations=allow_deviations,
+            progress=progress,
+            stop=stop,
+            **changes,
         )
-
-
-def versions() -> dict[str, str]:
-    found = {"ai-medicare-eval": __version__, "python": platform.python_version()}
-    for name in DEPENDENCIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def start(
-    plan: RunPlan,
-    arguments: argparse.Namespace,
-    earlier: Path | None = None,
-    registered: Registration | None = None,
-) -> int:
-    """A new run folder, its manifest, and the run itself. `earlier`: the run whose transcripts are judged again."""
-    failpoints = Failpoints.from_environment()
-    now = datetime.now(UTC)
-    ceilings(arguments.rpm, arguments.tpm)
-    manifest = Manifest(
-        run_id="",
-        created=now.isoformat(timespec="seconds"),
-        plan_sha256=strict_json.fingerprint(plan.model_dump(mode="json")),
-        versions=versions(),
-        concurrency=arguments.concurrency,
-        prices_as_of=as_of(arguments.prices),
-        prices=prices_for(plan.api_ids, arguments.prices),
-        registration=registered,
-        transcripts=_transcripts(earlier, arguments.out, keep_claims=arguments.keep_claims) if earlier else None,
-        plan=plan,
-    )
-    check_max_cost(manifest, arguments.max_cost)
-    folder = storage.create_run_folder(arguments.out, now, failpoints)
-    manifest = manifest.model_copy(update={"run_id": folder.name})
-    storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
-    return carry_out(folder, manifest, arguments, earlier)
-
-
-def _transcripts(earlier: Path, out: Path, *, keep_claims: bool) -> Transcripts:
-    return Transcripts(
-        run_id=storage.read_manifest(earlier).run_id,
-        folder=Path(os.path.relpath(earlier, out)).as_posix(),
-        manifest_sha256=storage.manifest_sha256(earlier),
-        journal_sha256=storage.file_sha256(earlier / storage.JOURNAL),
-        stages=("questioner", "target", "extractor") if keep_claims else ("questioner", "target"),
     )
 
 
-def carry_out(folder: Path, manifest: Manifest, arguments: argparse.Namespace, earlier: Path | None = None) -> int:
-    if manifest.transcripts and earlier is None:
-        beside = folder.parent / manifest.transcripts.run_id
-        earlier = beside if beside.is_dir() and beside != folder else folder.parent / manifest.transcripts.folder
-        if not earlier.is_dir():
-            raise InputError(f"{earlier}: the run whose transcripts are judged again is not there; put it back.")
-    progress = Progress(quiet=arguments.quiet)
-    try:
-        seal = asyncio.run(_execute(folder, manifest, arguments, progress, earlier))
-    except IncompleteRun as stopped:
-        print_summary(folder, manifest, None, as_json=arguments.json)
-        limit = " --max-cost USD" if arguments.max_cost else ""
-        raise IncompleteRun(f"{stopped} Go on with: medicare-eval resume {folder}{limit}") from None
-    print_summary(folder, manifest, seal, as_json=arguments.json)
-    return 0
+def settings_of(chosen: Study) -> RunSettings:
+    return RunSettings(
+        concurrency=chosen.concurrency,
+        max_cost=chosen.max_cost,
+        requests_per_minute=chosen.requests_per_minute,
+        tokens_per_minute=chosen.tokens_per_minute,
+    )
+
+
+async def resume_async(
+    path: PathLike,
+    *,
+    concurrency: int = 8,
+    max_cost: float | None = None,
+    requests_per_minute: Mapping[str, int] | None = None,
+    tokens_per_minute: Mapping[str, int] | None = None,
+    progress: OnProgress | None = None,
+    stop: Stop | None = None,
+) -> Run:
+    """Like `resume`, to be awaited."""
+    folder = Path(path)
+    manifest = storage.read_manifest(folder)
+    if (folder / storage.SEAL).exists():
+        return Run(folder)
+    storage.require_current(folder, manifest, "resume")
+    check_max_cost(manifest, max_cost)
+    for name in manifest.plan.api_ids:
+        check_usable(name)
+    settings = RunSettings(
+        concurrency=concurrency,
+        max_cost=max_cost,
+        requests_per_minute=requests_per_minute or {},
+        tokens_per_minute=tokens_per_minute or {},
+    )
+    await _execute(folder, manifest, settings, progress=progress, stop=stop)
+    return Run(folder)
+
+
+def resume(
+    path: PathLike,
+    *,
+    concurrency: int = 8,
+    max_cost: float | None = None,
+    requests_per_minute: Mapping[str, int] | None = None,
+    tokens_per_minute: Mapping[str, int] | None = None,
+    progress: OnProgress | None = None,
+) -> Run:
+    """Continue a run that was stopped or killed. No recorded call is made or paid for again.
+
+    Args:
+        path: the run folder.
+        concurrency: trials at a time.
+        max_cost: US dollars for the whole run, including what was spent before.
+        requests_per_minute: limits by provider.
+        tokens_per_minute: limits by provider.
+        progress: called with a `RunProgress` after every call and trial.
+
+    Returns:
+        The complete run. A run that was complete already is returned as it is.
+
+    Raises:
+        InputError: not a run folder, or one of another format.
+        ConfigError: a key or SDK is missing.
+        IncompleteRun: the run stopped again.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> me.resume(run.path).complete
+        True
+    """
+    return wait(
+        lambda stop: resume_async(
+            path,
+            concurrency=concurrency,
+            max_cost=max_cost,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            progress=progress,
+            stop=stop,
+        )
+    )
+
+
+async def rejudge_async(
+    path: PathLike,
+    *,
+    keep_claims: bool = False,
+    out: PathLike = "runs",
+    prices: PathLike | None = None,
+    settings: RunSettings | None = None,
+    progress: OnProgress | None = None,
+    stop: Stop | None = None,
+    **judging: Any,
+) -> Run:
+    """Like `rejudge`, to be awaited."""
+    earlier = Path(path)
+    transcripts = transcripts_of(earlier, Path(out), keep_claims=keep_claims)
+    made = replan(storage.read_manifest(earlier).plan, JudgeOptions(**judging), keep_claims=keep_claims)
+    settings = settings or RunSettings()
+    new = create_run(
+        made,
+        out=Path(out),
+        settings=settings,
+        prices=Path(prices) if prices else None,
+        transcripts=transcripts,
+    )
+    await _execute(new.folder, new.manifest, settings, progress=progress, stop=stop, earlier=earlier)
+    return Run(new.folder)
+
+
+def rejudge(
+    path: PathLike,
+    *,
+    keep_claims: bool = False,
+    out: PathLike = "runs",
+    prices: PathLike | None = None,
+    settings: RunSettings | None = None,
+    progress: OnProgress | None = None,
+    **judging: Any,
+) -> Run:
+    """Judge the transcripts of a complete run again, with other judges, as a new run. No target is called.
+
+    Args:
+        path: the earlier run; it is read and left as it is.
+        keep_claims: reuse the extracted claims too, so that verdicts compare claim by claim.
+        out: the folder that gets the new run folder.
+        prices: a price table that adds to or overrides the built-in prices.
+        settings: concurrency, budget and rate limits.
+        progress: called with a `RunProgress` after every call and trial.
+        judging: fields of `JudgeOptions`: judges, verifiers, adjudicator, judge_repeats, judge_sample, allow_retired.
+
+    Returns:
+        The new run.
+
+    Raises:
+        IncompleteRun: the earlier run is not complete, or this one stopped before its end.
+        ConfigError: a judge is not allowed to judge a target, or its key or SDK is missing.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> again = me.rejudge(run.path, judges=["offline:rules"], keep_claims=True)
+        >>> me.compare([run.path, again.path]).trials
+        1
+    """
+    return wait(
+        lambda stop: rejudge_async(
+            path,
+            keep_claims=keep_claims,
+            out=out,
+            prices=prices,
+            settings=settings,
+            progress=progress,
+            stop=stop,
+            **judging,
+        )
+    )
+
+
+def verify(path: PathLike, expect: str | None = None) -> Verified:
+    """Check that a run folder is exactly what was written: chains, seal, schemas, every quote and evidence id.
+
+    Args:
+        path: the run folder.
+        expect: the results hash that was kept elsewhere.
+
+    Returns:
+        Counts, the results hash, and whether the run is sealed.
+
+    Raises:
+        IntegrityError: names the first file and line that is wrong.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> me.verify(run.path).sealed
+        True
+    """
+    return audit.verify(Path(path), expect)
+
+
+def replay(path: PathLike) -> Replayed:
+    """Compute a run's results again from its manifest and journal, without any adapter, and compare bytes.
+
+    Args:
+        path: the run folder.
+
+    Returns:
+        How many results were computed again, of how many planned, and their hash.
+
+    Raises:
+        InputError: the run has another format; the message names the release to install.
+        IncompleteRun: the run has no results yet.
+        IntegrityError: a result is not what its journal gives.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> me.replay(run.path).trials
+        1
+    """
+    folder = Path(path)
+    manifest = storage.read_manifest(folder)
+    storage.require_current(folder, manifest, "replay")
+    with audit.ResultComparer(folder) as compared:
+        wait(lambda stop: orchestrator.recompute(folder, manifest, compared, compared.stored))
+        return Replayed(manifest.run_id, compared.count, len(planned_trials(manifest.plan)), compared.head)
+
+
+def report(
+    runs: PathLike | Sequence[PathLike],
+    out: PathLike | None = None,
+    *,
+    judge_check: PathLike | None = None,
+    checklist: Literal["chart"] | None = None,
+) -> list[Path]:
+    """Write a report: CSV files, Markdown, a self-contained HTML page and charts.
+
+    Args:
+        runs: one or more run folders.
+        out: the folder to write to. None: `report` inside the first run folder.
+        judge_check: a judge check whose error rates correct the estimates.
+        checklist: also write a reporting checklist, filled in as far as the run can.
+
+    Returns:
+        The files written.
+
+    Raises:
+        InputError: not a run folder.
+        StorageError: a file exists already or cannot be written.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> any(path.name == "report.md" for path in me.report(run.path))
+        True
+    """
+    folders = _folders(runs)
+    return write_report(
+        folders,
+        Path(out) if out else folders[0] / "report",
+        judge_check=Path(judge_check) if judge_check else None,
+        checklist=checklist,
+    )
+
+
+def compare(
+    runs: PathLike | Sequence[PathLike],
+    *,
+    by: Literal["target", "judges"] = "target",
+    measures: Sequence[str] | None = None,
+    floor: float = 0.05,
+) -> Compared | JudgesCompared:
+    """Compare targets on the same trials, or two judgings of the same transcripts claim by claim.
+
+    Args:
+        runs: run folders.
+        by: what is compared. Two runs of which one re-judged the other are always compared by judges.
+        measures: accuracy, completeness, safety_risk, calibration, accurate_complete, incorrect. None: all.
+        floor: the smallest difference that matters.
+
+    Returns:
+        Differences with intervals and tests, or the claims whose label changed.
+
+    Raises:
+        InputError: there is nothing to compare.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful", "fake:wrong"])
+        >>> me.compare(run.path, measures=["accuracy"]).measures
+        ('accuracy',)
+    """
+    return compare_runs(_folders(runs), by=by, measures=measures, floor=floor)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A pre-registration that was written."""
+
+    path: Path
+    trials: int
+    sha256: str
+    """Of the file: what to publish."""
+
+
+def freeze(source: Study | PathLike | None = None, /, *, to: PathLike, **changes: Any) -> Frozen:
+    """Write a pre-registration: everything that decides a study, by hash, before it is run.
+
+    Args:
+        source: a study file (TOML), or a `Study`. None: keywords alone.
+        to: the file to write; an existing file is never replaced.
+        changes: fields of `Study`. `registration` says the primary outcome, the tests and notes in words.
+
+    Returns:
+        The file and its hash. `run(registered=...)` needs nothing else.
+
+    Raises:
+        InputError: the study has no `registration`, or cannot be planned.
+        StorageError: the file exists already.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> frozen = me.freeze(
+        ...     scenarios=["scenarios/v1/scenario_001.json"],
+        ...     targets=["fake:careful"],
+        ...     registration={"primary_outcome": "share of accurate and complete answers"},
+        ...     to="registered.json",
+        ... )
+        >>> me.run(registered="registered.json").manifest.registration.deviations
+        ()
+    """
+    chosen = study(source, **changes)
+    if chosen.registration is None:
+        raise InputError(
+            "A pre-registration needs a primary outcome: --primary-outcome TEXT, or [registration] in the study file."
+        )
+    made = make_plan(chosen)
+    path = Path(to)
+    document = seen_from(as_document(completed(chosen, made)), path.parent)
+    frozen = preregistration.freeze(made, chosen.registration, study=document)
+    return Frozen(path, frozen.trials, preregistration.write_frozen(path, frozen))
 
 
 async def _execute(
-    folder: Path, manifest: Manifest, arguments: argparse.Namespace, progress: Progress, earlier: Path | None
+    folder: Path,
+    manifest: Manifest,
+    settings: RunSettings,
+    *,
+    progress: OnProgress | None,
+    stop: Stop | None,
+    earlier: Path | None = None,
 ) -> Seal:
-    stop = Stop()
+    """Carry a run to its end from wherever it is."""
+    if manifest.transcripts and earlier is None:
+        earlier = _earlier_run(folder, manifest)
     budget = None
-    if arguments.max_cost is not None:
-        budget = RunBudget(arguments.max_cost, manifest.prices, storage.call_heads(folder))
-    made: dict[str, Adapter] = {}
-
-    def adapter_for(provider: str) -> Adapter:
-        if provider not in made:
-            made[provider] = make_adapter(provider)
-        return made[provider]
-
-    gc.freeze()  # what is loaded by now stays: collecting it again and again costs a sixth of the CPU of a call
-    gc.set_threshold(50_000, 20, 50)
-    stop_on_signal(stop)
+    if settings.max_cost is not None:
+        budget = RunBudget(settings.max_cost, manifest.prices, storage.call_heads(folder))
+    counter = ProgressCounter(progress)
+    pool = AdapterPool()
     try:
         return await orchestrator.execute(
             folder,
             manifest,
-            concurrency=arguments.concurrency,
+            concurrency=settings.concurrency,
             resources=CallResources(
-                adapter_for=adapter_for,
-                limits=Limits(CALLS_A_TRIAL * arguments.concurrency, ceilings(arguments.rpm, arguments.tpm)),
-                stop=stop,
+                adapter_for=pool,
+                limits=Limits(CALLS_PER_TRIAL * settings.concurrency, settings.ceilings()),
+                stop=stop or Stop(),
                 budget=budget,
             ),
-            on_call=progress.on_call,
-            on_start=progress.start,
-            on_trial=progress.on_trial,
+            on_call=counter.on_call,
+            on_start=counter.on_start,
+            on_trial=counter.on_trial,
             earlier=earlier,
         )
+    except IncompleteRun as stopped:
+        limit = " --max-cost USD" if settings.max_cost else ""
+        raise IncompleteRun(f"{stopped} To continue: medicare-eval resume {folder}{limit}", run=folder) from None
     finally:
-        progress.stop()
-        for adapter in made.values():
-            await adapter.aclose()
+        counter.on_end()
+        await pool.aclose()
 
 
-def ceilings(requests: list[tuple[str, int]], tokens: list[tuple[str, int]]) -> dict[str, Ceilings]:
-    a_minute: dict[str, dict[str, int]] = {}
-    for what, given in (("requests", requests), ("tokens", tokens)):
-        for name, number in given:
-            provider = split_name(canonical_name(f"{name}:any")).provider
-            a_minute.setdefault(provider, {})[what] = number
-    return {provider: Ceilings(**given) for provider, given in a_minute.items()}
+def _earlier_run(folder: Path, manifest: Manifest) -> Path:
+    """The run whose transcripts a re-judging run uses: beside it, or where it was."""
+    assert manifest.transcripts is not None
+    beside = folder.parent / manifest.transcripts.run_id
+    earlier = beside if beside.is_dir() and beside != folder else folder.parent / manifest.transcripts.folder
+    if not earlier.is_dir():
+        raise InputError(f"{earlier}, whose transcripts this run judges, does not exist. Put it back.")
+    return earlier
 
 
-def stop_on_signal(stop: Stop) -> None:
-    """The first Ctrl-C lets calls in flight finish; the second ends the process where it stands."""
-
-    heard_before = False
-
-    def heard() -> None:
-        nonlocal heard_before
-        if heard_before:
-            os._exit(130)
-        heard_before = True
-        stop.ask()
-        print("Stopping: calls in flight are being finished. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, heard)
-
-
-def print_summary(folder: Path, manifest: Manifest, seal: Seal | None, *, as_json: bool) -> None:
-    summary = reporting.summarize(folder, manifest)
-    spending = reporting.spending(folder, manifest)
-    names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
-    written = [folder / name for name in names if (folder / name).exists()]
-    if as_json:
-        document = {"run": str(folder), "head": seal.results_head if seal else None, "sealed": seal is not None}
-        costs = {"costs": [vars(row) for row in spending], "prices_as_of": manifest.prices_as_of}
-        print(json.dumps({**document, **reporting.summary_json(summary), **costs}, indent=2, ensure_ascii=False))
-        return
-    print(tables.summary_table(summary))
-    if any(tally.codes for tally in summary.by_target.values()):
-        print(f"\n{tables.code_table(summary)}")
-    print(tables.cost_text(spending, manifest.prices_as_of))
-    for notice in reporting.notices(summary):
-        print(f"\n{notice}")
-    print("\nWritten:")
-    for path in written:
-        print(f"  {path}")
-    if seal:
-        print(f"Head of the results (keep it elsewhere; `verify --expect` checks it):\n  {seal.results_head}")
+def _folders(runs: PathLike | Iterable[PathLike]) -> list[Path]:
+    folders = [Path(runs)] if isinstance(runs, str | Path) else [Path(run) for run in runs]
+    if not folders:
+        raise InputError("No run folder was given.")
+    return folders

@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from . import storage
-from .errors import IntegrityError
+from .errors import IncompleteRun, IntegrityError
 from .planning.trials import trials
 from .schemas import (
     CallRecord,
@@ -38,6 +38,43 @@ class Verified:
     torn_lines: int
     head: str
     sealed: bool
+
+
+@dataclass(frozen=True)
+class Replayed:
+    run_id: str
+    trials: int
+    """Results computed again, each identical to the stored one."""
+    planned: int
+    head: str
+
+
+class ResultComparer:
+    """Chains results that are computed again and compares each line with the stored one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / storage.RESULTS
+        if not self._path.exists():
+            raise IncompleteRun(f"{folder} has no results yet. First run: medicare-eval resume {folder}")
+        self.stored = sum(1 for _ in hash_chain.ChainReader(self._path, hash_chain.GENESIS))
+        self.head = hash_chain.GENESIS
+        self.count = 0
+
+    def __enter__(self) -> ResultComparer:
+        self._file = self._path.open("rb")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __call__(self, payload: bytes) -> None:
+        self.head, line = hash_chain.chained(self.head, payload)
+        self.count += 1
+        if self._file.read(len(line)) != line:
+            trial = storage.trial_id(payload)
+            raise IntegrityError(
+                f"{self._path}, line {self.count} ({trial}): not what the journal gives when it is computed again."
+            )
 
 
 def verify(folder: Path, expect: str | None = None) -> Verified:

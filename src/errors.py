@@ -11,6 +11,10 @@ Exit code 0 is success and 130 a second Ctrl-C. Failures of a model call are not
 outcomes, recorded in the journal (see `adapters.base.CallFailure`), and never end a run by themselves.
 """
 
+from __future__ import annotations
+
+from pathlib import Path
+
 
 class HarnessError(Exception):
     """A failure the user can act on; its message is one clear sentence."""
@@ -28,6 +32,11 @@ class ConfigError(HarnessError):
 
 class IncompleteRun(HarnessError):  # noqa: N818 - it names a state of the run, not a fault
     exit_code = 4
+
+    def __init__(self, message: str, *, run: Path | None = None) -> None:
+        super().__init__(message)
+        self.run = run
+        """The folder of the run that stopped, where there is one to resume."""
 
 
 class IntegrityError(HarnessError):

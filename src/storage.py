@@ -33,6 +33,7 @@ from .schemas import (
     Manifest,
     Record,
     Seal,
+    TrialResult,
 )
 from .store import hash_chain, strict_json
 from .store.failpoints import Failpoints
@@ -148,7 +149,7 @@ def require_current(folder: Path, manifest: Manifest, what: str) -> None:
     if manifest.format != FORMAT:
         raise InputError(
             f"{folder} has format {manifest.format}, and this release cannot {what} it. Install medicare-eval "
-            f"{FIRST_RELEASE[manifest.format]} for that; `verify`, `report`, `compare`, `export` and `rejudge` work here."
+            f"{FIRST_RELEASE[manifest.format]} for that; verify, report, compare, export and rejudge work here."
         )
 
 
@@ -333,6 +334,32 @@ def call_heads(folder: Path) -> Iterator[CallHead]:
     for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
         if not hash_chain.is_recovery(line.payload):
             yield CallHead.model_validate_json(line.payload)
+
+
+def read_calls(folder: Path) -> Iterator[CallRecord]:
+    """Every attempt in a run's journal, whole."""
+    path = folder / JOURNAL
+    if path.exists():
+        for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
+            if not hash_chain.is_recovery(line.payload):
+                yield _whole(path, line, CallRecord)
+
+
+def read_results(folder: Path) -> Iterator[TrialResult]:
+    """Every result of a run so far, in plan order."""
+    path = folder / RESULTS
+    if path.exists():
+        for line in hash_chain.ChainReader(path, hash_chain.GENESIS):
+            yield _whole(path, line, TrialResult)
+
+
+def _whole(path: Path, line: hash_chain.ChainedLine, kind: type[R]) -> R:
+    try:
+        return kind.model_validate_json(line.payload)
+    except ValidationError as error:
+        raise IntegrityError(
+            f"{path}, line {line.number}: not a {kind.__name__} ({error.error_count()} fields do not fit)."
+        ) from None
 
 
 def trial_id(payload: bytes) -> str:

@@ -1,19 +1,69 @@
-"""A run's money: `--max-cost` asked before every attempt, and told what it cost after it."""
+"""The budget of a run (`--max-cost`): asked before every attempt, settled after it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 
 from ..adapters.base import ModelRequest
 from ..schemas import CallHead, CallRecord, Price
-from .prices import Budget, charge, worst_case
+from .prices import charge, worst_case
+
+_PARTS = 10**12
+"""A budget counts in whole parts of a dollar: sums of floats drift, and a limit must not."""
+
+
+class Budget:
+    """What may be spent, what has been, and what calls in flight may still cost. For one event loop: it never waits.
+
+    As long as no call costs more than was reserved for it, spent and reserved together never pass the limit. If one
+    does, its real cost is counted, and no further call is granted.
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        self._limit = None if limit is None else _parts(limit)
+        self._spent = 0
+        self._reserved = 0
+
+    @property
+    def spent(self) -> float:
+        return self._spent / _PARTS
+
+    @property
+    def reserved(self) -> float:
+        return self._reserved / _PARTS
+
+    def reserve(self, amount: float) -> bool:
+        """Set an amount aside before a call; False, and nothing set aside, where it could pass the limit."""
+        parts = _parts(amount)
+        if self._limit is not None and self._spent + self._reserved + parts > self._limit:
+            return False
+        self._reserved += parts
+        return True
+
+    def settle(self, reserved: float, actual: float) -> None:
+        """Put what a call cost in the place of what was reserved for it.
+
+        A call that the journal already holds is settled with nothing reserved.
+        """
+        held, paid = _parts(reserved), _parts(actual)
+        if held > self._reserved:
+            raise ValueError("more is settled than was reserved")
+        self._reserved -= held
+        self._spent += paid
+
+
+def _parts(amount: float) -> int:
+    if not isfinite(amount) or amount < 0:
+        raise ValueError(f"an amount of money is a number from 0, not {amount}")
+    return round(amount * _PARTS)
 
 
 class RunBudget:
-    """Sets aside the most a call may cost before it is made. Every model it is asked about must have a price."""
+    """Reserves the most a call may cost before it is made. Every model of the run must have a price."""
 
     def __init__(self, limit: float, prices: Mapping[str, Price], spent: Iterable[CallHead]) -> None:
-        """`spent`: the attempts that the journal already holds; a resumed run goes on with the same budget."""
+        """`spent`: the attempts already in the journal; a resumed run continues with the same budget."""
         self._prices = prices
         self.budget = Budget(limit)
         for head in spent:

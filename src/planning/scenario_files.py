@@ -119,7 +119,7 @@ def read_scenarios(arguments: Sequence[str]) -> tuple[ScenarioFile, ...]:
         other = by_id.setdefault(one.scenario.scenario_id, one.path)
         if other != one.path:
             raise InputError(
-                f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also used by {other}. Change one of them."
+                f"{one.path}: field scenario_id: {one.scenario.scenario_id!r} is also used by {other}. Change one."
             )
     return files
 

@@ -20,6 +20,7 @@ from ..records.study import ModelSettings, Study
 from ..schemas import RunPlan
 from ..store.input_files import explain, read_bytes
 from ..store.strict_json import encode
+from .preregistration import read_frozen
 from .scenario_files import matches
 
 _FILES = ("wording", "facts", "invented_plans", "prices", "out")
@@ -70,6 +71,29 @@ def _with_paths(
     if isinstance(changed.get("scenarios"), list | tuple):
         changed["scenarios"] = [one(name, always=False) for name in changed["scenarios"]]
     return changed
+
+
+def load_study(
+    source: Study | str | Path | None, changes: Mapping[str, Any], flags: Mapping[str, str] | None = None
+) -> Study:
+    """A study from a file, a `Study` or nothing, with some fields replaced."""
+    given = {name: value for name, value in changes.items() if value is not None}
+    if source is None:
+        return make_study(given, flags=flags)
+    if isinstance(source, Study):
+        return make_study({**as_document(source), **given}, flags=flags)
+    return make_study({**read_study(Path(source)), **given}, where=str(source), flags=flags)
+
+
+def registered_study(path: Path, changes: Mapping[str, Any], flags: Mapping[str, str] | None = None) -> Study:
+    """The study that a pre-registration carries, with some fields replaced."""
+    kept = read_frozen(path).study
+    if kept is None and not changes:
+        raise InputError(
+            f"{path} was written by release 0.1 and does not contain the study. Give the study file or flags as well."
+        )
+    given = {name: value for name, value in changes.items() if value is not None}
+    return make_study({**seen_from_here(kept or {}, path.parent), **given}, where=str(path), flags=flags)
 
 
 def make_study(document: Mapping[str, Any], *, where: str = "", flags: Mapping[str, str] | None = None) -> Study:

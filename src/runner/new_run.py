@@ -1,0 +1,140 @@
+"""A new run folder with its manifest: the plan, what it runs on, and what calls are taken to cost."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from .. import __version__, plugins, storage
+from ..adapters.models import full_id
+from ..adapters.registry import canonical_name
+from ..calls.limits import Ceilings
+from ..calls.prices import PRICE_FILE, load_prices, price_for, read_table
+from ..errors import ConfigError, IncompleteRun
+from ..planning.clock import today
+from ..planning.study_file import as_document
+from ..records.model_name import split_name
+from ..records.study import Study
+from ..schemas import Manifest, Price, Registration, RunPlan, Transcripts
+from ..store.failpoints import Failpoints
+from ..store.strict_json import fingerprint
+
+DISTRIBUTION = "medicare-eval"
+DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """How a run is carried out. None of it can change a result."""
+
+    concurrency: int = 8
+    """Trials at a time."""
+    max_cost: float | None = None
+    requests_per_minute: Mapping[str, int] = field(default_factory=dict)
+    """By provider."""
+    tokens_per_minute: Mapping[str, int] = field(default_factory=dict)
+
+    def ceilings(self) -> dict[str, Ceilings]:
+        given: dict[str, dict[str, int]] = {}
+        for what, rates in (("requests", self.requests_per_minute), ("tokens", self.tokens_per_minute)):
+            for name, rate in rates.items():
+                provider = split_name(canonical_name(f"{name}:any"))[0]
+                given.setdefault(provider, {})[what] = rate
+        return {provider: Ceilings(**rates) for provider, rates in given.items()}
+
+
+@dataclass(frozen=True)
+class NewRun:
+    folder: Path
+    manifest: Manifest
+
+
+def create_run(
+    plan: RunPlan,
+    *,
+    out: Path,
+    settings: RunSettings,
+    prices: Path | None = None,
+    study: Study | None = None,
+    registration: Registration | None = None,
+    transcripts: Transcripts | None = None,
+) -> NewRun:
+    """Check what can be checked, make the run folder, and write its manifest."""
+    settings.ceilings()
+    failpoints = Failpoints.from_environment()
+    now = datetime.now(UTC)
+    providers = {split_name(name)[0] for name in plan.api_ids}
+    manifest = Manifest(
+        run_id="",
+        created=now.isoformat(timespec="seconds"),
+        plan_sha256=fingerprint(plan.model_dump(mode="json")),
+        versions=versions(),
+        concurrency=settings.concurrency,
+        prices_as_of=prices_as_of(prices),
+        prices=prices_for(plan.api_ids, prices),
+        transcripts=transcripts,
+        registration=registration,
+        plugins=plugins.used_by(providers, study.scenarios if study else ()),
+        study=as_document(study) if study else None,
+        plan=plan,
+    )
+    check_max_cost(manifest, settings.max_cost)
+    folder = storage.create_run_folder(out, now, failpoints)
+    manifest = manifest.model_copy(update={"run_id": folder.name})
+    storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
+    return NewRun(folder, manifest)
+
+
+def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcripts:
+    """How a manifest names the run whose transcripts are judged again."""
+    manifest = storage.read_manifest(earlier)
+    if not (earlier / storage.SEAL).exists():
+        raise IncompleteRun(f"{earlier} is not complete. First run: medicare-eval resume {earlier}")
+    return Transcripts(
+        run_id=manifest.run_id,
+        folder=Path(os.path.relpath(earlier, out)).as_posix(),
+        manifest_sha256=storage.manifest_sha256(earlier),
+        journal_sha256=storage.file_sha256(earlier / storage.JOURNAL),
+        stages=("questioner", "target", "extractor") if keep_claims else ("questioner", "target"),
+    )
+
+
+def versions() -> dict[str, str]:
+    """This project, Python, and each dependency that is installed."""
+    found = {DISTRIBUTION: __version__, "python": platform.python_version()}
+    for name in DEPENDENCIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def price_table(override: Path | None) -> dict[str, Price]:
+    return load_prices(override, today=today(), full_id=lambda name: full_id(canonical_name(name)))
+
+
+def prices_as_of(override: Path | None) -> str:
+    given = [f"{read_table(override).as_of} (given)"] if override else []
+    return ", ".join([*given, read_table(PRICE_FILE).as_of])
+
+
+def prices_for(api_ids: Mapping[str, str], override: Path | None) -> dict[str, Price]:
+    """The known price of each model, by the name it has in the plan."""
+    table = price_table(override)
+    known = {name: price_for(table, split_name(name)[0], api_id) for name, api_id in api_ids.items()}
+    return {name: price for name, price in known.items() if price is not None}
+
+
+def check_max_cost(manifest: Manifest, limit: float | None) -> None:
+    unknown = [name for name in manifest.plan.api_ids if name not in manifest.prices]
+    if limit is not None and unknown:
+        raise ConfigError(
+            f"--max-cost: no price is known for {', '.join(unknown)}. Add it to a price file (same format as "
+            "src/calls/prices.json) and start the run with --prices FILE."
+        )

@@ -1,0 +1,55 @@
+"""How far a run is: counted here, shown by whoever passes a callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..schemas import CallRecord
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """A run at one moment."""
+
+    trials: int
+    """Planned."""
+    trials_done: int
+    trials_before: int
+    """Of those done, how many were done before this process started."""
+    calls: int
+    """Attempts at calls made by this process."""
+    calls_not_ok: int
+    finished: bool = False
+    """True once, in the last report, whether the run is complete or was stopped."""
+
+
+OnProgress = Callable[[RunProgress], None]
+
+
+class ProgressCounter:
+    """Counts what happens and passes a `RunProgress` on after every call and trial."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self._on_progress = on_progress
+        self._trials = self._done = self._before = self._calls = self._not_ok = 0
+
+    def on_start(self, trials: int, done: int) -> None:
+        self._trials, self._done, self._before = trials, done, done
+        self._report()
+
+    def on_call(self, record: CallRecord) -> None:
+        self._calls += 1
+        self._not_ok += record.outcome != "ok"
+        self._report()
+
+    def on_trial(self) -> None:
+        self._done += 1
+        self._report()
+
+    def on_end(self) -> None:
+        self._report(finished=True)
+
+    def _report(self, *, finished: bool = False) -> None:
+        if self._on_progress:
+            self._on_progress(RunProgress(self._trials, self._done, self._before, self._calls, self._not_ok, finished))

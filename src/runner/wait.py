@@ -1,0 +1,45 @@
+"""Waiting for asynchronous work from ordinary code, also where an event loop is running, as in a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from ..calls.gateway import Stop
+
+T = TypeVar("T")
+
+
+def wait(work: Callable[[Stop], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end, in a thread with an event loop of its own.
+
+    Ctrl-C asks the work to stop after the calls in flight, and waits for its end.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+    stops: list[Callable[[], object]] = []
+
+    async def main() -> T:
+        stop, loop = Stop(), asyncio.get_running_loop()
+        stops.append(lambda: loop.call_soon_threadsafe(stop.ask))
+        return await work(stop)
+
+    def target() -> None:
+        try:
+            results.append(asyncio.run(main()))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=target, name="medicare-eval")
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            for stop in stops:
+                stop()
+    if errors:
+        raise errors[0]
+    return results[0]
