@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from src.text.overlap import (
     ENOUGH,
-    bears,
     is_english,
-    related,
+    shares_a_word,
+    shares_enough_words,
     words,
 )
 
@@ -59,46 +59,48 @@ def test_other_languages_are_known_by_the_lack_of_them(text: str) -> None:
 
 
 def test_a_claim_in_the_words_of_its_quote_is_borne() -> None:
-    assert bears(["Part B covers doctors' services"], "Part B covers the services of doctors.")
+    assert shares_enough_words(["Part B covers doctors' services"], "Part B covers the services of doctors.")
 
 
 def test_the_share_of_words_decides() -> None:
     ten = "alpha bravo charl delta echoo foxtr golff hotel india julie"
     assert ENOUGH == 0.3
-    assert bears(["alpha bravo charl"], ten)
-    assert not bears(["alpha bravo"], ten)
-    assert not bears([""], ten)
+    assert shares_enough_words(["alpha bravo charl"], ten)
+    assert not shares_enough_words(["alpha bravo"], ten)
+    assert not shares_enough_words([""], ten)
 
 
 def test_words_may_be_spread_over_the_sources() -> None:
     claim = "Hospice nurses visit homes daily."
-    assert bears(["they visit homes"], claim)
-    assert bears(["Yes.", "", "nurses of a hospice"], claim)
-    assert not bears(["Yes."], claim)
+    assert shares_enough_words(["they visit homes"], claim)
+    assert shares_enough_words(["Yes.", "", "nurses of a hospice"], claim)
+    assert not shares_enough_words(["Yes."], claim)
 
 
 def test_inflections_meet() -> None:
-    assert bears(["you are penalized"], "Penalties.")
-    assert bears(["enrolling"], "Enrollment.")
+    assert shares_enough_words(["you are penalized"], "Penalties.")
+    assert shares_enough_words(["enrolling"], "Enrollment.")
 
 
 @pytest.mark.parametrize("claim", ["", "It is.", "$202.90", "20% in 2026", "They do not."])
 def test_a_claim_without_words_that_count_is_borne_by_anything(claim: str) -> None:
-    assert bears([""], claim)
-    assert bears(["Plans have networks."], claim)
+    assert shares_enough_words([""], claim)
+    assert shares_enough_words(["Plans have networks."], claim)
 
 
 def test_quotes_in_another_language_are_let_pass() -> None:
-    assert bears([SPANISH], "Premiums rise every year.")
-    assert bears([GERMAN, "What is Part B?"], "Hospice nurses visit homes daily.")
+    assert shares_enough_words([SPANISH], "Premiums rise every year.")
+    assert shares_enough_words([GERMAN, "What is Part B?"], "Hospice nurses visit homes daily.")
 
 
 def test_the_language_of_the_quote_decides_not_that_of_the_question() -> None:
-    assert not bears(["Plans have networks, and you must use them.", SPANISH], "Hospice nurses visit homes daily.")
+    assert not shares_enough_words(
+        ["Plans have networks, and you must use them.", SPANISH], "Hospice nurses visit homes daily."
+    )
 
 
 def test_without_a_source_nothing_is_borne() -> None:
-    assert not bears([], "Plans have networks.")
+    assert not shares_enough_words([], "Plans have networks.")
 
 
 @pytest.mark.parametrize(
@@ -117,12 +119,12 @@ def test_without_a_source_nothing_is_borne() -> None:
     ],
 )
 def test_a_statement_is_related_by_one_word_or_one_figure(quotes: list[str], statement: str, tied: bool) -> None:
-    assert related(quotes, statement) is tied
+    assert shares_a_word(quotes, statement) is tied
 
 
 def test_sources_may_be_read_once_only() -> None:
-    assert bears(iter(["Plans have", "networks."]), "Plans have networks.")
-    assert related(iter(["Plans have", "networks."]), "Plans have networks.")
+    assert shares_enough_words(iter(["Plans have", "networks."]), "Plans have networks.")
+    assert shares_a_word(iter(["Plans have", "networks."]), "Plans have networks.")
 
 
 @pytest.mark.parametrize(
@@ -137,18 +139,18 @@ def test_short_words_meet_their_inflections_too(one: str, other: str) -> None:
 )
 def test_spanish_with_words_that_are_english_too_is_no_english(quote: str) -> None:
     assert not is_english(quote)
-    assert bears([quote], "Nobody owes that premium.")
+    assert shares_enough_words([quote], "Nobody owes that premium.")
 
 
 @given(st.text(max_size=200))
 def test_every_text_bears_itself(text: str) -> None:
-    assert bears([text], text)
+    assert shares_enough_words([text], text)
 
 
 @given(st.lists(st.text(max_size=60), max_size=4), st.text(max_size=60), st.text(max_size=60))
 def test_another_source_never_unties(sources: list[str], claim: str, more: str) -> None:
     listed = sources or ["the and of"]
-    assert bears([*listed, more], claim) >= bears(listed, claim)
+    assert shares_enough_words([*listed, more], claim) >= shares_enough_words(listed, claim)
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

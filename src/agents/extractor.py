@@ -19,7 +19,7 @@ from ..schemas import (
 )
 from ..text.coverage import Coverage, coverage
 from ..text.figures import figures, is_amount
-from ..text.overlap import bears
+from ..text.overlap import shares_enough_words
 from ..text.quotes import find_quote
 from .ask import Answer, JudgeClient, ask
 
@@ -102,6 +102,6 @@ def _rejection(claim: QuotedClaim, found: list[str], question: str) -> str | Non
     unquoted = figures(claim.text).difference(*map(figures, found))
     if unquoted:
         return f"the claim's figures {sorted(unquoted)} are not in its quotes"
-    if not bears([*found, question], claim.text):
+    if not shares_enough_words([*found, question], claim.text):
         return "the claim's words are not in its quotes"
     return None

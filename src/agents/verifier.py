@@ -26,7 +26,7 @@ from ..schemas import (
     VerifierOutput,
 )
 from ..text.figures import figures, is_amount, telling
-from ..text.overlap import related
+from ..text.overlap import shares_a_word
 from .ask import Answer, JudgeClient, ask, one_per_claim
 
 _ZERO = re.compile(
@@ -132,6 +132,6 @@ def _uncredited(claim: ClaimInView, cited: dict[str, FactInView], asked: frozens
             )
         elif stated and not needed and not stated & quoted:
             problems.append(f"cites {fact_id}, but none of its figures {sorted(stated)} appears in the claim's quotes")
-        elif not related([*claim.quotes, claim.text], fact.statement):
+        elif not shares_a_word([*claim.quotes, claim.text], fact.statement):
             problems.append(f"cites {fact_id}, but the claim and its quotes share no word with it")
     return problems

@@ -18,7 +18,7 @@ from ..text.figures import (
     kind,
     telling,
 )
-from ..text.overlap import related
+from ..text.overlap import shares_a_word
 from .polarity import (
     antonym_clash,
     excepts,
@@ -244,7 +244,7 @@ def may_credit(saying: Saying, fact: FactInView) -> bool:
     amounts = frozenset(filter(is_amount, told))
     if not needed and amounts and not amounts & saying.quoted:
         return False
-    return related([*saying.quotes, saying.claim.text], fact.statement)
+    return shares_a_word([*saying.quotes, saying.claim.text], fact.statement)
 
 
 def _bears_out(claim: Reading, fact: Reading) -> bool:

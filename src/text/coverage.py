@@ -1,4 +1,4 @@
-"""Which sentences of a reply state something a key could check, and which of them no claim covers."""
+"""Which sentences of a reply state something that a key could check, and which of them no claim covers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..records.thresholds import COVERAGE_BELOW
 from .figures import figures, kind
 from .sentences import Span, sentences
 
-_TELLING = frozenset({"money", "percent", "date"})
+_CHECKABLE_KINDS = frozenset({"money", "percent", "date"})
 _PROGRAM = re.compile(
     r"\b(?:medicare|medicaid|medigap|medi-cal|parts?\s+[abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
     r"extra\s+help|low[- ]income\s+subsidy|savings\s+programs?|advantage|social\s+security|open\s+enrollment|"
@@ -35,7 +35,7 @@ def names_a_program(text: str) -> bool:
 @dataclass(frozen=True)
 class Coverage:
     sentences: int
-    """That state something checkable."""
+    """How many sentences state something checkable."""
     covered: int
     left_out: tuple[str, ...]
 
@@ -45,11 +45,11 @@ class Coverage:
 
 
 def is_factual(sentence: str) -> bool:
-    """Whether a sentence has factual content: a telling figure, or a rule about a program."""
+    """Whether a sentence states a fact: it has an amount, a date or a duration, or a rule about a program."""
     if sentence.rstrip("*_ \"'”’)").endswith("?"):
         return False
     found = figures(sentence)
-    if any(kind(figure) in _TELLING or " " in figure for figure in found):
+    if any(kind(figure) in _CHECKABLE_KINDS or " " in figure for figure in found):
         return True
     return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= 4
 
@@ -59,7 +59,7 @@ def factual_sentences(reply: str) -> list[Span]:
 
 
 def coverage(reply: str, spans: Iterable[tuple[int, int]]) -> Coverage:
-    """How many factual sentences the given stretches of the reply touch."""
+    """How many factual sentences overlap with these spans of the reply."""
     taken = sorted(spans)
     found = factual_sentences(reply)
     left = [one for one in found if not any(start < one.end and one.start < end for start, end in taken)]

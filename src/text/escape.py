@@ -1,4 +1,4 @@
-"""What a model wrote, made inert: on a terminal, in Markdown, in a spreadsheet."""
+"""Make text that a model wrote safe to show on a terminal, in Markdown and in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ _MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_{}[]()#+-!|~$"} | {ord(mark):
 
 
 def defused(cell: str) -> str:
-    """Text that a spreadsheet shows and does not run."""
+    """Text that a spreadsheet shows instead of running it as a formula."""
     return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠") else cell
 
 
 def plain(text: str) -> str:
-    """Text on one line without terminal escapes, invisible characters or changes of direction."""
+    """Text on one line, without terminal escapes, invisible characters or changes of writing direction."""
     shown = " ".join(text.split())
-    if shown.isprintable():  # no control, format or surrogate character is
+    if shown.isprintable():  # then it has no control, format or surrogate characters
         return shown
     return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
 
 
 def inert(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, no terminal escapes, no direction tricks, one line."""
+    """Text on one line that Markdown shows as it is, without markup."""
     shown = plain(text)
     return shown.translate(_MARKS).replace("://", "&#58;//").replace("www.", "www&#46;")

@@ -1,21 +1,21 @@
-"""What the target wrote is data: fenced in every message to a judge, which must also give back a canary.
+"""What the target wrote is data: it is fenced in every message to a judge, and the judge must return a canary.
 
-The fence is a mark derived for this one call; where the fenced text happens to hold it, another is derived, so that no
-text can close its own fence. The canary is a word the judge must copy into its answer. It stands outside the fence and
-in no text of the target's, so an answer that the target dictated does not have it.
+The fence is a mark derived for one call. If the fenced text happens to contain it, another one is derived, so no text
+can close its own fence. The canary is a word that the judge must copy into its answer. It is outside the fence and in
+none of the target's text, so an answer that the target dictated does not have it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..schemas import Record
 from ..store.strict_json import encode, loads, sha256
 
 WRITTEN_BY_TARGET = frozenset({"reply", "text", "quotes", "left_out"})
-"""Fields of agents' inputs that hold the target's words, or a judge's rendering of them."""
+"""Fields of agents' inputs that contain the target's words, or a judge's version of them."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Wrapped:
 
 @cache
 def reply_schema(reply_type: type[Record]) -> dict[str, Any]:
-    """The JSON Schema of a judge's answer: the record's own, with the canary."""
+    """The JSON Schema of a judge's answer: that of the record, plus the canary."""
     schema = reply_type.model_json_schema()
     schema["properties"] = {"canary": {"title": "Canary", "type": "string"}, **schema["properties"]}
     schema["required"] = ["canary", *schema.get("required", [])]
@@ -34,7 +34,7 @@ def reply_schema(reply_type: type[Record]) -> dict[str, Any]:
 
 
 def wrap(payload: Record, seed: int) -> Wrapped:
-    """An agent's input as it is sent: canary, fence, and the input with every text of the target's inside its fence."""
+    """An agent's input as it is sent: canary, fence, and the input with all text of the target fenced."""
     document = payload.model_dump(mode="json")
     plain = encode(document).decode("utf-8")
     fence, canary = _mark("fence", seed, plain), _mark("canary", seed, plain)
@@ -43,7 +43,7 @@ def wrap(payload: Record, seed: int) -> Wrapped:
 
 
 def _mark(what: str, seed: int, text: str) -> str:
-    """A short word that does not stand in the text."""
+    """A short word that does not occur in the text."""
     number = 0
     while (mark := sha256(f"{what}|{seed}|{number}")[:12]) in text:
         number += 1
@@ -60,9 +60,15 @@ def _fenced(value: Any, fence: str, written: bool = False) -> Any:
     return value
 
 
-def unwrap(text: str) -> tuple[str, str]:
-    """The canary and the input as JSON without its fences: for judges made of code."""
+class Unwrapped(NamedTuple):
+    canary: str
+    input: str
+    """As JSON, without fences."""
+
+
+def unwrap(text: str) -> Unwrapped:
+    """Undo `wrap`, for judges that are code."""
     sent = loads(text)
     fence = sent["fence"]
     plain = encode(sent["input"]).decode("utf-8").replace(f"<<{fence}>>", "").replace(f"<</{fence}>>", "")
-    return sent["canary"], plain
+    return Unwrapped(sent["canary"], plain)

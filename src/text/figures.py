@@ -1,9 +1,9 @@
-"""Figures in English text, normalised so that two spellings of one figure are one token.
+"""Figures in English text, normalized so that two spellings of one figure give the same token.
 
 Money is `$2000` or `$202.90`, a percentage `20%`, a duration `7 months`, a date `10-15` (month-day), a year `2026`,
-a telephone number `tel:18006334227`, any other number `n65`. Text is folded without changing its length, cut into
-small tokens, and read once from left to right: no pattern here can backtrack over more than a few characters.
-Numbers are handled as strings, so length and locale do not matter.
+a phone number `tel:18006334227`, any other number `n65`. Text is folded without changing its length, split into
+small tokens, and read once from left to right; no pattern can backtrack over more than a few characters. Numbers are
+handled as strings, so length and locale do not matter.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Figure:
 
 @dataclass
 class _Number:
-    """A number and, once it is known, what it counts."""
+    """A number and, once known, its unit."""
 
     value: str
     start: int
@@ -87,12 +87,12 @@ class _Number:
     place: int
     """Index of its first token."""
     after: int
-    """Index of the first token behind it."""
+    """Index of the first token after it."""
     lone_one: bool = False
     grouped: bool = False
     unit: str = ""
     attached: bool = False
-    """A letter stands directly before it, as in B12."""
+    """A letter is directly before it, as in B12."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class _Token:
 
 
 def figures(text: str) -> frozenset[str]:
-    """Every figure of the text, normalised; see the module's docstring for the forms."""
+    """All figures in the text, normalized; see the module docstring for the forms."""
     return frozenset(figure.token for figure in find_figures(text))
 
 
@@ -115,7 +115,7 @@ def is_amount(token: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def kind(token: str) -> str:
-    """money, percent, duration in its unit, date, year, phone or number: only like may be compared with like."""
+    """money, percent, the unit of a duration, date, year, phone or number. Compare only figures of one kind."""
     if token.startswith("$"):
         return "money"
     if token.endswith("%"):
@@ -130,18 +130,18 @@ def kind(token: str) -> str:
 
 
 def telling(tokens: Iterable[str]) -> frozenset[str]:
-    """The figures by which a statement tells something: all but years and 65, the age everybody speaks of."""
+    """The figures that carry information: all except years, and 65, an age that is mentioned everywhere."""
     return frozenset(token for token in tokens if kind(token) != "year") - {"n65"}
 
 
 def fold(text: str) -> str:
-    """Typographic and Markdown characters made plain; every character keeps its place."""
+    """Text with plain characters for typographic and Markdown ones; every character keeps its position."""
     return _THIN_THOUSANDS.sub(",", text).translate(_FOLD)
 
 
 @lru_cache(maxsize=4096)
 def find_figures(text: str) -> tuple[Figure, ...]:
-    """The figures in order of their place."""
+    """The figures, in order of position."""
     plain = fold(text)
     found: list[Figure] = []
     for pattern in (_PHONE, _VANITY):
@@ -159,7 +159,7 @@ def find_figures(text: str) -> tuple[Figure, ...]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    # A full stop keeps what stands on both sides of a removed number from being read together.
+    # A period keeps the text before and after a removed number from being read together.
     return "." * len(match.group())
 
 
@@ -201,7 +201,7 @@ def _named_date(tokens: list[_Token], index: int, month: int, taken: set[int]) -
 
 
 def _day(tokens: list[_Token], index: int) -> tuple[int, int]:
-    """A day of a month and the index behind it, or (0, index)."""
+    """A day of a month and the index after it, or (0, index)."""
     word = _lower(tokens, index)
     if word in _ORDINALS:
         return _ORDINALS[word], index + 1
@@ -220,7 +220,7 @@ def _date(tokens: list[_Token], month: int, day: int, first: int, behind: int) -
 
 
 def _numeric_date(tokens: list[_Token], index: int, taken: set[int]) -> list[Figure]:
-    """10/15, 10/15/2026 and 2026-10-15; the year stays for the next pass."""
+    """10/15, 10/15/2026 and 2026-10-15; the year is left for the next pass."""
     parts = [_lower(tokens, index + step) for step in range(0, 5, 2)]
     marks = (_lower(tokens, index + 1), _lower(tokens, index + 3))
     if _lower(tokens, index - 1) in ("$", "/", "-"):
@@ -294,7 +294,7 @@ def _digits(tokens: list[_Token], index: int) -> _Number | None:
     glued = after < len(tokens) and tokens[after].start == token.end
     following = _lower(tokens, after)
     if glued and following in ("st", "nd", "rd", "th"):
-        return None  # an ordinal names a place, not an amount
+        return None  # an ordinal is a position, not an amount
     scale = _SCALES.get(following) or (_SHORT_SCALES.get(following) if glued else None)
     if scale:
         value, end, after = _shift(value, scale), tokens[after].end, after + 1
@@ -308,7 +308,7 @@ def _scaled_article(tokens: list[_Token], index: int) -> bool:
 
 
 def _words(tokens: list[_Token], index: int) -> _Number:
-    """A number in words: tens and units, then hundreds and thousands, as far as they belong together."""
+    """A number in words: tens and units, then hundreds and thousands, as long as they form one number."""
     total, part, place, ceiling = 0, 0, index, 10**12
     lone = _lower(tokens, index) == "one"
     if _lower(tokens, index) == "a":
@@ -317,7 +317,7 @@ def _words(tokens: list[_Token], index: int) -> _Number:
         part, place = _below_hundred(tokens, place)
     while _lower(tokens, place) in _SCALES:
         scale = 10 ** _SCALES[_lower(tokens, place)]
-        # Each scale once and in falling order: "one hundred one hundred" is two numbers.
+        # Each scale once, in descending order: "one hundred one hundred" is two numbers.
         if not part or (part >= 100 if scale == 100 else scale >= ceiling):
             break
         lone = False
@@ -381,7 +381,7 @@ def _plain(digits: str) -> str:
 
 
 def _shift(value: str, places: int) -> str:
-    """The decimal point moved to the right (left if negative)."""
+    """Move the decimal point to the right (left if negative)."""
     whole, _, fraction = value.partition(".")
     if places < 0:
         whole = whole.rjust(1 - places, "0")

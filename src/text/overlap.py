@@ -1,7 +1,7 @@
-"""Whether two pieces of text have words in common: a coarse tie, checked by code, that no instruction can talk away.
+"""Whether two texts share words: a coarse check by code that no instruction in a text can influence.
 
-Words are compared by their first letters and without common endings, so that inflections meet; small words do not
-count. Text in another language than English is let pass: its words could not meet the key's.
+Words are compared by their first letters and without common endings, so inflections match; function words do not
+count. Text in a language other than English always passes: its words could not match the key's.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ _SMALL = frozenset(
     )
 )
 ENOUGH = 0.3
-"""Share of a claim's words that must stand in its quotes or in the question."""
+"""Share of a claim's words that must occur in its quotes or in the question."""
 _ENGLISH = 0.1
 _ENGLISH_ONLY = frozenset(_list("the and of to is are you your with that this for if it or be not can may will have"))
 
 
 @lru_cache(maxsize=4096)
 def words(text: str) -> frozenset[str]:
-    """The words of a text that count, by their first letters."""
+    """The stems of the words that count."""
     found = (word.lower() for word in _WORD.findall(text))
     return frozenset(_ENDING.sub("", word)[:_STEM] for word in found if word not in _SMALL)
 
 
 def is_english(text: str) -> bool:
-    """Whether small English words make up a fair part of it; short texts are taken to be English."""
+    """Whether enough words are English function words; short texts count as English."""
     found = [word.lower() for word in _WORD.findall(text)]
     return len(found) < 6 or sum(word in _ENGLISH_ONLY for word in found) >= _ENGLISH * len(found)
 
 
-def bears(sources: Iterable[str], claim: str) -> bool:
-    """Whether enough of a claim's words stand in its sources."""
+def shares_enough_words(sources: Iterable[str], claim: str) -> bool:
+    """Whether enough of a claim's words occur in its sources."""
     listed = list(sources)
     wanted = words(claim)
     known = frozenset[str]().union(*map(words, listed))
     return not wanted or len(wanted & known) >= ENOUGH * len(wanted) or not is_english(listed[0] if listed else "")
 
 
-def related(quotes: Iterable[str], statement: str) -> bool:
-    """Whether quotes and a statement share at least a word that counts, or a figure."""
+def shares_a_word(quotes: Iterable[str], statement: str) -> bool:
+    """Whether quotes and a statement share at least one word that counts, or a figure."""
     listed = list(quotes)
     said = frozenset[str]().union(*map(words, listed))
-    told = frozenset[str]().union(*map(figures, listed))
-    return bool(said & words(statement) or told & figures(statement)) or not is_english(" ".join(listed))
+    stated = frozenset[str]().union(*map(figures, listed))
+    return bool(said & words(statement) or stated & figures(statement)) or not is_english(" ".join(listed))

@@ -1,7 +1,7 @@
-"""Finding a quote in a reply: exactly, or after folding typography, or not at all.
+"""Find a quote in a reply: exactly, or after folding typography, or not at all.
 
-A judge that quotes "don't" where the reply has a curly apostrophe has quoted it; one that changes a word has not. The
-folded match is labeled so, and its span still points into the reply as written.
+A judge that quotes "don't" has quoted a reply with a curly apostrophe; a judge that changes a word has not. A match
+after folding is marked "typographic", and its span still points into the reply as written.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from functools import lru_cache
 from ..schemas import QuoteSpan
 
 SHORTEST = 2
-"""Letters or digits a quote must hold; one letter stands in every reply."""
+"""Letters or digits that a quote must have; a single letter occurs in every reply."""
 _FOLDS = {
     **dict.fromkeys("‘’‛ʼ`´", "'"),
     **dict.fromkeys("“”„‟«»", '"'),
     **dict.fromkeys("‐‑‒–—−", "-"),
     "…": "...",
-    **dict.fromkeys("*_#\u200b\u200c\u200d\u2060\ufeff\u00ad", ""),  # markdown marks and invisible characters
+    **dict.fromkeys("*_#\u200b\u200c\u200d\u2060\ufeff\u00ad", ""),  # Markdown marks and invisible characters
 }
 
 
 @lru_cache(maxsize=256)
 def _fold(text: str) -> tuple[str, tuple[int, ...]]:
-    """Folded text, and for each of its characters the place it came from."""
+    """The folded text, and the original position of each of its characters."""
     out: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):
@@ -37,7 +37,7 @@ def _fold(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def find_quote(reply: str, quote: str) -> QuoteSpan | None:
-    """Where the quote stands in the reply, or None where it does not."""
+    """Where the quote is in the reply, or None."""
     if sum(char.isalnum() for char in quote) < SHORTEST:
         return None
     start = _find_whole(reply, quote)
@@ -52,12 +52,12 @@ def find_quote(reply: str, quote: str) -> QuoteSpan | None:
 
 
 def fold(text: str) -> str:
-    """Text without what only typography adds."""
+    """Text with plain typography."""
     return _fold(text)[0]
 
 
 def _find_whole(reply: str, quote: str) -> int:
-    """The first place where the quote stands as whole words and whole numbers: not "covered" in "uncovered"."""
+    """The first position of the quote as whole words and numbers (not "covered" in "uncovered"), or -1."""
     start = reply.find(quote)
     while start >= 0:
         end = start + len(quote)
@@ -70,7 +70,7 @@ def _find_whole(reply: str, quote: str) -> int:
 
 
 def _continues(beyond: str, edge: str) -> bool:
-    """Whether the word or number at the edge goes on beyond it; `beyond` is read away from the quote."""
+    """Whether the word or number at the edge of a quote continues; `beyond` is read away from the quote."""
     if not beyond or not edge.isalnum():
         return False
     if beyond[0].isalnum():

@@ -1,4 +1,4 @@
-"""A reply cut into sentences, list items, headings and table rows, each with its exact place in it."""
+"""Split a reply into sentences, list items, headings and table rows, each with its exact position."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sentences(text: str) -> tuple[Span, ...]:
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """Lines without their marks; a wrapped line is joined to the line it continues."""
+    """Lines without their list or heading marks; a wrapped line is joined to the line that it continues."""
     open_block: Span | None = None
     fenced = False
     for match in re.finditer(r"[^\r\n\u2028\u2029]+", text):
@@ -102,16 +102,16 @@ def _trim(text: str, start: int, end: int, block: Span) -> Span:
 
 
 def _is_boundary(text: str, start: int, match: re.Match[str], end: int) -> bool:
-    behind = text[match.end() : min(end, match.end() + 40)].lstrip().lstrip("*_\"'“‘([")
-    if not behind:
+    after = text[match.end() : min(end, match.end() + 40)].lstrip().lstrip("*_\"'“‘([")
+    if not after:
         return True
     if "!" in match.group() or "?" in match.group():
         return True
-    following = re.match(r"[A-Za-z']+", behind)
+    following = re.match(r"[A-Za-z']+", after)
     next_word = following.group() if following else ""
     word_match = _WORD_BEFORE.search(text, max(start, match.start() - 12), match.start())
     word = word_match.group(1).lower() if word_match else ""
-    if word in _NEVER_ENDS or (word in _MONTH_SHORT and behind[0].isdigit()):
+    if word in _NEVER_ENDS or (word in _MONTH_SHORT and after[0].isdigit()):
         return False
     if word in _MAY_END and word not in _MONTH_SHORT:
         return next_word.lower() in _STARTERS and next_word[:1].isupper()
