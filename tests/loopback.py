@@ -9,20 +9,19 @@ wanted. Every request is counted and kept (the last `keep` of them), and answere
         assert server.count == 2
 
 A script is a list of `Scripted`, used up in order and followed by `default`, or a function from the request to one.
-Nothing outlives the `with` block: connections are cut, waits end, the thread is joined.
+The server itself is the one of `src.testing`; here is what the providers' formats make of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import struct
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
+
+from src.testing import server
 
 Wire = Literal["openai", "anthropic", "google"]
 Reply = Literal["text", "thinking_first", "refusal", "content_filter", "prompt_block", "empty", "truncated"]
@@ -37,7 +36,12 @@ Fault = Literal[
     "empty_body",
     "slow_drip",
 ]
-MAX_BODY = 16_000_000
+BELOW_HTTP: dict[Fault, server.Fault] = {
+    "timeout": "silence",
+    "reset": "reset",
+    "truncated_body": "cut",
+    "slow_drip": "drip",
+}
 LONGEST_WAIT_S = 120.0
 """When a wait is given up so that a broken test ends; no test takes that long."""
 
@@ -91,144 +95,56 @@ class Scripted:
 Script = Callable[[Received], Scripted] | Iterable[Scripted]
 
 
-class Loopback:
+class Loopback(server.Server):
     """The server. Make it with a script, enter it, take its `url`."""
 
     def __init__(self, script: Script = (), *, default: Scripted | None = None, keep: int = 1_000) -> None:
-        self._answer = script if callable(script) else None
+        super().__init__(self._respond, keep=keep, longest_wait_s=LONGEST_WAIT_S)
+        self._rule = script if callable(script) else None
         self._queue = deque(() if callable(script) else script)
         self._default = default or Scripted()
-        self.requests: deque[Received] = deque(maxlen=keep)
-        self.count = 0
-        """Requests in all."""
-        self.connections = 0
-        self._port = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="loopback", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        if not self._ready.wait(LONGEST_WAIT_S):
-            raise RuntimeError("the loopback server did not start")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(LONGEST_WAIT_S)
-        if self._thread.is_alive():
-            raise RuntimeError("the loopback server did not stop")
 
     def url(self, wire: Wire) -> str:
         """The base URL in the form that this provider's SDK wants."""
-        return f"http://127.0.0.1:{self._port}" + ("/v1" if wire == "openai" else "")
+        return self.address + ("/v1" if wire == "openai" else "")
 
     def script(self, *items: Scripted) -> None:
         """Forget what was seen and what was to come, and answer with these next."""
         self._queue = deque(items)
-        self.requests.clear()
-        self.count = 0
+        self.forget()
+
+    @property
+    def requests(self) -> list[Received]:
+        return [understood(request) for request in self.received]
 
     @property
     def last(self) -> Received:
-        return self.requests[-1]
+        return understood(self.received[-1])
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
-
-    async def _serve(self) -> None:
-        server = await asyncio.start_server(self._connection, "127.0.0.1", 0, backlog=2_048)
-        self._port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await server.wait_closed()
-
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        self.connections += 1
-        try:
-            while await self._exchange(reader, writer):
-                pass
-        except (asyncio.CancelledError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # the client went away or the server stops: either way this connection is over
-        finally:
-            writer.transport.abort()
-            self._tasks.discard(task)
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Serve one request; whether the connection can take another."""
-        received = await _read_request(reader)
-        self.requests.append(received)
-        self.count += 1
-        if self._answer is not None:
-            scripted = self._answer(received)
+    async def _respond(self, request: server.Received) -> server.Response:
+        received = understood(request)
+        if self._rule is not None:
+            scripted = self._rule(received)
         else:
             scripted = self._queue.popleft() if self._queue else self._default
         if scripted.delay_s:
             await asyncio.sleep(min(scripted.delay_s, LONGEST_WAIT_S))
-        return await _respond(reader, writer, received, scripted)
+        if received.wire == "anthropic" and scripted.reply in ("content_filter", "prompt_block"):
+            scripted = replace(scripted, status=400)  # Anthropic's filter answers with an error, not with a message
+        body, content_type = _body(received, scripted)
+        return server.Response(
+            status=scripted.status,
+            body=body,
+            content_type=content_type,
+            headers={"x-request-id": "req-loopback", "request-id": "req-loopback"} | scripted.headers,
+            fault=BELOW_HTTP.get(scripted.fault) if scripted.fault else None,
+        )
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Received:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    path = head[0].split(" ")[1]
-    headers = {}
-    for line in head[1:-2]:
-        name, _, value = line.partition(":")
-        headers[name.strip().lower()] = value.strip()
-    length = int(headers.get("content-length", "0"))
-    if length > MAX_BODY:
-        raise ConnectionError("request too large")
-    body = await reader.readexactly(length)
+def understood(request: server.Received) -> Received:
+    path = request.path
     wire: Wire = "google" if ":generateContent" in path else "anthropic" if path.endswith("/messages") else "openai"
-    return Received(wire, path, headers, json.loads(body) if body else None)
-
-
-async def _respond(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, received: Received, scripted: Scripted
-) -> bool:
-    fault = scripted.fault
-    if fault == "timeout":
-        await asyncio.wait_for(reader.read(1), LONGEST_WAIT_S)  # until the client gives up
-        return False
-    if fault == "reset":
-        handle: socket.socket = writer.get_extra_info("socket")
-        handle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        return False
-    if received.wire == "anthropic" and scripted.reply in ("content_filter", "prompt_block"):
-        scripted = replace(scripted, status=400)  # Anthropic's filter answers with an error, not with a message
-    body, content_type = _body(received, scripted)
-    length = len(body) + (500 if fault == "truncated_body" else 0)
-    names = {"content-type": content_type, "content-length": str(length), "x-request-id": "req-loopback"}
-    names |= {"request-id": "req-loopback"} | scripted.headers
-    lines = [f"HTTP/1.1 {scripted.status} Loopback", *(f"{name}: {value}" for name, value in names.items()), "", ""]
-    head = "\r\n".join(lines).encode("latin-1")
-    if fault == "slow_drip":
-        writer.write(head)
-        for byte in body:
-            writer.write(bytes([byte]))
-            await writer.drain()
-            await asyncio.sleep(0.05)
-        return False
-    writer.write(head + body)
-    await writer.drain()
-    if fault == "truncated_body":
-        writer.close()
-        await writer.wait_closed()
-        return False
-    return True
+    return Received(wire, path, request.headers, json.loads(request.body) if request.body else None)
 
 
 def _body(received: Received, scripted: Scripted) -> tuple[bytes, str]:

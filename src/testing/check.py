@@ -1,0 +1,93 @@
+"""`check_adapter`: runs every case against an adapter and says which failed."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from ..adapters.base import Adapter
+from . import contract_cases, fault_cases, wire_cases
+from .dialect import Dialect
+from .report import AdapterCheckError, CaseResult, Report
+from .subject import Case, Http, NotApplicable, Problem, ScriptedServer, Subject
+
+
+def check_adapter(
+    factory: Callable[..., Adapter],
+    *,
+    dialect: Dialect | None = None,
+    model: str = "checked:model-1",
+    patience_s: float = 10.0,
+) -> Report:
+    """Check that an adapter keeps the contract of `Adapter`, and that it fails as it should.
+
+    With a dialect, the adapter talks to a server that the kit starts on 127.0.0.1, and every case runs. Without one,
+    only the cases run that need no server: this is for adapters that do not speak HTTP.
+
+    Args:
+        factory: with a dialect, called as `factory(base_url=..., api_key=...)`; without one, as `factory()`. It is
+            called once per case and must open no connection by itself.
+        dialect: the wire format of the adapter; `ChatCompletions()` if it is OpenAI's.
+        model: the model that requests ask for, as `provider:model`.
+        patience_s: a call that hangs for so long is given up as failed. Calls that must succeed get half of it as
+            their timeout.
+
+    Returns:
+        The report, with every case passed or skipped.
+
+    Raises:
+        AdapterCheckError: an AssertionError that lists every case that failed; its `report` has them all.
+
+    Example:
+        >>> from medicare_eval.testing import ChatCompletions, check_adapter
+        >>> from medicare_eval.adapters.compatible_adapter import CompatibleAdapter
+        >>> report = check_adapter(CompatibleAdapter, dialect=ChatCompletions())
+        >>> report.failed
+        ()
+    """
+    key = f"check-key-{secrets.token_hex(12)}"
+    with ExitStack() as stack:
+        if dialect is None:
+            subject = Subject(make=factory, model=model, api_key=key, patience_s=patience_s)
+            cases: Sequence[Case] = contract_cases.CASES
+        else:
+            server = stack.enter_context(ScriptedServer(dialect, longest_wait_s=3 * patience_s))
+
+            def make_at(base_url: str) -> Adapter:
+                return factory(base_url=base_url, api_key=key)
+
+            http = Http(dialect, server, make_at)
+            subject = Subject(
+                make=lambda: make_at(server.address), model=model, api_key=key, patience_s=patience_s, http=http
+            )
+            cases = (*contract_cases.CASES, *wire_cases.CASES, *fault_cases.CASES)
+        report = Report(getattr(factory, "__name__", "adapter"), tuple(_result(case, subject) for case in cases))
+    if report.failed:
+        raise AdapterCheckError(report)
+    return report
+
+
+def _result(case: Case, subject: Subject) -> CaseResult:
+    """Run one case in a thread of its own, so that it works inside a running event loop too."""
+    results: list[CaseResult] = []
+    if subject.http:
+        subject.http.server.script()
+    thread = threading.Thread(target=lambda: results.append(asyncio.run(_judged(case, subject))), name="adapter-check")
+    thread.start()
+    thread.join()
+    return results[0] if results else CaseResult(case.name, "failed", "the case ended without a result")
+
+
+async def _judged(case: Case, subject: Subject) -> CaseResult:
+    try:
+        await case.run(subject)
+    except NotApplicable as reason:
+        return CaseResult(case.name, "skipped", str(reason))
+    except Problem as problem:
+        return CaseResult(case.name, "failed", str(problem))
+    except Exception as error:
+        return CaseResult(case.name, "failed", f"{type(error).__name__}: {error}")
+    return CaseResult(case.name, "passed")

@@ -1,0 +1,188 @@
+"""What an adapter must send, and what it must read from each kind of answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..adapters.base import CallFailure, Message, ReplyOutcome, verbatim
+from ..schemas import Usage
+from .contract_cases import CALLS_AT_ONCE
+from .dialect import Dialect, Said
+from .server import Received, Response
+from .subject import ANSWER, QUESTION, SERVED_MODEL, Case, NotApplicable, Problem, Subject, expect
+
+SYSTEM = "system-prompt-of-the-check"
+HINT = "hint-that-is-never-sent"
+PARAMETERS: dict[str, tuple[Any, str]] = {
+    "temperature": (0.25, "0.25"),
+    "max_tokens": (7_351, "7351"),
+    "seed": (81_723, "81723"),
+    "response_schema": (
+        {
+            "title": "Reply",
+            "type": "object",
+            "properties": {"part_of_the_check": {"type": "string"}},
+            "required": ["part_of_the_check"],
+            "additionalProperties": False,
+        },
+        "part_of_the_check",
+    ),
+}
+"""Parameters of a request, each with the text by which it is found in what was sent."""
+
+
+def last_body(subject: Subject) -> str:
+    expect(subject.wire.server.count > 0, "nothing was sent to base_url")
+    return subject.wire.server.received[-1].body.decode("utf-8", "replace")
+
+
+async def text_of_answer(subject: Subject) -> None:
+    subject.wire.server.script()
+    reply = await subject.reply()
+    expect(reply.outcome == "ok", f"outcome is {reply.outcome!r} instead of 'ok'")
+    expect(reply.text == ANSWER, f"text is {reply.text[:80]!r} instead of {ANSWER!r}")
+
+
+async def body_kept(subject: Subject) -> None:
+    response = subject.wire.server.ok()
+    subject.wire.server.script(response)
+    reply = await subject.reply()
+    expect(reply.received == verbatim(response.body), "received is not verbatim(body) of the response")
+
+
+async def request_kept(subject: Subject) -> None:
+    subject.wire.server.script()
+    reply = await subject.reply()
+    try:
+        body = json.loads(last_body(subject))
+    except ValueError:
+        expect(QUESTION in json.dumps(reply.sent), "sent does not hold the question")
+    else:
+        expect(reply.sent == body, "sent is not the JSON body of the request")
+
+
+async def model_reported(subject: Subject) -> None:
+    if not subject.wire.dialect.reports_model:
+        raise NotApplicable("the dialect names no model")
+    subject.wire.server.script()
+    served = (await subject.reply()).served_model
+    expect(served == SERVED_MODEL, f"served_model is {served!r} although the answer names {SERVED_MODEL!r}")
+
+
+async def usage_reported(subject: Subject) -> None:
+    if not subject.wire.dialect.reports_usage:
+        raise NotApplicable("the dialect gives no token counts")
+    said = Said(text=ANSWER, model=SERVED_MODEL)
+    subject.wire.server.script()
+    usage = (await subject.reply()).usage
+    wanted = Usage(input_tokens=said.input_tokens, output_tokens=said.output_tokens)
+    found = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    expect(found == wanted, f"usage is {found.input_tokens} in, {found.output_tokens} out instead of 11 in, 7 out")
+
+
+def special(name: str, outcome: ReplyOutcome, speak: Callable[[Dialect, Said], Any], *, text: str | None) -> Case:
+    """An answer of a special kind; `text` None: whatever the adapter reads is fine."""
+
+    async def run(subject: Subject) -> None:
+        said = speak(subject.wire.dialect, Said(text="" if outcome == "empty" else ANSWER, model=SERVED_MODEL))
+        if said is None:
+            raise NotApplicable(f"the dialect has no way to say {outcome!r}")
+        subject.wire.server.script(subject.wire.dialect.response(said))
+        reply = await subject.reply()
+        expect(reply.outcome == outcome, f"outcome is {reply.outcome!r} instead of {outcome!r}")
+        expect(text is None or reply.text.strip() == text, f"text is {reply.text[:80]!r} instead of {text!r}")
+
+    return Case(name, run)
+
+
+async def unstorable_text(subject: Subject) -> None:
+    subject.wire.server.script(subject.wire.server.ok("cut off \ud83d"))
+    reply = await subject.reply()
+    try:
+        reply.text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Problem("text holds half a surrogate pair, which no file can store: use strict_json.clean_text") from None
+
+
+async def turns_in_order(subject: Subject) -> None:
+    turns = (Message("user", "turn-number-1"), Message("assistant", "turn-number-2"), Message("user", "turn-number-3"))
+    subject.wire.server.script()
+    await subject.reply(subject.request(system=SYSTEM, messages=turns))
+    body = last_body(subject)
+    found = re.findall(r"turn-number-\d", body)
+    expect(found == [turn.content for turn in turns], f"the turns sent are {found}")
+    expect(SYSTEM in body, "the system prompt was not sent")
+
+
+async def parameters_sent(subject: Subject) -> None:
+    subject.wire.server.script()
+    reply = await subject.reply(subject.request(**{name: value for name, (value, _) in PARAMETERS.items()}))
+    body = last_body(subject)
+    for name, (_, mark) in PARAMETERS.items():
+        expect(
+            (mark in body) != (name in reply.not_applied),
+            f"{name} must be either sent or listed in not_applied, and not both",
+        )
+
+
+async def hint_not_sent(subject: Subject) -> None:
+    subject.wire.server.script()
+    await subject.reply(subject.request(hint=HINT, prompt_sha256="a" * 64))
+    body = last_body(subject)
+    expect(HINT not in body and "a" * 64 not in body, "hint or prompt_sha256 was sent; both are for the record only")
+
+
+async def no_mixing(subject: Subject) -> None:
+    """All calls are in flight before the first is answered, and the answers come in reverse order."""
+    server, arrived, all_here = subject.wire.server, list[str](), asyncio.Event()
+    patient = True
+
+    async def answer(received: Received) -> Response:
+        nonlocal patient
+        question = re.search(rb"question-\d\d", received.body)
+        text = question[0].decode() if question else "no question"
+        arrived.append(text)
+        place = len(arrived)
+        if place == CALLS_AT_ONCE:
+            all_here.set()
+        try:
+            await asyncio.wait_for(all_here.wait(), subject.patience_s / 4 if patient else 0)
+        except TimeoutError:
+            patient = False
+        await asyncio.sleep(0.005 * (CALLS_AT_ONCE - place))
+        return server.ok(f"answer to {text}")
+
+    server.script(rule=answer)
+    questions = [f"question-{number:02}" for number in range(CALLS_AT_ONCE)]
+    requests = [subject.request(messages=(Message("user", question),)) for question in questions]
+    async with subject.opened() as adapter:
+        results = await asyncio.gather(*(subject.attempt(adapter, request) for request in requests))
+    expect(patient, f"{CALLS_AT_ONCE} calls do not run at the same time: the adapter blocks the event loop or queues")
+    for question, result in zip(questions, results, strict=True):
+        if isinstance(result, CallFailure):
+            raise Problem(f"one of {CALLS_AT_ONCE} calls at once failed: {result.message}")
+        expect(result.text == f"answer to {question}", f"the reply to {question!r} is {result.text[:40]!r}")
+        expect(question in json.dumps(result.sent), f"sent of {question!r} belongs to another call")
+        expect(question in json.dumps(result.received), f"received of {question!r} belongs to another call")
+
+
+CASES = (
+    Case("an answer: its text is returned", text_of_answer),
+    Case("an answer: the body is kept verbatim", body_kept),
+    Case("an answer: what was sent is kept", request_kept),
+    Case("an answer: the model that gave it is reported", model_reported),
+    Case("an answer: token usage is reported", usage_reported),
+    special("an empty answer is 'empty'", "empty", lambda dialect, said: dialect.ok(said), text=""),
+    special("a cut-off answer is 'truncated'", "truncated", lambda dialect, said: dialect.truncated(said), text=ANSWER),
+    special("a refusal is 'refused'", "refused", lambda dialect, said: dialect.refused(said), text=None),
+    special("a filtered answer is 'blocked'", "blocked", lambda dialect, said: dialect.blocked(said), text=None),
+    Case("an answer with half a surrogate pair can be stored", unstorable_text),
+    Case("a request: system prompt and turns are sent in order", turns_in_order),
+    Case("a request: each parameter is sent or listed in not_applied", parameters_sent),
+    Case("a request: hint and prompt hash are not sent", hint_not_sent),
+    Case("calls at once get their own answers", no_mixing),
+)
