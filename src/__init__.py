@@ -1,6 +1,71 @@
 """AI Medicare Evaluation Harness: asks AI systems Medicare questions and judges the answers against a written key.
 
-The package is `src` in a checkout and `medicare_eval` once installed. Importing it imports nothing heavy.
+The package is `src` in a checkout and `medicare_eval` once installed. Importing it imports nothing heavy: public names
+are loaded when they are first used. docs/python.md is the guide.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .adapters.base import Adapter, CallFailure, Message, ModelReply, ModelRequest
+    from .api import (
+        compare,
+        freeze,
+        open_run,
+        plan,
+        rejudge,
+        rejudge_async,
+        replay,
+        report,
+        resume,
+        resume_async,
+        run,
+        run_async,
+        study,
+        verify,
+    )
+    from .cli.progress import ShowProgress
+    from .errors import ConfigError, HarnessError, IncompleteRun, InputError, IntegrityError, StorageError
+    from .reading import Run
+    from .records.study import ModelSettings, Study
+    from .runner.new_run import RunSettings
+    from .runner.progress import RunProgress
+    from .schemas import RunPlan, TrialResult
+
 __version__ = "0.2.0"
+
+_PUBLIC = {
+    "adapters.base": ("Adapter", "CallFailure", "Message", "ModelReply", "ModelRequest"),
+    "api": (
+        "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume",
+        "resume_async", "run", "run_async", "study", "verify",
+    ),
+    "cli.progress": ("ShowProgress",),
+    "errors": ("ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "StorageError"),
+    "reading": ("Run",),
+    "records.study": ("ModelSettings", "Study"),
+    "runner.new_run": ("RunSettings",),
+    "runner.progress": ("RunProgress",),
+    "schemas": ("RunPlan", "TrialResult"),
+}  # fmt: skip
+"""Public names by the module that has them."""
+_MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
+__all__ = [
+    "Adapter", "CallFailure", "ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "Message",
+    "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress", "RunSettings", "ShowProgress",
+    "StorageError", "Study", "TrialResult", "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async",
+    "replay", "report", "resume", "resume_async", "run", "run_async", "study", "verify",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

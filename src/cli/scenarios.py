@@ -30,7 +30,7 @@ from . import tables
 
 
 def validate(arguments: argparse.Namespace) -> int:
-    library = Library(arguments.facts, arguments.plan_file)
+    library = Library(arguments.facts, arguments.invented_plans)
     problems = lint_files(arguments.scenario, library, today())
     if problems:
         raise InputError("\nmedicare-eval: ".join(problems))

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from ..calls.prices import EstimateRow
+from ..calls.estimate import EstimateRow
 from ..findings.report.study_section import HEADINGS
 from ..reporting import (
     SCORES,

@@ -1,0 +1,42 @@
+"""`verify` and `replay`: is a run what was written, and can its results be computed again?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+from .. import api
+from ..errors import IncompleteRun
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    found = api.verify(arguments.run, arguments.expect)
+    if arguments.json:
+        print(json.dumps(asdict(found), indent=2))
+    else:
+        trials = f"{found.trials} of {found.planned} trials"
+        print(f"{arguments.run}: OK. {trials} and {found.calls:,} calls match what was recorded.")
+        if found.torn_lines:
+            print(f"  lines left incomplete by crashes, and recovered: {found.torn_lines}")
+        print(f"  results hash: {found.head}")
+    if not found.sealed:
+        raise _not_complete(arguments)
+    return 0
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    found = api.replay(arguments.run)
+    if arguments.json:
+        print(json.dumps(asdict(found), indent=2))
+    else:
+        trials = f"{found.trials} of {found.planned} results"
+        print(f"{arguments.run}: OK. Recomputed {trials} from the journal; byte-for-byte identical.")
+        print(f"  results hash: {found.head}")
+    if found.trials < found.planned:
+        raise _not_complete(arguments)
+    return 0
+
+
+def _not_complete(arguments: argparse.Namespace) -> IncompleteRun:
+    return IncompleteRun(f"{arguments.run} is not complete. To continue: medicare-eval resume {arguments.run}")

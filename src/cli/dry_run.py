@@ -1,0 +1,54 @@
+"""`run --dry-run`: the study in full, and what it would take."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from ..calls.estimate import estimate
+from ..planning.study_file import as_document, as_toml, completed
+from ..planning.trials import planned_calls
+from ..records.study import Study
+from ..runner.new_run import price_table
+from ..schemas import RunPlan
+from ..store.strict_json import fingerprint
+from . import tables
+
+
+def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
+    whole = completed(study, plan)
+    prices = price_table(Path(study.prices) if study.prices else None)
+    rows = estimate(plan, prices, api_id_of=lambda name: plan.api_ids[name])
+    calls = planned_calls(plan)
+    calls["total"] = sum(calls.values())
+    if as_json:
+        document = {
+            "trials": plan.trial_count,
+            "scenarios": [planned.name for planned in plan.scenarios],
+            "targets": list(plan.targets),
+            "verifiers": list(plan.verifiers),
+            "adjudicator": plan.adjudicator,
+            "repeats": plan.repeats,
+            "seed": plan.seed,
+            "calls": calls,
+            "estimate": [asdict(row) for row in rows],
+            "plan_sha256": fingerprint(plan.model_dump(mode="json")),
+            "study": as_document(whole),
+        }
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return 0
+    print("# The study in full. Save it as a .toml file and run it with: medicare-eval run FILE")
+    print(as_toml(whole))
+    size = f"{len(plan.scenarios)} scenarios x {len(plan.targets)} targets x {plan.repeats} repeats"
+    print(f"{plan.trial_count} trials: {size}")
+    print(f"  scenarios   {', '.join(planned.name for planned in plan.scenarios)}")
+    print(f"  targets     {', '.join(plan.targets)}")
+    print(f"  verifiers   {', '.join(plan.verifiers)}")
+    print(f"  adjudicator {plan.adjudicator}")
+    print("Calls (minimum: no retries, no re-asks, no ties):")
+    for role, count in calls.items():
+        print(f"  {role:<12}{count:>8,}")
+    print(tables.estimate_table(rows))
+    print("No call was made and nothing was written.")
+    return 0

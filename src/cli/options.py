@@ -1,0 +1,263 @@
+"""Groups of command-line options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
+NOT_GIVEN: Any = argparse.SUPPRESS
+"""The default of every option that a study file can also set: absent unless the user typed it."""
+FLAGS = {
+    "scenarios": "--scenario",
+    "targets": "--target",
+    "judges": "--judge-model",
+    "verifiers": "--judges",
+    "adjudicator": "--adjudicator-model",
+    "judge_repeats": "--judge-repeats",
+    "judge_sample": "--judge-sample",
+    "allow_retired": "--allow-retired",
+    "repeats": "--repeats",
+    "seed": "--seed",
+    "temperature": "--temperature",
+    "max_tokens": "--max-tokens",
+    "plan_year": "--plan-year",
+    "allow_expired": "--allow-expired",
+    "variants": "--variant",
+    "paraphrase": "--paraphrase",
+    "questioner": "--questioner-model",
+    "wording": "--wording",
+    "facts": "--facts",
+    "invented_plans": "--invented-plans",
+    "max_attempts": "--max-attempts",
+    "timeout": "--timeout",
+    "out": "--out",
+    "concurrency": "--concurrency",
+    "max_cost": "--max-cost",
+    "prices": "--prices",
+    "requests_per_minute": "--rpm",
+    "tokens_per_minute": "--tpm",
+}
+"""Field of a study to the flag that sets it."""
+
+
+def given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a study that the user set by flags."""
+    found = {name: value for name, value in vars(arguments).items() if name in FLAGS and value is not None}
+    for name in ("requests_per_minute", "tokens_per_minute"):
+        if name in found:
+            found[name] = dict(found[name])
+    return found
+
+
+class RenamedOption(argparse.Action):
+    """An old name of an option: works for one release, with a notice."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, now: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, help=argparse.SUPPRESS, **options)
+        self._now = now
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        print(
+            f"medicare-eval: {option_string} is now called {self._now}; the old name stops working in release 0.3.",
+            file=sys.stderr,
+        )
+        setattr(namespace, self.dest, values)
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    return value
+
+
+def whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def rate(text: str) -> tuple[str, int]:
+    provider, _, number = text.partition("=")
+    if not provider or not number.isdecimal() or int(number) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PROVIDER=NUMBER, for example openai=500")
+    return provider, int(number)
+
+
+def identifier(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an id: use letters, digits, - and _")
+    return text
+
+
+def add_study_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", type=Path, nargs="?", metavar="STUDY", help="a study file (TOML); flags override it")
+
+
+def add_questions(parser: argparse.ArgumentParser) -> None:
+    """What is asked, of whom, and by which key."""
+    parser.add_argument(
+        "--scenario",
+        dest="scenarios",
+        action="append",
+        default=NOT_GIVEN,
+        metavar="PATH",
+        help="file, folder, glob or pack:NAME; repeatable",
+    )
+    parser.add_argument(
+        "--target",
+        dest="targets",
+        action="append",
+        default=NOT_GIVEN,
+        metavar="P:M",
+        help="provider:model; repeatable",
+    )
+    add_judges(parser)
+    _add(parser, "--seed", whole, "N", "seed of every random draw in the run (default: 42)")
+    _add(parser, "--repeats", whole, "N", "trials per scenario and target (default: 1)")
+    _add_switch(parser, "--paraphrase", "let a model reword the questions of scenarios that allow it")
+    _add(parser, "--questioner-model", str, "P:M", "the model that rewords, with --paraphrase", dest="questioner")
+    _add(parser, "--max-tokens", whole, "N", "longest target reply (default: 2048)")
+    _add(parser, "--temperature", float, "T", "temperature of targets, 0 to 2 (default: 0)")
+    _add(parser, "--max-attempts", whole, "N", "attempts per call (default: 5)")
+    _add(parser, "--timeout", float, "S", "seconds per attempt (default: 120)")
+    _add(parser, "--plan-year", whole, "YEAR", "Medicare plan year to fill answer keys for (default: this year)")
+    _add_switch(parser, "--allow-expired", "use answer keys outside their dates; every report says so")
+    parser.add_argument(
+        "--variant",
+        dest="variants",
+        action="append",
+        default=NOT_GIVEN,
+        metavar="NAME",
+        help="only this variant of a scenario; repeatable",
+    )
+    _add(parser, "--wording", str, "FILE", "JSON file of other words for some turns; reports name the file")
+    add_reference_files(parser)
+
+
+def add_reference_files(parser: argparse.ArgumentParser, *, kind: type = str, default: Any = NOT_GIVEN) -> None:
+    parser.add_argument(
+        "--facts",
+        type=kind,
+        default=default,
+        metavar="FILE",
+        help="JSON file of plan-year figures; adds to or overrides the bundled ones",
+    )
+    parser.add_argument(
+        "--invented-plans",
+        type=kind,
+        default=default,
+        metavar="FILE",
+        help="JSON file of invented insurance plans, doctors and places to use instead of the bundled one",
+    )
+    parser.add_argument(
+        "--plan-file",
+        dest="invented_plans",
+        type=kind,
+        default=default,
+        action=RenamedOption,
+        now="--invented-plans",
+    )
+
+
+def add_judges(parser: argparse.ArgumentParser) -> None:
+    _add(parser, "--judges", whole, "N", "number of verifiers, at least 2 (default: 2)", dest="verifiers")
+    parser.add_argument(
+        "--judge-model",
+        dest="judges",
+        action="append",
+        default=NOT_GIVEN,
+        metavar="P:M",
+        help="repeatable; verifiers cycle through them",
+    )
+    _add(
+        parser,
+        "--adjudicator-model",
+        str,
+        "P:M",
+        "settles ties (default: a third model family, else the first judge)",
+        dest="adjudicator",
+    )
+    _add(
+        parser,
+        "--judge-repeats",
+        whole,
+        "K",
+        "re-judge a sample of trials K more times to measure judge noise (default: 0)",
+    )
+    _add(
+        parser,
+        "--judge-sample",
+        float,
+        "FRACTION",
+        "fraction of trials to re-judge with --judge-repeats (default: 0.25)",
+    )
+    _add_switch(parser, "--allow-retired", "allow models their provider has retired")
+
+
+def add_execution(parser: argparse.ArgumentParser, *, new_run: bool = True) -> None:
+    """How a run is carried out."""
+    if new_run:
+        _add(parser, "--out", str, "DIR", "where the run folder goes (default: runs)")
+    _add(parser, "--concurrency", whole, "N", "trials at a time (default: 8)")
+    _add(parser, "--max-cost", amount, "USD", "stop before the run's calls could cost more")
+    if new_run:
+        _add(parser, "--prices", str, "FILE", "JSON price table; adds to or overrides the built-in prices")
+    add_rates(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def add_rates(parser: argparse.ArgumentParser) -> None:
+    for flag, dest in (("--rpm", "requests_per_minute"), ("--tpm", "tokens_per_minute")):
+        parser.add_argument(
+            flag,
+            dest=dest,
+            type=rate,
+            action="append",
+            default=NOT_GIVEN,
+            metavar="P=N",
+            help=f"{dest.replace('_', ' ')} for a provider, for example openai=500; repeatable",
+        )
+
+
+def add_floor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--floor",
+        type=amount,
+        default=0.05,
+        metavar="D",
+        help="the smallest difference that matters (default: 0.05)",
+    )
+
+
+def _add(
+    parser: argparse.ArgumentParser, flag: str, kind: Any, metavar: str, text: str, *, dest: str | None = None
+) -> None:
+    parser.add_argument(flag, dest=dest, type=kind, default=NOT_GIVEN, metavar=metavar, help=text)
+
+
+def _add_switch(parser: argparse.ArgumentParser, flag: str, text: str) -> None:
+    parser.add_argument(flag, action="store_true", default=NOT_GIVEN, help=text)

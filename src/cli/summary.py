@@ -1,0 +1,40 @@
+"""What a run prints when it ends or stops."""
+
+from __future__ import annotations
+
+import json
+
+from .. import reporting, storage
+from ..reading import Run
+from ..schemas import Seal
+from . import tables
+
+
+def print_summary(run: Run, *, as_json: bool) -> None:
+    summary = run.summary()
+    spending = reporting.spending(run.path, run.manifest)
+    seal = storage.read_record(run.path / storage.SEAL, Seal) if run.complete else None
+    if as_json:
+        document = {
+            "run": str(run.path),
+            "head": seal.results_head if seal else None,
+            "sealed": seal is not None,
+            **reporting.summary_json(summary),
+            "costs": [vars(row) for row in spending],
+            "prices_as_of": run.manifest.prices_as_of,
+        }
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    print(tables.summary_table(summary))
+    if any(tally.codes for tally in summary.by_target.values()):
+        print(f"\n{tables.code_table(summary)}")
+    print(tables.cost_text(spending, run.manifest.prices_as_of))
+    for notice in reporting.notices(summary):
+        print(f"\n{notice}")
+    print("\nWritten:")
+    for name in (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL):
+        if (run.path / name).exists():
+            print(f"  {run.path / name}")
+    if seal:
+        print("Results hash (save this somewhere else; check it later with `medicare-eval verify RUN --expect HASH`):")
+        print(f"  {seal.results_head}")
