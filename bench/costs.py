@@ -1,4 +1,4 @@
-"""What a piece of work cost this process. Used by every child; needs the standard library alone."""
+"""What a piece of work cost this process. Used by every child process; needs only the standard library."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Costs:
-    calls: int
     wall_s: float
     cpu_s: float
     """User and system time of all threads of the process."""
     peak_mb: float
-    """Largest resident set since the process began."""
-    folder: str = ""
+    """Largest resident set since the process started."""
+    calls: int = 0
+    exit_code: int = 0
 
     @property
-    def cpu_ms_a_call(self) -> float:
+    def cpu_ms_per_call(self) -> float:
         return 1_000 * self.cpu_s / self.calls
 
     @property
-    def calls_a_s(self) -> float:
+    def calls_per_s(self) -> float:
         return self.calls / self.wall_s
 
-    def to_json(self, **more: object) -> str:
-        return json.dumps(asdict(self) | more)
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
 
 
 def _cpu_s() -> float:
@@ -38,15 +38,14 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measured(work: Callable[[], int], profile: Path | None = None) -> Costs:
-    """Do the work, which returns how many calls it made."""
+def measured(work: Callable[[], None], profile: Path | None = None) -> Costs:
+    """Do the work and say what it cost; with `profile`, also write a cProfile of it there."""
     profiler = cProfile.Profile() if profile else None
     cpu, clock = _cpu_s(), time.monotonic()
     if profiler and profile:
-        calls = profiler.runcall(work)
+        profiler.runcall(work)
         profiler.dump_stats(profile)
     else:
-        calls = work()
+        work()
     wall, spent = time.monotonic() - clock, _cpu_s() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
-    return Costs(calls, wall, spent, peak)
+    return Costs(wall, spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024)

@@ -1,4 +1,4 @@
-"""Inspect AI's side: the same one-turn conversation, so many samples, a trivial scorer. Runs in its own environment."""
+"""Inspect AI's side: the first question of the same study, one sample per call, with a trivial scorer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def main() -> None:
     os.environ["OPENAI_API_KEY"] = KEY
     inspect_ai: Any = importlib.import_module("inspect_ai")
 
-    def evaluate(samples: int) -> int:
+    def evaluate(samples: int) -> None:
         logs = inspect_ai.eval(
             make_task(samples),
             model="openai/gpt-4.1",
@@ -52,10 +53,10 @@ def main() -> None:
         )
         if logs[0].status != "success":
             raise RuntimeError(f"Inspect ended with {logs[0].status}: {logs[0].error}")
-        return samples
 
     evaluate(WARM_UP_SAMPLES)
-    print(measured(lambda: evaluate(arguments.samples)).to_json())
+    costs = measured(lambda: evaluate(arguments.samples))
+    print(replace(costs, calls=arguments.samples).to_json())
 
 
 if __name__ == "__main__":

@@ -1,128 +1,175 @@
-"""How long a report of many trials takes, and in how much memory, against a bare DuckDB scan of the same file.
+"""How long a report of many trials takes, and in how much memory, next to plain scans of the same file.
 
-    python -m bench.reports --trials 100000
+    python -m bench.reports [--trials 100000] [--smoke] [--write docs/bench_reports.md]
 
-Makes a run folder of that many results from the results of a small real run (about 20 kB each), gathers it, writes the
-report, and scans the same file with DuckDB where that is installed. Ratios are what counts; no test fails on a clock.
+Runs a small study against the loopback server: three scenarios of three turns, four targets, a dozen claims per reply.
+Its results are then repeated under other repetition numbers until there are enough of them, in the folder of a run
+that was planned with that many repeats. `report` and `compare` are measured on it as a user would run them, next to
+two plain scans that only read the file: a Python loop, and DuckDB if it is installed. No goal makes it fail.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import resource
+import hashlib
+import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from src import storage
-from src.cli.parser import main as cli
-from src.schemas import Manifest
-from src.store import hash_chain
-from src.store.strict_json import fingerprint
+from .loopback import NEVER_MS, Server, running_server
+from .measure import environment
+from .study import ROOT, TARGETS, run_words, write_scenario
+from .table import Row, aligned, compared, markdown, measured_on, write
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGETS = ("fake:careful", "fake:wrong", "fake:evasive", "fake:partial")
+SCENARIOS = ("bench_a", "bench_b", "bench_c")
+TRIALS, SMOKE_TRIALS = 100_000, 48
+CHAIN_START = len('{"chain":"')
+GENESIS = "0" * 64
+"""The chain value before the first result."""
+MEDICARE_EVAL = (sys.executable, "-m", "src.orchestrator")
+PYTHON_SCAN = """
+import collections, json, sys
+means = collections.defaultdict(list)
+with open(sys.argv[1], "rb") as lines:
+    for line in lines:
+        trial = json.loads(line)
+        means[trial["target"]["name"], trial["outcome"]].append(trial["final_scores"]["accuracy"])
+print({key: sum(values) / len(values) for key, values in means.items()})
+"""
+DUCKDB_SCAN = """
+import duckdb, sys
+print(duckdb.sql(f"select target.name, outcome, avg(final_scores.accuracy) from read_json('{sys.argv[1]}', "
+    "format='newline_delimited', maximum_object_size=100000000, columns={target: 'STRUCT(name VARCHAR)', "
+    "outcome: 'VARCHAR', final_scores: 'STRUCT(accuracy DOUBLE)'}) group by all").fetchall())
+"""
 
 
-def small_run(out: Path) -> Path:
-    arguments = ["run", "--out", str(out), "--quiet"]
-    for name in ("cobra", "irmaa", "late_penalties"):
-        arguments += ["--scenario", str(ROOT / "scenarios" / "v1" / "topics" / f"{name}.json")]
-    for target in TARGETS:
-        arguments += ["--target", target]
-    if cli(arguments) != 0:
-        raise SystemExit("the small run failed")
+@dataclass(frozen=True)
+class Process:
+    wall_s: float
+    peak_mb: float
+
+
+def timed(*command: str) -> Process:
+    """Run a command to its end; its wall time and the peak of its resident set."""
+    with tempfile.TemporaryFile() as errors:
+        began = time.monotonic()
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {errors.read()[-2_000:]!r}")
+    return Process(wall, used.ru_maxrss / 1_024)
+
+
+def small_run(server: Server, out: Path, scenarios: list[Path]) -> Path:
+    """One trial of each scenario with each target."""
+    words = run_words(out, scenarios, repeats=1, concurrency=4, targets=TARGETS)
+    subprocess.run(
+        [*MEDICARE_EVAL, *words], cwd=ROOT, env=environment(server.url(0)), stdout=subprocess.DEVNULL, check=True
+    )
     return next(out.iterdir())
 
 
-def large_run(small: Path, folder: Path, trials: int) -> int:
-    """The small run's results over and over, with other repetitions, chained again. Returns the bytes written."""
-    manifest = storage.read_manifest(small)
-    lines = [line.payload for line in hash_chain.ChainReader(small / storage.RESULTS, hash_chain.GENESIS)]
-    repeats = -(-trials // len(lines))
-    plan = manifest.plan.model_copy(update={"repeats": repeats})
-    digest = fingerprint(plan.model_dump(mode="json"))
-    folder.mkdir(parents=True)
-    large: Manifest = manifest.model_copy(update={"plan": plan, "plan_sha256": digest, "run_id": folder.name})
-    (folder / storage.MANIFEST).write_bytes(storage.encode_record(large) + b"\n")
-    head = storage.manifest_sha256(folder)  # the small run's journal: what the calls cost is read from it
-    with (folder / storage.JOURNAL).open("wb") as file:
-        for entry in hash_chain.ChainReader(small / storage.JOURNAL, storage.manifest_sha256(small)):
-            head, line = hash_chain.chained(head, entry.payload)
+def planned_run(server: Server, out: Path, scenarios: list[Path], repeats: int) -> Path:
+    """The folder of a run with so many repeats, killed at its first call: it has a manifest and no results."""
+    server.ask("reset")
+    words = run_words(out, scenarios, repeats=repeats, concurrency=1, targets=TARGETS)
+    process = subprocess.Popen(
+        [*MEDICARE_EVAL, *words], cwd=ROOT, env=environment(server.url(NEVER_MS)), stdout=subprocess.DEVNULL
+    )
+    try:
+        while server.ask("stats")["requests"] == 0:
+            if process.poll() is not None:
+                raise RuntimeError(f"the planned run ended with {process.returncode}")
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    return next(out.iterdir())
+
+
+def payloads(path: Path) -> list[bytes]:
+    """The lines of a hash-chained file without their chain values."""
+    return [b"{" + line[CHAIN_START + 66 :] for line in path.read_bytes().splitlines()]
+
+
+def chained(previous: str, payload: bytes) -> tuple[str, bytes]:
+    """The next chain value and the whole line."""
+    value = hashlib.sha256(previous.encode() + payload).hexdigest()
+    return value, b"".join((b'{"chain":"', value.encode(), b'",', payload[1:], b"\n"))
+
+
+def fill(small: Path, large: Path, trials: int) -> int:
+    """Give the planned run the small run's journal, and its results over and over. Returns the bytes of the results."""
+    value = hashlib.sha256((large / "manifest.json").read_bytes()).hexdigest()
+    with (large / "calls.jsonl").open("wb") as file:
+        for payload in payloads(small / "calls.jsonl"):
+            value, line = chained(value, payload)
             file.write(line)
-    head, written = hash_chain.GENESIS, 0
-    with (folder / storage.RESULTS).open("wb") as file:
+    results, value, written = payloads(small / "results.jsonl"), GENESIS, 0
+    with (large / "results.jsonl").open("wb") as file:
         for number in range(trials):
-            payload = lines[number % len(lines)]
-            repetition = number // len(lines) + 1
-            payload = payload.replace(b'.r1"', f'.r{repetition}"'.encode(), 1)
+            repetition = number // len(results) + 1
+            payload = results[number % len(results)].replace(b'.r1"', f'.r{repetition}"'.encode(), 1)
             payload = payload.replace(b'"repetition":1,', f'"repetition":{repetition},'.encode(), 1)
-            head, line = hash_chain.chained(head, payload)
+            value, line = chained(value, payload)
             written += file.write(line)
     return written
 
 
-MEASURE = """
-import resource, sys, time
-from pathlib import Path
-from src.findings.gather import gather
-from src.findings.judging import judging
-from src.findings.contents import contents
-from src.findings.writing import write_report
-began = time.perf_counter()
-found = gather(Path(sys.argv[1]))
-gathered = time.perf_counter()
-judged = judging(found)
-contents([found], [judged])
-tables = time.perf_counter()
-write_report([found], [judged], Path(sys.argv[2]))
-ended = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(gathered - began, tables - began, ended - began, peak, len(found.rows))
-"""
-SCAN = """
-import duckdb, sys, time
-began = time.perf_counter()
-print(duckdb.sql(f"select target.name, outcome, avg(final_scores.accuracy) from read_json('{sys.argv[1]}', "
-    "format='newline_delimited', maximum_object_size=100000000, columns={target: 'STRUCT(name VARCHAR)', "
-    "outcome: 'VARCHAR', final_scores: 'STRUCT(accuracy DOUBLE)'}) group by all").fetchall() and "")
-print(time.perf_counter() - began)
-"""
+def measure(work: Path, trials: int) -> tuple[list[Row], list[str]]:
+    """The rows of the table, and notes for below it."""
+    scenarios = [write_scenario(work, name) for name in SCENARIOS]
+    with running_server() as server:
+        small = small_run(server, work / "small", scenarios)
+        large = planned_run(server, work / "large", scenarios, -(-trials // (len(SCENARIOS) * len(TARGETS))))
+    size = fill(small, large, trials)
+    results = str(large / "results.jsonl")
+    notes = [f"{trials:,} trials, {size / trials / 1e3:.0f} kB each, {size / 1e9:.2f} GB of results."]
+    rows: list[Row] = []
+    loop = timed(sys.executable, "-c", PYTHON_SCAN, results)
+    ours = {
+        "report": timed(*MEDICARE_EVAL, "report", str(large), "--out", str(work / "report")),
+        "compare": timed(*MEDICARE_EVAL, "compare", str(large), "--json"),
+    }
+    for name, process in ours.items():
+        rows.append(
+            compared(f"{name}, s (other: Python loop with json.loads)", process.wall_s, loop.wall_s, form=".1f")
+        )
+    if importlib.util.find_spec("duckdb") is None:
+        notes.append("DuckDB: skipped: duckdb is not importable here; install duckdb into this environment.")
+    else:
+        scan = timed(sys.executable, "-c", DUCKDB_SCAN, results)
+        for name, process in ours.items():
+            rows.append(compared(f"{name}, s (other: DuckDB scan)", process.wall_s, scan.wall_s, form=".1f"))
+    for name, process in ours.items():
+        measured = f"peak memory of {name}, MB (other: the Python loop)"
+        rows.append(compared(measured, process.peak_mb, loop.peak_mb, form=".0f"))
+    return rows, notes
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=100_000)
+    parser = argparse.ArgumentParser(
+        prog="bench.reports", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--trials", type=int, default=TRIALS, help=f"trials of the large run (default: {TRIALS:,})")
+    parser.add_argument("--smoke", action="store_true", help=f"{SMOKE_TRIALS} trials: checks that everything runs")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this file")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
-        small = small_run(work / "small")
-        began = time.perf_counter()
-        size = large_run(small, work / "large" / "20260101T000000Z", arguments.trials)
-        print(f"{arguments.trials:,} trials, {size / 1e9:.2f} GB, made in {time.perf_counter() - began:.0f} s")
-        folder = work / "large" / "20260101T000000Z"
-        measured = subprocess.run(
-            [sys.executable, "-c", MEASURE, str(folder), str(work / "report")],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if measured.returncode:
-            raise SystemExit(measured.stderr[-2000:])
-        gathered, tables, whole, peak, rows = map(float, measured.stdout.split())
-        print(json.dumps({"rows": int(rows), "gather_s": round(gathered, 1), "tables_s": round(tables, 1)}))
-        print(f"tables {tables:.1f} s (goal 15), whole report {whole:.1f} s (goal 60), peak {peak:.0f} MB (goal 1,000)")
-        scan = subprocess.run(
-            [sys.executable, "-c", SCAN, str(folder / storage.RESULTS)],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if scan.returncode:
-            print("DuckDB is not installed: pip install duckdb to compare")
-        else:
-            bare = float(scan.stdout.split()[-1])
-            print(f"bare DuckDB scan {bare:.1f} s; our gathering takes {gathered / bare:.1f} times as long")
-    print(f"this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    with tempfile.TemporaryDirectory(prefix=".work-", dir=ROOT / "bench") as work:
+        rows, notes = measure(Path(work), SMOKE_TRIALS if arguments.smoke else arguments.trials)
+    notes.append(f"Measured {measured_on('msgspec', 'pydantic')}.")
+    print("\n".join([aligned(rows), "", *notes]))
+    if arguments.write:
+        write(arguments.write, "\n\n".join([markdown(rows), *notes]))
     return 0
 
 

@@ -1,13 +1,15 @@
-"""A minimal, quick loopback server that speaks OpenAI's Chat Completions: `python -m bench.server`.
+"""A minimal, fast loopback server that speaks OpenAI's Chat Completions: `python -m bench.server`.
 
-It is a process of its own, so that its work is not counted with the client's. It prints its port and then answers:
+It runs in a process of its own, so that its work is not counted with the client's. It prints its port and then answers:
 
-    POST /<latency in ms>/v1/chat/completions   a canned reply after that long; judges are answered to their contract
+    POST /<latency in ms>/v1/chat/completions   a canned answer after that time (see `bench.replies`)
     GET  /stats                                 requests, most at once, and when the first came (CLOCK_MONOTONIC)
-    GET  /reset                                 the same, and begins to count again
+    GET  /reset                                 the same, and starts counting again
+    GET  /hold/<number>                         after that many requests, keep the answers back ...
+    GET  /release                               ... until now
     GET  /stop                                  ends the process
 
-It also ends when its standard input does, so it never outlives the process that started it.
+It also ends when its standard input closes, so it never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -17,94 +19,108 @@ import json
 import re
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 
-REPLY = (
-    "Original Medicare is run by the federal government and has two parts. Part A covers hospital stays, skilled "
-    "nursing after a stay, hospice and some home health care, and Part B covers doctors, outpatient care, tests and "
-    "equipment. You can see any doctor or hospital in the country that takes Medicare, and you need no referral. "
-    "There is no yearly limit on what you pay out of pocket, which is why many people add a Medigap policy. Medicare "
-    "Advantage plans are sold by private companies that Medicare pays to give you the same benefits. They must cover "
-    "everything that Part A and Part B cover, and most of them add drug coverage and some dental, vision or hearing "
-    "care. Medicare Advantage plans have provider networks, so seeing a doctor outside of the network costs more or "
-    "is not covered at all. They may also ask for prior authorization before they pay for some services. You keep "
-    "paying the Part B premium in either case, and some plans have a premium of their own. A plan has a yearly limit "
-    "on what you pay for covered services, after which it pays all of it. Which one suits you depends on your "
-    "doctors, your drugs, how much you travel and what you can pay in a bad year. A counselor of the State Health "
-    "Insurance Assistance Program can compare them with you without charge, and the plan finder on medicare.gov shows "
-    "what is sold where you live."
-)
-"""About 300 tokens."""
-_SENTENCES = REPLY.split(". ")
-CLAIMS = tuple(sentence.rstrip(".") for sentence in (_SENTENCES[3], _SENTENCES[6], _SENTENCES[8]))
-"""Three sentences of the reply, word for word."""
-
-_MODEL = re.compile(rb'"model": ?"([^"]+)"')
-_CLAIM_ID = re.compile(rb'\\"claim_id\\": ?\\"([^"\\]+\.[^"\\]+)\\"')
-"""Ids of claims hold a dot, those of disallowed claims do not."""
-_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-_LATENCY = re.compile(rb"POST /(\d+)/")
-
+from .replies import REPLIES, Reply, Said
 
 CANARY = "CANARY"
-"""Stands in the canned answers for the word that each message asks to have back."""
+"""Placeholder in the canned answers for the word that each message asks the judge to copy."""
+CHARACTERS_PER_TOKEN = 4
+
+_MODEL = re.compile(rb'"model": ?"([^"]+)"')
+_LEFT_OUT = re.compile(rb'"model": ?"bench-target-([a-z])"')
 _CANARY = re.compile(rb'\\"canary\\": ?\\"([0-9a-f]+)\\"')
+_CLAIM_ID = re.compile(rb'\\"claim_id\\": ?\\"((Q[0-9])\.c([0-9]+))\\"')
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_LATENCY = re.compile(rb"POST /(\d+)/")
+_ADMIN = re.compile(rb"GET /(stats|reset|hold|release|stop)(?:/(\d+))? ")
 
 
-def _extraction() -> str:
-    claims = [
-        {
-            "claim_id": f"c{number}",
-            "text": text,
-            "type": "factual",
-            "confidence": "high",
-            "verifiable": True,
-            "quotes": [text],
+def _claim(number: int, said: Said) -> str:
+    claim = {"claim_id": f"c{number}", "text": said.quote, "type": "factual", "confidence": said.confidence}
+    return json.dumps({**claim, "verifiable": True, "quotes": [said.quote]})
+
+
+def _verdict(said: Said) -> str:
+    """One verdict but for its claim id, which the request gives."""
+    notes = {
+        "SUPPORTED": f"The claim states what {', '.join(said.evidence)} says, and no figure differs.",
+        "CONTRADICTED": f"The claim cannot be true together with {', '.join(said.evidence)}.",
+        "NOT_IN_KEY": "No fact of the key confirms this or speaks against it.",
+    }
+    verdict = {"label": said.label, "evidence": said.evidence, "severity": said.severity, "notes": notes[said.label]}
+    return json.dumps(verdict)[1:]
+
+
+class Answers:
+    """What every role says, made once as JSON text."""
+
+    def __init__(self) -> None:
+        self._claims = {
+            reply.turn_id: [(said.quote.encode(), _claim(n, said)) for n, said in enumerate(reply.claims, 1)]
+            for reply in REPLIES
         }
-        for number, text in enumerate(CLAIMS, 1)
-    ]
-    return json.dumps({"canary": CANARY, "claims": claims})
+        self._verdicts = {reply.turn_id: [_verdict(said) for said in reply.claims] for reply in REPLIES}
+        self._observations = {
+            reply.turn_id: json.dumps({"canary": CANARY, "observations": [asdict(seen) for seen in reply.observations]})
+            for reply in REPLIES
+        }
+
+    def content(self, body: bytes) -> str:
+        """What the model says. The schema that a request asks for says which judge is meant; a target gets none.
+
+        The names below appear without a backslash only in that schema: all other text is inside a JSON string.
+        """
+        if b'"response_format"' not in body:
+            return _asked(body).text(_left_out(body))
+        if b'"verdicts"' in body:
+            answer = self._verify(body)
+        elif b'"observations"' in body:
+            answer = self._observations[_asked(body).turn_id]
+        elif b'"claims"' in body:
+            answer = self._extract(body)
+        else:
+            raise ValueError("the canned conversation has no ties, so nothing else should be asked")
+        found = _CANARY.search(body)
+        return answer.replace(CANARY, found.group(1).decode() if found else "", 1)
+
+    def _extract(self, body: bytes) -> str:
+        claims = [claim for quote, claim in self._claims[_asked(body).turn_id] if quote in body]
+        return f'{{"canary": "{CANARY}", "claims": [{", ".join(claims)}]}}'
+
+    def _verify(self, body: bytes) -> str:
+        verdicts = [
+            f'{{"claim_id": "{claim_id.decode()}", {self._verdicts[turn.decode()][int(number) - 1]}'
+            for claim_id, turn, number in _CLAIM_ID.findall(body)
+        ]
+        return f'{{"canary": "{CANARY}", "verdicts": [{", ".join(verdicts)}]}}'
 
 
-def _verdicts(body: bytes) -> str:
-    verdicts = [
-        {"claim_id": found.decode(), "label": "NOT_IN_KEY", "evidence": [], "severity": "none", "notes": "Not there."}
-        for found in dict.fromkeys(_CLAIM_ID.findall(body))
-    ]
-    return json.dumps({"canary": CANARY, "verdicts": verdicts})
+def _asked(body: bytes) -> Reply:
+    """The reply to the latest question in the request."""
+    return next(reply for reply in REPLIES if reply.question.encode() in body)
 
 
-_QUOTED_REPLY = json.dumps(REPLY)
-_QUOTED_EXTRACTION = json.dumps(_extraction())
-_QUOTED_READING = json.dumps(json.dumps({"canary": CANARY, "observations": []}))
+def _left_out(body: bytes) -> int:
+    """Target `a` makes all claims, `b` all but the last, and so on."""
+    found = _LEFT_OUT.search(body)
+    return found.group(1)[0] - ord("a") if found else 0
 
 
-def _content(body: bytes) -> str:
-    found = _CANARY.search(body)
-    return _canned(body).replace(CANARY, found.group(1).decode() if found else "")
-
-
-def _canned(body: bytes) -> str:
-    """What the model says, as a JSON string: by the schema asked for, which names the role."""
-    if b'"response_format"' not in body:
-        return _QUOTED_REPLY
-    if b"ExtractorReply" in body:
-        return _QUOTED_EXTRACTION
-    if b"ScorerReply" in body:
-        return _QUOTED_READING
-    return json.dumps(_verdicts(body))
-
-
-def _completion(body: bytes) -> bytes:
+def _completion(answers: Answers, body: bytes) -> bytes:
     found = _MODEL.search(body)
-    model = found.group(1).decode() if found else "bench"
+    content = answers.content(body)
+    asked, answered = len(body) // CHARACTERS_PER_TOKEN, len(content) // CHARACTERS_PER_TOKEN
     answer = (
         '{"id":"chatcmpl-bench","object":"chat.completion","created":1767225600,"model":"%s","choices":[{"index":0,'
         '"message":{"role":"assistant","content":%s,"refusal":null},"logprobs":null,"finish_reason":"stop"}],'
-        '"usage":{"prompt_tokens":900,"completion_tokens":300,"total_tokens":1200,'
+        '"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,'
         '"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}},'
         '"system_fingerprint":"fp_bench"}'
     )
-    return (answer % (model, _content(body))).encode()
+    model = found.group(1).decode() if found else "bench"
+    return (answer % (model, json.dumps(content), asked, answered, asked + answered)).encode()
 
 
 def _response(body: bytes, status: str = "200 OK") -> bytes:
@@ -112,40 +128,64 @@ def _response(body: bytes, status: str = "200 OK") -> bytes:
     return b"".join((head.encode(), str(len(body)).encode(), b"\r\n\r\n", body))
 
 
+@dataclass
 class Counts:
-    def __init__(self) -> None:
-        self.requests = self.under_way = self.most_at_once = self.connections = 0
-        self.first_at: float | None = None
+    requests: int = 0
+    in_flight: int = 0
+    most_at_once: int = 0
+    first_at: float | None = None
 
     def begin(self) -> None:
         if self.first_at is None:
             self.first_at = time.monotonic()
         self.requests += 1
-        self.under_way += 1
-        self.most_at_once = max(self.most_at_once, self.under_way)
-
-    def as_json(self) -> bytes:
-        return json.dumps(vars(self)).encode()
+        self.in_flight += 1
+        self.most_at_once = max(self.most_at_once, self.in_flight)
 
 
-class Server:
+class State:
     def __init__(self) -> None:
+        self.answers = Answers()
         self.counts = Counts()
         self.stopped = asyncio.Event()
+        self._hold_after: int | None = None
+        self._held: list[Callable[[], None]] = []
+
+    def schedule(self, latency_s: float, answer: Callable[[Counts], None]) -> None:
+        """Count a request and answer it after its latency, or when the server is released."""
+        counts = self.counts
+        counts.begin()
+        if self._hold_after is not None and counts.requests > self._hold_after:
+            self._held.append(lambda: answer(counts))
+        else:
+            asyncio.get_running_loop().call_later(latency_s, answer, counts)
+
+    def admin(self, what: str, number: int) -> bytes:
+        seen = json.dumps(asdict(self.counts)).encode()
+        if what == "reset":
+            self.counts = Counts()
+        elif what == "hold":
+            self._hold_after = number
+        elif what == "release":
+            self._hold_after, held, self._held = None, self._held, []
+            for answer in held:
+                answer()
+        elif what == "stop":
+            self.stopped.set()
+        return seen
 
 
 class Connection(asyncio.Protocol):
-    """One keep-alive connection. No pipelining: the clients measured here do not."""
+    """One keep-alive connection. No pipelining: the clients measured here do not use it."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, state: State) -> None:
+        self._state = state
         self._buffer = b""
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._server.counts.connections += 1
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -160,29 +200,23 @@ class Connection(asyncio.Protocol):
         self._answer(head, body)
 
     def _answer(self, head: bytes, body: bytes) -> None:
-        latency = _LATENCY.match(head)
+        latency, admin = _LATENCY.match(head), _ADMIN.match(head)
         if latency and b"/chat/completions " in head:
-            counts = self._server.counts
-            counts.begin()
-            asyncio.get_running_loop().call_later(int(latency.group(1)) / 1_000, self._complete, counts, body)
-        elif head.startswith((b"GET /stats", b"GET /reset", b"GET /stop")):
-            self._transport.write(_response(self._server.counts.as_json()))
-            if head.startswith(b"GET /reset"):
-                self._server.counts = Counts()
-            if head.startswith(b"GET /stop"):
-                self._server.stopped.set()
+            self._state.schedule(int(latency.group(1)) / 1_000, lambda counts: self._complete(counts, body))
+        elif admin:
+            self._transport.write(_response(self._state.admin(admin.group(1).decode(), int(admin.group(2) or 0))))
         else:
             self._transport.write(_response(b'{"error":{"message":"no such path"}}', "404 Not Found"))
 
     def _complete(self, counts: Counts, body: bytes) -> None:
-        counts.under_way -= 1
+        counts.in_flight -= 1
         if not self._transport.is_closing():
-            self._transport.write(_response(_completion(body)))
+            self._transport.write(_response(_completion(self._state.answers, body)))
 
 
 async def serve() -> None:
     loop = asyncio.get_running_loop()
-    state = Server()
+    state = State()
     server = await loop.create_server(lambda: Connection(state), "127.0.0.1", 0, backlog=4_096)
     print(server.sockets[0].getsockname()[1], flush=True)
     loop.add_reader(sys.stdin.fileno(), state.stopped.set)

@@ -1,29 +1,42 @@
-"""The study that is measured: scenarios, names of models and the shape of a trial, shared by all parts of the bench."""
+"""The study that is measured: its scenarios, models and command lines, shared by all parts of the benchmark."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+from .replies import PLAN_YEAR
+
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ROOT / "scenarios" / "v1" / "scenario_001.json"
 KEY = "bench-key-that-opens-nothing"
-TARGET, JUDGES = "compatible:bench-target", ("compatible:first-judge", "compatible:second-judge")
-CALLS_A_TURN = 5
-"""Target, extractor, two verifiers, scorer; no claim is tied, so there is no adjudication."""
-LEVELS_OF_ONE_TURN = 3
-"""Calls of a one-turn trial that must wait for each other: target, extractor, then verifiers and scorer together."""
+TARGETS = tuple(f"compatible:bench-target-{letter}" for letter in "abcd")
+JUDGES = ("compatible:first-judge", "compatible:second-judge")
+TURNS = 3
+"""Of the shipped scenario."""
+CALLS_PER_TURN = 5
+"""Target, extractor, two verifiers, scorer. The judges agree on every claim, so there is no adjudication."""
+LEVELS_PER_TURN = 3
+"""Calls of a turn that wait for each other: target, extractor, then verifiers and scorer together."""
+MOST_AT_ONCE_PER_TURN = 3
 
 
-def one_turn_scenario(folder: Path, *, facts: int = 1_000) -> Path:
-    """The shipped scenario cut to its first turn and so many facts, written to a file of its own."""
+def write_scenario(folder: Path, name: str, *, turns: int = TURNS) -> Path:
+    """A copy of the shipped scenario under another id, cut to its first turns."""
     scenario = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    key, turns = scenario["answer_key"], scenario["scripted_turns"][:1]
-    key["canonical_facts"] = key["canonical_facts"][:facts]
-    kept = {fact["fact_id"] for fact in key["canonical_facts"]}
-    turns[0]["required_points"] = [point for point in turns[0]["required_points"] if point in kept]
-    key["required_points"] = [point for point in key["required_points"] if point in kept]
-    scenario |= {"scenario_id": "bench", "scripted_turns": turns}
-    path = folder / "bench.json"
+    scenario |= {"scenario_id": name, "scripted_turns": scenario["scripted_turns"][:turns]}
+    path = folder / f"{name}.json"
     path.write_text(json.dumps(scenario), encoding="utf-8")
     return path
+
+
+def run_words(
+    out: Path, scenarios: list[Path], *, repeats: int, concurrency: int, targets: tuple[str, ...] = TARGETS[:1]
+) -> list[str]:
+    """The command line of one run."""
+    words: list[object] = ["run", "--out", out, "--repeats", repeats, "--concurrency", concurrency, "--quiet"]
+    words += ["--plan-year", PLAN_YEAR, "--allow-expired"]  # the same figures in any year
+    for option, values in (("--scenario", scenarios), ("--target", targets), ("--judge-model", JUDGES)):
+        for value in values:
+            words += [option, value]
+    return [str(word) for word in words]

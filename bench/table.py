@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
-BEGIN, END = "<!-- measured: written by `python -m bench --write` -->", "<!-- /measured -->"
+BEGIN, END = "<!-- measured: written by the benchmark with --write -->", "<!-- /measured -->"
 HEAD = ("measure", "ours", "other", "ratio", "goal", "met")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """At most, or with `least` at least, this much."""
+
+    limit: float
+    least: bool = False
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.least else '<='} {self.limit:g}"
+
+    def met(self, value: float) -> bool:
+        return value >= self.limit if self.least else value <= self.limit
 
 
 @dataclass(frozen=True)
@@ -22,6 +40,13 @@ class Row:
         met = "" if self.met is None else "yes" if self.met else "NO"
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
         return (self.measure, self.ours, self.other, ratio, self.goal, met)
+
+
+def compared(measure: str, ours: float, other: float, *, form: str = ".2f", goal: Goal | None = None) -> Row:
+    """A row of two numbers and their ratio, ours to other, which the goal is about."""
+    ratio = ours / other
+    met = None if goal is None else goal.met(ratio)
+    return Row(measure, format(ours, form), format(other, form), ratio, str(goal) if goal else "", met)
 
 
 def aligned(rows: list[Row]) -> str:
@@ -42,10 +67,17 @@ def markdown(rows: list[Row]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row.cells()) + " |" for row in rows)])
 
 
+def measured_on(*packages: str) -> str:
+    """When, and on what; the machine only by its size."""
+    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    day = datetime.now(UTC).date().isoformat()
+    return f"{day}; {os.cpu_count()} cores, {memory} GiB; Python {platform.python_version()}, {versions}"
+
+
 def write(path: Path, measured: str) -> None:
-    """Put what was measured into the file, between its marks; the rest of it stays as it is."""
-    text = path.read_text(encoding="utf-8") if path.exists() else f"# JudgeClients\n\n{BEGIN}\n{END}\n"
+    """Put what was measured into the file, between its marks; the rest of the file stays as it is."""
+    text = path.read_text(encoding="utf-8") if path.exists() else f"# Benchmark\n\n{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}", encoding="utf-8")

@@ -1,0 +1,185 @@
+"""Starting the two sides as child processes and reading back what they cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .costs import Costs
+from .loopback import NEVER_MS, Server
+from .study import CALLS_PER_TURN, KEY, ROOT, SHIPPED, TURNS, run_words, write_scenario
+
+WARM_UP_TRIALS = 8
+CHILD_TIMEOUT_S = 1_800
+SIGNAL_WAIT_S = 2
+"""How long an idle child gets to notice a signal."""
+OK, INCOMPLETE = 0, 4
+
+
+@dataclass(frozen=True)
+class OurRun:
+    costs: Costs
+    folder: Path
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "calls.jsonl"
+
+
+def best_of(rounds: int, sides: Mapping[str, Callable[[], Costs]], key: Callable[[Costs], float]) -> dict[str, Costs]:
+    """Each side in turn, so many rounds; the best of each."""
+    found: dict[str, list[Costs]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, measure in sides.items():
+            found[name].append(measure())
+    return {name: min(costs, key=key) for name, costs in found.items()}
+
+
+def environment(base_url: str) -> dict[str, str]:
+    """The user's environment, less what would redirect or slow down a child, with the server's address."""
+    dropped = ("OPENAI_", "COMPATIBLE_", "MEDICARE_EVAL_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "PYTHONDONTWRITE")
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(dropped)}
+    return kept | {"COMPATIBLE_BASE_URL": base_url, "COMPATIBLE_API_KEY": KEY}
+
+
+def calls_in(journal: Path) -> int:
+    """Recorded calls. Anything but a first attempt that was answered makes the measurement void."""
+    calls = 0
+    with journal.open("rb") as lines:
+        for line in lines:
+            record = json.loads(line)
+            calls += 1
+            if record["outcome"] != "ok" or not record["call"].endswith("|0|1"):
+                raise RuntimeError(
+                    f"{journal}, line {calls}: {record['call']} is {record['outcome']}, not a plain call"
+                )
+    return calls
+
+
+class Measurer:
+    def __init__(self, server: Server, work: Path) -> None:
+        self.server = server
+        self.one_turn = write_scenario(work, "bench", turns=1)
+        self._work = work
+        self._folders = 0
+        self._recorded: OurRun | None = None
+
+    def folder(self) -> Path:
+        self._folders += 1
+        folder = self._work / str(self._folders)
+        folder.mkdir()
+        return folder
+
+    def child(self, latency_ms: int, module: str, *arguments: object, hold_after: int | None = None) -> Costs:
+        """Run a module of the benchmark. With `hold_after`, stop it after so many calls, as Ctrl-C does."""
+        command = [sys.executable, "-m", f"bench.{module}", *(str(argument) for argument in arguments)]
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(self.server.url(latency_ms)),
+        )
+        try:
+            if hold_after is not None:
+                self._stop(process, hold_after)
+            out, err = process.communicate(timeout=CHILD_TIMEOUT_S)
+        finally:
+            process.kill()
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{err[-2_000:]}")
+        return Costs(**json.loads(out.splitlines()[-1]))
+
+    def _stop(self, process: subprocess.Popen[str], after: int) -> None:
+        """The server keeps its answers back, so the run cannot end before it has noticed the signal."""
+        self.server.ask("reset")
+        self.server.ask(f"hold/{after}")
+        try:
+            while process.poll() is None:
+                if self.server.ask("stats")["requests"] > after:
+                    process.send_signal(signal.SIGINT)
+                    time.sleep(SIGNAL_WAIT_S)
+                    return
+                time.sleep(0.05)
+        finally:
+            self.server.ask("release")
+
+    def ours(self, latency_ms: int, scenario: Path, trials: int, at_once: int, *, stop: bool = False) -> OurRun:
+        """A run of the real command line. With `stop`, it is stopped as many trials before its end as run at once.
+
+        The calls that are then left are more than can be in flight, so the run cannot end on what it has sent already.
+        """
+        out, turns = self.folder(), TURNS if scenario == SHIPPED else 1
+        calls = CALLS_PER_TURN * turns
+        words = run_words(out / "runs", [scenario], repeats=trials, concurrency=at_once)
+        warm_up = run_words(out / "warm-up", [scenario], repeats=WARM_UP_TRIALS, concurrency=WARM_UP_TRIALS)
+        hold_after = calls * (WARM_UP_TRIALS + trials - at_once) if stop else None
+        costs = self.child(
+            latency_ms, "harness", json.dumps(words), "--warm-up", json.dumps(warm_up), hold_after=hold_after
+        )
+        run = OurRun(costs, next((out / "runs").iterdir()))
+        run = replace(run, costs=replace(costs, calls=calls_in(run.journal)))
+        if costs.exit_code != (INCOMPLETE if stop else OK):
+            raise RuntimeError(f"the run ended with exit code {costs.exit_code}")
+        if not stop and run.costs.calls != calls * trials:
+            raise RuntimeError(f"{trials} trials made {run.costs.calls} calls, not {calls * trials}")
+        return run
+
+    def cost(self, latency_ms: int, scenario: Path, trials: int, at_once: int) -> Costs:
+        """What such a run costs; its folder is removed."""
+        run = self.ours(latency_ms, scenario, trials, at_once)
+        shutil.rmtree(run.folder)
+        return run.costs
+
+    def command(self, run: Path, *words: str) -> Costs:
+        """What a command that only reads a run costs, by its second run in one process."""
+        line = json.dumps([*words, str(run)])
+        costs = self.child(0, "harness", line, "--warm-up", line)
+        if costs.exit_code:
+            raise RuntimeError(f"{' '.join(words)} ended with exit code {costs.exit_code}")
+        return costs
+
+    def recorded(self, trials: int) -> OurRun:
+        """A short run, made once, whose calls are sent or read again."""
+        if self._recorded is None:
+            self._recorded = self.ours(0, SHIPPED, min(64, trials), 64)
+        return self._recorded
+
+    def bare(self, latency_ms: int, trials: int, at_once: int, *more: object) -> Costs:
+        """The bare loop over the bodies of the recorded run."""
+        options = ("--base-url", self.server.url(latency_ms), "--journal", self.recorded(trials).journal)
+        return self.child(0, "bare", *options, "--trials", trials, "--concurrency", at_once, *more)
+
+    def until_first_call(self, run: Path) -> float:
+        """Seconds from the start of `resume` to its first request. It is never answered, so the folder stays as is."""
+        self.server.ask("reset")
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "src.orchestrator", "resume", str(run), "--quiet", "--concurrency", "64"],
+            cwd=ROOT,
+            env=environment(self.server.url(NEVER_MS)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            while time.monotonic() - began < CHILD_TIMEOUT_S:
+                first: float | None = self.server.ask("stats")["first_at"]
+                if first is not None:
+                    return first - began
+                if process.poll() is not None:
+                    assert process.stderr
+                    raise RuntimeError(f"resume ended with {process.returncode}: {process.stderr.read()[-500:]!r}")
+                time.sleep(0.05)
+            raise RuntimeError("resume made no call")
+        finally:
+            process.kill()
+            process.communicate()
