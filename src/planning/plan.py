@@ -69,12 +69,13 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
 
 
 def _own(settings: Sequence[ModelSettings], shared: CallParameters) -> dict[str, CallParameters]:
-    """The parameters of models that have any of their own."""
-    return {
+    """The parameters of models that differ from the shared ones."""
+    given = {"temperature", "max_tokens"}
+    own = {
         canonical_name(one.model): shared.model_copy(update=one.model_dump(include=given, exclude_none=True))
         for one in settings
-        if (given := {"temperature", "max_tokens"} & one.model_dump(exclude_none=True).keys())
     }
+    return {name: parameters for name, parameters in own.items() if parameters != shared}
 
 
 @dataclass(frozen=True)

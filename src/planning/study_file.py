@@ -25,6 +25,8 @@ from .scenario_files import matches
 
 _FILES = ("wording", "facts", "invented_plans", "prices", "out")
 """Fields that hold one path; `scenarios` holds several."""
+_FIRST = ("format", "title", "scenarios", "targets", "judges", "verifiers", "adjudicator")
+"""Fields in the order in which a person reads a study; the others follow."""
 
 
 def read_study(path: Path) -> dict[str, Any]:
@@ -145,7 +147,9 @@ def _settings(plan: RunPlan, model: str) -> ModelSettings:
 
 def as_document(study: Study) -> dict[str, Any]:
     """Every field that has a value, as it can be written to a file."""
-    return study.model_dump(mode="json", exclude_none=True)
+    document = study.model_dump(mode="json", exclude_none=True)
+    order = (*_FIRST, *(name for name in document if name not in _FIRST))
+    return {name: document[name] for name in order if document.get(name) not in (None, [], {})}
 
 
 def as_toml(study: Study) -> str:
@@ -154,5 +158,4 @@ def as_toml(study: Study) -> str:
 
     document = as_document(study)
     unset = [name for name in type(study).model_fields if name not in document]
-    text = tomli_w.dumps(document, multiline_strings=False)
-    return text + (f"# not set: {', '.join(unset)}\n" if unset else "")
+    return tomli_w.dumps(document) + (f"# not set: {', '.join(unset)}\n" if unset else "")
