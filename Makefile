@@ -24,7 +24,11 @@ $(VENV)/.base: $(VENV)/.made requirements.lock pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base requirements-dev.lock
-	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.slow: $(VENV)/.dev requirements-slow.lock
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-slow.lock
 	@touch $@
 
 demo: $(VENV)/.base ## a complete evaluation of four fake targets, without key or network
@@ -59,11 +63,11 @@ bench: $(VENV)/.dev ## speed and memory against a bare SDK loop and Inspect AI; 
 schemas: $(VENV)/.dev ## write the JSON Schemas under schemas/ again
 	$(PY) -m src.schemas schemas
 
-lock: ## resolve dependencies again (needs uv); version and hash only, no address
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
-	  --upgrade --group build pyproject.toml -o requirements.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
-	  --upgrade --group dev --all-extras pyproject.toml -o requirements-dev.lock
+COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade
+lock: $(VENV)/.slow ## resolve dependencies again; lock files hold versions and hashes only, no address
+	$(COMPILE) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --group dev --extra all pyproject.toml -o requirements-dev.lock
+	$(COMPILE) --group slow --constraint requirements-dev.lock pyproject.toml -o requirements-slow.lock
 
 clean: ## remove what can be made again (never runs/)
 	rm -rf $(VENV) build dist *.egg-info .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
