@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+import src
 from src.cli.parser import build_parser
 from src.planning.study_file import make_study
 
@@ -111,6 +113,28 @@ def test_every_file_named_exists(path: Path) -> None:
 def test_every_link_leads_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), f"{name(path)} links to {target}, which does not exist"
+
+
+@pytest.mark.slow
+def test_the_python_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python block of docs/python.md, in order, in one namespace."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "medicare_eval", src)
+    names: dict[str, object] = {}
+    guide = ROOT / "docs" / "python.md"
+    for line, _, language, text in fences(guide):
+        if language == "python":
+            exec(compile("\n" * line + "\n".join(text), str(guide), "exec"), names)
+    run = names["run"]
+    assert isinstance(run, src.Run)
+    assert run.complete
+    assert (tmp_path / "my-report" / "report.md").is_file()
+
+
+def test_the_newcomers_walk_has_at_most_15_files() -> None:
+    rows = re.findall(r"^\| \d+ \| `([^`]+)` \|", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), re.M)
+    assert 10 <= len(rows) <= 15
+    assert all((ROOT / row).is_file() for row in rows)
 
 
 def test_a_cut_shows_where_it_is() -> None:
