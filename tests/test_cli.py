@@ -104,7 +104,7 @@ def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | byt
         (["--scenario", ONE, "--target", "nobody:x"], 2, "there is no provider 'nobody'. Use one of fake, offline, anthropic"),
         (["--scenario", ONE, "--target", "careful"], 2, "expected provider:model"),
         (["--scenario", ONE, "--target", "fake:"], 2, "is not a model"),
-        (["--scenario", ONE, "--target", "fake:../../x"], 3, "there is no such fake; use one of fake:careful"),
+        (["--scenario", ONE, "--target", "fake:../../x"], 3, "does not exist. Use one of fake:careful"),
         (["--scenario", ONE, "--target", "fake:careful", "--target", "fake:careful"], 2, "stands more than once"),
         (["--scenario", ONE, "--target", "fake:careful", "--judges", "1"], 2, "at least two independent verifiers"),
         (["--scenario", ONE, "--target", "fake:careful", "--judges", "0"], 2, "at least two independent verifiers"),

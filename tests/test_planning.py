@@ -235,8 +235,8 @@ def test_a_server_of_ones_own_needs_its_address(planned: Planner) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"targets": ["fake:nobody"]}, "there is no such fake; use one of fake:careful"),
-        ({"targets": ["fake:careful"], "judge_models": ["offline:other"]}, "there is no such judge; use offline:rules"),
+        ({"targets": ["fake:nobody"]}, "does not exist. Use one of fake:careful"),
+        ({"targets": ["fake:careful"], "judge_models": ["offline:other"]}, "does not exist. Use offline:rules"),
         ({"targets": ["fake:careful"], "judge_models": ["offline:rephrase"]}, "judges nothing"),
     ],
 )
@@ -247,7 +247,7 @@ def test_fakes_and_rules_that_do_not_exist(planned: Planner, options: dict[str, 
 
 def test_a_model_its_maker_no_longer_serves_is_refused_unless_asked_for(planned: Planner) -> None:
     options: dict[str, Any] = {"keys": "anthropic openai", "today": date(2026, 11, 1)}
-    with pytest.raises(ConfigError, match=r"anthropic:claude-3-opus: is retired since 2026-01-05.*--allow-retired"):
+    with pytest.raises(ConfigError, match=r"anthropic:claude-3-opus has been retired since 2026-01-05.*--allow-retired"):
         planned(["anthropic:claude-3-opus"], allow_retired=False, **options)
     made = planned(["anthropic:claude-3-opus"], allow_retired=True, **options)
     assert made.api_ids["anthropic:claude-3-opus"] == "claude-3-opus-20240229"

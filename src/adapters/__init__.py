@@ -1,1 +1,1 @@
-"""Ways to reach a model: one file a provider, each behind the seam in `base`."""
+"""How to call a model: one file per provider, each behind the interface in `base`."""

@@ -8,8 +8,8 @@ from ..schemas import Usage
 from .base import ReplyOutcome
 from .capabilities import Call
 from .http import (
-    Answer,
     HttpAdapter,
+    ParsedReply,
     Secret,
     ShapeError,
     checked_key,
@@ -55,8 +55,8 @@ class AnthropicAdapter(HttpAdapter):
             body["temperature"] = call.temperature
         if call.schema is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
-        # Not `messages.create`: it has no temperature any more, and warns of old models through `warnings`, which is
-        # an exception where warnings are errors.
+        # Not `messages.create`: it no longer takes a temperature, and it warns about old models through `warnings`,
+        # which raises an exception if warnings are errors.
         await self._client.post(
             "/v1/messages",
             cast_to=Response,
@@ -64,11 +64,11 @@ class AnthropicAdapter(HttpAdapter):
             options={"timeout": timeout_s, "headers": {"anthropic-version": version} if version else {}},
         )
 
-    def _read(self, payload: dict[str, Any]) -> Answer:
+    def _read(self, payload: dict[str, Any]) -> ParsedReply:
         blocks = payload.get("content")
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise ShapeError("'content' is not a list of blocks")
-        # Thinking may come first, and tools or citations may part the text: all text blocks, in order.
+        # Thinking may come first, and tools or citations may split the text, so join all text blocks in order.
         text = "".join(text_of(block, "text") or "" for block in blocks if block.get("type") == "text")
         stop = text_of(payload, "stop_reason")
         outcome: ReplyOutcome = "ok" if text.strip() else "empty"
@@ -77,7 +77,7 @@ class AnthropicAdapter(HttpAdapter):
             text = text or text_of(inner_object(payload, "stop_details"), "explanation") or ""
         elif stop in _CUT_SHORT:
             outcome = "truncated"
-        return Answer(
+        return ParsedReply(
             outcome=outcome,
             text=text,
             stop_reason=stop,
@@ -87,7 +87,7 @@ class AnthropicAdapter(HttpAdapter):
         )
 
     def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
-        # The output filter answers 400 with these words and no code of its own.
+        # The output filter answers 400 with these words; it has no error code of its own.
         return "content_filter" if status == 400 and _FILTERED in (text_of(error, "message") or "") else None
 
     async def aclose(self) -> None:
@@ -104,7 +104,7 @@ def _client(secret: Secret, base_url: str | None) -> AsyncAnthropic:
 def _usage(usage: dict[str, Any]) -> Usage:
     cached = count_of(usage, "cache_read_input_tokens")
     return Usage(
-        # Anthropic counts cached tokens beside the input; ours, like the others', is all that went in.
+        # Anthropic counts cached tokens separately; our count, like that of the other providers, includes them.
         input_tokens=total(count_of(usage, "input_tokens"), cached, count_of(usage, "cache_creation_input_tokens")),
         output_tokens=count_of(usage, "output_tokens"),
         cached_tokens=cached,

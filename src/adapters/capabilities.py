@@ -1,7 +1,7 @@
-"""What each model family takes, as data: one row a family, the first pattern that matches the API id decides.
+"""What each model family accepts, as data: one row per family; the first pattern that matches the API id decides.
 
-A parameter that a family does not take is left off the wire and named in `not_applied`, so that a report can say
-what was asked for and what was in force. Sources: docs of the makers and the installed SDKs, read in November 2026.
+A parameter that a family does not accept is not sent, and is listed in `not_applied`, so that a report can say what was
+requested and what took effect. Sources: the providers' documentation and the installed SDKs, read in November 2026.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, Literal
 from .base import ModelRequest
 
 Sampling = Literal["any", "one", "none"]
-"""`any` value is taken, only the value 1 is, or the parameter itself is refused."""
+"""Any value is accepted, only the value 1 is, or the parameter itself is refused."""
 LengthParameter = Literal["max_completion_tokens", "max_tokens", "max_output_tokens"]
 SchemaMechanism = Literal["response_format", "output_config", "response_json_schema", "none"]
-"""`none`: the prompt alone asks for JSON."""
+"""`none`: only the prompt asks for JSON."""
 
 
-class UnfitSchema(ValueError):  # noqa: N818 - it names a schema, not a fault of the program
-    """A response schema that no strict mechanism takes."""
+class UnfitSchema(ValueError):  # noqa: N818 - it is about a schema, not an error of the program
+    """A response schema that no strict mechanism accepts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What one family takes."""
+    """What one family accepts."""
 
     temperature: Sampling = "any"
     top_p: Sampling = "any"
@@ -34,7 +34,7 @@ class Capabilities:
     length_parameter: LengthParameter
     schema: SchemaMechanism
     api_version: str | None = None
-    """The version header that makes the family take what this row says; None for the SDK's own."""
+    """The version header with which the family accepts what this row says; None for the SDK's default."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ _GPT_BEFORE_SCHEMAS = Capabilities(length_parameter="max_completion_tokens", sch
 _GPT_REASONING = Capabilities(
     temperature="one", top_p="one", length_parameter="max_completion_tokens", schema="response_format"
 )
-# Sampling parameters are refused by the API version that anthropic 2.x sends, whatever the model.
+# The API version that anthropic 2.x sends refuses sampling parameters for every model.
 _CLAUDE_SAMPLING_VERSION = "2023-06-01"
 _CLAUDE_BEFORE_SCHEMAS = Capabilities(
     seed=False, length_parameter="max_tokens", schema="none", api_version=_CLAUDE_SAMPLING_VERSION
@@ -68,7 +68,7 @@ _CHAT = Capabilities(length_parameter="max_tokens", schema="response_format")
 
 FAMILIES = (
     Family("openai", r"(?:ft:)?gpt-5(?:\.\d+)?-chat", _GPT),
-    # GPT-5.1 to 5.4 take a temperature at reasoning effort `none` only; the effort is left as the maker set it.
+    # GPT-5.1 to 5.4 accept a temperature only at reasoning effort `none`; the effort stays at the provider's default.
     Family("openai", r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d))", _GPT_REASONING),
     Family("openai", r"(?:ft:)?(?:gpt-3\.5|gpt-4-|gpt-4$|gpt-4o-2024-05-13|chatgpt-4o)", _GPT_BEFORE_SCHEMAS),
     Family("openai", r"", _GPT),
@@ -83,7 +83,7 @@ FAMILIES = (
 
 
 def capabilities(provider: str, model: str) -> Capabilities:
-    """What `model` (an API id) of `provider` takes; a provider not in the table counts as OpenAI-compatible."""
+    """What `model` (an API id) of `provider` accepts; a provider not in the table counts as OpenAI-compatible."""
     for family in FAMILIES:
         if family.provider == provider and re.match(family.pattern, model):
             return family.takes
@@ -92,7 +92,7 @@ def capabilities(provider: str, model: str) -> Capabilities:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A request fitted to the model it goes to: what goes on the wire, and what does not."""
+    """A request adapted to its model: what is sent, and what is not."""
 
     request: ModelRequest
     model: str
@@ -101,25 +101,25 @@ class Call:
     temperature: float | None
     seed: int | None
     schema: dict[str, Any] | None
-    """The response schema as strict mechanisms take it."""
+    """The response schema in the form that strict mechanisms accept."""
     not_applied: tuple[str, ...]
 
 
 class StrictSchemas:
-    """Strict copies of the few schemas a run uses, made once each."""
+    """Strict copies of the few schemas that a run uses, each made once."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def of(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """By identity, and the original is kept, so that its place in memory is not another's."""
+        """Looked up by identity; the original is kept, so that its `id` is not reused."""
         if id(schema) not in self._made:
             self._made[id(schema)] = (schema, strict_schema(schema))
         return self._made[id(schema)][1]
 
 
 def fitted(provider: str, request: ModelRequest, schemas: StrictSchemas | None = None) -> Call:
-    """Fit a request's parameters to its model; raises `UnfitSchema`."""
+    """Adapt a request's parameters to its model; raises `UnfitSchema`."""
     strict = (schemas or StrictSchemas()).of
     model = request.sent_as
     takes = capabilities(provider, model)
@@ -148,16 +148,16 @@ _LIMITS = frozenset(
         *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
     }
 )
-"""Keywords one provider or another refuses. The reply is validated against the full schema by us in any case."""
+"""Keywords that some provider refuses. Agents validate every reply against the full schema anyway."""
 _BY_NAME = frozenset({"properties", "$defs", "definitions"})
-"""Keywords whose value maps names, which are no keywords, to schemas."""
+"""Keywords whose value maps names to schemas; the names are not keywords."""
 
 
 def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a JSON Schema that every provider's strict mechanism takes.
+    """A copy of a JSON Schema that every provider's strict mechanism accepts.
 
-    Objects are closed and need all their properties, defaults and limits are gone, `oneOf` is `anyOf`, and a `$ref`
-    stands alone. A schema that allows free keys cannot be made strict: that is an `UnfitSchema`.
+    Objects are closed and require all their properties, defaults and limits are removed, `oneOf` becomes `anyOf`, and a
+    `$ref` has no siblings. A schema that allows arbitrary keys cannot be made strict and raises `UnfitSchema`.
     """
     strict = _strict(copy.deepcopy(schema))
     assert isinstance(strict, dict)
@@ -181,7 +181,7 @@ def _strict(node: Any) -> Any:
             kept["anyOf" if key == "oneOf" else key] = _strict(value)
     if node.get("type") == "object" or "properties" in node:
         if node.get("additionalProperties") not in (None, False) or not node.get("properties"):
-            raise UnfitSchema("a response schema may hold only objects with named properties and no others")
+            raise UnfitSchema("every object in a response schema must have named properties and no others")
         kept["additionalProperties"] = False
         kept["required"] = list(node["properties"])
     return kept

@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's Chat Completions: vLLM, Ollama, llama.cpp, a gateway."""
+"""Any server with an OpenAI-compatible Chat Completions API: vLLM, Ollama, llama.cpp, a gateway."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _NO_KEY = "unused"
 
 
 class CompatibleAdapter(ThirdPartyChat):
-    """Models of a server the user names by its base URL (with its `/v1`), with a key or without."""
+    """Models of a server given by its base URL (including `/v1`), with or without a key."""
 
     provider: ClassVar[str] = "compatible"
 
     def __init__(self, *, base_url: str, api_key: str | None = None) -> None:
         if not base_url:
-            raise ConfigError("An OpenAI-compatible endpoint needs its base URL, such as http://127.0.0.1:8000/v1.")
+            raise ConfigError("An OpenAI-compatible endpoint needs its base URL, for example http://127.0.0.1:8000/v1.")
         HttpAdapter.__init__(self, checked_key(api_key, "the compatible endpoint") if api_key else Secret(_NO_KEY))
-        self._open(checked_url(base_url, "the compatible endpoint"), keyless=not api_key)
+        self.keyless = not api_key
+        self._open(checked_url(base_url, "the compatible endpoint"))

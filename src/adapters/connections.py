@@ -1,7 +1,7 @@
-"""The HTTP transport under the SDKs, and the stream by which half a body is not lost. Imported only with an SDK.
+"""The HTTP transport under the SDKs, and a stream that keeps a partial body. Imported only with an SDK.
 
-`ConnectionStack` replaces httpx2's pool, which looks at all its connections for every request. With 64 of them that
-is more work than everything else together. A stack of one-connection transports has nothing to look through
+`ConnectionStack` replaces httpx2's connection pool, which checks all its connections on every request. With 64 of them,
+that takes longer than everything else together. A stack of transports with one connection each has nothing to search
 (docs/bench.md).
 """
 
@@ -15,7 +15,7 @@ ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1, keepalive_ex
 
 
 class Tee(httpx2.AsyncByteStream):
-    """A response stream that keeps what passes through it."""
+    """A response stream that keeps a copy of its chunks."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, chunks: list[bytes]) -> None:
         self._stream = stream
@@ -30,12 +30,12 @@ class Tee(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-class _Returning(httpx2.AsyncByteStream):
-    """A response stream that gives its connection back, once, when it is closed."""
+class _Releasing(httpx2.AsyncByteStream):
+    """A response stream that releases its connection once, when it is closed."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, give_back: Callable[[], None]) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, release: Callable[[], None]) -> None:
         self._stream = stream
-        self._give_back: Callable[[], None] | None = give_back
+        self._release: Callable[[], None] | None = release
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
@@ -45,13 +45,13 @@ class _Returning(httpx2.AsyncByteStream):
         try:
             await self._stream.aclose()
         finally:
-            if self._give_back:
-                self._give_back()
-                self._give_back = None
+            if self._release:
+                self._release()
+                self._release = None
 
 
 class ConnectionStack(httpx2.AsyncBaseTransport):
-    """As many connections as there are calls at once, each used by one call at a time, the last used first."""
+    """As many connections as there are concurrent calls; each serves one call at a time, the last used first."""
 
     def __init__(self) -> None:
         self._context = httpx2.create_ssl_context()
@@ -67,7 +67,7 @@ class ConnectionStack(httpx2.AsyncBaseTransport):
             raise
         stream = response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)
-        response.stream = _Returning(stream, lambda: self._idle.append(connection))
+        response.stream = _Releasing(stream, lambda: self._idle.append(connection))
         return response
 
     def _new(self) -> httpx2.AsyncHTTPTransport:

@@ -1,7 +1,7 @@
-"""`fake:` targets: canned replies from data files, by scenario and turn. For trying out and for tests.
+"""`fake:` targets: canned replies from data files, by scenario and turn. For demos and tests.
 
-Each file in `fakes/` holds, for one scenario, what each fake says to each turn, or to each variant of it. They are
-somebody's invention, not the words of any model, and no report may take them for one.
+Each file in `fakes/` has, for one scenario, the reply of each fake to each turn, or to each variant of it. The replies
+are invented; no model wrote them, and no report may present them as a model's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = ("careful", "wrong", "evasive", "partial")
 
 
 def canned(scenario_id: str) -> Replies:
-    """What each fake says in a scenario; nothing where there is no file."""
+    """What each fake says in a scenario; empty if there is no file."""
     path = data_folder("fakes") / f"{scenario_id}.json"
     document: Any = loads(path.read_text(encoding="utf-8")) if path.is_file() else {"replies": {}}
     replies: Replies = document["replies"]
@@ -38,7 +38,7 @@ class FakeAdapter:
     def check(self, model: str) -> None:
         if model not in NAMES:
             known = ", ".join(f"fake:{name}" for name in NAMES)
-            raise ConfigError(f"fake:{model}: there is no such fake; use one of {known}.")
+            raise ConfigError(f"fake:{model} does not exist. Use one of {known}.")
 
     def _reply(self, model: str, scenario_id: str, variant: str, turn_id: str) -> str | None:
         if scenario_id not in self._files:
@@ -52,7 +52,7 @@ class FakeAdapter:
         model = split_name(request.model).model
         text = self._reply(model, scenario_id, variant, turn_id)
         if text is None:
-            raise CallFailure("permanent", f"fakes/{scenario_id}.json has no reply of {model!r} to turn {turn_id!r}")
+            raise CallFailure("permanent", f"fakes/{scenario_id}.json has no reply from {model!r} to turn {turn_id!r}")
         return ModelReply(
             outcome="ok" if text.strip() else "empty",
             text=text,
@@ -64,4 +64,4 @@ class FakeAdapter:
         )
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""

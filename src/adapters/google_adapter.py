@@ -10,8 +10,8 @@ from ..schemas import Usage
 from .base import ReplyOutcome
 from .capabilities import Call
 from .http import (
-    Answer,
     HttpAdapter,
+    ParsedReply,
     Secret,
     ShapeError,
     checked_key,
@@ -42,7 +42,7 @@ class GoogleAdapter(HttpAdapter):
     request_id_headers: ClassVar[tuple[str, ...]] = ("x-request-id", "x-goog-request-id")
 
     def __init__(self, *, api_key: str, base_url: str | None = None, api_version: str | None = None) -> None:
-        """`api_version` is for servers that have only `v1beta`; None leaves the SDK's choice."""
+        """`api_version` is for servers that have only `v1beta`; None means the SDK's default."""
         super().__init__(checked_key(api_key, self.provider))
         url = checked_url(base_url, self.provider)
         self._http = opened(self.provider, _http_client)
@@ -59,7 +59,7 @@ class GoogleAdapter(HttpAdapter):
             seed=call.seed,
             response_mime_type=None if call.schema is None else "application/json",
             response_json_schema=call.schema,
-            should_return_http_response=True,  # the SDK leaves the body alone, so it follows no continuation either
+            should_return_http_response=True,  # the SDK does not read the body, and so follows no continuation
         )
         contents = [
             types.Content(
@@ -69,10 +69,10 @@ class GoogleAdapter(HttpAdapter):
         ]
         await self._client.aio.models.generate_content(model=call.model, contents=contents, config=config)
 
-    def _read(self, payload: dict[str, Any]) -> Answer:
+    def _read(self, payload: dict[str, Any]) -> ParsedReply:
         feedback = text_of(inner_object(payload, "promptFeedback"), "blockReason")
         if feedback is not None:
-            return self._answer(payload, "blocked", "", feedback)
+            return self._parsed(payload, "blocked", "", feedback)
         candidate = first_object(payload, "candidates")
         stop = text_of(candidate, "finishReason")
         text = _text(candidate)
@@ -81,10 +81,10 @@ class GoogleAdapter(HttpAdapter):
             outcome = "blocked"
         elif stop in _CUT_SHORT:
             outcome = "truncated"
-        return self._answer(payload, outcome, text, stop)
+        return self._parsed(payload, outcome, text, stop)
 
-    def _answer(self, payload: dict[str, Any], outcome: ReplyOutcome, text: str, stop: str | None) -> Answer:
-        return Answer(
+    def _parsed(self, payload: dict[str, Any], outcome: ReplyOutcome, text: str, stop: str | None) -> ParsedReply:
+        return ParsedReply(
             outcome=outcome,
             text=text,
             stop_reason=stop,
@@ -94,7 +94,7 @@ class GoogleAdapter(HttpAdapter):
         )
 
     def _retry_after(self, headers: Mapping[str, str], error: dict[str, Any]) -> float | None:
-        """Google says how long to wait in the body: `{"@type": ".../google.rpc.RetryInfo", "retryDelay": "37s"}`."""
+        """Google puts the wait time in the body: `{"@type": ".../google.rpc.RetryInfo", "retryDelay": "37s"}`."""
         details = error.get("details")
         for detail in details if isinstance(details, list) else []:
             found = _RETRY_DELAY.fullmatch(str(detail.get("retryDelay"))) if isinstance(detail, dict) else None
@@ -108,7 +108,7 @@ class GoogleAdapter(HttpAdapter):
 
 
 def _http_client() -> AsyncClient:
-    """A client of ours: it has the hooks, and with it the SDK does not turn to aiohttp, where it would retry."""
+    """Our own client: it has the hooks, and it keeps the SDK from using aiohttp, with which it would retry."""
     import httpx2
 
     limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
@@ -119,12 +119,12 @@ def _client(secret: Secret, base_url: str | None, api_version: str | None, http:
     from google import genai
 
     options = genai.types.HttpOptions(base_url=base_url, api_version=api_version, httpx_async_client=http)
-    # `vertexai` is said outright: an environment variable would turn to another service, with other credentials.
+    # `vertexai` is explicit: an environment variable could switch to another service with other credentials.
     return genai.Client(vertexai=False, api_key=secret.reveal(), http_options=options)
 
 
 def _text(candidate: dict[str, Any]) -> str:
-    """The text parts, without thoughts; a candidate that a filter stopped has no content at all."""
+    """The text parts, without thoughts; a filtered candidate has no content at all."""
     parts = inner_object(candidate, "content").get("parts", [])
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise ShapeError("'candidates[0].content.parts' is not a list of parts")
@@ -135,7 +135,7 @@ def _usage(usage: dict[str, Any]) -> Usage:
     thoughts = count_of(usage, "thoughtsTokenCount")
     return Usage(
         input_tokens=count_of(usage, "promptTokenCount"),
-        # Google counts thoughts beside the candidates; ours, like the others', is all that came out.
+        # Google counts thoughts separately; our count, like that of the other providers, includes them.
         output_tokens=total(count_of(usage, "candidatesTokenCount"), thoughts),
         cached_tokens=count_of(usage, "cachedContentTokenCount"),
         reasoning_tokens=thoughts,

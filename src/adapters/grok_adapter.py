@@ -1,4 +1,4 @@
-"""xAI's Grok, over OpenAI's SDK: the same models as xAI's own gRPC SDK reaches, in plain HTTP with verbatim bodies."""
+"""xAI's Grok, called with OpenAI's SDK: plain HTTP with readable bodies, unlike xAI's own gRPC SDK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ XAI_URL = "https://api.x.ai/v1"
 
 
 class GrokAdapter(ThirdPartyChat):
-    """`xai:` models, which `grok:` names too."""
+    """`xai:` models; `grok:` is another name for them."""
 
     provider: ClassVar[str] = "xai"
     extra: ClassVar[str] = "grok"

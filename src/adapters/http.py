@@ -1,8 +1,8 @@
-"""What all adapters share: the HTTP exchange as it happened, its classification, and keeping the key out of it.
+"""What all HTTP adapters share: recording the HTTP exchange, classifying it, and redacting the key.
 
-An SDK is used to send; what was sent and received is taken from the HTTP client below it by two event hooks. So every
-adapter sees the same thing whether its SDK returned, raised or was cut off: the request body, the status, the headers
-and the bytes that came. SDK exceptions carry the key in their request's headers: none is kept, chained or quoted.
+The SDK sends the request; two event hooks of the HTTP client under it record what was sent and received. So an adapter
+sees the same data whether its SDK returned, raised or timed out: the request body, the status, the headers and the
+bytes received. SDK exceptions carry the key in their request's headers, so none is kept, chained or quoted.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from .capabilities import (
 Client = TypeVar("Client")
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 8
-"""Shorter keys are placeholders such as `none`, and are words a reply may well contain."""
+"""Shorter keys are placeholders such as `none`: words that a reply may contain."""
 LARGEST_COUNT = 2**53
 
 
 class ShapeError(Exception):
-    """A response that is not what its wire format says; the message names the place."""
+    """A response that does not fit its wire format; the message says where."""
 
 
 @dataclass(eq=False)
@@ -59,20 +59,20 @@ class Exchange:
     headers: Mapping[str, str] = field(default_factory=dict)
     response: Any = None
     chunks: list[bytes] = field(default_factory=list)
-    """What came of the body so far."""
+    """The part of the body received so far."""
     failure: tuple[FailureOutcome, str] | None = None
-    """Set where the SDK raised or was cut off."""
+    """Set if the SDK raised or timed out."""
 
     def body(self) -> bytes | None:
-        """The response body where all of it came; None where it did not."""
+        """The complete response body, or None."""
         try:
             content: bytes = self.response.content
-        except (AttributeError, RuntimeError):  # no response, or not read to its end
+        except (AttributeError, RuntimeError):  # no response, or not read completely
             return None
         return content
 
     def partial(self) -> bytes | None:
-        """All of the body or its beginning; None where no response began, or its bytes are compressed."""
+        """The body as far as it was received; None if there is no response or its partial bytes are compressed."""
         whole = self.body()
         if whole is not None or self.response is None or "content-encoding" in self.headers:
             return whole
@@ -80,7 +80,7 @@ class Exchange:
 
 
 _EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
-"""The exchange of this task's call: how the hooks of a client shared by many calls know whose bytes they see."""
+"""The exchange of the current task's call, for the hooks of a client that many calls share."""
 
 
 async def _note_request(request: Any) -> None:
@@ -101,9 +101,9 @@ async def _note_response(response: Any) -> None:
 
 
 def client_options() -> dict[str, Any]:
-    """Arguments for the HTTP client under an SDK: the hooks, no redirects (a second request), and a quick transport.
+    """Arguments for the HTTP client under an SDK: the hooks, no redirects (a second request), and a fast transport.
 
-    Where the environment names a proxy the client keeps its own transport, which alone knows what to do with one.
+    If the environment names a proxy, the client keeps its own transport, because ours does not support proxies.
     """
     from .connections import ConnectionStack
 
@@ -117,15 +117,21 @@ _KINDS = ("_KEY", "_TOKEN", "_ORG_ID", "_PROJECT_ID", "_SECRET")
 
 
 def given_secrets() -> set[str]:
-    """Everything in the environment that an SDK may send as a credential, whoever's it is."""
+    """Everything in the environment that an SDK may send as a credential."""
     found = set()
     for name, value in os.environ.items():
         if name.startswith(_OWNERS) and name.endswith(_KINDS):
             found.add(value.strip())
         elif name.startswith(_OWNERS) and name.endswith("_CUSTOM_HEADERS"):
-            held = [line.partition(":")[2].strip() for line in value.splitlines()]
-            found.update(held, (text.rpartition(" ")[2] for text in held))
+            for text in custom_headers(value).values():
+                found.update((text, text.rpartition(" ")[2]))
     return found
+
+
+def custom_headers(value: str) -> dict[str, str]:
+    """The headers in a `..._CUSTOM_HEADERS` variable, one `Name: value` per line."""
+    pairs = (line.partition(":") for line in value.splitlines())
+    return {name.strip(): text.strip() for name, colon, text in pairs if colon}
 
 
 def _forms(secret: str) -> set[str]:
@@ -135,7 +141,7 @@ def _forms(secret: str) -> set[str]:
 
 
 class Secret:
-    """An API key that does not show itself."""
+    """An API key that is never printed."""
 
     def __init__(self, value: str) -> None:
         self._value = value
@@ -161,12 +167,12 @@ class Secret:
 
 
 def checked_key(api_key: str, owner: str) -> Secret:
-    """A key fit for an HTTP header, or a `ConfigError` that does not show it."""
+    """A key that can be sent in an HTTP header, or a `ConfigError` that does not show it."""
     key = api_key.strip()
     if not key:
-        raise ConfigError(f"The API key for {owner} is empty: set it and try again.")
+        raise ConfigError(f"The API key for {owner} is empty. Set it and try again.")
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ConfigError(f"The API key for {owner} holds characters no key has: copy it again, without quotes.")
+        raise ConfigError(f"The API key for {owner} has characters that no key has. Copy it again, without quotes.")
     return Secret(key)
 
 
@@ -174,30 +180,30 @@ def checked_url(base_url: str | None, owner: str) -> str | None:
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise ConfigError(f"The base URL for {owner} must start with http:// or https://.")
     if base_url is not None and "@" in base_url.split("/")[2]:
-        raise ConfigError(f"The base URL for {owner} holds a password, which would replace the key: leave it out.")
+        raise ConfigError(f"The base URL for {owner} contains a password, which would replace the key. Remove it.")
     return base_url
 
 
 def opened(extra: str, make: Callable[[], Client]) -> Client:
-    """What `make` makes with the SDK of `extra`, or a `ConfigError` that quotes nothing: SDK messages hold settings."""
+    """Call `make`, which uses the SDK of `extra`. A `ConfigError` quotes no SDK message: it could contain settings."""
     try:
         return make()
     except ImportError:
-        problem = f"The SDK for {extra} is not installed: run `pip install 'medicare-eval[{extra}]'`."
+        problem = f"The SDK for {extra} is not installed. Run `pip install 'medicare-eval[{extra}]'`."
     except Exception as error:
-        problem = f"The SDK for {extra} cannot use its settings ({type(error).__name__}): check the base URL."
+        problem = f"The SDK for {extra} cannot use its settings ({type(error).__name__}). Check the base URL."
     raise ConfigError(problem)
 
 
 def classify_status(status: int) -> FailureOutcome:
-    """What an HTTP status other than success says about trying again."""
+    """The outcome of an HTTP status other than success, which decides whether to retry."""
     if status == 429:
         return "rate_limited"
     return "transient" if status in (408, 409, 425) or status >= 500 else "permanent"
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait as the headers ask: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date."""
+    """Seconds to wait, from `retry-after-ms`, or from `Retry-After` in seconds or as an HTTP date."""
     millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
     seconds = _number(value) if millis is None else millis / 1000
     if seconds is not None or value is None:
@@ -220,15 +226,15 @@ def _number(value: str | None) -> float | None:
 
 
 def classify_exception(error: BaseException, outer: BaseException | None = None) -> FailureOutcome:
-    """What an exception that left no whole response says about trying again, by the names of its classes.
+    """The outcome of an exception without a complete response, by the names of its classes.
 
-    The types are the HTTP library's, which is not imported here; `outer` is what the caller was handling before.
+    The classes are the HTTP library's, which is not imported here; `outer` is what the caller was handling before.
     """
     names = {cls.__name__ for link in _chain(error, outer) for cls in type(link).__mro__}
     if names & {"TimeoutException", "TimeoutError", "APITimeoutError"}:
         return "timeout"
     if names & {"LocalProtocolError", "UnsupportedProtocol"}:
-        return "permanent"  # a header or URL of ours that cannot be sent
+        return "permanent"  # one of our headers or URLs cannot be sent
     return "transient" if names & {"TransportError", "DecodingError", "OSError"} else "permanent"
 
 
@@ -239,7 +245,7 @@ def _chain(error: BaseException | None, outer: BaseException | None) -> Iterator
 
 
 def describe_exception(error: BaseException, outer: BaseException | None) -> str:
-    """Class names and the operating system's reason; never the message, which may quote a header."""
+    """Class names and the operating system's reason, but not the message, which may quote a header."""
     links = list(_chain(error, outer))
     names = " < ".join(dict.fromkeys(type(link).__name__ for link in links))
     reasons = [os.strerror(link.errno) for link in links if isinstance(link, OSError) and link.errno and link.errno > 0]
@@ -247,7 +253,7 @@ def describe_exception(error: BaseException, outer: BaseException | None) -> str
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """The JSON object a body holds, or `ShapeError`."""
+    """The JSON object in a body, or `ShapeError`."""
     if not body.strip():
         raise ShapeError("the body is empty")
     try:
@@ -255,7 +261,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise ShapeError("the body is not JSON") from None
     if not isinstance(value, dict):
-        raise ShapeError(f"the body is not a JSON object but {type(value).__name__}")
+        raise ShapeError(f"the body is not a JSON object but a {type(value).__name__}")
     return value
 
 
@@ -263,18 +269,18 @@ def first_object(payload: dict[str, Any], name: str) -> dict[str, Any]:
     """The first entry of the list `name`, which must be an object."""
     entries = payload.get(name)
     if not isinstance(entries, list) or not entries or not isinstance(entries[0], dict):
-        raise ShapeError(f"{name!r} is not a list with an object in it")
+        raise ShapeError(f"{name!r} is not a list that starts with an object")
     return entries[0]
 
 
 def inner_object(payload: dict[str, Any], name: str) -> dict[str, Any]:
-    """The object `name`, or an empty one: for parts that may be left out."""
+    """The object `name`, or an empty one, for optional parts."""
     value = payload.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def text_of(payload: dict[str, Any], name: str) -> str | None:
-    """The string `name` that is not empty, fit to be stored."""
+    """The nonempty string `name`, cleaned for storage, or None."""
     value = payload.get(name)
     return clean_text(value) if isinstance(value, str) and value else None
 
@@ -285,14 +291,14 @@ def count_of(payload: dict[str, Any], name: str) -> int | None:
 
 
 def total(*counts: int | None) -> int | None:
-    """The sum of what is known; None where nothing is."""
+    """The sum of the known counts; None if none is known."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What an adapter reads from a response of its wire format."""
+class ParsedReply:
+    """What an adapter read from a response in its wire format."""
 
     outcome: ReplyOutcome
     text: str = ""
@@ -304,7 +310,7 @@ class Answer:
 
 
 class HttpAdapter(ABC):
-    """One attempt over HTTP. A provider's adapter says how to send, how to read, and where its errors are special."""
+    """One attempt over HTTP. A provider's adapter implements sending, reading and special errors."""
 
     provider: ClassVar[str]
     """Its rows in the capability table."""
@@ -316,17 +322,17 @@ class HttpAdapter(ABC):
 
     @abstractmethod
     async def _send(self, call: Call, timeout_s: float) -> None:
-        """Make the SDK send one request. What comes of it is seen by the hooks."""
+        """Make the SDK send one request. The hooks see the result."""
 
     @abstractmethod
-    def _read(self, payload: dict[str, Any]) -> Answer:
-        """Read a success; raise `ShapeError` where it is none."""
+    def _read(self, payload: dict[str, Any]) -> ParsedReply:
+        """Read a successful response, or raise `ShapeError`."""
 
     @abstractmethod
     async def aclose(self) -> None: ...
 
     def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
-        """The provider's word for it where an error status says that a filter stopped the call; else None."""
+        """The provider's reason, if an error status means that a filter blocked the call; else None."""
         return None
 
     def _outcome(self, status: int, error: dict[str, Any]) -> FailureOutcome:
@@ -336,10 +342,10 @@ class HttpAdapter(ABC):
         return retry_after(headers)
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
-        """One attempt, as `Adapter` asks for it; `timeout_s` is for all of it, however slowly bytes keep coming."""
+        """Make one attempt; `timeout_s` limits the whole attempt, even while bytes keep coming."""
         result = await self._attempt(request, timeout_s)
         if isinstance(result, CallFailure):
-            raise result  # here, where no SDK exception is being handled: it has no context to show
+            raise result  # here no SDK exception is being handled that could become its context
         return result
 
     async def _attempt(self, request: ModelRequest, timeout_s: float) -> ModelReply | CallFailure:
@@ -353,26 +359,26 @@ class HttpAdapter(ABC):
         except UnfitSchema as error:
             exchange.failure = ("permanent", str(error))
         except TimeoutError:
-            exchange.failure = ("timeout", f"no whole answer within {timeout_s:g} s")
+            exchange.failure = ("timeout", f"no complete answer within {timeout_s:g} s")
         except Exception as error:
             exchange.failure = (classify_exception(error, outer), describe_exception(error, outer))
         finally:
             _EXCHANGE.reset(token)
-        return self._judge(exchange)
+        return self._result(exchange)
 
-    def _judge(self, exchange: Exchange) -> ModelReply | CallFailure:
+    def _result(self, exchange: Exchange) -> ModelReply | CallFailure:
         body, status = exchange.body(), exchange.status
         if body is None or status is None:
             return self._failure(exchange, *(exchange.failure or ("malformed", "the SDK returned without a response")))
         body = self._secret.redact_bytes(body)
         if not 200 <= status < 300:
-            return self._judge_error(exchange, status, body)
+            return self._error_result(exchange, status, body)
         try:
             return self._reply(exchange, self._read(read_object(body)))
         except ShapeError as error:
             return self._failure(exchange, "malformed", f"HTTP {status}, but {error}")
 
-    def _judge_error(self, exchange: Exchange, status: int, body: bytes) -> ModelReply | CallFailure:
+    def _error_result(self, exchange: Exchange, status: int, body: bytes) -> ModelReply | CallFailure:
         try:
             payload = read_object(body)
         except ShapeError:
@@ -380,22 +386,22 @@ class HttpAdapter(ABC):
         error = inner_object(payload, "error")
         reason = self._blocked(status, error)
         if reason is not None:
-            return self._reply(exchange, Answer(outcome="blocked", stop_reason=reason))
+            return self._reply(exchange, ParsedReply(outcome="blocked", stop_reason=reason))
         said = text_of(error, "message") or text_of(payload, "error") or text_of(payload, "message")
         message = f"HTTP {status}: {said[:500]}" if said else f"HTTP {status}"
         failure = self._failure(exchange, self._outcome(status, error), message)
         failure.retry_after_s = self._retry_after(exchange.headers, error)
         return failure
 
-    def _reply(self, exchange: Exchange, answer: Answer) -> ModelReply:
+    def _reply(self, exchange: Exchange, parsed: ParsedReply) -> ModelReply:
         return ModelReply(
-            outcome=answer.outcome,
-            text=self._secret.redact(clean_text(answer.text)),
-            stop_reason=self._shown(answer.stop_reason),
-            served_model=self._shown(answer.served_model),
-            fingerprint=self._shown(answer.fingerprint),
-            request_id=self._request_id(exchange) or self._shown(answer.request_id),
-            usage=answer.usage,
+            outcome=parsed.outcome,
+            text=self._secret.redact(clean_text(parsed.text)),
+            stop_reason=self._shown(parsed.stop_reason),
+            served_model=self._shown(parsed.served_model),
+            fingerprint=self._shown(parsed.fingerprint),
+            request_id=self._request_id(exchange) or self._shown(parsed.request_id),
+            usage=parsed.usage,
             **self._kept(exchange),
         )
 
@@ -409,7 +415,7 @@ class HttpAdapter(ABC):
         )
 
     def _kept(self, exchange: Exchange) -> dict[str, Any]:
-        """What a reply and a failure alike keep of an exchange."""
+        """What both replies and failures keep of an exchange."""
         sent, received = exchange.sent, exchange.partial()
         return {
             "sent": None if sent is None else json.loads(self._secret.redact_bytes(sent)),

@@ -1,8 +1,8 @@
-"""The makers' models as data: friendly names, the API ids they stand for, and which are retired or end soon.
+"""The providers' models as data: friendly names, their API ids, and which are retired or will be soon.
 
-A row says only what was read in November 2026, in the makers' SDKs unless it notes otherwise. An id without a row
-passes through as it is, so a new model needs no new version of this project. Names are canonical: `xai:`, not
-`grok:`. Nothing here asks the clock or a provider: the caller says which day it is.
+The rows were read in November 2026, in the providers' SDKs unless noted otherwise. An id without a row is used as it
+is, so a new model needs no new version of this project. Names are canonical: `xai:`, not `grok:`. Nothing here reads
+the clock or asks a provider: the caller passes the date.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Status = Literal["present", "ending", "retired"]
 class ModelRow:
     provider: str
     name: str
-    """As a user writes it after the colon."""
+    """What the user writes after the colon."""
     api_id: str
-    """What goes on the wire: a dated id wherever the maker gives one."""
+    """What is sent: a dated id if the provider has one."""
     status: Status = "present"
     since: date | None = None
-    """Retired since, or ends on."""
+    """The date since which it is retired, or on which it ends."""
     since_note: str = ""
     successors: tuple[str, ...] = ()
     """Names of the same provider."""
@@ -36,7 +36,7 @@ class ModelRow:
         return f"{self.provider}:{self.name}"
 
     def status_on(self, today: date) -> Status:
-        """A model that was ending is retired once its last day has passed."""
+        """The status on a day: an ending model is retired after its last day."""
         if self.status == "ending" and self.since is not None and today > self.since:
             return "retired"
         return self.status
@@ -86,30 +86,30 @@ MODELS: tuple[ModelRow, ...] = (
     ),
     *(ModelRow("xai", name, name) for name in _GROKS),
     ModelRow(
-        "xai", "grok-2", "grok-2-1212", "retired", date(2026, 3, 9), "at the latest, by a third party's word", _GROKS
+        "xai", "grok-2", "grok-2-1212", "retired", date(2026, 3, 9), "at the latest, according to a third party", _GROKS
     ),
 )
 _BY_NAME = {f"{row.provider}:{known}": row for row in MODELS for known in (row.name, row.api_id)}
 
 
 def row_for(name: str) -> ModelRow | None:
-    """The row that `provider:model` means, by friendly name or by API id; None where the table has none."""
+    """The row of `provider:model`, by friendly name or API id; None if the table has none."""
     return _BY_NAME.get(name)
 
 
 def resolve(name: str) -> str:
-    """The API id to send: `openai:gpt-4.1` -> `gpt-4.1-2025-04-14`; an id not in the table as it is."""
+    """The API id to send: `openai:gpt-4.1` -> `gpt-4.1-2025-04-14`; an id not in the table stays as it is."""
     row = row_for(name)
     return row.api_id if row else split_name(name).model
 
 
 def full_id(name: str) -> str:
-    """`provider:API id`, as the price table's rows are named: `xai:grok-2` -> `xai:grok-2-1212`."""
+    """`provider:API id`, as in the price table: `xai:grok-2` -> `xai:grok-2-1212`."""
     return f"{split_name(name).provider}:{resolve(name)}"
 
 
 def check_not_retired(name: str, *, today: date, allow_retired: bool) -> None:
-    """Refuse a model that its maker no longer serves, before anything is spent."""
+    """Refuse a model that its provider no longer serves, before anything is spent."""
     row = row_for(name)
     if allow_retired or row is None or row.status_on(today) != "retired":
         return
@@ -117,6 +117,6 @@ def check_not_retired(name: str, *, today: date, allow_retired: bool) -> None:
     note = f" ({row.since_note})" if row.since_note else ""
     instead = ", ".join(f"{row.provider}:{successor}" for successor in row.successors)
     raise ConfigError(
-        f"{name}: is retired{since}{note}; use a successor ({instead}), or add --allow-retired to call it "
-        "all the same: a gateway or private deployment may still serve it."
+        f"{name} has been retired{since}{note}. Use a successor ({instead}), or add --allow-retired if your gateway or "
+        "private deployment still serves it."
     )

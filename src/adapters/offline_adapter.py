@@ -1,7 +1,7 @@
-"""`offline:rules`: judges by rule, without a model or a key. For trying out and for tests, not for findings.
+"""`offline:rules`: judges by rules, without a model or a key. For demos and tests; do not report its scores.
 
-It takes the very request a judge model would get, reads the agent's JSON input from the first message, tells by the
-schema asked for which role it is in, and computes an answer (see `offline/`). `offline:rephrase` rewords questions.
+It gets the same request as a judge model, reads the agent's JSON input from the first message, takes its role from the
+requested schema, and computes an answer (see `offline/`). `offline:rephrase` rewords questions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ ROLE_OF_SCHEMA: dict[str, tuple[type[Record], Callable[[Any], Record]]] = {
 class OfflineAdapter:
     def check(self, model: str) -> None:
         if model not in ("rules", "rephrase"):
-            raise ConfigError(f"offline:{model}: there is no such judge; use offline:rules (offline:rephrase rewords).")
+            raise ConfigError(
+                f"offline:{model} does not exist. Use offline:rules to judge, or offline:rephrase to reword questions."
+            )
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
         answer = self._answer(request)
@@ -58,15 +60,15 @@ class OfflineAdapter:
         wanted = str((request.response_schema or {}).get("title"))
         found: Record
         try:
-            canary, task = unwrap(request.messages[0].content)
+            sent = unwrap(request.messages[0].content)
             if wanted == "QuestionerOutput":
-                found = rules.rephrase(QuestionerOutput.model_validate_json(task).turns, request.seed)
+                found = rules.rephrase(QuestionerOutput.model_validate_json(sent.input).turns, request.seed)
             else:
                 input_type, answer = ROLE_OF_SCHEMA[wanted]
-                found = answer(input_type.model_validate_json(task))
+                found = answer(input_type.model_validate_json(sent.input))
         except (KeyError, TypeError, ValueError):
-            raise CallFailure("permanent", "offline:rules answers only the harness's own agent inputs") from None
-        return encode({"canary": canary, **found.model_dump(mode="json")}).decode("utf-8")
+            raise CallFailure("permanent", "offline:rules answers only the inputs of this program's agents") from None
+        return encode({"canary": sent.canary, **found.model_dump(mode="json")}).decode("utf-8")
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""

@@ -1,15 +1,16 @@
-"""OpenAI, over Chat Completions: the one interface of theirs that takes a seed."""
+"""OpenAI, over Chat Completions: the only one of its APIs that takes a seed."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..schemas import Usage
 from .base import FailureOutcome, ReplyOutcome
 from .capabilities import Call
 from .http import (
-    Answer,
     HttpAdapter,
+    ParsedReply,
     Secret,
     ShapeError,
     checked_key,
@@ -17,6 +18,7 @@ from .http import (
     classify_status,
     client_options,
     count_of,
+    custom_headers,
     first_object,
     inner_object,
     opened,
@@ -24,39 +26,42 @@ from .http import (
 )
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, Omit
 
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 
 
 class OpenAIAdapter(HttpAdapter):
-    """`openai:` models, and the base of every adapter that speaks the same wire format."""
+    """`openai:` models, and the base class of every adapter with the same wire format."""
 
     provider: ClassVar[str] = "openai"
     extra: ClassVar[str] = "openai"
-    """What to install it with."""
+    """The extra that installs its SDK."""
 
     def __init__(self, *, api_key: str, base_url: str | None = None) -> None:
         super().__init__(checked_key(api_key, self.provider))
         self._open(checked_url(base_url, self.provider))
 
-    def _open(self, base_url: str | None, *, keyless: bool = False) -> None:
+    def _open(self, base_url: str | None) -> None:
         self._client = opened(self.extra, lambda: _client(self._secret, base_url))
-        self._extra_headers: dict[str, Any] = {"Authorization": _omitted()} if keyless else {}
+
+    def _headers(self) -> dict[str, str | Omit]:
+        """Headers that replace the SDK's own."""
+        return {}
 
     async def _send(self, call: Call, timeout_s: float) -> None:
         from httpx2 import Response
 
-        # The SDK's way to post a body as it is: half the work of `chat.completions.create`, and nothing is parsed.
+        # `post` sends the body as it is. `chat.completions.create` takes twice as long and parses the response.
         await self._client.post(
             "/chat/completions",
             cast_to=Response,
             body=_body(call),
-            options={"headers": self._extra_headers, "timeout": timeout_s},
+            options={"headers": self._headers(), "timeout": timeout_s},
         )
 
-    def _read(self, payload: dict[str, Any]) -> Answer:
+    def _read(self, payload: dict[str, Any]) -> ParsedReply:
         choice = first_object(payload, "choices")
         message = choice.get("message")
         if not isinstance(message, dict):
@@ -71,7 +76,7 @@ class OpenAIAdapter(HttpAdapter):
             outcome, text = "refused", refusal
         elif stop == "length":
             outcome = "truncated"
-        return Answer(
+        return ParsedReply(
             outcome=outcome,
             text=text,
             stop_reason=stop,
@@ -86,7 +91,7 @@ class OpenAIAdapter(HttpAdapter):
         return code if status == 400 and code in _FILTERED else None
 
     def _outcome(self, status: int, error: dict[str, Any]) -> FailureOutcome:
-        # An account without credit answers 429 too, but waiting does not fill it.
+        # An account without credit gets a 429 too, but waiting does not help.
         if status == 429 and {text_of(error, "code"), text_of(error, "type")} & _NO_CREDIT:
             return "permanent"
         return classify_status(status)
@@ -96,14 +101,22 @@ class OpenAIAdapter(HttpAdapter):
 
 
 class ThirdPartyChat(OpenAIAdapter):
-    """Someone else's server reached with OpenAI's SDK: nothing of the user's OpenAI account may go there."""
+    """Another company's server, called with OpenAI's SDK."""
 
-    def _open(self, base_url: str | None, *, keyless: bool = False) -> None:
-        super()._open(base_url, keyless=keyless)
-        self._client.organization = None
-        self._client.project = None
-        # OPENAI_CUSTOM_HEADERS can hold a gateway's credentials; the SDK has no public way to leave it out.
-        self._client._custom_headers = {}
+    keyless = False
+
+    def _headers(self) -> dict[str, str | Omit]:
+        """Leave out what the SDK read from the environment about the user's account at OpenAI."""
+        from openai import Omit
+
+        account = (
+            "OpenAI-Organization",
+            "OpenAI-Project",
+            *custom_headers(os.environ.get("OPENAI_CUSTOM_HEADERS", "")),
+        )
+        omitted = dict.fromkeys(account, Omit())
+        # Last, because OPENAI_CUSTOM_HEADERS may name this header too.
+        return {**omitted, "Authorization": Omit() if self.keyless else f"Bearer {self._secret.reveal()}"}
 
 
 def _client(secret: Secret, base_url: str | None) -> AsyncOpenAI:
@@ -111,12 +124,6 @@ def _client(secret: Secret, base_url: str | None) -> AsyncOpenAI:
 
     http_client = openai.DefaultAsyncHttpxClient(timeout=None, **client_options())
     return openai.AsyncOpenAI(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
-
-
-def _omitted() -> Any:
-    import openai
-
-    return openai.Omit()
 
 
 def _body(call: Call) -> dict[str, Any]:
@@ -136,7 +143,7 @@ def _body(call: Call) -> dict[str, Any]:
 
 
 def _content(message: dict[str, Any]) -> str:
-    """The text of a message: a string, nothing, or (from some servers) a list of parts."""
+    """The text of a message: a string, nothing or, from some servers, a list of parts."""
     content = message.get("content")
     if content is None:
         return ""
@@ -151,7 +158,7 @@ def _usage(usage: dict[str, Any]) -> Usage:
     prompt, output = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
     reasoning = count_of(inner_object(usage, "completion_tokens_details"), "reasoning_tokens")
     whole = count_of(usage, "total_tokens")
-    # xAI counts reasoning beside the completion, OpenAI within it; the total tells which. Ours is always the sum.
+    # OpenAI's completion count includes reasoning and xAI's does not; the total shows which. Ours always includes it.
     if None not in (prompt, output, reasoning, whole) and whole == (prompt or 0) + (output or 0) + (reasoning or 0):
         output = (output or 0) + (reasoning or 0)
     return Usage(

@@ -1,4 +1,4 @@
-"""One contract, every adapter: what goes over the wire for a request, and what is read from each kind of answer."""
+"""The contract of every HTTP adapter: what it sends for a request, and what it reads from each kind of answer."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ ENVIRONMENT = ("OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "XAI_")
 
 
 @dataclass(frozen=True)
-class Maker:
-    """One adapter as the contract drives it."""
+class AdapterCase:
+    """One adapter, and what its tests need to know about it."""
 
     name: str
     wire: Wire
     model: str
-    """A model that takes a temperature."""
+    """A model that accepts a temperature."""
 
     def open(self, server: Loopback, key: str = KEY) -> Adapter:
         return OPENERS[self.name](api_key=key, base_url=server.url(self.wire))
@@ -52,15 +52,15 @@ OPENERS: dict[str, Callable[..., Adapter]] = {
     "anthropic": AnthropicAdapter,
     "google": GoogleAdapter,
 }
-MAKERS = (
-    Maker("openai", "openai", "gpt-4.1-2025-04-14"),
-    Maker("xai", "openai", "grok-2-1212"),
-    Maker("compatible", "openai", "qwen3:8b"),
-    Maker("anthropic", "anthropic", "claude-sonnet-4-6"),
-    Maker("google", "google", "gemini-1.5-pro-002"),
+CASES = (
+    AdapterCase("openai", "openai", "gpt-4.1-2025-04-14"),
+    AdapterCase("xai", "openai", "grok-2-1212"),
+    AdapterCase("compatible", "openai", "qwen3:8b"),
+    AdapterCase("anthropic", "anthropic", "claude-sonnet-4-6"),
+    AdapterCase("google", "google", "gemini-1.5-pro-002"),
 )
-BY_NAME = {maker.name: maker for maker in MAKERS}
-every_maker = pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.name)
+BY_NAME = {case.name: case for case in CASES}
+every_adapter = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-def asked(maker: Maker, **changes: Any) -> ModelRequest:
+def asked(case: AdapterCase, **changes: Any) -> ModelRequest:
     request = ModelRequest(
-        model=f"{maker.name}:{maker.model}",
+        model=f"{case.name}:{case.model}",
         messages=(Message("user", "Is Part B free?"),),
         temperature=0.0,
         max_tokens=300,
@@ -87,10 +87,10 @@ def asked(maker: Maker, **changes: Any) -> ModelRequest:
     return replace(request, **changes)
 
 
-def call(server: Loopback, maker: Maker, request: ModelRequest, scripted: Scripted | None = None) -> ModelReply:
+def call(server: Loopback, case: AdapterCase, request: ModelRequest, scripted: Scripted | None = None) -> ModelReply:
     """Make one call against a scripted answer; the request it made is `server.last`."""
     server.script(scripted or Scripted())
-    return asyncio.run(once(maker.open(server), request))
+    return asyncio.run(once(case.open(server), request))
 
 
 async def once(adapter: Adapter, request: ModelRequest, timeout_s: float = 5) -> ModelReply:
@@ -106,7 +106,7 @@ async def once(adapter: Adapter, request: ModelRequest, timeout_s: float = 5) ->
 
 @dataclass(frozen=True)
 class OnTheWire:
-    """A request body, told apart from the format it came in."""
+    """A request body, independent of its wire format."""
 
     model: str
     turns: list[tuple[str, str]]
@@ -117,7 +117,7 @@ class OnTheWire:
     schema: Any
 
 
-def told(received: Received) -> OnTheWire:
+def decoded(received: Received) -> OnTheWire:
     body = received.body
     if received.wire == "google":
         config = body["generationConfig"]
@@ -141,64 +141,64 @@ def told(received: Received) -> OnTheWire:
     return OnTheWire(body["model"], turns, system, body.get("temperature"), body.get("seed"), length, schema)
 
 
-@every_maker
-def test_request_is_mapped(server: Loopback, maker: Maker) -> None:
-    reply = call(server, maker, asked(maker, system="Answer briefly.", temperature=0.25))
-    wire = told(server.last)
-    assert wire.model == maker.model
+@every_adapter
+def test_request_is_mapped(server: Loopback, case: AdapterCase) -> None:
+    reply = call(server, case, asked(case, system="Answer briefly.", temperature=0.25))
+    wire = decoded(server.last)
+    assert wire.model == case.model
     assert wire.turns == [("user", "Is Part B free?")]
     assert wire.system == "Answer briefly."
     assert wire.temperature == 0.25
-    assert wire.seed == (None if maker.name == "anthropic" else 42)
+    assert wire.seed == (None if case.name == "anthropic" else 42)
     names = {"openai": "max_completion_tokens", "google": "maxOutputTokens"}
-    assert wire.length == (names.get(maker.name, "max_tokens"), 300)
+    assert wire.length == (names.get(case.name, "max_tokens"), 300)
     assert wire.schema is None
     assert server.last.key == KEY
     assert reply.sent == server.last.body
-    assert reply.not_applied == (("seed",) if maker.name == "anthropic" else ())
+    assert reply.not_applied == (("seed",) if case.name == "anthropic" else ())
 
 
-@every_maker
-def test_what_is_not_asked_is_not_sent(server: Loopback, maker: Maker) -> None:
-    reply = call(server, maker, asked(maker, temperature=None))
-    wire = told(server.last)
+@every_adapter
+def test_parameters_that_are_not_set_are_not_sent(server: Loopback, case: AdapterCase) -> None:
+    reply = call(server, case, asked(case, temperature=None))
+    wire = decoded(server.last)
     assert wire.temperature is None and wire.system is None and wire.schema is None
     assert "temperature" not in json.dumps(reply.sent)
     assert "hint" not in json.dumps(reply.sent)
     assert "temperature" not in reply.not_applied
 
 
-@every_maker
-def test_conversation_keeps_its_turns(server: Loopback, maker: Maker) -> None:
+@every_adapter
+def test_the_turns_of_a_conversation_are_sent_in_order(server: Loopback, case: AdapterCase) -> None:
     turns = (Message("user", "one"), Message("assistant", "two — “zwei”"), Message("user", "three"))
-    call(server, maker, asked(maker, messages=turns))
-    other = "model" if maker.wire == "google" else "assistant"
-    assert told(server.last).turns == [("user", "one"), (other, "two — “zwei”"), ("user", "three")]
+    call(server, case, asked(case, messages=turns))
+    other = "model" if case.wire == "google" else "assistant"
+    assert decoded(server.last).turns == [("user", "one"), (other, "two — “zwei”"), ("user", "three")]
 
 
-@every_maker
+@every_adapter
 @pytest.mark.parametrize("contract", [ExtractorReply, VerifierOutput])
-def test_schema_goes_by_the_providers_own_mechanism(
-    server: Loopback, maker: Maker, contract: type[ExtractorReply | VerifierOutput]
+def test_schema_is_sent_by_the_providers_own_mechanism(
+    server: Loopback, case: AdapterCase, contract: type[ExtractorReply | VerifierOutput]
 ) -> None:
     schema = contract.model_json_schema()
     before = json.dumps(schema)
-    reply = call(server, maker, asked(maker, response_schema=schema), Scripted(text='{"claims": []}'))
-    assert told(server.last).schema == strict_schema(schema)
+    reply = call(server, case, asked(case, response_schema=schema), Scripted(text='{"claims": []}'))
+    assert decoded(server.last).schema == strict_schema(schema)
     assert json.dumps(schema) == before, "the caller's schema is not changed"
     assert reply.text == '{"claims": []}'
     body = server.last.body
-    if maker.wire == "openai":
+    if case.wire == "openai":
         assert body["response_format"]["type"] == "json_schema"
         assert body["response_format"]["json_schema"]["strict"] is True
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", body["response_format"]["json_schema"]["name"])
-    elif maker.wire == "anthropic":
+    elif case.wire == "anthropic":
         assert body["output_config"]["format"]["type"] == "json_schema"
     else:
         assert body["generationConfig"]["responseMimeType"] == "application/json"
 
 
-# The six models of the specification, and one of each maker that reasons: what of (temperature, seed) is applied.
+# The six models of the specification, and one reasoning model of each provider: which of temperature and seed is applied.
 MODELS = [
     ("openai", "gpt-4.1-2025-04-14", 0.0, 42, ()),
     ("openai", "gpt-4.1-mini-2025-04-14", 0.0, 42, ()),
@@ -222,13 +222,13 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("name", "model", "temperature", "seed", "left_off"), MODELS)
-def test_model_gets_what_it_takes(
+def test_model_gets_only_the_parameters_that_it_accepts(
     server: Loopback, name: str, model: str, temperature: float | None, seed: int | None, left_off: tuple[str, ...]
 ) -> None:
-    maker = replace(BY_NAME[name], model=model)
+    case = replace(BY_NAME[name], model=model)
     schema = VerifierOutput.model_json_schema()
-    reply = call(server, maker, asked(maker, response_schema=schema))
-    wire = told(server.last)
+    reply = call(server, case, asked(case, response_schema=schema))
+    wire = decoded(server.last)
     assert (wire.model, wire.temperature, wire.seed) == (model, temperature, seed)
     assert (wire.schema is None) == ("response_schema" in left_off)
     assert reply.not_applied == left_off
@@ -238,29 +238,29 @@ def test_model_gets_what_it_takes(
         assert (server.last.headers["anthropic-version"] == "2023-06-01") == takes_sampling
 
 
-def test_reasoning_model_takes_temperature_one(server: Loopback) -> None:
-    maker = replace(BY_NAME["openai"], model="gpt-5.5-2026-04-23")
-    reply = call(server, maker, asked(maker, temperature=1.0))
-    assert told(server.last).temperature == 1.0
+def test_reasoning_model_accepts_temperature_one(server: Loopback) -> None:
+    case = replace(BY_NAME["openai"], model="gpt-5.5-2026-04-23")
+    reply = call(server, case, asked(case, temperature=1.0))
+    assert decoded(server.last).temperature == 1.0
     assert reply.not_applied == ()
 
 
-def test_unknown_provider_is_taken_for_a_compatible_one() -> None:
+def test_unknown_provider_counts_as_compatible() -> None:
     assert capabilities("plugin", "anything") == capabilities("compatible", "anything")
 
 
 # What comes back
 
 
-@every_maker
-def test_reply_carries_all_that_was_said(server: Loopback, maker: Maker) -> None:
-    reply = call(server, maker, asked(maker), Scripted(text="No. The premium is $185.", served="other-model-9"))
+@every_adapter
+def test_reply_has_text_usage_ids_and_verbatim_bodies(server: Loopback, case: AdapterCase) -> None:
+    reply = call(server, case, asked(case), Scripted(text="No. The premium is $185.", served="other-model-9"))
     assert (reply.outcome, reply.text) == ("ok", "No. The premium is $185.")
     assert reply.served_model == "other-model-9"
     assert reply.request_id == "req-loopback"
-    assert reply.fingerprint == ("fp_loopback" if maker.wire == "openai" else None)
+    assert reply.fingerprint == ("fp_loopback" if case.wire == "openai" else None)
     assert reply.usage == Usage(input_tokens=11, output_tokens=7, cached_tokens=5, reasoning_tokens=3)
-    assert reply.stop_reason == {"openai": "stop", "anthropic": "end_turn", "google": "STOP"}[maker.wire]
+    assert reply.stop_reason == {"openai": "stop", "anthropic": "end_turn", "google": "STOP"}[case.wire]
     assert json.loads(reply.received) and "No. The premium is $185." in reply.received
 
 
@@ -288,47 +288,51 @@ REPLIES: list[tuple[Reply, str, dict[Wire, tuple[str, str]]]] = [
 
 # Google has no refusal of its own: a model that declines does so in plain text.
 REPLY_CASES = [
-    pytest.param(maker, kind, outcome, *stops[maker.wire], id=f"{maker.name}-{kind}")
-    for maker in MAKERS
+    pytest.param(case, kind, outcome, *stops[case.wire], id=f"{case.name}-{kind}")
+    for case in CASES
     for kind, outcome, stops in REPLIES
-    if maker.wire in stops
+    if case.wire in stops
 ]
 
 
-@pytest.mark.parametrize(("maker", "kind", "outcome", "stop", "text"), REPLY_CASES)
-def test_every_kind_of_reply(server: Loopback, maker: Maker, kind: Reply, outcome: str, stop: str, text: str) -> None:
-    reply = call(server, maker, asked(maker), Scripted(reply=kind, text="T"))
+@pytest.mark.parametrize(("case", "kind", "outcome", "stop", "text"), REPLY_CASES)
+def test_every_kind_of_reply(
+    server: Loopback, case: AdapterCase, kind: Reply, outcome: str, stop: str, text: str
+) -> None:
+    reply = call(server, case, asked(case), Scripted(reply=kind, text="T"))
     assert (reply.outcome, reply.stop_reason, reply.text) == (outcome, stop, text)
     assert reply.sent == server.last.body
     assert reply.request_id == "req-loopback"
 
 
 @pytest.mark.parametrize("stop", ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"])
-def test_google_filters_keep_what_was_written(server: Loopback, stop: str) -> None:
-    maker = BY_NAME["google"]
-    reply = call(server, maker, asked(maker), Scripted(text="half an ans", stop=stop))
+def test_google_filters_keep_the_partial_text(server: Loopback, stop: str) -> None:
+    case = BY_NAME["google"]
+    reply = call(server, case, asked(case), Scripted(text="half an ans", stop=stop))
     assert (reply.outcome, reply.stop_reason, reply.text) == ("blocked", stop, "half an ans")
 
 
-@every_maker
+@every_adapter
 @pytest.mark.parametrize(("text", "outcome"), [("An answer.", "ok"), ("", "empty")])
-def test_unknown_stop_reason_counts_by_its_text(server: Loopback, maker: Maker, text: str, outcome: str) -> None:
-    reply = call(server, maker, asked(maker), Scripted(text=text, stop="novel_reason"))
+def test_with_an_unknown_stop_reason_the_text_decides(
+    server: Loopback, case: AdapterCase, text: str, outcome: str
+) -> None:
+    reply = call(server, case, asked(case), Scripted(text=text, stop="novel_reason"))
     assert (reply.outcome, reply.stop_reason, reply.text) == (outcome, "novel_reason", text)
 
 
 def test_anthropic_refusal_without_text_gives_its_explanation(server: Loopback) -> None:
-    maker = BY_NAME["anthropic"]
+    case = BY_NAME["anthropic"]
     details = {"type": "refusal", "category": None, "explanation": "Not this."}
     raw = encode({"content": [], "model": "m", "stop_reason": "refusal", "stop_details": details})
-    assert call(server, maker, asked(maker), Scripted(raw=raw)).text == "Not this."
+    assert call(server, case, asked(case), Scripted(raw=raw)).text == "Not this."
 
 
 def test_anthropic_joins_all_text_blocks(server: Loopback) -> None:
-    maker = BY_NAME["anthropic"]
+    case = BY_NAME["anthropic"]
     blocks = [{"type": "text", "text": "a"}, {"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "b"}]
     raw = encode({"content": blocks, "model": "m", "stop_reason": "end_turn"})
-    reply = call(server, maker, asked(maker), Scripted(raw=raw))
+    reply = call(server, case, asked(case), Scripted(raw=raw))
     assert (reply.text, reply.usage) == ("ab", Usage())
 
 
@@ -337,28 +341,28 @@ def test_xai_reasoning_tokens_count_as_output(server: Loopback) -> None:
     usage_details = {"completion_tokens_details": {"reasoning_tokens": 30}}
     choice = {"message": {"content": "x"}, "finish_reason": "stop"}
     raw = encode({"choices": [choice], "model": "grok-4.6", "usage": usage | usage_details})
-    maker = BY_NAME["xai"]
-    reply = call(server, maker, asked(maker), Scripted(raw=raw))
+    case = BY_NAME["xai"]
+    reply = call(server, case, asked(case), Scripted(raw=raw))
     assert reply.usage == Usage(input_tokens=10, output_tokens=35, reasoning_tokens=30)
 
 
 def test_compatible_server_may_answer_in_parts(server: Loopback) -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     raw = encode({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]})
-    maker = BY_NAME["compatible"]
-    assert call(server, maker, asked(maker), Scripted(raw=raw)).text == "ab"
+    case = BY_NAME["compatible"]
+    assert call(server, case, asked(case), Scripted(raw=raw)).text == "ab"
 
 
-@every_maker
-def test_text_that_cannot_be_stored_is_mended(server: Loopback, maker: Maker) -> None:
-    reply = call(server, maker, asked(maker), Scripted(text="cut \ud83d", served="m\ud800"))
+@every_adapter
+def test_lone_surrogates_in_a_reply_are_replaced(server: Loopback, case: AdapterCase) -> None:
+    reply = call(server, case, asked(case), Scripted(text="cut \ud83d", served="m\ud800"))
     assert (reply.text, reply.served_model) == ("cut \N{REPLACEMENT CHARACTER}", "m\N{REPLACEMENT CHARACTER}")
     assert "\\ud83d" in reply.received, "the bytes are kept as they came"
     encode([reply.text, reply.received, reply.sent])
 
 
-@every_maker
-def test_odd_usage_is_left_unknown(server: Loopback, maker: Maker) -> None:
+@every_adapter
+def test_invalid_usage_counts_as_unknown(server: Loopback, case: AdapterCase) -> None:
     body = {
         "choices": [{"message": {"content": "x"}, "finish_reason": None}],
         "content": [{"type": "text", "text": "x"}],
@@ -367,23 +371,23 @@ def test_odd_usage_is_left_unknown(server: Loopback, maker: Maker) -> None:
         "usageMetadata": ["?"],
         "model": 5,
     }
-    reply = call(server, maker, asked(maker), Scripted(raw=encode(body)))
+    reply = call(server, case, asked(case), Scripted(raw=encode(body)))
     assert (reply.outcome, reply.usage, reply.served_model) == ("ok", Usage(), None)
 
 
 def test_calls_of_one_adapter_do_not_mix(server: Loopback) -> None:
     """Many calls share a client; each must get its own request and response."""
 
-    async def many(maker: Maker) -> list[ModelReply]:
-        with Loopback(lambda got: Scripted(text=told(got).turns[0][1], delay_s=0.01)) as echo:
-            adapter = maker.open(echo)
-            questions = [asked(maker, messages=(Message("user", f"q{number}"),)) for number in range(40)]
+    async def many(case: AdapterCase) -> list[ModelReply]:
+        with Loopback(lambda got: Scripted(text=decoded(got).turns[0][1], delay_s=0.01)) as echo:
+            adapter = case.open(echo)
+            questions = [asked(case, messages=(Message("user", f"q{number}"),)) for number in range(40)]
             try:
                 return await asyncio.gather(*(adapter.complete(question, timeout_s=10) for question in questions))
             finally:
                 await adapter.aclose()
 
-    for maker in MAKERS:
-        replies = asyncio.run(many(maker))
+    for case in CASES:
+        replies = asyncio.run(many(case))
         assert [reply.text for reply in replies] == [f"q{number}" for number in range(40)]
         assert all(f'"q{number}"' in json.dumps(reply.sent) for number, reply in enumerate(replies))

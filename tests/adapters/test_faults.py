@@ -1,4 +1,4 @@
-"""Every adapter, every fault: the right class, one request an attempt, and the key nowhere to be seen."""
+"""Every adapter with every fault: the right outcome, one request per attempt, and the key never visible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from src.adapters.http import (
 )
 from src.adapters.openai_adapter import OpenAIAdapter
 from src.errors import ConfigError
-from tests.adapters.test_contract import BY_NAME, KEY, Maker, asked, call, clean_environment, every_maker, once
+from tests.adapters.test_contract import BY_NAME, KEY, AdapterCase, asked, call, clean_environment, every_adapter, once
 from tests.loopback import Fault, Loopback, Scripted
 
 __all__ = ["clean_environment"]  # a fixture, which pytest finds by its name
@@ -53,11 +53,11 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
-def failed(server: Loopback, maker: Maker, scripted: Scripted, timeout_s: float = TIMEOUT_S) -> CallFailure:
-    """The failure one attempt ends in; exactly one request was made, and the key is in nothing it carries."""
+def failed(server: Loopback, case: AdapterCase, scripted: Scripted, timeout_s: float = TIMEOUT_S) -> CallFailure:
+    """The failure of one attempt; checks that it made exactly one request and does not contain the key."""
     server.script(scripted, Scripted(text="a retry the adapter must not make"))
     with pytest.raises(CallFailure) as caught:
-        asyncio.run(once(maker.open(server), asked(maker), timeout_s))
+        asyncio.run(once(case.open(server), asked(case), timeout_s))
     failure = caught.value
     assert server.count == 1
     assert failure.sent == server.last.body
@@ -73,26 +73,26 @@ def assert_hidden(failure: CallFailure) -> None:
     assert not [text for text in shown if KEY in text]
 
 
-@every_maker
+@every_adapter
 @pytest.mark.parametrize(("status", "outcome"), STATUSES)
-def test_status(server: Loopback, maker: Maker, status: int, outcome: FailureOutcome) -> None:
-    failure = failed(server, maker, Scripted(status=status, headers={"location": "/v1/elsewhere"}), timeout_s=5)
+def test_status(server: Loopback, case: AdapterCase, status: int, outcome: FailureOutcome) -> None:
+    failure = failed(server, case, Scripted(status=status, headers={"location": "/v1/elsewhere"}), timeout_s=5)
     assert (failure.outcome, failure.status) == (outcome, status)
     assert f"HTTP {status}" in failure.message and "scripted error" in failure.message
     assert failure.request_id == "req-loopback"
     assert json.loads(failure.received)["error"]["message"] == "scripted error"
     assert failure.retry_after_s is None
-    assert failure.not_applied == (("seed",) if maker.name == "anthropic" else ())
+    assert failure.not_applied == (("seed",) if case.name == "anthropic" else ())
 
 
-@every_maker
+@every_adapter
 @pytest.mark.parametrize(("fault", "outcome"), FAULTS)
-def test_fault(server: Loopback, maker: Maker, fault: Fault, outcome: FailureOutcome) -> None:
+def test_fault(server: Loopback, case: AdapterCase, fault: Fault, outcome: FailureOutcome) -> None:
     began = datetime.now(UTC)
-    failure = failed(server, maker, Scripted(fault=fault))
+    failure = failed(server, case, Scripted(fault=fault))
     assert failure.outcome == outcome
     assert datetime.now(UTC) - began < timedelta(seconds=TIMEOUT_S + 2)
-    assert failure.not_applied == (("seed",) if maker.name == "anthropic" else ())
+    assert failure.not_applied == (("seed",) if case.name == "anthropic" else ())
     if fault in ("timeout", "reset"):
         assert (failure.received, failure.status, failure.request_id) == (None, None, None)
         return
@@ -101,14 +101,14 @@ def test_fault(server: Loopback, maker: Maker, fault: Fault, outcome: FailureOut
     assert failure.received.startswith(starts.get(fault, "{")), "what came is kept, and be it the beginning"
 
 
-@every_maker
-def test_error_pages_are_kept_whole(server: Loopback, maker: Maker) -> None:
-    failure = failed(server, maker, Scripted(fault="html", status=502))
+@every_adapter
+def test_error_pages_are_kept_whole(server: Loopback, case: AdapterCase) -> None:
+    failure = failed(server, case, Scripted(fault="html", status=502))
     assert (failure.outcome, failure.status) == ("transient", 502)
     assert failure.received == "<html><body><h1>Bad gateway</h1></body></html>"
 
 
-@every_maker
+@every_adapter
 @pytest.mark.parametrize(
     "raw",
     [
@@ -122,8 +122,8 @@ def test_error_pages_are_kept_whole(server: Loopback, maker: Maker) -> None:
     ],
     ids=range(12),
 )
-def test_wrong_shapes_are_malformed(server: Loopback, maker: Maker, raw: bytes) -> None:
-    failure = failed(server, maker, Scripted(raw=raw), timeout_s=5)
+def test_wrong_shapes_are_malformed(server: Loopback, case: AdapterCase, raw: bytes) -> None:
+    failure = failed(server, case, Scripted(raw=raw), timeout_s=5)
     assert failure.outcome == "malformed"
     try:
         assert failure.received == raw.decode()
@@ -131,23 +131,23 @@ def test_wrong_shapes_are_malformed(server: Loopback, maker: Maker, raw: bytes) 
         assert failure.received == {"base64": "//57fQ=="}
 
 
-@every_maker
-def test_closed_port_is_transient(maker: Maker) -> None:
+@every_adapter
+def test_closed_port_is_transient(case: AdapterCase) -> None:
     with Loopback() as gone:
         pass
     with pytest.raises(CallFailure) as caught:
-        asyncio.run(once(maker.open(gone), asked(maker)))
+        asyncio.run(once(case.open(gone), asked(case)))
     assert caught.value.outcome == "transient"
     assert "refused" in caught.value.message
     assert_hidden(caught.value)
 
 
-@every_maker
-def test_cancelling_is_not_a_failure(server: Loopback, maker: Maker) -> None:
+@every_adapter
+def test_cancellation_is_not_a_failure(server: Loopback, case: AdapterCase) -> None:
     server.script(Scripted(fault="timeout"))
 
     async def cancelled() -> None:
-        task = asyncio.ensure_future(once(maker.open(server), asked(maker)))
+        task = asyncio.ensure_future(once(case.open(server), asked(case)))
         await asyncio.sleep(0.1)
         task.cancel()
         await task
@@ -156,8 +156,10 @@ def test_cancelling_is_not_a_failure(server: Loopback, maker: Maker) -> None:
         asyncio.run(cancelled())
 
 
-@every_maker
-def test_what_the_caller_was_handling_does_not_colour_the_outcome(server: Loopback, maker: Maker) -> None:
+@every_adapter
+def test_an_exception_that_the_caller_was_handling_does_not_change_the_outcome(
+    server: Loopback, case: AdapterCase
+) -> None:
     """A retry made while an earlier timeout is being handled is classified by itself."""
     server.script(Scripted(fault="truncated_body"))
 
@@ -166,7 +168,7 @@ def test_what_the_caller_was_handling_does_not_colour_the_outcome(server: Loopba
             raise TimeoutError
         except TimeoutError:
             try:
-                await once(maker.open(server), asked(maker))
+                await once(case.open(server), asked(case))
             except CallFailure as failure:
                 return f"{failure.outcome} {'TimeoutError' in failure.message}"
         return "no failure"
@@ -177,39 +179,41 @@ def test_what_the_caller_was_handling_does_not_colour_the_outcome(server: Loopba
 # Keys
 
 
-@every_maker
+@every_adapter
 @pytest.mark.parametrize("status", [200, 401])
-def test_echoed_key_is_redacted(server: Loopback, maker: Maker, status: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_echoed_key_is_redacted(
+    server: Loopback, case: AdapterCase, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     scripted = Scripted(status=status, echo_key=True, text="yours:", headers={"x-echo": "no"})
     if status == 200:
-        reply = call(server, maker, asked(maker), scripted)
+        reply = call(server, case, asked(case), scripted)
         assert reply.text == "yours: (key [redacted])"
         assert KEY not in repr(reply) and "[redacted]" in reply.received
     else:
-        failure = failed(server, maker, scripted)
+        failure = failed(server, case, scripted)
         assert "(key [redacted])" in failure.message and "(key [redacted])" in failure.received
     assert server.last.key == KEY
     assert KEY not in caplog.text
 
 
-@every_maker
-def test_key_in_the_question_or_in_a_header_is_redacted(server: Loopback, maker: Maker) -> None:
+@every_adapter
+def test_key_in_the_question_or_in_a_header_is_redacted(server: Loopback, case: AdapterCase) -> None:
     headers = {"x-request-id": f"id-{KEY}", "request-id": f"id-{KEY}"}
-    reply = call(server, maker, asked(maker, system=f"My key is {KEY}"), Scripted(served=f"m-{KEY}", headers=headers))
+    reply = call(server, case, asked(case, system=f"My key is {KEY}"), Scripted(served=f"m-{KEY}", headers=headers))
     assert KEY not in repr(reply)
     assert (reply.request_id, reply.served_model) == ("id-[redacted]", "m-[redacted]")
     assert "My key is [redacted]" in json.dumps(reply.sent)
 
 
-@every_maker
-def test_adapter_does_not_show_its_key(server: Loopback, maker: Maker) -> None:
-    adapter = maker.open(server)
+@every_adapter
+def test_adapter_does_not_show_its_key(server: Loopback, case: AdapterCase) -> None:
+    adapter = case.open(server)
     assert KEY not in repr(adapter) + repr(vars(adapter)) + str(adapter)
     asyncio.run(adapter.aclose())
 
 
-def test_redaction_sees_escaped_forms_and_leaves_words_alone() -> None:
+def test_redaction_covers_escaped_forms_but_not_words() -> None:
     secret = Secret("ab/cd\\ef01")
     escaped = json.dumps({"k": secret.reveal()})
     assert secret.redact(escaped) == '{"k": "[redacted]"}'
@@ -220,12 +224,12 @@ def test_redaction_sees_escaped_forms_and_leaves_words_alone() -> None:
 # Waiting and credit
 
 
-@every_maker
-def test_retry_after_is_read_in_both_forms(server: Loopback, maker: Maker) -> None:
-    failure = failed(server, maker, Scripted(status=429, headers={"retry-after": "7"}))
+@every_adapter
+def test_retry_after_is_read_in_both_forms(server: Loopback, case: AdapterCase) -> None:
+    failure = failed(server, case, Scripted(status=429, headers={"retry-after": "7"}))
     assert (failure.outcome, failure.retry_after_s) == ("rate_limited", 7.0)
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    failure = failed(server, maker, Scripted(status=503, headers={"retry-after": date}))
+    failure = failed(server, case, Scripted(status=503, headers={"retry-after": date}))
     assert failure.outcome == "transient"
     assert failure.retry_after_s is not None and 80 < failure.retry_after_s <= 90
 
@@ -247,7 +251,7 @@ def test_retry_after_forms(headers: dict[str, str], seconds: float | None) -> No
     assert retry_after(headers, now=datetime(2025, 1, 1, tzinfo=UTC)) == seconds
 
 
-def test_google_says_in_the_body_how_long_to_wait(server: Loopback) -> None:
+def test_google_gives_the_wait_time_in_the_body(server: Loopback) -> None:
     details = ({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37.5s"},)
     failure = failed(server, BY_NAME["google"], Scripted(status=429, error_details=details))
     assert (failure.outcome, failure.retry_after_s) == ("rate_limited", 37.5)
@@ -260,12 +264,12 @@ def test_an_account_without_credit_is_not_worth_a_retry(server: Loopback, name: 
 
 
 def test_a_gateways_filter_is_a_block_not_a_bad_request(server: Loopback) -> None:
-    maker = BY_NAME["compatible"]
-    reply = call(server, maker, asked(maker), Scripted(status=400, error_code="content_filter"))
+    case = BY_NAME["compatible"]
+    reply = call(server, case, asked(case), Scripted(status=400, error_code="content_filter"))
     assert (reply.outcome, reply.stop_reason, reply.text) == ("blocked", "content_filter", "")
 
 
-def test_classification_is_total() -> None:
+def test_every_status_has_an_outcome() -> None:
     assert {classify_status(status) for status in range(500, 600)} == {"transient"}
     assert classify_exception(ValueError("a fault of ours")) == "permanent"
     assert classify_exception(ConnectionResetError()) == "transient"
@@ -285,7 +289,9 @@ def test_base_urls_come_from_the_sdks_variables(server: Loopback, monkeypatch: p
     assert [request.wire for request in server.requests] == ["openai", "anthropic", "google"]
 
 
-def test_google_api_version_and_service_are_ours_to_choose(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_google_api_version_and_service_do_not_depend_on_the_environment(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
     adapter = GoogleAdapter(api_key=KEY, base_url=server.url("google"), api_version="v1beta")
     asyncio.run(once(adapter, asked(BY_NAME["google"])))
@@ -299,7 +305,7 @@ def test_nothing_of_the_openai_account_goes_elsewhere(
     for variable in ("ORG_ID", "PROJECT_ID", "API_KEY", "ADMIN_KEY"):
         monkeypatch.setenv(f"OPENAI_{variable}", f"leak-{variable}")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/leak")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: leak-header\nAuthorization: Bearer leak-bearer")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: leak-header\nauthorization: Bearer leak-bearer\nno header")
     call(server, BY_NAME[name], asked(BY_NAME[name]))
     assert server.last.key == KEY
     assert "leak" not in json.dumps(server.last.headers)
@@ -307,17 +313,18 @@ def test_nothing_of_the_openai_account_goes_elsewhere(
 
 def test_compatible_endpoint_needs_no_key(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "leak-key")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer leak-bearer")
     server.script(Scripted(text="unused words"))
     reply = asyncio.run(once(CompatibleAdapter(base_url=server.url("openai")), asked(BY_NAME["compatible"])))
     assert "authorization" not in server.last.headers
     assert reply.text == "unused words"
 
 
-@every_maker
+@every_adapter
 @pytest.mark.parametrize("key", ["  ", "clé-0123456789", "two words-0123", "line\nbreak-0123"])
-def test_unusable_keys_are_refused_without_showing_them(server: Loopback, maker: Maker, key: str) -> None:
+def test_unusable_keys_are_refused_without_showing_them(server: Loopback, case: AdapterCase, key: str) -> None:
     with pytest.raises(ConfigError, match="API key") as caught:
-        maker.open(server, key)
+        case.open(server, key)
     assert key not in str(caught.value)
 
 
@@ -344,10 +351,10 @@ def test_adapter_files_import_no_sdk() -> None:
 def test_closed_adapters_leave_no_warning_at_exit() -> None:
     code = (
         "import asyncio\n"
-        "from tests.adapters.test_contract import MAKERS, Loopback, asked, once\n"
+        "from tests.adapters.test_contract import CASES, Loopback, asked, once\n"
         "async def main(server):\n"
-        "    for maker in MAKERS:\n"
-        "        await once(maker.open(server), asked(maker))\n"
+        "    for case in CASES:\n"
+        "        await once(case.open(server), asked(case))\n"
         "with Loopback() as server: asyncio.run(main(server))\n"
     )
     done = subprocess.run([sys.executable, "-W", "default", "-c", code], capture_output=True, text=True, timeout=60)
@@ -394,9 +401,9 @@ def test_strict_schema_closes_and_requires_everything() -> None:
 def test_open_objects_cannot_be_strict(server: Loopback, schema: dict[str, Any]) -> None:
     with pytest.raises(UnfitSchema):
         strict_schema(schema)
-    maker = BY_NAME["openai"]
+    case = BY_NAME["openai"]
     with pytest.raises(CallFailure) as caught:
-        call(server, maker, asked(maker, response_schema=schema))
+        call(server, case, asked(case, response_schema=schema))
     assert caught.value.outcome == "permanent"
     assert "named properties" in caught.value.message
     assert server.count == 0

@@ -29,7 +29,7 @@ RETIRED = ["anthropic:claude-3.5-sonnet", "anthropic:claude-3-opus", "google:gem
 
 
 @pytest.mark.parametrize(("name", "api_id"), SPEC.items())
-def test_the_specs_names_mean_pinned_ids(name: str, api_id: str) -> None:
+def test_names_of_the_specification_have_pinned_ids(name: str, api_id: str) -> None:
     assert resolve(canonical_name(name)) == api_id
     assert full_id(name) == f"{name.partition(':')[0]}:{api_id}"
 
@@ -49,7 +49,7 @@ def test_grok_is_an_alias_of_xai() -> None:
         ("fake:careful", "careful"),
     ],
 )
-def test_any_other_id_passes_through(name: str, sent: str) -> None:
+def test_any_other_id_is_used_as_it_is(name: str, sent: str) -> None:
     assert resolve(name) == sent
 
 
@@ -61,28 +61,28 @@ def test_a_row_is_found_by_its_name_and_by_its_api_id() -> None:
 
 
 @pytest.mark.parametrize("name", [*RETIRED, "anthropic:claude-3-5-sonnet-20241022", "xai:grok-2-1212"])
-def test_a_retired_model_is_refused_with_its_successors_and_the_way_round(name: str) -> None:
+def test_a_retired_model_is_refused_and_the_error_lists_successors_and_the_flag(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_not_retired(name, today=TODAY, allow_retired=False)
     said = str(caught.value)
     row = row_for(name)
     assert row is not None
-    assert said.startswith(f"{name}: is retired") and "--allow-retired" in said and "gateway" in said
-    assert "\n" not in said and said.count(". ") == 0
+    assert said.startswith(f"{name} has been retired") and "--allow-retired" in said and "gateway" in said
+    assert "\n" not in said
     for successor in row.successors:
         assert f"{row.provider}:{successor}" in said
     check_not_retired(name, today=TODAY, allow_retired=True)
 
 
-def test_the_refusal_says_since_when_as_far_as_it_is_known() -> None:
+def test_the_error_says_since_when_if_that_is_known() -> None:
     said = {}
     for name in RETIRED:
         with pytest.raises(ConfigError) as caught:
             check_not_retired(name, today=TODAY, allow_retired=False)
         said[name] = str(caught.value)
     assert "since 2025-10-28 (one source says 2025-10-22)" in said["anthropic:claude-3.5-sonnet"]
-    assert "since 2026-01-05;" in said["anthropic:claude-3-opus"]
-    assert "is retired (date not found);" in said["google:gemini-1.5-pro"]
+    assert "since 2026-01-05." in said["anthropic:claude-3-opus"]
+    assert "has been retired (date not found)." in said["google:gemini-1.5-pro"]
     assert "since 2026-03-09 (" in said["xai:grok-2"]
 
 
@@ -94,7 +94,7 @@ def test_the_refusal_says_since_when_as_far_as_it_is_known() -> None:
         ("anthropic:claude-sonnet-4-5", date(2026, 11, 30)),
     ],
 )
-def test_a_model_that_ends_is_refused_from_the_day_after_its_last(name: str, last_day: date) -> None:
+def test_an_ending_model_is_refused_from_the_day_after_its_last_day(name: str, last_day: date) -> None:
     check_not_retired(name, today=last_day, allow_retired=False)
     after = date.fromordinal(last_day.toordinal() + 1)
     with pytest.raises(ConfigError, match=f"since {last_day}"):
@@ -107,7 +107,7 @@ def test_a_present_or_unknown_model_is_never_refused(name: str) -> None:
     check_not_retired(name, today=date(2040, 1, 1), allow_retired=False)
 
 
-def test_the_table_hangs_together() -> None:
+def test_rows_of_the_table_are_consistent() -> None:
     names = [row.full_name for row in MODELS]
     assert len(set(names)) == len(names)
     for row in MODELS:

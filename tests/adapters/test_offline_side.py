@@ -1,4 +1,4 @@
-"""The adapters that need no network: canned targets and the judge of rules keep the same contract as the others."""
+"""The adapters that need no network: fake targets and the rule-based judge follow the same contract as the others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_fake_answers_every_turn_of_every_scenario(name: str, path: Path) 
 
 
 @pytest.mark.parametrize("hint", ["", "scenario_001/Q99", "nowhere/Q1", "../../etc/passwd/Q1"])
-def test_a_turn_nobody_wrote_for_is_a_permanent_failure_and_not_an_answer(hint: str) -> None:
+def test_a_turn_without_a_canned_reply_is_a_permanent_failure(hint: str) -> None:
     with pytest.raises(CallFailure) as failure:
         complete(FakeAdapter(), asked("fake:careful", hint=hint))
     assert failure.value.outcome == "permanent"
@@ -79,7 +79,7 @@ def test_a_blank_canned_reply_is_empty(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert complete(FakeAdapter(), asked("fake:careful", hint="s/Q1")).outcome == "empty"
 
 
-def test_the_judge_of_rules_reads_the_very_request_a_model_would_get() -> None:
+def test_the_rule_based_judge_reads_the_same_request_as_a_model() -> None:
     wrapped = wrap(ExtractorInput(question="?", reply=REPLY), 1)
     reply = complete(OfflineAdapter(), asked("offline:rules", content=wrapped.text, schema=ExtractorReply))
     extracted = parse(reply.text, ExtractorReply, wrapped.canary)
@@ -87,7 +87,7 @@ def test_the_judge_of_rules_reads_the_very_request_a_model_would_get() -> None:
     assert reply.served_model == "rules"
 
 
-def test_the_rewording_keeps_turns() -> None:
+def test_rewording_keeps_the_turns() -> None:
     turns = QuestionerOutput(turns=(PlannedTurn(turn_id="Q1", user_message="What’s Part B?"),))
     wrapped = wrap(turns, 1)
     request = asked("offline:rephrase", content=wrapped.text, schema=QuestionerOutput)
@@ -108,18 +108,19 @@ UNFENCED = ExtractorInput(question="?", reply=REPLY).model_dump_json()
         ("[]", ExtractorReply),
     ],
 )
-def test_what_is_no_agent_s_input_is_a_permanent_failure(content: str, schema: type | None) -> None:
-    with pytest.raises(CallFailure, match="only the harness's own agent inputs"):
+def test_anything_but_an_agents_input_is_a_permanent_failure(content: str, schema: type | None) -> None:
+    with pytest.raises(CallFailure, match="answers only the inputs of this program's agents") as failure:
         complete(OfflineAdapter(), asked("offline:rules", content=content, schema=schema))
+    assert failure.value.outcome == "permanent"
 
 
-def test_unknown_fakes_and_judges_are_named() -> None:
-    with pytest.raises(ConfigError, match="use one of fake:careful, fake:wrong"):
+def test_an_unknown_fake_or_judge_is_refused_with_the_known_names() -> None:
+    with pytest.raises(ConfigError, match=r"fake:other does not exist\. Use one of fake:careful, fake:wrong"):
         FakeAdapter().check("other")
-    with pytest.raises(ConfigError, match="use offline:rules"):
+    with pytest.raises(ConfigError, match=r"offline:other does not exist\. Use offline:rules"):
         OfflineAdapter().check("other")
 
 
-def test_canned_replies_are_marked_as_nobody_s_words() -> None:
+def test_canned_replies_say_that_no_model_wrote_them() -> None:
     for path in (ROOT / "fakes").glob("*.json"):
         assert "Not the words of any model" in json.loads(path.read_text(encoding="utf-8"))["note"]
