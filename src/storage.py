@@ -13,7 +13,6 @@ and leaves what was there; `resume` goes on from it.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import secrets
@@ -35,7 +34,7 @@ from .schemas import (
     Seal,
     TrialResult,
 )
-from .store import hash_chain, strict_json
+from .store import hash_chain, locking, strict_json
 from .store.failpoints import Failpoints
 
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
@@ -55,6 +54,7 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 
 def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Path:
     """Make `parent/<UTC timestamp>`, or the first free `-2`, `-3`, ... of it; never take one that exists."""
+    locking.check_supported()
     stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
         parent.mkdir(parents=True, exist_ok=True)
@@ -93,6 +93,8 @@ def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str) -> No
 
 
 def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # Windows cannot open a folder, and needs no sync of it
+        return
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -161,11 +163,9 @@ class RunLock:
     """Holds a run for one process; the second is refused. The system lets go of it when the process ends."""
 
     def __init__(self, folder: Path) -> None:
-        self._fd = os.open(folder, os.O_RDONLY)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._fd = locking.lock_folder(folder)
         except BlockingIOError:
-            os.close(self._fd)
             raise StorageError(f"{folder}: is in use by another process; wait for it or stop it.") from None
 
     def __enter__(self) -> None: ...
@@ -197,7 +197,8 @@ class RecordedCalls:
         if place is None:
             return None
         offset, length = place
-        line = os.pread(self._file.fileno(), length, offset)
+        self._file.seek(offset)
+        line = self._file.read(length)
         return CallRecord.model_validate_json(hash_chain.payload_of(line))
 
     def close(self) -> None:
