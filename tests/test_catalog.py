@@ -64,7 +64,7 @@ def test_only_the_scenarios_named_are_listed(tmp_path: Path) -> None:
     assert "irmaa" not in out
     code, out, err = call("scenarios", "list", tmp_path / "none")
     assert (code, out) == (2, "")
-    assert "no scenario file is there" in err
+    assert "no scenario file found. Give a .json file, a folder" in err
 
 
 def test_a_scenario_of_a_past_year_is_listed_as_expired(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_facts_of_a_year_without_figures_are_refused() -> None:
     for what in ("facts", "sources"):
         code, out, err = call("scenarios", what, COBRA, "--plan-year", "2024")
         assert (code, out) == (2, "")
-        assert "--plan-year 2024: there are no figures for that year, only for 2025, 2026" in err
+        assert "--plan-year 2024: there are figures only for 2025, 2026." in err
 
 
 def addresses() -> dict[str, set[tuple[str, str]]]:

@@ -112,9 +112,9 @@ def findings(folder: Path, made: Document, *changes: Change) -> list[str]:
     code, out, err, path = checked(folder, made, *changes)
     assert (code, out) == (2, "")
     lines = err.splitlines()
-    start = f"medicare-eval: {path}: field "
+    start = f"medicare-eval: {path}: "
     assert all(line.startswith(start) and line.endswith(".") for line in lines), err
-    return [line.removeprefix(start) for line in lines]
+    return [line.removeprefix(start).removeprefix("field ") for line in lines]
 
 
 def passes(folder: Path, made: Document, *changes: Change) -> str:

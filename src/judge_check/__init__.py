@@ -1,0 +1,1 @@
+"""Judges measured on the gold set: replies whose claims people have labeled."""

@@ -1,4 +1,4 @@
-"""What a check of judges on the gold set found."""
+"""The plan and the record of a judge check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .run import (
 
 
 class CheckPlan(Record):
-    """All that decides a check: the judges, and the gold set by its hash."""
+    """Everything that decides a check: the judges, and the gold set by its hashes."""
 
     split: Split
     gold: dict[str, Sha256] = Field(min_length=1)
@@ -45,7 +45,7 @@ class CheckManifest(Record):
 
 
 class LabelCount(Record):
-    """How many claims of one gold label got one label; None: no usable verdict."""
+    """How many claims with one gold label were given one label. None: no usable verdict."""
 
     gold: Label
     given: Label | None
@@ -53,7 +53,7 @@ class LabelCount(Record):
 
 
 class JudgeError(Record):
-    """A claim on which a judge and the gold set differ, with both reasons."""
+    """A claim that a judge labeled differently from the gold set, with both reasons."""
 
     reply_id: str
     claim_id: str
@@ -70,17 +70,22 @@ class JudgeError(Record):
 
 
 class JudgeMeasured(Record):
-    """One verifier, or the panel of them with ties settled."""
+    """One verifier, or the panel of all verifiers with ties settled."""
 
     name: str
     model: ModelName | None
     """None for the panel."""
     confusion: tuple[LabelCount, ...]
     by_kind: dict[ClaimKind, tuple[int, int]]
-    """Kind to claims labeled right, and all."""
+    """Kind to the number of claims labeled correctly, and of all claims."""
     same_evidence: int
-    """Of the claims labeled right, how many cite a fact the gold set cites."""
+    """Of the claims labeled correctly, how many cite a fact that the gold set cites."""
     errors: tuple[JudgeError, ...]
+    """The worst first."""
+
+    def matrix(self) -> dict[tuple[str, str | None], int]:
+        """Gold and given label to the number of claims."""
+        return {(count.gold, count.given): count.claims for count in self.confusion}
 
 
 class ExtractorMeasured(Record):
@@ -89,7 +94,7 @@ class ExtractorMeasured(Record):
     found: int
     """Gold claims that an extracted claim overlaps."""
     extracted: int
-    """Verifiable claims the extractor gave."""
+    """Verifiable claims that the extractor gave."""
     on_gold: int
     """Of these, how many overlap a gold claim."""
     rejected: int
@@ -99,7 +104,7 @@ class ExtractorMeasured(Record):
 
 
 class JudgeCheck(Record):
-    """The record a check leaves; reports correct their estimates by it."""
+    """What a check found. Reports use it to correct their estimates."""
 
     check_id: str
     plan_sha256: Sha256
@@ -111,7 +116,7 @@ class JudgeCheck(Record):
     failures: tuple[str, ...]
     calls: int
     cost: float | None
-    """None where a price is not known."""
+    """None if a price is unknown."""
     verifiers: tuple[ModelName, ...]
     adjudicator: ModelName
     prompts: dict[Role, Sha256]
