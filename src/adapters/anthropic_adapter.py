@@ -10,9 +10,7 @@ from .capabilities import Call
 from .http import (
     HttpAdapter,
     ParsedReply,
-    Secret,
     ShapeError,
-    checked_key,
     checked_url,
     client_options,
     count_of,
@@ -21,6 +19,7 @@ from .http import (
     text_of,
     total,
 )
+from .secrets import Secret, checked_key
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic

@@ -7,11 +7,10 @@ from typing import ClassVar
 from ..errors import ConfigError
 from .http import (
     HttpAdapter,
-    Secret,
-    checked_key,
     checked_url,
 )
 from .openai_adapter import ThirdPartyChat
+from .secrets import Secret, checked_key
 
 _NO_KEY = "unused"
 

@@ -11,19 +11,17 @@ from .capabilities import Call
 from .http import (
     HttpAdapter,
     ParsedReply,
-    Secret,
     ShapeError,
-    checked_key,
     checked_url,
     classify_status,
     client_options,
     count_of,
-    custom_headers,
     first_object,
     inner_object,
     opened,
     text_of,
 )
+from .secrets import Secret, checked_key, custom_headers
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Omit

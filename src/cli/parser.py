@@ -287,7 +287,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except Exception:
-        from ..adapters.http import Secret
+        from ..adapters.secrets import Secret
 
         print(Secret("").redact(traceback.format_exc()), end="", file=sys.stderr)
         return 1

@@ -23,12 +23,12 @@ from src.adapters.compatible_adapter import CompatibleAdapter
 from src.adapters.google_adapter import GoogleAdapter
 from src.adapters.grok_adapter import GrokAdapter
 from src.adapters.http import (
-    Secret,
     classify_exception,
     classify_status,
     retry_after,
 )
 from src.adapters.openai_adapter import OpenAIAdapter
+from src.adapters.secrets import Secret
 from src.errors import ConfigError
 from tests.adapters.test_contract import BY_NAME, KEY, AdapterCase, asked, call, clean_environment, every_adapter, once
 from tests.loopback import Fault, Loopback, Scripted
