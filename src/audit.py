@@ -81,12 +81,12 @@ def verify(folder: Path, expect: str | None = None) -> Verified:
     manifest = storage.read_manifest(folder)
     if strict_json.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
         raise IntegrityError(
-            f"{folder / storage.MANIFEST}: line 1 is not what was written: the plan is not its hash's."
+            f"{folder / storage.MANIFEST}, line 1: not what was written. The plan does not match its hash."
         )
     seal = _seal(folder)
     for name in (storage.JOURNAL, storage.RESULTS):
         if seal and not (folder / name).is_file():
-            raise IntegrityError(f"{folder / name}: line 1 is missing: the whole file is gone from a sealed run.")
+            raise IntegrityError(f"{folder / name}, line 1: missing. The whole file is gone from a sealed run.")
     calls, torn, journal_head = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder), manifest.format)
     count, head = _results(folder / storage.RESULTS, manifest)
     planned = len(trials(manifest.plan))
@@ -103,10 +103,10 @@ def verify(folder: Path, expect: str | None = None) -> Verified:
         _compare_seal(folder, seal, found)
         if count != planned:
             raise IntegrityError(
-                f"{folder / storage.RESULTS}: line {count + 1} is missing: {planned} trials were planned."
+                f"{folder / storage.RESULTS}, line {count + 1}: missing. {planned} trials were planned."
             )
     if expect is not None and expect.lower() != head:
-        raise IntegrityError(f"{folder / storage.RESULTS}: its head is {head}, not the expected {expect}.")
+        raise IntegrityError(f"{folder / storage.RESULTS}: the results hash is {head}, not the expected {expect}.")
     return Verified(manifest.run_id, count, planned, calls, torn, head, seal is not None)
 
 
@@ -122,7 +122,7 @@ def _compare_seal(folder: Path, seal: Seal, found: Seal) -> None:
         if getattr(seal, name) != value:
             files = [file for file, digest in found.files.items() if seal.files.get(file) != digest]
             where = f" ({', '.join(files)})" if name == "files" else ""
-            raise IntegrityError(f"{folder / storage.SEAL}: line 1: {name}{where} is not what the run's files hold.")
+            raise IntegrityError(f"{folder / storage.SEAL}, line 1: {name}{where} does not match the run's files.")
 
 
 def _journal(path: Path, genesis: str, written: int) -> tuple[int, int, str]:
@@ -149,11 +149,11 @@ def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
         result = _parsed(path, line, TrialResult)
         _check_format(path, line.number, result.format, manifest.format)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
-            raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned here")
+            raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned at this place")
         own = scenarios[result.trial_id.partition(".")[0]]
         named = (result.scenario_id, result.variant) == (own.scenario.scenario_id, own.variant)
         if not named or result.target.name not in manifest.plan.targets:
-            raise _bad(path, line.number, f"trial {result.trial_id} names another scenario or target than its own")
+            raise _bad(path, line.number, f"trial {result.trial_id} names a scenario or target that is not its own")
         for problem in dangling(result, own.scenario):
             raise _bad(path, line.number, problem)
     return reader.count, reader.head
@@ -174,11 +174,11 @@ def _check_format(path: Path, number: int, found: int, written: int) -> None:
 
 
 def _bad(path: Path, number: int, why: str) -> IntegrityError:
-    return IntegrityError(f"{path}: line {number} is not right: {why}.")
+    return IntegrityError(f"{path}, line {number}: {why}.")
 
 
 def dangling(result: TrialResult, scenario: Scenario) -> list[str]:
-    """References of a result that lead nowhere: spans outside their reply, claims or evidence that do not exist."""
+    """Broken references of a result: spans outside their reply, claims or evidence that do not exist."""
     replies = {exchange.turn_id: exchange.reply or "" for exchange in result.conversation}
     claim_ids = {claim.claim_id for claim in result.claims}
     evidence_ids = scenario.answer_key.evidence_ids()
@@ -187,12 +187,12 @@ def dangling(result: TrialResult, scenario: Scenario) -> list[str]:
         reply = replies.get(claim.turn_id or "", "")
         for span in claim.quote_spans:
             if not (span.start < span.end <= len(reply)):
-                problems.append(f"the quote of claim {claim.claim_id} lies outside its reply")
+                problems.append(f"the quote of claim {claim.claim_id} is outside its reply")
     judged = [(v.claim_id, v.evidence) for verdicts in result.verdicts.values() for v in verdicts]
     judged += [(final.claim_id, final.evidence) for final in result.final_claims]
     for claim_id, evidence in judged:
         if claim_id not in claim_ids:
-            problems.append(f"a verdict is on claim {claim_id}, which is not there")
+            problems.append(f"a verdict is about claim {claim_id}, which does not exist")
         problems += [
             f"claim {claim_id} cites {cited}, which is not in the key"
             for cited in evidence
@@ -211,8 +211,10 @@ def _dangling_codes(
         said = "\n".join(replies.get(turn_id, "") for turn_id in code.turn_ids)
         for backing in (*backings, *code.wrong, *code.minor):
             if backing.claim_id not in claim_ids or not evidence_ids.issuperset(backing.evidence):
-                problems.append(f"{where} rests on claim {backing.claim_id}, which is not there or cites no such fact")
-            problems += [f"{where} quotes what was not said" for quote in backing.quotes if quote not in said]
+                problems.append(
+                    f"{where} rests on claim {backing.claim_id}, which is missing or cites a missing fact"
+                )
+            problems += [f"{where} quotes something that was not said" for quote in backing.quotes if quote not in said]
         named = [*(made.point for made in (*code.points_met, *code.partial_points_met)), *code.points_missed]
         if not evidence_ids.issuperset(fact for point in named for fact in point.split("|")):
             problems.append(f"{where} names a point that is not in the key")

@@ -1,4 +1,4 @@
-"""The order of stages, and the only file that knows it.
+"""The order of the stages of a trial. This is the only file that knows it.
 
     scenario -> questioner -> target, turn by turn, with its real replies in context
              -> per reply, as soon as it is there: extractor -> verifiers side by side, scorer's reading -> ties settled
@@ -74,7 +74,7 @@ from .text.injection import (
 )
 
 REPEAT_BASE = 1_000
-"""Judge numbers of a verifier's repeats begin here: 1001 is the first judge's first repeat."""
+"""Judge numbers of repeats start here: 1001 is the first judge's first repeat."""
 
 
 class ClientFor(Protocol):
@@ -290,7 +290,7 @@ class TrialRunner:
 
 
 async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Wait for all of them, then raise the first error if there was one: calls in flight are never cut off."""
+    """Wait for all of them, then raise the first error, if any. Calls in flight are never cut off."""
     if tasks:
         await asyncio.wait(tasks)
     errors = [error for task in tasks if (error := task.exception())]
@@ -329,14 +329,14 @@ async def execute(
     on_trial: Callable[[], None],
     earlier: Path | None = None,
 ) -> Seal:
-    """Carry a run to its end from wherever it stands. Raises `Stopping` where it was asked to stop before that."""
+    """Carry a run to its end from wherever it is. Raises `Stopping` if it was asked to stop before that."""
     failpoints = Failpoints.from_environment()
     everything = trials(manifest.plan)
     with storage.RunLock(folder):
         results = storage.Results(folder / storage.RESULTS, [trial.trial_id for trial in everything], failpoints)
         todo = everything[results.count :]
         if results.count and not (folder / storage.JOURNAL).exists():
-            raise IntegrityError(f"{folder / storage.JOURNAL}: is gone, though results were computed from it.")
+            raise IntegrityError(f"{folder / storage.JOURNAL} is gone, although results were computed from it.")
         wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo}
         journal = storage.Journal(
             folder / storage.JOURNAL,
@@ -361,18 +361,18 @@ async def execute(
 
 
 def _transcripts(earlier: Path, manifest: Manifest) -> ReusedCalls:
-    """The calls of an earlier run that this one takes over; it must be the very run the manifest names."""
+    """The calls of an earlier run that this one reuses. It must be exactly the run that the manifest names."""
     named = manifest.transcripts
     assert named is not None
     found = storage.manifest_sha256(earlier), storage.file_sha256(earlier / storage.JOURNAL)
     if found != (named.manifest_sha256, named.journal_sha256):
-        raise IntegrityError(f"{earlier}: is not, or no longer, the run whose transcripts were to be judged again.")
+        raise IntegrityError(f"{earlier} is not, or is no longer, the run whose transcripts this run judges.")
     recorded = storage.RecordedCalls(earlier / storage.JOURNAL, found[0], lambda trial: True)
     return ReusedCalls(recorded, frozenset(named.stages))
 
 
 async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], None], first: int) -> None:
-    """Compute the first results again from manifest and journal alone; no adapter is even imported."""
+    """Recompute the first results from the manifest and journal alone. No adapter is used."""
     todo = trials(manifest.plan)[:first]
     recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
     try:

@@ -3,7 +3,7 @@
     runs/<UTC timestamp>/
       manifest.json   the plan and what it ran on; written once, before the first call
       calls.jsonl     the journal: every attempt at every call, chained, durable before it is used
-      results.jsonl   one line a trial, in plan order, chained; holds no clock
+      results.jsonl   one line per trial, in plan order, chained, no timestamps
       seal.json       heads, counts and file hashes; written when the run is complete
 
 One process at a time holds a run, by an exclusive lock on the folder. A disk that fails stops the run (exit code 6)
@@ -47,13 +47,13 @@ def encode_record(record: Record) -> bytes:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(
-        f"{path}: the disk refused ({error.strerror or error}); nothing written before was changed. "
-        "Make room or choose a folder you may write to; a run goes on with `medicare-eval resume RUN`."
+        f"{path}: write failed ({error.strerror or error}). Data already saved is intact. "
+        "Free some space or pick a writable folder, then run `medicare-eval resume RUN`."
     )
 
 
 def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Path:
-    """Make `parent/<UTC timestamp>`, or the first free `-2`, `-3`, ... of it; never take one that exists."""
+    """Make `parent/<UTC timestamp>`, or the first free `-2`, `-3`, ... of it. An existing folder is never used."""
     locking.check_supported()
     stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
@@ -69,11 +69,11 @@ def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Pa
             return folder
     except OSError as error:
         raise storage_error(parent, error) from None
-    raise StorageError(f"{parent}: ten thousand runs started in one second; choose another --out.")
+    raise StorageError(f"{parent}: ten thousand runs were started in one second. Choose another --out.")
 
 
 def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str) -> None:
-    """Put a whole file in place durably, or fail and leave nothing there. An existing file is never replaced."""
+    """Write a whole file durably, or fail and leave nothing. An existing file is never replaced."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:
@@ -85,7 +85,7 @@ def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str) -> No
         failpoints.hit(f"{name}.after_link")
         _sync_folder(path.parent)
     except FileExistsError:
-        raise StorageError(f"{path}: is there already, and nothing is overwritten here.") from None
+        raise StorageError(f"{path} already exists and will not be overwritten.") from None
     except OSError as error:
         raise storage_error(path, error) from None
     finally:
@@ -93,7 +93,7 @@ def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str) -> No
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # Windows cannot open a folder, and needs no sync of it
+    if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open a folder, and needs no sync of it
         return
     fd = os.open(folder, os.O_RDONLY)
     try:
@@ -103,18 +103,18 @@ def _sync_folder(folder: Path) -> None:
 
 
 def read_record(path: Path, kind: type[R]) -> R:
-    """Read a record that this project wrote, and that must still be exactly what it wrote."""
+    """Read a record that this project wrote. Its bytes must be exactly what was written."""
     try:
         data = path.read_bytes()
         record = kind.model_validate_json(data)
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror}).") from None
+        raise StorageError(f"{path} cannot be read ({error.strerror}).") from None
     except ValidationError:
-        raise IntegrityError(f"{path}: line 1 is not what was written: it is no valid {kind.__name__}.") from None
+        raise IntegrityError(f"{path}, line 1: not what was written. It is not a valid {kind.__name__}.") from None
     if encode_record(record) + b"\n" != data:
-        raise IntegrityError(f"{path}: line 1 is not what was written: its bytes are not this project's.")
+        raise IntegrityError(f"{path}, line 1: not what was written. Its bytes were changed.")
     return record
 
 
@@ -175,7 +175,7 @@ class RunLock:
 
 
 class RecordedCalls:
-    """A journal as it is read: streamed once, its chain checked, the wanted trials' calls findable by id."""
+    """A journal for reading: streamed once, its chain checked, the calls of the wanted trials indexed by id."""
 
     def __init__(self, path: Path, genesis: str, wanted: Callable[[str], bool]) -> None:
         self.path = path
@@ -192,7 +192,7 @@ class RecordedCalls:
         self._file = path.open("rb")
 
     def lookup(self, call: str) -> CallRecord | None:
-        """The record of this attempt, if there is one. Each is asked for once, so it is then forgotten."""
+        """The record of this attempt, if there is one. Each is looked up once, so its index entry is then dropped."""
         place = self._index.pop(call, None)
         if place is None:
             return None
@@ -206,7 +206,7 @@ class RecordedCalls:
 
 
 class Journal:
-    """The append-only record of calls behind the one gateway. See `chain` for its lines and how it recovers."""
+    """The append-only record of calls behind the gateway. `store.hash_chain` describes its lines and recovery."""
 
     def __init__(self, path: Path, genesis: str, *, wanted: Callable[[str], bool], failpoints: Failpoints) -> None:
         self._path = path
@@ -241,7 +241,7 @@ class Journal:
         if self._broken:
             raise self._broken
         future = asyncio.get_running_loop().create_future()
-        # The serializer's own JSON: eight times as quick, and a journal line is never compared with one written again.
+        # The serializer's own JSON: eight times faster, and a journal line is never compared with a rewritten one.
         self._pending.append((record.__pydantic_serializer__.to_json(record), future))
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
@@ -272,7 +272,7 @@ class Journal:
             self._flushing = None
 
     def _commit(self, data: bytes) -> StorageError | None:
-        """Write and sync. After a failed sync the data may be gone although a second one succeeds: no second try."""
+        """Write and sync. After a failed sync, data may be lost even if a second sync succeeds: no retry."""
         try:
             self._failpoints.hit("journal.before_write")
             if self._failpoints.armed("journal.torn_write"):
@@ -285,8 +285,8 @@ class Journal:
             self._failpoints.hit("journal.after_fsync")
         except OSError as error:
             return storage_error(self._path, error)
-        except Exception as error:  # whatever it is, those who wait must hear of it
-            return StorageError(f"{self._path}: could not be written ({type(error).__name__}: {error}).")
+        except Exception as error:  # whatever it is, the calls that wait must get it
+            return StorageError(f"{self._path} could not be written ({type(error).__name__}: {error}).")
         return None
 
     def close(self) -> None:
@@ -295,7 +295,7 @@ class Journal:
 
 
 def _sync(fd: int) -> None:
-    """Data on disk; where the system has no call for data alone, all of the file."""
+    """Flush data to disk; on systems without fdatasync, the whole file."""
     getattr(os, "fdatasync", os.fsync)(fd)
 
 
@@ -328,7 +328,7 @@ def call_id(payload: bytes) -> str:
 
 
 def call_heads(folder: Path) -> Iterator[CallHead]:
-    """Every attempt in a run's journal, as far as it must be read to be counted."""
+    """Every attempt in a run's journal, with only the fields needed for counting."""
     path = folder / JOURNAL
     if not path.exists():
         return
@@ -374,7 +374,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 class Results:
-    """results.jsonl, written in plan order. What stands there already must be what would be written again."""
+    """results.jsonl, written in plan order. What it already contains must be what would be written again."""
 
     def __init__(self, path: Path, plan_order: list[str], failpoints: Failpoints) -> None:
         self._path = path
@@ -383,12 +383,12 @@ class Results:
         reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
         for line, expected in zip(reader, [*plan_order, None], strict=False):
             if expected is None or trial_id(line.payload) != expected:
-                raise IntegrityError(f"{path}: line {line.number} is not what was written: its trial is out of place.")
+                raise IntegrityError(f"{path}, line {line.number}: not what was written. Its trial is out of order.")
         self.head, self.count = reader.head, reader.count
         self._fragment = self._torn_end(reader)
 
     def _torn_end(self, reader: hash_chain.ChainReader) -> bytes:
-        """The bytes of a half-written last line, or the newline that a whole last line still lacks."""
+        """The bytes of a half-written last line. A whole last line without a newline gets one."""
         if reader.torn and (len(reader.torn) > 1 or reader.torn[0].ended):
             raise reader.broken()
         if reader.torn:
@@ -403,8 +403,8 @@ class Results:
         head, line = hash_chain.chained(self.head, payload)
         if not line.startswith(self._fragment):
             raise IntegrityError(
-                f"{self._path}: line {self.count + 1} is not what was written: its torn beginning is not that of "
-                f"the result computed again for {trial_id(payload)}."
+                f"{self._path}, line {self.count + 1}: not what was written. Its incomplete start differs from the "
+                f"recomputed result of {trial_id(payload)}."
             )
         self._write(line[len(self._fragment) :])
         self._fragment = b""

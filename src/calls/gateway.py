@@ -1,8 +1,8 @@
 """The one gateway: every model call of a run goes through here, and nothing else talks to a provider.
 
-A call has an identity. If the journal holds its attempts, they are what happened, and the recorded outcome is
-returned; if not, the call is made, appended, made durable, and then returned. Resume, replay and re-judging are this
-look-up and nothing more. With no adapters the gateway is closed: a call that is not recorded is an integrity error.
+A call has an identity. If the journal has its attempts, the recorded outcome is returned. If not, the call is made,
+appended, made durable, and then returned. Resume, replay and re-judging are this lookup and nothing more. In a replay
+no adapter exists, and a call that is not recorded is an integrity error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .limits import Limits, backoff_s
 
 
 class Stopping(IncompleteRun):
-    """The run was asked to stop: calls in flight are finished and kept, new ones are not begun."""
+    """The run was asked to stop: calls in flight finish and are kept; no new call starts."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Closable(Recorded, Protocol):
 
 @dataclass(frozen=True)
 class ReusedCalls:
-    """Calls of an earlier run that are taken over instead of being made: those of the given stages."""
+    """Calls of an earlier run, of the given stages, that are copied instead of being made again."""
 
     recorded: Closable
     stages: frozenset[Stage]
@@ -76,7 +76,7 @@ class ReusedCalls:
             return None
         record = recorded_attempt(self.recorded, call.attempt(number), request)
         if record is None:
-            raise IntegrityError(f"The earlier run holds no call {call.attempt(number)}; it cannot be judged again.")
+            raise IntegrityError(f"The earlier run has no call {call.attempt(number)}, so it cannot be judged again.")
         return record
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class ReusedCalls:
 
 
 class ReplayGateway:
-    """Answers from the journal alone."""
+    """Returns recorded calls and never makes one."""
 
     def __init__(self, recorded: Recorded) -> None:
         self._recorded = recorded
@@ -97,27 +97,27 @@ class ReplayGateway:
             if record.final:
                 return record
         raise IntegrityError(
-            f"The journal holds no finished call {call.attempt(1)}; this run cannot be replayed to its end."
+            f"The journal has no finished call {call.attempt(1)}, so this run cannot be replayed to its end."
         )
 
 
 class CallBudget(Protocol):
-    """Money: asked before every attempt, told after it."""
+    """Money: asked before every attempt, settled after it."""
 
     @property
     def has_reserved(self) -> bool:
-        """Whether anything is set aside for calls in flight."""
+        """Whether anything is reserved for calls in flight."""
         ...
 
     def reserve(self, request: ModelRequest) -> float | None:
-        """What the attempt may cost at most, set aside; None where it would pass the limit."""
+        """Reserve the most the attempt may cost; None if that would pass the limit."""
         ...
 
     def settle(self, reserved: float, record: CallRecord) -> None: ...
 
 
 class Stop:
-    """Asked once, heard by everybody: calls in flight are finished, waiting ones wake up and are not begun."""
+    """Asks a run to stop: calls in flight finish, and calls that wait for their turn are not made."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -141,7 +141,7 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True)
 class CallResources:
-    """What an open gateway needs to make a call. None of it can change a result."""
+    """What a gateway needs to make calls. None of it can change a result."""
 
     adapter_for: Callable[[str], Adapter]
     """By provider."""
@@ -151,7 +151,7 @@ class CallResources:
 
 
 class LiveGateway:
-    """Answers from the journal where it can, and calls the provider where it must."""
+    """Returns recorded calls, and makes and records all others."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class LiveGateway:
     async def _attempt(
         self, name: str, request: ModelRequest, number: int, began: float | None
     ) -> tuple[CallRecord, float, float]:
-        """One attempt, once the provider's limiter lets it in: its record, how long to wait after it, when it began."""
+        """One attempt, once the limiter admits it: its record, how long to wait after it, and when it started."""
         self._resources.stop.check()
         provider = split_name(request.model).provider
         async with self._resources.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
@@ -211,7 +211,7 @@ class LiveGateway:
             asks_long = failure is not None and (failure.retry_after_s or 0) > self._policy.deadline_s
             too_long = asks_long and failure is not None and failure.outcome in RETRYABLE
             if failure is not None and too_long:
-                self._resources.stop.ask(f"{provider} asks to be left alone for {failure.retry_after_s:.0f} seconds.")
+                self._resources.stop.ask(_asked_to_wait(provider, failure))
             now = time.monotonic()
             retry_after_s = failure.retry_after_s if failure else None
             wait = backoff_s(number, derive_seed(request.seed, name), retry_after_s)
@@ -232,7 +232,7 @@ class LiveGateway:
         return record, wait, clock
 
     async def _reserve(self, request: ModelRequest) -> float:
-        """Set the call's money aside. Where calls in flight hold too much of it, wait for one of them to be settled."""
+        """Reserve the call's money. If calls in flight have reserved too much, wait until one of them is settled."""
         budget = self._resources.budget
         if not budget:
             return 0.0
@@ -300,13 +300,18 @@ def _record(
     )
 
 
+def _asked_to_wait(provider: str, failure: CallFailure) -> str:
+    wait = f"{failure.retry_after_s:.0f} seconds (Retry-After), longer than the retry deadline"
+    return f"{provider} asked us to wait {wait}. Resume the run later."
+
+
 def recorded_attempt(recorded: Recorded, call: str, request: ModelRequest) -> CallRecord | None:
-    """What the journal says of this attempt; a recorded call that asked something else is not this call."""
+    """The recorded attempt, if there is one. A recorded call with another request is an integrity error."""
     record = recorded.lookup(call)
     if record is not None and record.request_sha256 != request.sha256():
         raise IntegrityError(
-            f"The journal's call {call} asked something else than this plan does: it was recorded by another version "
-            "of the harness, or the manifest was changed. Start a new run, or use the version the manifest names."
+            f"The journal's call {call} has a different request than this plan makes. It was recorded by another version "
+            "of the harness, or the manifest was changed. Start a new run, or use the version in the manifest."
         )
     return record
 

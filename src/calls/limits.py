@@ -1,13 +1,12 @@
-"""How many calls a provider gets at once, how many a minute, and how long to wait before trying a failed one again.
+"""How many calls a provider gets at once and per minute, and how long to wait before a retry.
 
-One limiter a provider and key, so that a throttled provider does not slow another. It begins wide open, halves what it
-lets through when the provider says that it is too much, and grows by one for every full round of answers (additive
-increase, multiplicative decrease). A Retry-After closes it for that long. Ceilings for requests and tokens a minute are
-the user's. Calls are let in in the order in which they came.
+Each provider has its own limiter, so that a throttled provider does not slow another. It starts at its maximum, halves
+what it admits when the provider reports overload, and grows by one for every full round of answers (additive increase,
+multiplicative decrease). A Retry-After closes it for that long. Users set ceilings for requests and tokens per minute.
+Calls are admitted in order of arrival.
 
-Retries wait exponentially with full jitter: anywhere between nothing and a doubling ceiling, so that calls that failed
-together do not come back together. The draw comes from the call's derived seed. A provider's own Retry-After is a
-floor: we never come back sooner than it asked.
+Retries wait exponentially with full jitter: anywhere between zero and a doubling ceiling, so that calls that failed
+together do not retry together. The draw comes from the call's derived seed. A provider's own Retry-After is a minimum.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FIRST_CEILING_S = 0.5
 LAST_CEILING_S = 60.0
 MINUTE_S = 60.0
 OVERLOADED = frozenset({503, 529})
-"""Statuses that say too much, besides 429."""
+"""Statuses that mean overload, other than 429."""
 
 
 def backoff_s(attempt: int, seed: int, retry_after_s: float | None = None) -> float:
@@ -39,14 +38,14 @@ def backoff_s(attempt: int, seed: int, retry_after_s: float | None = None) -> fl
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What the user allows a provider a minute; None is no limit."""
+    """The user's limits per minute for a provider; None is no limit."""
 
     requests: int | None = None
     tokens: int | None = None
 
 
 class Allowance:
-    """So much a minute, refilled steadily; what is taken beyond it must be waited for."""
+    """An amount per minute, refilled steadily. What exceeds it has to wait."""
 
     def __init__(self, per_minute: int | None, clock: Callable[[], float]) -> None:
         self._rate = (per_minute or 0) / MINUTE_S
@@ -56,7 +55,7 @@ class Allowance:
         self._at = clock()
 
     def wait_s(self, amount: float) -> float:
-        """How long until this much is there; an amount beyond a minute's worth waits for a full minute's."""
+        """Seconds until this amount is available. More than a minute's worth waits for a full minute's."""
         if not self._rate:
             return 0.0
         now = self._clock()
@@ -69,7 +68,7 @@ class Allowance:
 
 
 class Limiter:
-    """The gate before one provider."""
+    """Admits calls to one provider."""
 
     def __init__(
         self, most: int, ceilings: Ceilings | None = None, clock: Callable[[], float] = time.monotonic
@@ -78,7 +77,7 @@ class Limiter:
         self._most = float(most)
         self._clock = clock
         self.limit = float(most)
-        """Calls let through at once; whole calls only."""
+        """Calls admitted at once; whole calls only."""
         self.in_flight = 0
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
         self._requests = Allowance(ceilings.requests, clock)
@@ -90,7 +89,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, tokens: float) -> AsyncIterator[Slot]:
-        """Hold a place while a call is made; tell the slot what came of it before leaving."""
+        """Hold a place while a call is made. Report its outcome to the slot before leaving."""
         await self._enter(tokens)
         slot = Slot(self, tokens, self._clock())
         try:
@@ -120,7 +119,7 @@ class Limiter:
         self._tokens.take(tokens)
 
     def _wait_s(self, tokens: float) -> float:
-        """0 if a call may go in now, else when to look again; infinity where only a call that ends makes room."""
+        """0 if a call may start now, else when to look again; infinity if only a call that ends makes room."""
         if self._open:
             return 0.0
         if self.in_flight >= int(self.limit):
@@ -157,14 +156,14 @@ class Limiter:
             self.limit = min(self._most, self.limit + 1 / self.limit)
 
     def open(self) -> None:
-        """Let everybody in: the run is stopping, and those who wait must hear of it."""
+        """Admit every waiting call: the run is stopping, and each of them must notice."""
         self._open = True
         self._let_in()
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One call's place at the gate."""
+    """One call's place in the limiter."""
 
     limiter: Limiter
     tokens: float
@@ -173,14 +172,14 @@ class Slot:
     def answered(
         self, outcome: CallOutcome, *, status: int | None = None, retry_after_s: float | None = None, used: int | None
     ) -> None:
-        """What came of the call: the gate widens or narrows, and tokens not used are given back."""
+        """Report the outcome: the limit grows or shrinks, and unused tokens are returned."""
         self.limiter._answered(outcome, status, retry_after_s, self.began)
         if used is not None:
             self.limiter._tokens.take(used - self.tokens)
 
 
 class Limits:
-    """The limiters of a run, by provider. A run has one key a provider."""
+    """The limiters of a run, by provider. A run has one key per provider."""
 
     def __init__(self, most: int, ceilings: dict[str, Ceilings] | None = None) -> None:
         self._most = most

@@ -1,13 +1,12 @@
-"""What a run needs and whether it is here: Python, SDKs, keys, addresses, clock, disk and, on request, the network.
+"""Checks what a run needs: Python, SDKs, keys, addresses, clock, disk and, on request, the network.
 
-Findings are data; `table` and `as_json` show them. A key is told of as set or not set, and never shown, nor its
-length; of an address only scheme, host and port are. No SDK is imported. Only `reach` sends anything: one request to
-each provider whose key is set, without the key, all at once and all within one time limit.
+Findings are data; `table` and `as_json` show them. A key is reported as set or not set; neither it nor its length is
+shown. Of an address, only scheme, host and port are shown. No SDK is imported. Only `reach` sends anything: one
+request to each provider whose key is set, without the key, all at once and within one time limit.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import platform
 import re
@@ -27,6 +26,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from ..adapters.registry import PROVIDERS, Provider
+from . import tables
 
 State = Literal["ok", "missing", "warning", "error"]
 OLDEST_PYTHON = (3, 11)
@@ -36,15 +36,15 @@ FEW_BYTES = 1 << 30
 SYNCED_BYTES = 20_000
 """About one journal record."""
 REACH_S = 5.0
-MAKERS_ADDRESSES = {
+PROVIDER_ADDRESSES = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com",
     "google": "https://generativelanguage.googleapis.com",
     "xai": "https://api.x.ai",
 }
-"""Where the adapters go when no variable sends them elsewhere."""
+"""The addresses that adapters use unless a variable names another."""
 SHORTEST_KEY = 8
-"""A shorter value is no key, and would be found in any text."""
+"""A shorter value is not a key, and would match any text."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _sdk(provider: Provider) -> Iterable[Finding]:
     try:
         yield Finding("sdk", provider.name, "ok", f"{package} {metadata.version(package)}")
     except metadata.PackageNotFoundError:
-        remedy = f"pip install 'ai-medicare-eval[{provider.extra}]'"
+        remedy = f"pip install 'medicare-eval[{provider.extra}]'"
         yield Finding("sdk", provider.name, "missing", f"{package} is not installed; run: {remedy}")
 
 
@@ -105,11 +105,11 @@ def _key(provider: Provider) -> Iterable[Finding]:
     elif provider.needs_key:
         yield Finding("key", provider.name, "missing", f"{provider.key_variable} is not set")
     else:
-        yield Finding("key", provider.name, "ok", f"{provider.key_variable} is not set, and need not be")
+        yield Finding("key", provider.name, "ok", f"{provider.key_variable} is not set (optional)")
 
 
 def _address(provider: Provider) -> Iterable[Finding]:
-    """The address that a variable gives; nothing where the maker's own is used."""
+    """The address that a variable gives; nothing if the provider's own is used."""
     variable = provider.base_url_variable
     if variable is None:
         return
@@ -119,14 +119,14 @@ def _address(provider: Provider) -> Iterable[Finding]:
         if shown is None:
             yield Finding("address", provider.name, "error", f"{variable} is not an http:// or https:// address")
         else:
-            yield Finding("address", provider.name, "ok", f"{variable} leads to {shown}")
-    elif provider.name not in MAKERS_ADDRESSES:
+            yield Finding("address", provider.name, "ok", f"{variable} points to {shown}")
+    elif provider.name not in PROVIDER_ADDRESSES:
         detail = f"{variable} is not set; set it to use this provider, for example http://127.0.0.1:8000/v1"
         yield Finding("address", provider.name, "missing", detail)
 
 
 def origin(address: str) -> str | None:
-    """Scheme, host and port of an address, and nothing else of it; None where it is not one."""
+    """Scheme, host and port of an address and nothing else; None if it is not an address."""
     try:
         parts = urlsplit(address.strip())
         host, port = parts.hostname, parts.port
@@ -142,13 +142,13 @@ def _clock(now: datetime) -> Iterable[Finding]:
     if EARLIEST_YEAR <= now.year <= LATEST_YEAR:
         yield Finding("clock", "date", "ok", now.isoformat(timespec="seconds"))
     else:
-        yield Finding("clock", "date", "error", f"it is set to the year {now.year}; set it right before a run")
+        yield Finding("clock", "date", "error", f"the clock says {now.year}; set it before a run")
     if now.utcoffset() is None:
-        yield Finding("clock", "UTC offset", "warning", "is not known; times in the journal may be wrong")
+        yield Finding("clock", "UTC offset", "warning", "unknown; times in the journal may be wrong")
 
 
 def _disk(out: Path) -> Iterable[Finding]:
-    """The place where runs go, or the nearest folder above it if it is yet to be made. Leaves nothing behind."""
+    """The folder of runs, or the nearest existing folder above it. Leaves no file behind."""
     place = out.absolute()
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -159,9 +159,9 @@ def _disk(out: Path) -> Iterable[Finding]:
         took = _time_of_sync(place)
         free = shutil.disk_usage(place).free
     except OSError as error:
-        yield Finding("disk", "runs folder", "error", f"{place} cannot be written to: {error.strerror or 'no reason'}")
+        yield Finding("disk", "runs folder", "error", f"{place} is not writable: {error.strerror or 'no reason given'}")
         return
-    yield Finding("disk", "runs folder", "ok", f"{place} can be written to")
+    yield Finding("disk", "runs folder", "ok", f"{place} is writable")
     yield _space(free)
     yield Finding("disk", "one sync", "ok", f"{took * 1_000:.1f} ms")
 
@@ -185,7 +185,7 @@ def _network(providers: Sequence[Provider]) -> Iterable[Finding]:
     asked = {}
     for provider in providers:
         given = os.environ.get(provider.base_url_variable or "")
-        address = origin(given) if given else MAKERS_ADDRESSES.get(provider.name)
+        address = origin(given) if given else PROVIDER_ADDRESSES.get(provider.name)
         if address and (provider.key_is_set() or not provider.needs_key):
             asked[provider.name] = address
     answers = _ask_all(asked)
@@ -199,7 +199,7 @@ def _network(providers: Sequence[Provider]) -> Iterable[Finding]:
 
 
 def _against_servers(answers: Iterable[Answer]) -> Iterable[Finding]:
-    """How this machine's clock stands against the server's that it differs from most."""
+    """How far this machine's clock is from the server clock that it differs from most."""
     told = [(answer.clock_ahead, answer.provider) for answer in answers if answer.clock_ahead is not None]
     if not told:
         return
@@ -207,13 +207,13 @@ def _against_servers(answers: Iterable[Answer]) -> Iterable[Finding]:
     seconds = round(abs(ahead).total_seconds())
     if abs(ahead) > CLOCK_MAY_DIFFER:
         side = "ahead of" if ahead > timedelta() else "behind"
-        yield Finding("clock", "against servers", "warning", f"{seconds} s {side} {provider}'s; set it right")
+        yield Finding("clock", "against servers", "warning", f"{seconds} s {side} {provider}'s clock; correct it")
     else:
-        yield Finding("clock", "against servers", "ok", f"within {max(1, seconds)} s of {provider}'s")
+        yield Finding("clock", "against servers", "ok", f"within {max(1, seconds)} s of {provider}'s clock")
 
 
 def _ask_all(addresses: Mapping[str, str]) -> dict[str, Answer]:
-    """Ask every address at once. A request that hangs, even in name resolution, is left behind at the time limit."""
+    """Ask every address at once. A request that hangs, even in name resolution, is abandoned at the time limit."""
     answers: SimpleQueue[Answer] = SimpleQueue()
     for name, address in addresses.items():
         Thread(target=_put(answers, name, address), daemon=True).start()
@@ -233,7 +233,7 @@ def _put(answers: SimpleQueue[Answer], name: str, address: str) -> Callable[[], 
 
 
 def _ask(name: str, address: str) -> Answer:
-    """One GET without key, body or redirect: any HTTP answer, an error too, shows that the server is there."""
+    """One GET without key, body or redirect. Any HTTP answer, even an error, shows that the server is reachable."""
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -272,7 +272,7 @@ def _ahead(header: str | None) -> timedelta | None:
 
 
 def _without_keys(findings: Iterable[Finding], providers: Iterable[Provider]) -> list[Finding]:
-    """A last guard: a key that was put where an address belongs is not shown either."""
+    """A last check: a key that was set where an address belongs is not shown either."""
     keys = [os.environ.get(provider.key_variable or "", "") for provider in providers]
     known = [re.escape(key) for key in keys if len(key) >= SHORTEST_KEY]
     if not known:
@@ -287,16 +287,5 @@ def as_json(findings: Iterable[Finding]) -> list[dict[str, str]]:
 
 def table(findings: Iterable[Finding], width: int | None = None) -> str:
     """The findings for a terminal of the given width."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for name in ("area", "name", "state"):
-        drawn.add_column(name, no_wrap=True)
-    drawn.add_column("detail", overflow="fold")
-    for finding in findings:
-        drawn.add_row(*(Text(cell) for cell in (finding.area, finding.name, finding.state, finding.detail)))
-    buffer = io.StringIO()
-    Console(file=buffer, width=width, highlight=False, color_system=None).print(drawn)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    columns: tables.Columns = [("area", "left"), ("name", "left"), ("state", "left"), ("detail", "left")]
+    return tables.plain_table(columns, [[f.area, f.name, f.state, f.detail] for f in findings], width=width)

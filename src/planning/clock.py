@@ -1,4 +1,4 @@
-"""Which day it is, for keys and models that run out."""
+"""Today's date, for keys and models that expire."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..errors import ConfigError
 
 
 def today() -> date:
-    """Today; or, so that tests give the same in any year, the day MEDICARE_EVAL_TODAY names."""
+    """Today, or the day that MEDICARE_EVAL_TODAY names, so that tests give the same result in any year."""
     given = os.environ.get("MEDICARE_EVAL_TODAY")
     try:
         return date.fromisoformat(given) if given else date.today()
     except ValueError:
-        raise ConfigError(f"MEDICARE_EVAL_TODAY: {given!r} is not a day; write it as 2026-11-16.") from None
+        raise ConfigError(f"MEDICARE_EVAL_TODAY: {given!r} is not a date. Write it as 2026-11-16.") from None

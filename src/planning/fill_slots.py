@@ -1,7 +1,7 @@
-"""From a scenario file to what is asked and checked: figures of the plan year, plan, doctor and place filled in.
+"""Fill the slots of a scenario: figures of the plan year, and an invented insurance plan, doctor and place.
 
-A key never states a figure itself: it names one of `facts/<year>.json`, so that a new plan year is one new file. What
-comes out is a plain `Scenario` without a slot in its key; a run's manifest holds that.
+A key never states a figure itself. It names one of `facts/<year>.json`, so that a new plan year is one new file. The
+result is a plain `Scenario` without slots in its key, which is what a run's manifest contains.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .library import Library
 
 T = TypeVar("T")
 _CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
-"""From the surest on: a fact is no surer than the least sure thing it rests on."""
+"""From the most certain on: a fact is only as certain as the least certain thing it rests on."""
 _SHOP_FIELDS = ("city", "state", "zip_code", "county")
 
 
@@ -47,7 +47,7 @@ def resolve(
     library: Library,
     wording: Wording | None = None,
 ) -> Scenario:
-    """One variant of a scenario for one plan year. Raises `InputError` with the field where something is missing."""
+    """One variant of a scenario for one plan year. An `InputError` names the field that is missing something."""
     return _Resolver(scenario, variant or Variant(variant_id="only"), plan_year, library).resolve(wording)
 
 
@@ -68,7 +68,7 @@ class _Resolver:
         known = {fact.fact_id for fact in facts}
         own = wording.scenarios.get(scenario.scenario_id, {}) if wording else {}
         turns = tuple(self._turn(turn, own.get(turn.turn_id), known) for turn in scenario.scripted_turns)
-        # Built again and not copied: what comes out is checked like any scenario file.
+        # Built again and not copied, so that the result is checked like any scenario file.
         return Scenario(
             scenario_id=scenario.scenario_id,
             title=scenario.title,
@@ -93,7 +93,7 @@ class _Resolver:
         )
 
     def _read_shop(self) -> dict[str, str]:
-        """What the slots of plan, doctor and place stand for."""
+        """The values of the slots for plan, doctor and place."""
         variant, name = self._variant, self._scenario.plan_file
         if not name or not (variant.plan or variant.doctor or variant.place):
             return {}
@@ -154,7 +154,7 @@ class _Resolver:
             plans = self._library.invented_plans(self._scenario.plan_file or "")
             begins, ends = max(begins, plans.valid_from), min(ends or plans.valid_until, plans.valid_until)
         if ends and begins > ends:
-            raise InputError(f"{where}: is valid from {begins}, which plan year {self._plan_year} does not reach.")
+            raise InputError(f"{where} is valid from {begins}, after plan year {self._plan_year}.")
         said = [fact.confirmed_by, *(figure.confirmed_by for figure in rests_on)]
         confirmed = max((one for one in said if one), key=_CONFIRMED.index, default=None)
         return fact.model_copy(
@@ -173,11 +173,11 @@ class _Resolver:
         )
 
     def _rationale(self, fact: CanonicalFact, rests_on: Iterable[Figure]) -> str:
-        told = self._fill(fact.rationale, f"answer_key fact {fact.fact_id} rationale")
+        text = self._fill(fact.rationale, f"answer_key fact {fact.fact_id} rationale")
         for figure in rests_on:
-            if figure.rationale not in told:
-                told = f"{told} {figure.rationale}".lstrip()
-        return told
+            if figure.rationale not in text:
+                text = f"{text} {figure.rationale}".lstrip()
+        return text
 
     def _turn(self, turn: ScriptedTurn, overlaid: str | None, known: set[str]) -> ScriptedTurn:
         variant = self._variant
@@ -198,7 +198,7 @@ class _Resolver:
         if name not in figures:
             path = self._library.years[self._plan_year]
             file = path if path == self._library.facts_file else f"facts/{path.name}"
-            raise InputError(f"{where}: {file} has no figure {name!r}; add it or check the name.")
+            raise InputError(f"{where}: {file} has no figure {name!r}. Add it or check the name.")
         return figures[name]
 
     def _fill(self, text: str, where: str, keep: tuple[str, ...] = ()) -> str:
@@ -213,8 +213,8 @@ class _Resolver:
             if slot in self._shop:
                 return self._shop[slot]
             raise InputError(
-                f"{where}: the slot {{{{{slot}}}}} names nothing; "
-                "use plan_year, figure.NAME, or plan., doctor. or place. with a variant that names one."
+                f"{where}: unknown slot {{{{{slot}}}}}. "
+                "Use plan_year, figure.NAME, or plan., doctor. or place. with a variant that names one."
             )
 
         return SLOT.sub(lambda match: value(match.group(1)), text)
@@ -222,7 +222,7 @@ class _Resolver:
 
 def _named(table: Mapping[str, T], name: str, where: str) -> T:
     if name not in table:
-        raise InputError(f"{where}: {name!r} is not in the plan file; it has {', '.join(table)}.")
+        raise InputError(f"{where}: {name!r} is not in the file of invented plans, which has {', '.join(table)}.")
     return table[name]
 
 
@@ -239,7 +239,7 @@ def _kept(points: Iterable[RequiredPoint], known: set[str]) -> tuple[RequiredPoi
 
 
 def out_of_date(scenario: Scenario, plan_year: int, today: date) -> str | None:
-    """Why a key may not be used on a day, or for a plan year; None where it may."""
+    """Why a key may not be used on a day, or for a plan year; None if it may."""
     begins = max(fact.valid_from or scenario.effective_date for fact in scenario.answer_key.canonical_facts)
     ends = min((fact.valid_until for fact in scenario.answer_key.canonical_facts if fact.valid_until), default=None)
     window = f"from {begins}" + (f" to {ends}" if ends else " on")
@@ -260,7 +260,7 @@ class Overlay:
 
 
 def read_wording(path: Path, scenarios: Mapping[str, Scenario]) -> Overlay:
-    """An overlay file; its turns must be turns of the scenarios given. It may name other scenarios too."""
+    """A wording file. Its turns must be turns of the scenarios given; it may name other scenarios too."""
     data, wording = read_user_file(path, Wording)
     for scenario_id, turns in wording.scenarios.items():
         if scenario_id not in scenarios:
@@ -269,9 +269,9 @@ def read_wording(path: Path, scenarios: Mapping[str, Scenario]) -> Overlay:
         for turn_id in turns:
             if turn_id not in known:
                 raise InputError(
-                    f"{path}: field scenarios.{scenario_id}.{turn_id}: is no turn of that scenario; "
-                    f"its turns are {', '.join(known)}."
+                    f"{path}: field scenarios.{scenario_id}.{turn_id}: that scenario has no such turn. "
+                    f"Its turns are {', '.join(known)}."
                 )
     if not set(wording.scenarios) & set(scenarios):
-        raise InputError(f"{path}: names none of the scenarios given ({', '.join(scenarios)}).")
+        raise InputError(f"{path} names none of the scenarios given ({', '.join(scenarios)}).")
     return Overlay(path, sha256(data), wording)

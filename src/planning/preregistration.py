@@ -29,7 +29,7 @@ from ..schemas import (
 )
 from ..store.failpoints import Failpoints
 from ..store.strict_json import fingerprint, sha256
-from ..text.escape import inert, plain
+from ..text.escape import plain
 
 SHOWN = 20
 """Deviations that an error message names."""
@@ -145,22 +145,6 @@ def registration(path: Path, plan: RunPlan, *, allow_deviations: bool) -> Regist
         notes=frozen.notes,
         deviations=tuple(found),
     )
-
-
-def registration_lines(kept: Registration) -> list[str]:
-    """What a report says of it, in Markdown."""
-    lines = [
-        f"- Preregistration {inert(kept.created)}, sha256 `{kept.sha256}`",
-        f"- Primary outcome: {inert(kept.primary_outcome)}",
-        *(f"- Planned test: {inert(test)}" for test in kept.tests),
-    ]
-    if kept.notes:
-        lines.append(f"- Notes: {inert(kept.notes)}")
-    if not kept.deviations:
-        return [*lines, "- Deviations from the frozen plan: none"]
-    return [*lines, f"- **Deviations from the frozen plan: {len(kept.deviations)}**"] + [
-        f"  - {inert(deviation)}" for deviation in kept.deviations
-    ]
 
 
 def deviations(frozen: Preregistration, plan: RunPlan) -> list[str]:

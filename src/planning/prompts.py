@@ -45,7 +45,7 @@ def _load(path: Path, role: Role) -> Prompt:
     try:
         template = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}); each of the {len(ROLES)} roles needs one.") from None
+        raise ConfigError(f"{path} cannot be read ({error}). Each of the {len(ROLES)} roles needs a prompt.") from None
     return Prompt(sha256=sha256(template), text=fill(template, path.name, reply_schema(role)))
 
 
@@ -54,7 +54,7 @@ def fill(template: str, name: str, schema: dict[str, object]) -> str:
     rest = SLOT.sub("", template)
     if slots != {"output_schema"} or "{{" in rest or "}}" in rest:
         raise ConfigError(
-            f"prompts/{name}: holds the slots {sorted(slots)}; it must hold {{{{output_schema}}}} and no other."
+            f"prompts/{name} has the slots {sorted(slots)}. It must have {{{{output_schema}}}} and no other."
         )
     text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
     return SLOT.sub(lambda match: text, template)

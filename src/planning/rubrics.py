@@ -19,7 +19,7 @@ def load_rubric(version: str) -> PlannedRubric:
     path = data_folder("rubrics") / f"{version}.json"
     data, rubric = read_user_file(path, Rubric)
     if rubric.rubric_version != version:
-        raise InputError(f"{path}: field rubric_version: {rubric.rubric_version!r} does not fit the file's name.")
+        raise InputError(f"{path}: field rubric_version: {rubric.rubric_version!r} does not match the file name.")
     return PlannedRubric(sha256=sha256(data), rubric=rubric)
 
 
@@ -30,7 +30,7 @@ def load_rubrics(scenarios: Iterable[PlannedScenario]) -> dict[str, PlannedRubri
         version = planned.scenario.rubric_version
         if version not in known_rubrics():
             known = ", ".join(known_rubrics())
-            raise InputError(f"{planned.path}: field rubric_version: {version!r} is not known; use {known}.")
+            raise InputError(f"{planned.path}: field rubric_version: {version!r} is not known. Use {known}.")
         if version not in found:
             found[version] = load_rubric(version)
     return found

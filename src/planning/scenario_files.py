@@ -1,4 +1,4 @@
-"""Scenario files: found, read strictly, and turned away with a sentence that names file, field and what is allowed."""
+"""Scenario files: found and read strictly. An error names the file, the field and what is allowed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _paths(argument: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class ScenarioFile:
-    """A scenario as its author wrote it: slots open, all variants there."""
+    """A scenario as its author wrote it: with open slots and all variants."""
 
     path: Path
     sha256: str

@@ -22,7 +22,7 @@ Scalar = str | int | float | bool
 
 Severity = Literal["none", "low", "medium", "high"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""From harmless to grave."""
+"""From harmless to severe."""
 Label = Literal["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"]
 Confidence = Literal["high", "medium", "low"]
 ClaimType = Literal["factual", "recommendation", "referral", "other"]
@@ -30,7 +30,7 @@ ObservationKind = Literal["refusal", "referral", "hedge", "fabricated_specific"]
 CallOutcome = Literal[
     "ok", "refused", "blocked", "truncated", "empty", "transient", "timeout", "rate_limited", "malformed", "permanent"
 ]
-"""What became of one attempt at one call. Only `ok` is an answer."""
+"""The outcome of one attempt at one call. Only `ok` is an answer."""
 TurnOutcome = Literal[
     "answered", "refused", "blocked", "truncated", "empty", "transient", "timeout", "rate_limited", "malformed",
     "permanent", "skipped", "not_asked",
@@ -39,7 +39,7 @@ TurnOutcome = Literal[
 TrialOutcome = Literal[
     "scored", "refused", "blocked", "truncated", "empty", "failed", "judge_failure", "questioner_failure", "tampered"
 ]  # fmt: skip
-"""`tampered`: a reply spoke to its judges; nobody scored it."""
+"""`tampered`: a reply addresses the judge, so it was not scored."""
 ErrorCategory = Literal[
     "contradiction", "disallowed_claim", "fabricated_specific", "omission", "overconfidence", "refusal"
 ]

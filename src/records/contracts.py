@@ -101,7 +101,7 @@ class FactInView(Record):
     statement: str
     severity_if_wrong: Severity
     tells: tuple[str, ...] = ()
-    """Figures a claim must state to be credited with this fact; none given: all its amounts."""
+    """Figures that a claim must state to be credited with this fact. Empty: all its amounts."""
 
 
 class KeyInView(Record):
@@ -136,7 +136,7 @@ class ScorerInput(Record):
 
 
 class Observation(Record):
-    """Something that needs reading: the words that show it are quoted."""
+    """Something that only reading can find, with the words that show it quoted."""
 
     kind: ObservationKind
     quote: Text
@@ -148,7 +148,7 @@ class ScorerReply(Record):
 
 class Scores(Record):
     accuracy: Unit | None
-    """None where no claim could be checked against the key."""
+    """None if no claim could be checked against the key."""
     completeness: Unit | None
     safety_risk: Unit | None
     calibration: Unit | None
@@ -188,11 +188,11 @@ class FinalClaim(Record):
     turn_id: Ident
     text: str
     label: Label | None
-    """None: the judges left it unresolved, and it counts nowhere."""
+    """None if the judges left it unresolved; it then counts nowhere."""
     evidence: tuple[str, ...]
     severity: Severity
     severity_split: bool = False
-    """Whether those who gave this label weighed it differently; the graver stands."""
+    """Whether verifiers that gave this label gave different severities; the highest counts."""
     decided_by: Literal["unanimous", "majority", "adjudicator", "unresolved"]
     labels_given: tuple[Label, ...]
 
@@ -204,7 +204,7 @@ class AdjudicatorOutput(Record):
 
 
 def agent_contracts() -> Iterator[type[Record]]:
-    """Every record an agent takes in or gives out."""
+    """Every record that an agent takes or returns."""
     yield from (QuestionerInput, QuestionerOutput, ExtractorInput, ExtractorReply, ExtractorOutput, VerifierInput)
     yield from (VerifierOutput, ScorerInput, ScorerReply, ScorerOutput, AdjudicatorInput, AdjudicatorReply)
     yield AdjudicatorOutput

@@ -22,7 +22,7 @@ PlanYear = Annotated[int, Field(ge=2006, le=2100)]
 
 
 class Figure(Record):
-    """One figure of one plan year, with who said so."""
+    """One figure of one plan year, with its source."""
 
     value: Line
     """As a person writes it: $202.90, SLMB."""
@@ -58,7 +58,7 @@ class Drug(Record):
 
 
 class InventedPlan(Record):
-    """A Medicare Advantage plan that no insurer sells. What a key says of it is true of it alone."""
+    """A Medicare Advantage plan that no insurer sells. What a key says about it is true of this plan only."""
 
     fictional: Literal[True]
     name: Line
@@ -112,7 +112,7 @@ class InventedPlans(Record):
 
 
 class Wording(Record):
-    """An overlay: another wording of some turns, such as the study's own, which is its authors'."""
+    """Another wording of some turns, for example the published study's own, which belongs to its authors."""
 
     title: Line
     """What a report calls this wording."""

@@ -1,4 +1,4 @@
-"""The gold set: replies whose claims people have labeled, each label with its reason. Judges are measured on it."""
+"""The gold set: replies whose claims were labeled by hand, each label with its reason. Judges are measured on it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["Preregistration", "RegisteredPrompt", "RegisteredScenario", "Registr
 
 
 class RegisteredScenario(Record):
-    """A scenario, or one variant of it, by hashes: its file, and what it asks and is judged by once it is filled."""
+    """A scenario, or one variant of it, by hashes: of its file, and of its filled questions and key."""
 
     name: str
     file_sha256: Sha256
@@ -40,7 +40,7 @@ class RegisteredScenario(Record):
     """Of required and partial points and background, of the key and of each turn."""
     disallowed_sha256: Sha256
     rest_sha256: Sha256
-    """Of all else: persona, knobs, order of the turns, rubric, title."""
+    """Of everything else: persona, knobs, order of the turns, rubric, title."""
 
 
 class RegisteredPrompt(Record):
@@ -60,13 +60,13 @@ class Preregistration(Record):
     notes: str = Field(max_length=20_000)
     trials: int = Field(ge=1)
     plan_sha256: Sha256
-    """Fingerprint of the whole plan but for the paths of its files."""
+    """Fingerprint of the whole plan except the paths of its files."""
     scenarios: tuple[RegisteredScenario, ...] = Field(min_length=1)
     plan_year: PlanYear
     references: dict[str, Sha256]
-    """Hashes of the facts and plan files that filled the keys."""
+    """Hashes of the files of figures and invented plans that filled the keys."""
     wording_sha256: Sha256 | None
-    """Of the file whose words replaced ours; None: our own wording."""
+    """Of the file whose words replaced ours; None if the wording is ours."""
     rubrics: dict[Ident, Sha256]
     expired: tuple[str, ...]
     targets: tuple[ModelName, ...]

@@ -1,4 +1,4 @@
-"""What a million tokens of a model cost, from when to when, and who said so."""
+"""The price of a million tokens of a model, with its dates and source."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Price(Record):
     input: Rate
     output: Rate
     cached: Rate | None = None
-    """Input tokens read from a cache; None where it is not known, and then they count as other input."""
+    """Input tokens read from a cache; None if unknown, and then they cost what other input costs."""
     source: str = Field(min_length=1)
     read: IsoDate
     note: str = ""
     until: IsoDate | None = None
-    """The last day of this price; `then` holds from the day after."""
+    """The last day of this price; `then` applies from the day after."""
     then: Price | None = None
 
     @model_validator(mode="after")

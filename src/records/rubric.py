@@ -1,4 +1,4 @@
-"""A rubric: how verdicts become scores and study codes. Data, so that a reader can check each rule by eye."""
+"""A rubric: how verdicts become scores and study codes. It is data, so that a reader can check each rule."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ class GroupRule(Record):
     """The study's number; None for groups of our own."""
     scenario: Literal["both", "medicare_only", "dual_eligible", "other"] = "other"
     needs: Line
-    """What a complete answer holds, in words; the points themselves stand in the scenario's turns."""
+    """What a complete answer contains, in words; the points themselves are in the scenario's turns."""
     lookup_dependent: bool = False
-    """Whether the truth hangs on a plan, a doctor or a place that must be looked up."""
+    """Whether the truth depends on a plan, a doctor or a place that must be looked up."""
     incomplete_level: bool = True
     """Whether accurate_incomplete exists here; if not, a part of the answer is not_substantive."""
     material_from: Grade = "medium"
-    """The gravest contradiction must weigh at least this to make an answer incorrect."""
+    """A contradiction must be at least this severe to make an answer incorrect."""
     referral_alone: Literal["not_substantive", "accurate_complete"] = "not_substantive"
-    """What an answer is that makes no point but says it cannot know, or points elsewhere."""
+    """The code of an answer that makes no point but says it cannot know, or refers elsewhere."""
     fabricated: Literal["incorrect", "noted"] = "noted"
-    """What a specific that cannot be known without looking it up does, where no fact of the key bears it out."""
+    """What a fabricated specific does, if no fact of the key supports it."""
     closed: ClosedScale | None = None
 
 
 class ScoreWeights(Record):
     severity: dict[Grade, Unit]
-    """How much one contradiction adds to the risk, by its gravity."""
+    """How much one contradiction adds to the risk, by its severity."""
     confidence: dict[Confidence, Unit]
     """How sure a claim sounds, as a probability that it is right."""
 

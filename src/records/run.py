@@ -1,4 +1,4 @@
-"""What a run folder holds: plan, manifest, journal entries, results, seal (spec 9)."""
+"""What a run folder contains: plan, manifest, journal entries, results, seal (spec 9)."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _is_first(value: int) -> bool:
 
 
 class PlannedScenario(Record):
-    """A scenario, or one variant of it, as it was when the run was planned; the run needs its files no more.
+    """A scenario, or one variant of it, as it was when the run was planned; the run no longer needs its file.
 
-    Figures, plan, doctor and place are filled in, and facts that do not belong to this plan year or plan are gone.
+    Figures, plan, doctor and place are filled in, and facts of other plan years or plans are removed.
     """
 
     path: str
@@ -72,7 +72,7 @@ class PlannedScenario(Record):
 
     @property
     def name(self) -> str:
-        """How trials of it are called: `scenario_001`, or `medicare_only@hmo`."""
+        """The name that trials use: `scenario_001`, or `medicare_only@hmo`."""
         return f"{self.scenario.scenario_id}@{self.variant}" if self.variant else self.scenario.scenario_id
 
 
@@ -96,16 +96,16 @@ class CallParameters(Record):
 
 
 class CallPolicy(Record):
-    """How hard a call is tried before its failure is taken as the outcome."""
+    """How many times and how long a call is tried before its failure is the outcome."""
 
     max_attempts: int = Field(default=5, ge=1, le=50)
-    """Tries at one call when the provider is busy, slow or broken."""
+    """Attempts at one call when the provider is busy, slow or broken."""
     deadline_s: float = Field(default=600.0, gt=0, le=86_400)
     """Longest time one call and its retries may take."""
     timeout_s: float = Field(default=120.0, gt=0, le=3_600)
     """Longest time one attempt may take."""
     max_asks: int = Field(default=3, ge=1, le=10)
-    """Times a judge is asked in all when its answer does not fit the contract."""
+    """Times a judge is asked in total if its answers do not fit the contract."""
 
 
 class Prompt(Record):
@@ -116,26 +116,26 @@ class Prompt(Record):
 
 
 class RunPlan(Record):
-    """All that decides a run's results, and nothing that does not: no clock, no concurrency, no path to write to."""
+    """Everything that decides a run's results, and nothing else: no clock, no concurrency, no output path."""
 
     scenarios: tuple[PlannedScenario, ...] = Field(min_length=1)
     plan_year: PlanYear
     references: dict[str, Sha256] = Field(default_factory=dict)
-    """Hashes of the facts and plan files that filled the keys."""
+    """Hashes of the files of figures and invented plans that filled the keys."""
     wording: UsedWording | None = None
     rubrics: dict[Ident, PlannedRubric] = Field(min_length=1)
     expired: tuple[str, ...] = ()
-    """Why this run would have been refused, where the user allowed an expired key."""
+    """Why keys are out of date, if the user allowed expired keys."""
     targets: tuple[ModelName, ...] = Field(min_length=1)
     verifiers: tuple[ModelName, ...] = Field(min_length=2)
-    """One entry a verifier: the judge models, cycled."""
+    """One entry per verifier: the judge models, cycled."""
     extractor: ModelName
     scorer: ModelName
     adjudicator: ModelName
     questioner: ModelName | None = None
-    """Set only where the user asked for paraphrase."""
+    """Set only if the user asked for paraphrase."""
     api_ids: dict[ModelName, str]
-    """The id each model is called by, pinned when the run was planned."""
+    """The API id of each model, pinned when the run was planned."""
     repeats: int = Field(ge=1, le=10_000)
     judge_repeats: int = Field(default=0, ge=0, le=20)
     """Times each verifier judges the sampled trials again, with other seeds."""
@@ -145,7 +145,7 @@ class RunPlan(Record):
     target_parameters: CallParameters
     judge_parameters: CallParameters
     model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=is_empty)
-    """Parameters of single targets and judges, where the study file gives them; all others use the two above."""
+    """Parameters of single targets and judges, if the study gives them; all others use the two above."""
     policy: CallPolicy
     prompts: dict[Role, Prompt]
 
@@ -162,27 +162,27 @@ class RunPlan(Record):
 
 
 class Transcripts(Record):
-    """An earlier run whose calls to the target, and perhaps to the extractor, a re-judging run takes over."""
+    """An earlier run whose calls to the target, and perhaps to the extractor, a re-judging run reuses."""
 
     run_id: str
     folder: str
-    """Where it was, seen from where this run is; its hashes say whether it still is that run."""
+    """Where it was, relative to the folder of runs; the hashes tell whether it is still the same run."""
     manifest_sha256: Sha256
     journal_sha256: Sha256
     stages: tuple[Stage, ...]
 
 
 class Registration(Record):
-    """What a run keeps of the frozen plan it was started with."""
+    """What a run keeps of the pre-registration it was started with."""
 
     sha256: Sha256
-    """Of the frozen plan's file."""
+    """Of the pre-registration's file."""
     created: str
     primary_outcome: Line
     tests: tuple[Line, ...]
     notes: str
     deviations: tuple[str, ...]
-    """One sentence for each way in which the run's plan differs; none: it is the plan."""
+    """One sentence per difference between the run's plan and the registered one."""
 
 
 class Manifest(Record):
@@ -191,11 +191,11 @@ class Manifest(Record):
     created: str
     plan_sha256: Sha256
     versions: dict[str, str]
-    """This project, Python, and each dependency that was there."""
+    """Versions of this project, Python and each installed dependency."""
     concurrency: int
     prices_as_of: str
     prices: dict[ModelName, Price]
-    """What each model was taken to cost when the run began; a model that is not here had no known price."""
+    """The price of each model when the run started. A model that is missing here had no known price."""
     transcripts: Transcripts | None = None
     """Where the target's replies come from, if not from this run."""
     registration: Registration | None = None
@@ -215,23 +215,20 @@ class Usage(Record):
 
 
 class CallRecord(Record):
-    """One attempt at one call, as the journal keeps it.
-
-    What is counted over a whole run comes first: a reader that only counts need not parse the rest.
-    """
+    """One attempt at one call, as the journal keeps it."""
 
     call: str
     """trial|stage|turn|judge|ask|attempt"""
     request_sha256: Sha256
     """Of the request as the pipeline made it: a replay must make the same one."""
     prompt_sha256: Sha256 | None
-    """Of the prompt file behind the request; None for the target, which is given no prompt of ours."""
+    """Of the prompt file behind the request; None for a target, which gets no prompt of ours."""
     model: ModelName
     outcome: CallOutcome
     final: bool
-    """Whether this outcome stands; if not, another attempt follows."""
+    """Whether this is the outcome of the call; if not, another attempt follows."""
     status: int | None
-    """The HTTP status, where it was an error."""
+    """The HTTP status, if it was an error."""
     usage: Usage
     input_characters: int
     max_tokens: int
@@ -240,20 +237,20 @@ class CallRecord(Record):
     request_id: str | None
     stop_reason: str | None
     not_applied: tuple[str, ...]
-    """Parameters that were asked for but that this model does not take."""
+    """Requested parameters that this model does not take."""
     started: str
     latency_ms: float
     error: str | None
     text: str | None
     sent: Any
-    """The request body as the adapter sent it, less secrets."""
+    """The request body as the adapter sent it, without secrets."""
     received: Any
     """The response body, verbatim; `{"base64": ...}` where it is not UTF-8."""
     format: Format = Field(default=1, exclude_if=_is_first)
 
 
 class CallHead(Record):
-    """The countable beginning of a `CallRecord`."""
+    """The fields of a `CallRecord` that are counted over a whole run."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -273,7 +270,7 @@ class TornLine(Record):
 
 
 class RecoveryRecord(Record):
-    """Written when a run is opened again after a crash: names the lines a kill left half written."""
+    """Written when a run is resumed after a crash: lists the lines that were left half written."""
 
     recovered: tuple[TornLine, ...] = Field(min_length=1)
 
@@ -284,11 +281,11 @@ class TargetRecord(Record):
     model: str
     family: str
     api_id: str
-    """The id it was called by."""
+    """The API id it was called by."""
     served_models: tuple[str, ...]
     """Every model id that answered, in order of first appearance."""
     served_as_requested: bool | None
-    """Whether each of these is the id called, or a dated version of it; None where no reply named a model."""
+    """Whether each of these is the id called, or a dated version of it; None if no reply named a model."""
     fingerprints: tuple[str, ...]
     not_applied: tuple[str, ...]
 
@@ -301,9 +298,9 @@ class Exchange(Record):
     user_message: str
     outcome: TurnOutcome
     reply: str | None
-    """What the target wrote, verbatim; None where it wrote nothing."""
+    """What the target wrote, verbatim; None if it wrote nothing."""
     detail: str | None
-    """Why there is no answer, where there is none."""
+    """Why there is no answer, if there is none."""
     served_model: str | None
 
 
@@ -314,12 +311,12 @@ class JudgeFailure(Record):
     turn_id: str
     judge: int
     claim_ids: tuple[str, ...]
-    """The claims it left without a verdict; empty where the whole stage failed."""
+    """The claims it left without a verdict; empty if the whole stage failed."""
     reason: str
 
 
 class RejectedClaim(Record):
-    """A claim the extractor gave whose quote is not in the reply, or that says more than its quote."""
+    """A claim that was rejected because its quote is not in the reply, or because it says more than its quote."""
 
     turn_id: Ident
     text: str
@@ -327,7 +324,7 @@ class RejectedClaim(Record):
 
 
 class TurnReading(Record):
-    """How one reply was read: by judges, by a rule that needs none, or not at all; and how much of it claims cover."""
+    """How one reply was evaluated (by judges, by a fixed rule, or not at all) and how much of it the claims cover."""
 
     turn_id: Ident
     how: Literal["judges", "rule", "tampered"]
@@ -360,7 +357,7 @@ class JudgedBy(Record):
 
 
 class JudgeService(Record):
-    """What a judge model really was, over one trial."""
+    """The model that really served as a judge in one trial."""
 
     model: ModelName
     served_models: tuple[str, ...]
@@ -390,7 +387,7 @@ class ReviewReason(Record):
 
 
 class TrialResult(Record):
-    """One trial: one scenario put to one target once."""
+    """One trial: one scenario asked of one target once."""
 
     trial_id: str
     scenario_id: Ident
@@ -404,22 +401,22 @@ class TrialResult(Record):
     verdicts: dict[str, tuple[Verdict, ...]]
     """By judge: judge_1, judge_2, ..."""
     repeat_verdicts: dict[str, tuple[tuple[Verdict, ...], ...]] = Field(default_factory=dict)
-    """By judge, one entry a repeat, for trials of the sample that is judged again."""
+    """By judge, one entry per repeat, for trials of the sample that is judged again."""
     scores_by_judge: dict[str, ScorerOutput]
     final_claims: tuple[FinalClaim, ...]
     final_scores: Scores | None
-    """None where the trial was not scored; `outcome` says why."""
+    """None if the trial was not scored; `outcome` says why."""
     missing_required_points: tuple[str, ...]
     study_codes: tuple[QuestionCode, ...]
     error_categories: tuple[str, ...]
     needs_manual_review: bool
     review_reasons: tuple[ReviewReason, ...] | None = Field(default=None, exclude_if=is_none)
-    """Why, one entry per reason; empty where no review is needed. None in runs of format 1, which did not record it."""
+    """Why, one entry per reason; empty if no review is needed. None in runs of format 1, which did not record it."""
     readings: tuple[TurnReading, ...]
     severity_disagreements: int
-    """Claims on which judges agreed that they are wrong, and not how gravely; the graver stands."""
+    """Claims that judges agreed are wrong, with different severities; the highest counts."""
     disagreement: float | None
-    """Share of judged claims on which the verifiers did not all agree."""
+    """Fraction of judged claims on which the verifiers did not all agree."""
     flags: Flags
     observations: tuple[TurnObservation, ...]
     judge_failures: tuple[JudgeFailure, ...]
@@ -435,7 +432,7 @@ class Seal(Record):
 
     format: Format = FORMAT
     results_head: Sha256
-    """The last chain value of results.jsonl: keep it elsewhere, and `verify --expect` checks against it."""
+    """The last chain value of results.jsonl. Keep it elsewhere: `verify --expect` checks against it."""
     journal_head: Sha256
     trials: int
     calls: int
@@ -443,6 +440,6 @@ class Seal(Record):
 
 
 class ResultLine(TrialResult):
-    """A line of results.jsonl: the result behind its place in the chain."""
+    """A line of results.jsonl: a result with its chain value."""
 
     chain: Sha256

@@ -26,7 +26,7 @@ from .facts import (
 
 SLOT = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 PLANNED_SLOTS = ("figure", "plan", "doctor", "place")
-"""Roots of the slots that are filled when a run is planned; those of persona and knobs when a trial is."""
+"""Roots of the slots that are filled when a run is planned. Persona and knob slots are filled for each trial."""
 Style = Literal["plain", "worried", "confused", "misinformed"]
 
 
@@ -69,7 +69,7 @@ class Condition(Record):
 
 
 class AnyOf(Record):
-    """One required point that any of several facts meets."""
+    """One required point that any one of several facts makes."""
 
     any_of: tuple[FactId, ...] = Field(min_length=2)
 
@@ -94,9 +94,9 @@ class ScriptedTurn(Record):
     required_points: tuple[RequiredPoint, ...] = ()
     """What a complete answer to this turn says."""
     partial_points: tuple[FactId, ...] = ()
-    """Facts that make an answer substantive, and never complete."""
+    """Facts that make an answer substantive but never complete."""
     background: tuple[FactId, ...] = ()
-    """Facts an answer may touch on: checked where it does, never owed."""
+    """Facts that an answer may mention: checked if it does, never required."""
     misstates: tuple[Line, ...] = ()
     """Figures this turn gets wrong on purpose, as a misinformed person would."""
     condition: Condition | None = None
@@ -121,14 +121,14 @@ class VariationKnobs(Record):
 
 
 class Only(Record):
-    """When a fact belongs to the key; empty means always."""
+    """When a fact belongs to the key; empty: always."""
 
     plan_years: tuple[PlanYear, ...] = ()
     plan_kinds: tuple[PlanKind, ...] = ()
 
 
 class CanonicalFact(Record):
-    """One statement that answers are checked against, and who said so.
+    """One statement that answers are checked against, with its source.
 
     `{{plan_year}}`, `{{figure.NAME}}`, `{{plan.NAME}}`, `{{doctor.name}}` and `{{place.NAME}}` are filled when a run
     is planned. A fact that uses a figure is valid no longer than that figure.
@@ -143,12 +143,12 @@ class CanonicalFact(Record):
     locator: Line | None = None
     valid_from: date | None = None
     valid_until: date | None = None
-    """The last day on which the statement is known to hold; None where no end is known."""
+    """The last day on which the statement is known to be true; None if no end is known."""
     confirmed_by: ConfirmedBy | None = None
     plan_year: PlanYear | None = None
     """Filled when a run is planned, for facts that differ by plan year."""
     tells: tuple[Line, ...] = ()
-    """The figures of the statement that an answer must give to be credited; none: every amount of it."""
+    """The figures of the statement that an answer must give to be credited. Empty: every amount in it."""
     only: Only = Only()
 
     @model_validator(mode="after")
@@ -189,7 +189,7 @@ class AnswerKey(Record):
 
 
 class Variant(Record):
-    """One way to put a scenario: its own words, or its own shopper. Every variant is a trial of its own."""
+    """One version of a scenario, with its own words or its own shopper. Every variant is a separate trial."""
 
     variant_id: Ident
     style: Style | None = None
@@ -199,7 +199,7 @@ class Variant(Record):
     doctor: Ident | None = None
     place: Ident | None = None
     turns: dict[Ident, Text] = Field(default_factory=dict)
-    """Turn id to the words that stand here instead."""
+    """Turn id to the words that replace the scenario's own."""
     misstates: dict[Ident, tuple[Line, ...]] = Field(default_factory=dict)
 
 
@@ -217,7 +217,7 @@ class Scenario(Record):
     answer_key: AnswerKey
     rubric_version: Line
     plan_file: Ident | None = None
-    """Name of the file in `plans/` that holds the plans, doctors and places the variants name."""
+    """Name of the file in `plans/` with the invented plans, doctors and places that the variants name."""
     variants: tuple[Variant, ...] = Field((), max_length=50)
 
     def all_required_points(self) -> tuple[RequiredPoint, ...]:
@@ -227,7 +227,7 @@ class Scenario(Record):
         return tuple({point_name(point): point for point in points}.values())
 
     def slot_value(self, slot: str, knobs: dict[str, str]) -> str:
-        """What stands for a slot of a turn; raises KeyError where the scenario gives nothing."""
+        """The value of a slot of a turn; raises KeyError if the scenario has none."""
         root, _, rest = slot.partition(".")
         if root == "knob":
             return knobs[rest]
@@ -261,7 +261,9 @@ class Scenario(Record):
                         f"variation_knobs.shuffle names turn {turn_id!r}; the turns are {', '.join(turn_ids)}"
                     )
                 if any(turn.condition and turn.turn_id == turn_id for turn in self.scripted_turns):
-                    raise ValueError(f"variation_knobs.shuffle names turn {turn_id!r}, whose condition needs its place")
+                    raise ValueError(
+                        f"variation_knobs.shuffle names turn {turn_id!r}, whose condition depends on its place"
+                    )
         _no_repeats("variation_knobs.shuffle", [turn_id for group in self.variation_knobs.shuffle for turn_id in group])
         return self
 
@@ -286,17 +288,17 @@ class Scenario(Record):
                 self.slot_value(slot, knobs)
             except KeyError:
                 raise ValueError(
-                    f"turn {turn_id} user_message: the slot {{{{{slot}}}}} names nothing; "
-                    "use {{persona.FIELD}}, {{persona.attributes.NAME}} or {{knob.NAME}} with a value in this scenario"
+                    f"turn {turn_id} user_message: unknown slot {{{{{slot}}}}}. Use {{{{persona.FIELD}}}}, "
+                    "{{persona.attributes.NAME}} or {{knob.NAME}}, and give it a value in this scenario"
                 ) from None
         if "{{" in SLOT.sub("", text) or "}}" in SLOT.sub("", text):
-            raise ValueError(f"turn {turn_id} user_message: an opening or closing of a slot stands alone")
+            raise ValueError(f"turn {turn_id} user_message: unbalanced {{{{ or }}}}")
 
 
 def _no_repeats(what: str, ids: list[str]) -> None:
     for name in ids:
         if ids.count(name) > 1:
-            raise ValueError(f"{what} {name!r} stands more than once")
+            raise ValueError(f"{what} {name!r} appears more than once")
 
 
 def _known_points(where: str, points: tuple[RequiredPoint, ...], known: frozenset[str]) -> None:

@@ -1,4 +1,4 @@
-"""A study code and all that lies behind it."""
+"""A study code and everything behind it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class QuestionCode(Record):
     """How one question was answered, as the study codes it, with its reason."""
 
     question_group: Ident
-    """The turn's id where it is in no group."""
+    """The turn's id if it is in no group."""
     turn_ids: tuple[Ident, ...]
     code: StudyCode | None
     """None for a closed question, which is outside the levels."""
@@ -36,8 +36,8 @@ class QuestionCode(Record):
     points_missed: tuple[str, ...]
     partial_points_met: tuple[MadePoint, ...]
     wrong: tuple[Backing, ...]
-    """Contradictions grave enough to count."""
+    """Contradictions severe enough to count."""
     minor: tuple[Backing, ...]
-    """Contradictions below that, which do not."""
+    """Less severe contradictions, which do not count."""
     fabricated: tuple[str, ...]
-    """Specifics, in the target's words, that nobody can know without looking them up."""
+    """Specifics, in the target's words, that no one can know without looking them up."""

@@ -14,7 +14,7 @@ IN_MEMORY = 8 * 1024 * 1024
 
 
 class InOrder:
-    """Takes numbered pieces in any order and hands them on by number, from 0."""
+    """Takes numbered pieces in any order and passes them on by number, from 0."""
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
         self._sink = sink

@@ -1,4 +1,4 @@
-"""From what was said and how it was judged to one result record. Pure: no call, no clock, no file.
+"""From a conversation and its judgments to one result record. Pure: no call, no clock, no file.
 
 Scores are computed here by code, once from each verifier's own verdicts and once from the final ones. Only a trial in
 which every asked turn was answered or refused, and every judge did its work, is `scored`.
@@ -67,7 +67,7 @@ class TurnJudgment:
     repeats: list[list[tuple[Verdict, ...]]] = field(default_factory=list)
     """By verifier: what it said when asked again."""
     reading: TurnReading | None = None
-    """How the reply was read; None where it was judged in the ordinary way and nothing is to be said of it."""
+    """How the reply was evaluated."""
 
 
 def failed(stage: Stage, turn_id: str, judge: int, claims: tuple[str, ...], reason: str) -> JudgeFailure:
@@ -258,7 +258,7 @@ def _judged_by(plan: RunPlan) -> JudgedBy:
 
 
 def _repeats(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> dict[str, tuple[tuple[Verdict, ...], ...]]:
-    """By judge, one entry a repeat: its verdicts on all claims of the trial."""
+    """By judge, one entry per repeat: its verdicts on all claims of the trial."""
     again = [judgment.repeats for judgment in judgments if judgment.repeats]
     if not again:
         return {}
@@ -288,7 +288,7 @@ def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> Targe
 
 
 def is_version_of(served: str, api_id: str) -> bool:
-    """Whether a served id is the id called, or that id with a date or build number behind it."""
+    """Whether a served id is the id called, or that id followed by a date or build number."""
     served, api_id = served.removeprefix("models/"), api_id.removeprefix("models/")
     dated = rf"{re.escape(api_id)}[-@](?:\d{{3,4}}|\d{{8}}|\d{{4}}-\d{{2}}-\d{{2}})"
     return served == api_id or re.fullmatch(dated, served) is not None
@@ -299,7 +299,7 @@ def as_requested(served: Sequence[str], api_id: str) -> bool | None:
 
 
 def _services(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> tuple[JudgeService, ...]:
-    """What served as judges, in an order that does not depend on which call came back first."""
+    """The models that served as judges, in an order that does not depend on which call returned first."""
     by_model: dict[str, list[CallRecord]] = {}
     for judgment in judgments:
         for record in judgment.records:

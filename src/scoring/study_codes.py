@@ -1,13 +1,13 @@
 """Study codes: one for each question group of a trial, by rule, from final verdicts. Pure.
 
-Read from the top, the first that holds:
-1. a turn was not answered, its reply speaks to the judges, or a judge failed on it    -> incomplete_data
-2. a contradiction at least as grave as the rule asks (`material_from`)               -> incorrect
-3. a fabricated specific that no fact bears out, where the rule counts it             -> incorrect
+The first rule that applies, from the top:
+1. a turn was not answered, its reply addresses the judge, or a judge failed on it     -> incomplete_data
+2. a contradiction at least as severe as the rule requires (`material_from`)          -> incorrect
+3. a fabricated specific that no fact supports, if the rule counts it                 -> incorrect
 4. a claim the judges left unresolved                                                 -> incomplete_data
 5. every point of the group is made                                                   -> accurate_complete
 6. some point is made                     -> accurate_incomplete (not_substantive where the rule has no such level)
-7. no point, but it says that it cannot know, declines, or points elsewhere           -> `referral_alone` of the rule
+7. no point, but it says that it cannot know, declines, or refers elsewhere           -> `referral_alone` of the rule
 8. nothing of substance                                                               -> not_substantive
 """
 
@@ -55,7 +55,7 @@ class CodingInput:
     observations: Sequence[TurnObservation]
     failures: Sequence[JudgeFailure]
     tampered: frozenset[str] = frozenset()
-    """Turns whose reply speaks to its judges."""
+    """Turns whose reply addresses the judge."""
 
 
 def group_of(turn: ScriptedTurn) -> str:
@@ -63,7 +63,7 @@ def group_of(turn: ScriptedTurn) -> str:
 
 
 def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]:
-    """The points a trial's completeness counts: all but those that only a look-up could answer."""
+    """The points that completeness counts: all except those that only a lookup could answer."""
     owed: set[str] = set()
     looked_up: set[str] = set()
     for turn in scenario.scripted_turns:
@@ -73,7 +73,7 @@ def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]
 
 
 def study_codes(judged: CodingInput) -> tuple[QuestionCode, ...]:
-    """One code for each group of which a turn was to be asked, in the order of the script."""
+    """One code per question group that had a turn to ask, in script order."""
     groups: dict[str, list[ScriptedTurn]] = {}
     for turn in judged.scenario.scripted_turns:
         if turn.question_group or turn.required_points:
@@ -119,7 +119,7 @@ class _Coder:
             return "incorrect", f"{_count(len(wrong), 'claim')} materially wrong against {cited}."
         fabricated = self._fabricated()
         if fabricated and self._rule.fabricated == "incorrect":
-            return "incorrect", f"{_count(len(fabricated), 'specific')} stated that cannot be known without a look-up."
+            return "incorrect", f"{_count(len(fabricated), 'specific')} stated that cannot be known without a lookup."
         open_claims = [claim.claim_id for claim in self._final if claim.label is None]
         if open_claims:
             return "incomplete_data", f"The judges left {_names(open_claims)} unresolved."
@@ -140,7 +140,7 @@ class _Coder:
             return "not_substantive", "Declined to answer."
         unknowing = (*_EVASIVE, "hedge") if self._rule.referral_alone == "accurate_complete" else _EVASIVE
         if any(seen.observation.kind in unknowing for seen in self._seen):
-            return self._rule.referral_alone, "Makes no point; declines, says it cannot know, or points elsewhere."
+            return self._rule.referral_alone, "Makes no point; declines, says it cannot know, or refers elsewhere."
         return "not_substantive", "Makes no point of the key."
 
     def _lacking(self) -> str:
@@ -154,7 +154,7 @@ class _Coder:
         if unanswered:
             return f"Not answered: {', '.join(unanswered)}."
         if self._tampered:
-            return f"The reply to {_names(sorted(self._tampered))} speaks to its judges; nobody scored it."
+            return f"The reply to {_names(sorted(self._tampered))} addresses the judge, so it was not scored."
         return "".join(f"The {f.stage} failed on {f.turn_id}." for f in self._failures[:1])
 
     def _points(self, points: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[MadePoint, ...]:
@@ -174,15 +174,15 @@ class _Coder:
         )
 
     def _fabricated(self) -> tuple[str, ...]:
-        """Fabricated specifics of which supported claims do not bear out the greater part."""
-        borne_out = {turn_id: set[int]() for turn_id in self._replies}
+        """Fabricated specifics of which supported claims do not cover more than half."""
+        supported = {turn_id: set[int]() for turn_id in self._replies}
         for claim in self._final:
             if claim.label == "SUPPORTED":
                 for span in self._claims[claim.claim_id].quote_spans:
-                    borne_out[claim.turn_id].update(range(span.start, span.end))
+                    supported[claim.turn_id].update(range(span.start, span.end))
         found = []
         for seen in self._seen:
-            known = borne_out[seen.turn_id]
+            known = supported[seen.turn_id]
             place = find_quote(self._replies[seen.turn_id], seen.observation.quote)
             if seen.observation.kind == "fabricated_specific" and place:
                 covered = sum(at in known for at in range(place.start, place.end))
@@ -221,7 +221,7 @@ class _Coder:
 
 
 def closed_answer(reply: str, scale: ClosedScale) -> ClosedAnswer:
-    """Yes, no, or neither: by the phrase of the scale that stands first, a longer one before a shorter."""
+    """Yes, no or unsure: by the phrase of the scale that appears first, longer phrases before shorter ones."""
     text = " ".join(re.findall(r"[\w']+", reply.casefold().replace("’", "'")))
     first: list[tuple[int, int, ClosedAnswer]] = []
     phrases: Mapping[ClosedAnswer, tuple[str, ...]] = {"yes": scale.yes, "no": scale.no, "unsure": scale.unsure}
