@@ -20,6 +20,7 @@ def check_adapter(
     *,
     dialect: Dialect | None = None,
     model: str = "checked:model-1",
+    only: str = "",
     patience_s: float = 10.0,
 ) -> Report:
     """Check that an adapter keeps the contract of `Adapter`, and that it fails as it should.
@@ -32,6 +33,7 @@ def check_adapter(
             called once per case and must open no connection by itself.
         dialect: the wire format of the adapter; `ChatCompletions()` if it is OpenAI's.
         model: the model that requests ask for, as `provider:model`.
+        only: run only the cases whose name contains this text.
         patience_s: a call that hangs for so long is given up as failed. Calls that must succeed get half of it as
             their timeout.
 
@@ -64,7 +66,11 @@ def check_adapter(
                 make=lambda: make_at(server.address), model=model, api_key=key, patience_s=patience_s, http=http
             )
             cases = (*contract_cases.CASES, *wire_cases.CASES, *fault_cases.CASES)
-        report = Report(getattr(factory, "__name__", "adapter"), tuple(_result(case, subject) for case in cases))
+        chosen = [case for case in cases if only in case.name]
+        if not chosen:
+            raise ValueError(f"no case has {only!r} in its name")
+        results = tuple(_result(case, subject) for case in chosen)
+    report = Report(getattr(factory, "__name__", "adapter"), results)
     if report.failed:
         raise AdapterCheckError(report)
     return report

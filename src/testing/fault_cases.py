@@ -12,7 +12,7 @@ from typing import Any
 
 from ..adapters.base import CallFailure, FailureOutcome, verbatim
 from .server import Response, Server
-from .subject import Case, Subject, expect
+from .subject import Case, Subject, expect, failure_in
 
 STATUSES: dict[int, FailureOutcome] = {
     **dict.fromkeys((302, 400, 401, 403, 404, 422), "permanent"),
@@ -46,11 +46,12 @@ async def _check(subject: Subject, fault: _Fault) -> CallFailure:
     """The failure that one attempt ends in; the server would answer a second attempt well."""
     server = subject.wire.server
     if fault.outcomes == ("timeout",):
-        failure = await subject.timed_out(fault.response)
+        result = await subject.result_in_little_time(fault.response)
     else:
         server.script(fault.response)
-        failure = await subject.failure()
+        result = await subject.result()
     expect(server.count == 1, f"{server.count} requests were sent for one call: adapters do not retry")
+    failure = failure_in(result)
     allowed = " or ".join(map(repr, fault.outcomes))
     expect(failure.outcome in fault.outcomes, f"outcome is {failure.outcome!r} instead of {allowed}")
     if fault.response.fault is None:
@@ -123,7 +124,7 @@ async def refused_connection(subject: Subject) -> None:
 
     with Server(never) as server:
         closed = server.address
-    failure = await subject.failure(subject.wire.make_at(closed))
+    failure = failure_in(await subject.result(adapter=subject.wire.make_at(closed)))
     expect(failure.outcome == "transient", f"outcome is {failure.outcome!r} instead of 'transient'")
 
 
@@ -185,14 +186,14 @@ async def key_in_error(subject: Subject) -> None:
     body = subject.wire.dialect.error(401, f"{subject.api_key} is not a valid key")
     subject.wire.server.script(subject.wire.dialect.response(body, status=401))
     with _logged() as lines:
-        failure = await subject.failure()
+        failure = failure_in(await subject.result())
     _check_failure_hidden(subject, failure, lines)
 
 
 async def key_in_broken_connection(subject: Subject) -> None:
-    subject.wire.server.script(Response(fault="reset"))
+    subject.wire.server.script(*[Response(fault="reset")] * 10)  # also for an adapter that retries
     with _logged() as lines:
-        failure = await subject.failure()
+        failure = failure_in(await subject.result())
     _check_failure_hidden(subject, failure, lines)
 
 

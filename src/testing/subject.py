@@ -17,6 +17,7 @@ QUESTION = "Is Part B free of charge?"
 ANSWER = "No. Part B has a monthly premium."
 SERVED_MODEL = "served-model-7"
 SHORT_TIMEOUT_S = 0.5
+Result = ModelReply | CallFailure
 
 
 class Problem(Exception):  # noqa: N818 - a finding about the adapter, not an error of the kit
@@ -80,9 +81,7 @@ class Subject:
         finally:
             await adapter.aclose()
 
-    async def attempt(
-        self, adapter: Adapter, request: ModelRequest, timeout_s: float | None = None
-    ) -> ModelReply | CallFailure:
+    async def attempt(self, adapter: Adapter, request: ModelRequest, timeout_s: float | None = None) -> Result:
         """One call: the reply or the failure. Anything else is a problem."""
         limit = self.patience_s / 2 if timeout_s is None else timeout_s
         task = asyncio.ensure_future(adapter.complete(request, timeout_s=limit))
@@ -100,28 +99,28 @@ class Subject:
             raise Problem(f"returned {type(task.result()).__name__} instead of ModelReply")
         return task.result()
 
+    async def result(self, request: ModelRequest | None = None, adapter: Adapter | None = None) -> Result:
+        """What one call comes to, with a new adapter or the one given."""
+        async with self.opened(adapter) as made:
+            return await self.attempt(made, request or self.request())
+
+    async def result_in_little_time(self, response: Response) -> Result:
+        """The same with little time. An earlier call opens the connection, so that this one need not."""
+        async with self.opened() as adapter:
+            await self.attempt(adapter, self.request())
+            self.wire.server.script(response)
+            return await self.attempt(adapter, self.request(), SHORT_TIMEOUT_S)
+
     async def reply(self, request: ModelRequest | None = None) -> ModelReply:
         """The reply to one call; a failure is a problem."""
-        async with self.opened() as adapter:
-            result = await self.attempt(adapter, request or self.request())
+        result = await self.result(request)
         if isinstance(result, CallFailure):
             raise Problem(f"raised CallFailure({result.outcome!r}) instead of returning a reply: {result.message}")
         return result
 
-    async def failure(self, adapter: Adapter | None = None) -> CallFailure:
-        """The failure of one call; a reply is a problem."""
-        async with self.opened(adapter) as made:
-            return _failed(await self.attempt(made, self.request()))
 
-    async def timed_out(self, response: Response) -> CallFailure:
-        """The failure of a call with little time. An earlier call opens the connection, so that it costs no time."""
-        async with self.opened() as adapter:
-            await self.attempt(adapter, self.request())
-            self.wire.server.script(response)
-            return _failed(await self.attempt(adapter, self.request(), SHORT_TIMEOUT_S))
-
-
-def _failed(result: ModelReply | CallFailure) -> CallFailure:
+def failure_in(result: Result) -> CallFailure:
+    """The failure that a call came to; a reply is a problem."""
     if isinstance(result, ModelReply):
         raise Problem(f"returned a reply ({result.outcome!r}) instead of raising CallFailure")
     return result
