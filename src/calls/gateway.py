@@ -310,8 +310,8 @@ def recorded_attempt(recorded: Recorded, call: str, request: ModelRequest) -> Ca
     record = recorded.lookup(call)
     if record is not None and record.request_sha256 != request.sha256():
         raise IntegrityError(
-            f"The journal's call {call} has a different request than this plan makes. It was recorded by another version "
-            "of the harness, or the manifest was changed. Start a new run, or use the version in the manifest."
+            f"The journal's call {call} has a different request than this plan makes: another release recorded it, "
+            "or the manifest was changed. Start a new run, or use the version in the manifest."
         )
     return record
 
