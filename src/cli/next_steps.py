@@ -61,7 +61,7 @@ def _requirement() -> str:
     """What an installer needs to find this package again, with two extras: its name, its file or its checkout."""
     checkout = data_folder("scenarios").parent
     if (checkout / "pyproject.toml").is_file():
-        return f"{_from_here(checkout)}{EXTRAS}"
+        return f"{'.' if checkout == Path.cwd() else checkout}{EXTRAS}"
     try:
         source = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
