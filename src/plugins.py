@@ -67,7 +67,7 @@ class Plugin:
         """Load the plugin and call what was loaded; errors of this project pass through as they are."""
         factory = self.load()
         if not callable(factory):
-            raise self._unusable(f"cannot be called: {self.entry_point.value} is a {type(factory).__name__}.")
+            raise self._unusable(f"cannot be called: {self.entry_point.value} is of type {type(factory).__name__}.")
         try:
             return factory(*arguments)
         except HarnessError:

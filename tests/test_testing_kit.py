@@ -6,8 +6,8 @@ import asyncio
 import doctest
 import os
 import re
+import subprocess
 import sys
-import types
 from dataclasses import replace
 from typing import Any
 
@@ -104,36 +104,16 @@ def test_our_own_adapters_pass(adapter: Any, dialect: Dialect, model: str, skipp
 # Other people's adapters, one planted fault each, made from the tutorial's adapter
 
 
-def tutorial_module(name: str) -> Any:
-    module = types.ModuleType(name)
-    exec(
-        FILES[name].replace("from medicare_eval", "from src").replace("from acme_medicare.adapter", "from src"),
-        vars(module),
-    )
-    return module
+def of_the_tutorial(file: str, name: str) -> Any:
+    """A class of the tutorial's package, bound to `src` instead of the installed package."""
+    found: dict[str, Any] = {}
+    source = FILES[file].replace("from acme_medicare.adapter import AcmeAdapter\n", "").replace("medicare_eval", "src")
+    exec(source, found)
+    return found[name]
 
 
-ACME: Any = tutorial_module("acme-medicare/acme_medicare/adapter.py").AcmeAdapter
-
-
-class Acme(Dialect):
-    """The format of the tutorial's adapter."""
-
-    def ok(self, said: Said) -> Any:
-        return self._answer(said, "done")
-
-    def truncated(self, said: Said) -> Any:
-        return self._answer(said, "limit")
-
-    def refused(self, said: Said) -> Any:
-        return self._answer(said, "declined")
-
-    def blocked(self, said: Said) -> Any:
-        return self._answer(said, "filtered")
-
-    def _answer(self, said: Said, finish: str) -> Any:
-        tokens = {"in": said.input_tokens, "out": said.output_tokens}
-        return {"text": said.text, "finish": finish, "model": said.model, "tokens": tokens}
+ACME = of_the_tutorial("acme-medicare/acme_medicare/adapter.py", "AcmeAdapter")
+DIALECT: Dialect = of_the_tutorial("acme-medicare/test_acme.py", "AcmeDialect")()
 
 
 class Wrapped:
@@ -301,7 +281,6 @@ class ReturnsADict(Wrapped):
 
 
 RETRIED = r"HTTP (408|429|5\d\d|200 with).*|a server that never.*|a body.*|a reset.*"
-KEY = r"the API key in an? {}.*"
 BROKEN: list[tuple[type[Wrapped], str, str]] = [
     (Retries, RETRIED, "2 requests were sent for one call: adapters do not retry"),
     (ShowsTheKeyInErrors, r"the API key (in an error|is not shown when).*", "the API key is in the message"),
@@ -326,7 +305,7 @@ BROKEN: list[tuple[type[Wrapped], str, str]] = [
 
 def failing(adapter: type[Wrapped], *, only: str = "", patience_s: float = PATIENCE_S) -> Report:
     with pytest.raises(AdapterCheckError) as caught:
-        check_adapter(adapter, dialect=Acme(), model="acme:small", only=only, patience_s=patience_s)
+        check_adapter(adapter, dialect=DIALECT, model="acme:small", only=only, patience_s=patience_s)
     return caught.value.report
 
 
@@ -354,7 +333,7 @@ FIRST = [
 
 @pytest.mark.parametrize(("adapter", "case"), FIRST, ids=lambda value: getattr(value, "__name__", ""))
 def test_the_commonest_faults_are_found(adapter: type[Wrapped], case: str) -> None:
-    assert check_adapter(Wrapped, dialect=Acme(), only=case, patience_s=PATIENCE_S).failed == ()
+    assert check_adapter(Wrapped, dialect=DIALECT, only=case, patience_s=PATIENCE_S).failed == ()
     report = failing(adapter, only=case, patience_s=2 if adapter is IgnoresTheTimeout else PATIENCE_S)
     assert [result.state for result in report.cases] == ["failed"]
     problem = next(problem for broken, _, problem in BROKEN if broken is adapter)
@@ -363,7 +342,7 @@ def test_the_commonest_faults_are_found(adapter: type[Wrapped], case: str) -> No
 
 def test_the_error_lists_every_failed_case_and_is_an_assertion() -> None:
     with pytest.raises(AssertionError) as caught:
-        check_adapter(ReturnsADict, dialect=Acme(), only="an answer: ", patience_s=PATIENCE_S)
+        check_adapter(ReturnsADict, dialect=DIALECT, only="an answer: ", patience_s=PATIENCE_S)
     lines = str(caught.value).splitlines()
     assert lines[0] == "ReturnsADict: 5 of 5 cases failed"
     assert len(lines) == 6
@@ -375,7 +354,7 @@ def test_a_fault_of_the_factory_is_a_failed_case() -> None:
         raise ConnectionError("no such host")
 
     with pytest.raises(AdapterCheckError, match="ConnectionError: no such host"):
-        check_adapter(factory, dialect=Acme(), only="an unused adapter")
+        check_adapter(factory, dialect=DIALECT, only="an unused adapter")
 
 
 # Without HTTP
@@ -446,14 +425,14 @@ def test_it_works_inside_a_running_event_loop() -> None:
 
 
 def test_a_dialect_that_says_little_skips_cases() -> None:
-    class Terse(Acme):
+    class Terse(ChatCompletions):
         reports_model = False
         reports_usage = False
 
         def truncated(self, said: Said) -> Any:
             return None
 
-    report = check_adapter(Wrapped, dialect=Terse(), only="an", patience_s=PATIENCE_S)
+    report = check_adapter(CompatibleAdapter, dialect=Terse(), only="answer", patience_s=PATIENCE_S)
     skipped = {case.name: case.note for case in report.cases if case.state == "skipped"}
     assert skipped == {
         "an answer: the model that gave it is reported": "the dialect names no model",
@@ -469,7 +448,7 @@ def test_a_dialect_may_set_the_status_itself() -> None:
 
 def test_a_choice_that_matches_no_case_is_an_error() -> None:
     with pytest.raises(ValueError, match="no case has 'HTTP 999' in its name"):
-        check_adapter(Wrapped, dialect=Acme(), only="HTTP 999")
+        check_adapter(Wrapped, dialect=DIALECT, only="HTTP 999")
 
 
 @pytest.mark.slow
@@ -482,7 +461,5 @@ def test_the_example_in_the_docstring_is_right() -> None:
 
 def test_the_kit_is_imported_by_nothing_else_of_ours() -> None:
     code = "import sys, src.api, src.cli.parser, src.adapters.registry; print('src.testing' in sys.modules)"
-    import subprocess
-
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "False"

@@ -161,5 +161,5 @@ def make_adapter(provider_name: str) -> Adapter:
 def _make_plugin(plugin: plugins.Plugin) -> Adapter:
     adapter: Adapter = plugin.make()
     if not (callable(getattr(adapter, "complete", None)) and callable(getattr(adapter, "aclose", None))):
-        raise ConfigError(f"The {plugin} made a {type(adapter).__name__}, which has no complete() and aclose().")
+        raise ConfigError(f"The {plugin} made an object of type {type(adapter).__name__}, which has no complete() and aclose().")
     return adapter
