@@ -1,6 +1,6 @@
-"""Records in, tables and text out (spec 10): the front of `findings/`, and the summary that a run ends with.
+"""Reports of finished runs (spec 10): the front of `findings/`, and the summary that is printed when a run ends.
 
-Needs no SDK, no key and no model: a run folder is enough.
+Needs no SDK, no key and no model; a run folder is enough.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .findings.analysis.read_run import (
     Service,
     gather,
 )
-from .findings.report.document import shown
+from .findings.report.document import estimate_text, shown
 from .findings.report.sections import notices as all_notices
 from .findings.report.series import runs_of
 from .findings.report.write import write_report
@@ -34,13 +34,14 @@ __all__ = [
     "notices",
     "spending",
     "summarize",
+    "summary_json",
     "write_report",
 ]
 
 
 @dataclass
 class Tally:
-    """What is kept of the trials of one target."""
+    """Counts and scores of one target's trials."""
 
     trials: int = 0
     outcomes: Counter[TrialOutcome] = field(default_factory=Counter)
@@ -54,7 +55,7 @@ class Tally:
     def add(self, row: Row) -> None:
         self.trials += 1
         self.outcomes[row.outcome] += 1
-        self.codes.update(code for _, code in row.codes)
+        self.codes.update(question.value for question in row.codes)
         self.errors.update(row.errors)
         self.refusals += row.refusal
         self.fabricated += row.fabricated
@@ -94,17 +95,9 @@ def summarize(folder: Path, manifest: Manifest) -> Summary:
 
 
 def notices(summary: Summary) -> list[str]:
-    """What every reader must be told before the numbers."""
+    """What every reader must know before the numbers."""
     runs = runs_of([summary.found], [None])
     return [plain("".join(shown(cell) for cell in notice)) for notice in all_notices(runs)]
-
-
-def estimate_text(estimate: Estimate, *, two_lines: bool = False) -> str:
-    """0.93 (0.78–1.00); where the spread is unknown, the number of values instead of an interval."""
-    if estimate.mean is None:
-        return "–"
-    interval = f"n={estimate.n}" if estimate.low is None else f"{estimate.low:.2f}–{estimate.high:.2f}"
-    return f"{estimate.mean:.2f}\n{interval}" if two_lines else f"{estimate.mean:.2f} ({interval})"
 
 
 def summary_json(summary: Summary) -> dict[str, object]:

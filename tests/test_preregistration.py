@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,29 +14,34 @@ from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError, StorageError
 from src.planning.plan import make_plan
-from src.planning.trials import trials
-from src.records.study import Study
 from src.planning.preregistration import (
     deviations,
     freeze,
     frozen_sha256,
     read_frozen,
     registration,
-    registration_lines,
     write_frozen,
 )
+from src.planning.study_file import make_study
+from src.planning.trials import trials
 from src.records.preregistration import Preregistration
-from src.schemas import RunPlan, UsedWording
+from src.records.study import RegistrationText
+from src.schemas import CallParameters, RunPlan, UsedWording
 from src.storage import file_sha256
 
 from .helpers import HASH, fact_json, plan, scenario, scenario_json
 from .runs import ONE, SCENARIOS
 
 OTHER = "1" * 64
+WORDS = RegistrationText(primary_outcome="accuracy", tests=("A against B, paired by scenario",), notes="A note.")
 
 
 def frozen_of(made: RunPlan) -> Preregistration:
-    return freeze(made, primary_outcome="accuracy", tests=["A against B, paired by scenario"], notes="A note.")
+    return freeze(made, WORDS)
+
+
+def planned(scenario_path: str, **fields: Any) -> RunPlan:
+    return make_plan(make_study({"scenarios": [scenario_path], "targets": ["fake:careful"], **fields}))
 
 
 def changed(made: RunPlan, **fields: Any) -> RunPlan:
@@ -59,23 +65,22 @@ def test_an_unchanged_plan_has_no_deviations() -> None:
 
 
 def test_a_plan_of_the_bank_frozen_and_made_again_is_the_same(tmp_path: Path) -> None:
-    options = Study(scenarios=[str(SCENARIOS)], targets=["fake:careful"], allow_expired=True)
-    made = make_plan(options)
+    made = planned(str(SCENARIOS), allow_expired=True)
     frozen = frozen_of(made)
     write_frozen(tmp_path / "plan.json", frozen)
     assert read_frozen(tmp_path / "plan.json") == frozen
-    assert deviations(frozen, make_plan(options)) == []
+    assert deviations(frozen, planned(str(SCENARIOS), allow_expired=True)) == []
     assert frozen.trials == len(trials(made))
     assert len(frozen.scenarios) == len(made.scenarios)
 
 
 def test_where_files_lie_is_no_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
-    frozen = frozen_of(make_plan(Study(scenarios=[ONE], targets=["fake:careful"])))
+    frozen = frozen_of(planned(ONE))
     monkeypatch.chdir(SCENARIOS)
-    again = make_plan(Study(scenarios=["scenario_001.json"], targets=["fake:careful"]))
-    assert deviations(frozen, again) == []
+    assert deviations(frozen, planned("scenario_001.json")) == []
 
 
+OWN = {"fake:careful": CallParameters(temperature=0.7, max_tokens=100)}
 CASES: list[tuple[Callable[[RunPlan], RunPlan], list[str]]] = [
     (
         lambda p: plan(targets=("fake:careful", "fake:wrong")),
@@ -83,7 +88,7 @@ CASES: list[tuple[Callable[[RunPlan], RunPlan], list[str]]] = [
     ),
     (lambda p: changed(p, targets=("fake:wrong",), api_ids={**p.api_ids, "fake:wrong": "w"}),
      ["targets: fake:careful was removed", "targets: fake:wrong was added"]),
-    (lambda p: changed(p, verifiers=("offline:rules",) * 3), ["verifiers: offline:rules stands there 3 times, not 2"]),
+    (lambda p: changed(p, verifiers=("offline:rules",) * 3), ["verifiers: offline:rules is listed 3 times, not 2"]),
     (lambda p: changed(p, seed=7), ["seed: 7, not 42"]),
     (lambda p: changed(p, repeats=3), ["repeats: 3, not 1", "number of trials: 3, not 1"]),
     (lambda p: changed(p, judge_repeats=2), ["judge repeats: 2, not 0"]),
@@ -98,8 +103,9 @@ CASES: list[tuple[Callable[[RunPlan], RunPlan], list[str]]] = [
      ["target: temperature None, not 0.0"]),
     (lambda p: changed(p, judge_parameters=p.judge_parameters.model_copy(update={"max_tokens": 5})),
      ["judges: max_tokens 5, not 100"]),
+    (lambda p: changed(p, model_parameters=OWN), ["fake:careful: parameters of its own were added"]),
     (lambda p: changed(p, policy=p.policy.model_copy(update={"max_attempts": 9})), ["calls: max_attempts 9, not 5"]),
-    (lambda p: changed(p, references={"facts/2026.json": HASH}), ["file facts/2026.json: was added"]),
+    (lambda p: changed(p, references={"facts/2026.json": HASH}), ["file facts/2026.json was added"]),
     (lambda p: changed(p, wording=UsedWording(title="The study's", sha256=OTHER, turns={})),
      ["wording: the file with sha256 1111111111111111, not our own"]),
     (lambda p: changed(p, rubrics={"v1": p.rubrics["v1"].model_copy(update={"sha256": OTHER})}),
@@ -146,11 +152,10 @@ def test_every_field_of_a_plan_counts() -> None:
     """A field that is added to plans later must not slip by: whatever changes in a plan's JSON is found."""
     made = plan()
     whole = made.model_dump(mode="json")
-    for name in RunPlan.model_fields:
+    one_by_one = {"scenarios", "targets", "verifiers", "rubrics", "prompts", "api_ids", "wording", "model_parameters"}
+    for name in RunPlan.model_fields.keys() - one_by_one:  # those have cases of their own above
         other = json.loads(json.dumps(whole))
         value = other[name]
-        if name in ("scenarios", "targets", "verifiers", "rubrics", "prompts", "api_ids", "wording"):
-            continue  # changed one by one above
         if isinstance(value, dict) and value:
             first = next(iter(value))
             value[first] = (value[first] or 0) + 1 if isinstance(value[first], int | float) else 1
@@ -172,7 +177,9 @@ def test_what_has_no_sentence_of_its_own_is_still_a_deviation() -> None:
     wording = UsedWording(title="The study's", sha256=OTHER, turns={})
     made = changed(plan(), wording=wording)
     other = changed(plan(), wording=wording.model_copy(update={"title": "Another"}))
-    assert deviations(frozen_of(made), other) == ["plan: it differs in a detail that a frozen plan does not hold apart"]
+    assert deviations(frozen_of(made), other) == [
+        "plan: a detail changed that a pre-registration does not list separately"
+    ]
 
 
 plans = st.builds(
@@ -213,7 +220,8 @@ def test_deviations_are_none_exactly_for_the_same_plan(one: RunPlan, other: RunP
     st.text(max_size=300),
 )
 def test_any_words_survive_the_file(outcome: str, tests: list[str], notes: str) -> None:
-    frozen = freeze(plan(), primary_outcome=outcome, tests=tests, notes=notes, created="2026-01-01T00:00:00+00:00")
+    words = RegistrationText(primary_outcome=outcome, tests=tuple(tests), notes=notes)
+    frozen = freeze(plan(), words, created="2026-01-01T00:00:00+00:00")
     again = Preregistration.model_validate_json(frozen.model_dump_json())
     assert again == frozen
     assert frozen_sha256(again) == frozen_sha256(frozen)
@@ -224,7 +232,7 @@ def test_it_is_written_once_and_never_replaced(tmp_path: Path) -> None:
     frozen = frozen_of(plan())
     assert write_frozen(path, frozen) == file_sha256(path) == frozen_sha256(frozen)
     before = path.read_bytes()
-    with pytest.raises(StorageError, match="is there already"):
+    with pytest.raises(StorageError, match="already exists"):
         write_frozen(path, frozen_of(changed(plan(), seed=1)))
     assert path.read_bytes() == before
     assert [one.name for one in path.parent.iterdir()] == ["plan.json"]
@@ -241,7 +249,7 @@ def test_it_gives_no_question_and_no_fact_away(tmp_path: Path) -> None:
 
 def test_a_file_that_was_edited_or_is_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    with pytest.raises(InputError, match="there is no frozen plan"):
+    with pytest.raises(InputError, match=r"does not exist\. Make a pre-registration with `medicare-eval freeze`"):
         read_frozen(path)
     write_frozen(path, frozen_of(plan()))
     path.write_bytes(path.read_bytes().replace(b'"seed":42', b'"seed": 43'))
@@ -253,18 +261,20 @@ def test_a_file_that_was_edited_or_is_none_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "flag"),
+    ("given_", "field"),
     [
-        ({"primary_outcome": " "}, "--primary-outcome"),
-        ({"primary_outcome": "x" * 1_001}, "--primary-outcome"),
-        ({"tests": ["a", ""]}, "--test"),
-        ({"notes": "x" * 20_001}, "--notes"),
+        ({"primary_outcome": ""}, "primary_outcome"),
+        ({"primary_outcome": " "}, "primary_outcome"),
+        ({"primary_outcome": "x" * 1_001}, "primary_outcome"),
+        ({"tests": ["a", ""]}, "tests[1]"),
+        ({"notes": "x" * 20_001}, "notes"),
+        ({"outcome": "accuracy"}, "outcome"),
     ],
 )
-def test_words_that_cannot_be_kept_are_refused(given_: dict[str, Any], flag: str) -> None:
+def test_words_that_cannot_be_kept_are_refused(given_: dict[str, Any], field: str) -> None:
     words: dict[str, Any] = {"primary_outcome": "accuracy", "tests": [], "notes": ""}
-    with pytest.raises(InputError, match=flag):
-        freeze(plan(), **(words | given_))
+    with pytest.raises(InputError, match=re.escape(f"Field registration.{field}: ")):
+        planned(ONE, registration=words | given_)
 
 
 def test_a_run_must_match_unless_deviations_are_allowed(tmp_path: Path) -> None:
@@ -272,13 +282,11 @@ def test_a_run_must_match_unless_deviations_are_allowed(tmp_path: Path) -> None:
     digest = write_frozen(path, frozen_of(plan()))
     kept = registration(path, plan(), allow_deviations=False)
     assert (kept.deviations, kept.sha256, kept.primary_outcome) == ((), digest, "accuracy")
-    assert registration_lines(kept)[-1] == "- Deviations from the frozen plan: none"
     other = changed(plan(), seed=7)
-    with pytest.raises(InputError, match=r"seed: 7, not 42\. Run the frozen plan, or add --allow-deviations"):
+    with pytest.raises(InputError, match=r"seed: 7, not 42\. Run the registered study, or add --allow-deviations"):
         registration(path, other, allow_deviations=False)
     allowed = registration(path, other, allow_deviations=True)
     assert allowed.deviations == ("seed: 7, not 42",)
-    assert "  - seed: 7, not 42" in registration_lines(allowed)
 
 
 def test_many_deviations_are_counted_not_all_shouted(tmp_path: Path) -> None:
@@ -287,10 +295,3 @@ def test_many_deviations_are_counted_not_all_shouted(tmp_path: Path) -> None:
     many = plan(scenarios=[scenario(scenario_id=f"s{n}") for n in range(1, 41)])
     with pytest.raises(InputError, match=r"; and 20 more\. Run"):
         registration(path, many, allow_deviations=False)
-
-
-def test_hostile_words_are_inert_in_reports(tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    write_frozen(path, freeze(plan(), primary_outcome="<b>|\x1b[31m", tests=["[x](javascript:y)"], notes="\n# head"))
-    lines = registration_lines(registration(path, plan(), allow_deviations=False))
-    assert all("\n" not in line and "\x1b" not in line and "<b>" not in line and "](" not in line for line in lines)

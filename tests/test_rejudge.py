@@ -296,7 +296,7 @@ def test_compare_lists_each_changed_claim_with_both_reasons(old: Path, doubted: 
     assert found.moves == Counter((before[name], after[name]) for name in before)
     code, out, err = call("compare", old, doubted, "--show", 1000)
     assert code == 0, err
-    assert f"{len(before)} claims in both: {found.same} labeled alike, {len(differing)} not." in out
+    assert f"{len(before)} claims in both runs: {found.same} labels same, {len(differing)} changed." in out
     assert out.count("SUPPORTED -> NOT_IN_KEY") == len(differing)
     for change in found.changed:
         assert len(change.before.reasons) == len(change.after.reasons) == 2

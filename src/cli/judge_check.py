@@ -13,6 +13,7 @@ from ..schemas import Label
 from ..stats.confusion import accuracy, macro_f1, measures
 from ..stats.intervals import Share, wilson
 from ..storage import encode_record
+from ..text.money import money_text
 from . import tables
 from .options import given
 from .progress import ShowProgress
@@ -67,7 +68,7 @@ def _lines(done: CheckRun, *, worst: int) -> Iterator[str]:
     yield from _extractor_lines(record.extractor)
     failures = len(record.failures)
     counted = f"{failures} failure{'' if failures == 1 else 's'}"
-    yield f"{record.calls} calls, {tables.dollars(record.cost)}; {counted}{':' if failures else '.'}"
+    yield f"{record.calls} calls, {money_text(record.cost)}; {counted}{':' if failures else '.'}"
     yield from (f"  {failure[:200]}" for failure in record.failures[:FAILURES_SHOWN])
     if worst:
         judge = record.judges[-1]

@@ -1,42 +1,79 @@
-"""Aligned tables and lines for a terminal. rich is imported only when one is drawn."""
+"""Aligned tables and lines for a terminal."""
 
 from __future__ import annotations
 
-import io
+import shutil
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Literal
 
 from ..calls.estimate import EstimateRow
 from ..findings.report.study_section import HEADINGS
-from ..reporting import (
-    SCORES,
-    Spending,
-    Summary,
-    estimate_text,
-)
+from ..records.model_name import split_name
+from ..reporting import SCORES, Spending, Summary, estimate_text
 from ..schemas import CODES
+from ..text.escape import plain
+from ..text.money import money_text
 
 Columns = Sequence[tuple[str, Literal["left", "right"]]]
+GAP = "  "
+NARROWEST = 8
+"""The first column is never made narrower than this."""
 
 
 def plain_table(columns: Columns, rows: Iterable[Sequence[str]], *, caption: str = "", width: int | None = None) -> str:
-    """A table as wide as the terminal at most. The first column folds if it must; the others keep their lines."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """A table no wider than the terminal, or than `width`.
 
-    table = Table(caption=caption, box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for name, justify in columns:
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=justify == "right")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    buffer = io.StringIO()
-    Console(file=buffer, width=width, highlight=False, color_system=None).print(table)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    Cells wrap between words, the widest column first. Only if that is not enough are long words of the first column
+    cut. Line breaks inside a cell are kept.
+    """
+    limit = width or shutil.get_terminal_size().columns
+    cells = [[_lines(cell) for cell in row] for row in ([name for name, _ in columns], *rows)]
+    widths = _widths(cells, limit - len(GAP) * (len(columns) - 1))
+    lines = [line for row in cells for line in _row(row, columns, widths)]
+    return "\n".join([*lines, *textwrap.wrap(caption, limit)])
+
+
+def _lines(cell: str) -> list[str]:
+    """The lines of a cell, without control characters."""
+    return [plain(line) for line in cell.split("\n")]
+
+
+def _widths(cells: Sequence[Sequence[Sequence[str]]], limit: int) -> list[int]:
+    """How wide each column may be, so that all fit into `limit` if possible."""
+    by_column = list(zip(*cells, strict=True))
+    widths = [max(len(line) for lines in column for line in lines) for column in by_column]
+    words = [
+        max(len(word) for lines in column for line in lines for word in (*line.split(), "")) for column in by_column
+    ]
+    while sum(widths) > limit:
+        shrinkable = [place for place, width in enumerate(widths) if width > words[place]]
+        if shrinkable:
+            widths[max(shrinkable, key=lambda place: widths[place])] -= 1
+        elif widths[0] > NARROWEST:
+            widths[0] -= 1
+        else:
+            break
+    return widths
+
+
+def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]) -> list[str]:
+    wrapped = [
+        [part for line in lines for part in textwrap.wrap(line, max(1, width)) or [""]]
+        for lines, width in zip(cells, widths, strict=True)
+    ]
+    return [
+        GAP.join(
+            part.rjust(width) if justify == "right" else part.ljust(width)
+            for part, width, (_, justify) in zip(parts, widths, columns, strict=True)
+        ).rstrip()
+        for parts in zip_longest(*wrapped, fillvalue="")
+    ]
 
 
 def summary_table(summary: Summary, width: int | None = None) -> str:
-    """The table a run ends with."""
+    """The table printed at the end of a run."""
     names = ("scored", "accuracy", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refu-\nsals", "fabri-\ncated")
     rows = [
         [
@@ -48,36 +85,32 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
         ]
         for target, tally in summary.by_target.items()
     ]
-    caption = "Mean over scored trials; below it its 95% interval, or n where all are equal."
+    caption = "Mean over scored trials, and below it the 95% interval, or n if all values are equal."
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
 
 
 def code_table(summary: Summary, width: int | None = None) -> str:
-    """How the questions were coded, all scenarios together."""
+    """How the questions were coded, over all scenarios."""
     rows = [
         [target, str(sum(tally.codes.values())), *(str(tally.codes[code]) for code in CODES)]
         for target, tally in summary.by_target.items()
     ]
     names = ["ques-\ntions", *(HEADINGS[code].replace(", ", ",\n").replace(" ", "\n") for code in CODES)]
-    caption = "Study codes of the questions, computed from the verdicts; `report` gives each with its reason."
+    caption = "Study codes of the questions, computed from the verdicts. The report gives the reason for each."
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
 
 
-def dollars(amount: float | None) -> str:
-    return "unknown" if amount is None else f"${amount:,.4f}" if 0 < amount < 1 else f"${amount:,.2f}"
-
-
 def cost_text(rows: Sequence[Spending], as_of: str) -> str:
-    """One line: what the targets cost, what the judges did."""
+    """One line: what the targets and the judges cost."""
     parts = []
     for part in ("questioner", "target", "judges"):
         mine = [row for row in rows if row.part == part]
         if mine:
             total = None if any(row.cost is None for row in mine) else sum(row.cost or 0 for row in mine)
-            parts.append(f"{part} {dollars(total)} ({sum(row.attempts for row in mine):,} calls)")
-    silent = sum(row.without_usage for row in rows)
-    note = f"; {silent} attempts stated no usage and are not in it" if silent else ""
-    return f"Cost at list prices of {as_of}: {', '.join(parts) or 'nothing called'}{note}."
+            parts.append(f"{part} {money_text(total)} ({sum(row.attempts for row in mine):,} calls)")
+    without = sum(row.without_usage for row in rows)
+    note = f"; {without} attempts reported no token usage and are not included" if without else ""
+    return f"Cost at list prices of {as_of}: {', '.join(parts) or 'no calls'}{note}."
 
 
 def estimate_table(rows: Sequence[EstimateRow]) -> str:
@@ -90,12 +123,12 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
             f"{row.calls:,}",
             f"{row.input_tokens:,}",
             f"{row.output_tokens:,}",
-            dollars(row.cost),
+            money_text(row.cost),
         ]
         for row in rows
     ]
     known = [row.cost for row in rows if row.cost is not None]
-    unknown = "" if len(known) == len(rows) else ", and what the models of unknown price cost"
+    unknown = "" if len(known) == len(rows) else ", plus the models without a known price"
     names: Columns = [
         ("role", "left"),
         ("model", "left"),
@@ -106,19 +139,21 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
         ("cost", "right"),
     ]
     table = plain_table(names, cells)
-    return f"estimate, from the plan's texts and typical replies:\n{table}\nabout {dollars(sum(known))} in all{unknown}"
+    total = f"Total: about {money_text(sum(known))}{unknown}."
+    return f"Estimate, from the plan's texts and typical replies:\n{table}\n{total}"
 
 
 def model_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Names, the ids they are called by, what has become of them; then which keys are set."""
+    """Model names, the ids sent to providers, and which models are retired; then which keys are set."""
     cells = []
     for row in rows:
-        words = {"present": "", "ending": "ends", "retired": "retired"}[row["status"]]
-        state = " ".join(filter(None, [words, row["since"]]))
+        status = {"present": "", "ending": "ends", "retired": "retired"}[row["status"]]
+        state = " ".join(filter(None, [status, row["since"]]))
         if row["successors"]:
-            state = f"{state}; now {row['successors'][0]}"
-        same = row["name"].partition(":")[2] == row["api_id"]
-        cells.append([row["name"], "(the same)" if same else row["api_id"], state])
+            state = f"{state}; use {row['successors'][0]}"
+        same = split_name(row["name"]).model == row["api_id"]
+        cells.append([row["name"], "(same)" if same else row["api_id"], state])
     keys = {row["key"]: "set" if row["key_is_set"] else "not set" for row in rows}
     table = plain_table([("name", "left"), ("API id", "left"), ("", "left")], cells)
-    return f"{table}\nAny other id is passed on as it is. Keys: {', '.join(f'{k} {v}' for k, v in keys.items())}"
+    listed = ", ".join(f"{name} {state}" for name, state in keys.items())
+    return f"{table}\nAny other id is sent to the provider unchanged. Keys: {listed}"

@@ -1,31 +1,33 @@
 """Two judgings of the same transcripts, claim by claim: which labels changed, and what each side said.
 
-Claims are matched within a turn by the words they quote: the claim of the other run whose quotes overlap most.
+Claims are matched within a turn by the words they quote: each claim is matched with the claim of the other run whose
+quotes overlap it most.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from ... import storage
 from ...errors import InputError
 from ...schemas import Claim, FinalClaim, TrialResult
-from ...store import hash_chain
+from .read_run import Trials
 
 
 @dataclass(frozen=True)
 class Side:
-    """One run's word on a claim."""
+    """What one run concluded about a claim."""
 
     text: str
     label: str | None
     evidence: tuple[str, ...]
     reasons: tuple[str, ...]
-    """Of each of its judges."""
+    """One per judge."""
 
 
 @dataclass(frozen=True)
@@ -37,23 +39,33 @@ class Change:
     after: Side
 
 
+class LabelChange(NamedTuple):
+    first: str | None
+    second: str | None
+
+
+class CodeChange(NamedTuple):
+    question_group: str
+    first: str
+    second: str
+
+
 @dataclass
 class JudgesCompared:
     trials: int = 0
     same: int = 0
     changed: list[Change] = field(default_factory=list)
-    moves: Counter[tuple[str | None, str | None]] = field(default_factory=Counter)
-    """Label before and after, over matched claims."""
+    moves: Counter[LabelChange] = field(default_factory=Counter)
+    """Labels in the first and the second run, over matched claims."""
     gone: int = 0
-    """Claims of the first run that the second has no match for."""
+    """Claims of the first run that match no claim of the second."""
     new: int = 0
     codes_same: int = 0
-    codes_changed: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Question group, code before, code after."""
+    codes_changed: Counter[CodeChange] = field(default_factory=Counter)
 
 
 def same_transcripts(first: Path, second: Path) -> bool:
-    """Whether the second run judged the first one's transcripts again, or both those of a third."""
+    """Whether one run judged the other's transcripts again, or both judged those of a third."""
     one, two = storage.read_manifest(first), storage.read_manifest(second)
     names = {one.run_id, *((one.transcripts.run_id,) if one.transcripts else ())}
     return bool(two.transcripts and two.transcripts.run_id in names) or bool(
@@ -62,25 +74,25 @@ def same_transcripts(first: Path, second: Path) -> bool:
 
 
 def compare_judges(first: Path, second: Path) -> JudgesCompared:
+    """Compare two judgings claim by claim; InputError if their transcripts differ."""
     found = JudgesCompared()
-    for one, two in zip_longest(_results(first), _results(second)):
-        if one is None or two is None or _said(one) != _said(two):
-            named = one or two
-            where = named.trial_id if named else "?"
-            raise InputError(f"{second}: trial {where} is another transcript than in {first}: other answers.")
+    for one, two in zip_longest(Trials(first), Trials(second)):
+        if one is None or two is None or not _same_replies(one, two):
+            trial = one or two
+            raise InputError(
+                f"{first} and {second} have different transcripts (first at trial {trial.trial_id if trial else '?'}). "
+                "Judges can only be compared on the same transcripts; make the second run with `medicare-eval rejudge`."
+            )
         found.trials += 1
         _compare_claims(found, one, two)
         _compare_codes(found, one, two)
     return found
 
 
-def _results(folder: Path) -> Iterator[TrialResult]:
-    for line in hash_chain.ChainReader(folder / storage.RESULTS, hash_chain.GENESIS):
-        yield TrialResult.model_validate_json(line.payload)
-
-
-def _said(result: TrialResult) -> tuple[str, list[tuple[str, str | None]]]:
-    return result.trial_id, [(exchange.turn_id, exchange.reply) for exchange in result.conversation]
+def _same_replies(one: TrialResult, two: TrialResult) -> bool:
+    return one.trial_id == two.trial_id and [(e.turn_id, e.reply) for e in one.conversation] == [
+        (e.turn_id, e.reply) for e in two.conversation
+    ]
 
 
 def _compare_claims(found: JudgesCompared, one: TrialResult, two: TrialResult) -> None:
@@ -93,19 +105,12 @@ def _compare_claims(found: JudgesCompared, one: TrialResult, two: TrialResult) -
             found.gone += 1
             continue
         other = left.pop(match.claim_id)
-        found.moves[final.label, other.label] += 1
+        found.moves[LabelChange(final.label, other.label)] += 1
         if final.label == other.label:
             found.same += 1
         else:
-            found.changed.append(
-                Change(
-                    one.trial_id,
-                    final.turn_id,
-                    _quote(one, before[final.claim_id]),
-                    _side(one, final),
-                    _side(two, other),
-                )
-            )
+            quote = _quote(one, before[final.claim_id])
+            found.changed.append(Change(one.trial_id, final.turn_id, quote, _side(one, final), _side(two, other)))
     found.new += len(left)
 
 
@@ -125,13 +130,13 @@ def _quote(result: TrialResult, claim: Claim) -> str:
 
 
 def _side(result: TrialResult, final: FinalClaim) -> Side:
-    said = [
+    reasons = tuple(
         f"{judge}: {verdict.label}, {verdict.notes}"
         for judge, verdicts in result.verdicts.items()
         for verdict in verdicts
         if verdict.claim_id == final.claim_id
-    ]
-    return Side(final.text, final.label, final.evidence, tuple(said))
+    )
+    return Side(final.text, final.label, final.evidence, reasons)
 
 
 def _compare_codes(found: JudgesCompared, one: TrialResult, two: TrialResult) -> None:
@@ -143,4 +148,4 @@ def _compare_codes(found: JudgesCompared, one: TrialResult, two: TrialResult) ->
         if other == code.code:
             found.codes_same += 1
         else:
-            found.codes_changed[code.question_group, code.code, str(other)] += 1
+            found.codes_changed[CodeChange(code.question_group, code.code, str(other))] += 1

@@ -1,4 +1,4 @@
-"""Systems compared on the same trials: differences with intervals and tests, ranks and how stable they are."""
+"""Systems compared on the same trials: differences with intervals and tests, and how stable their ranks are."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from ...stats.comparison import (
 from .judge_agreement import SEED
 from .pairs import (
     MEASURES,
+    Paired,
     by_cluster,
     by_system,
     means,
     pair,
 )
-from .read_run import Findings
+from .read_run import Findings, Row
 
 ALPHA = 0.05
 LESS_IS_BETTER = frozenset({"safety_risk", "incorrect"})
 FLOOR = 0.05
-"""A difference smaller than this is not worth the name, whatever its p."""
+"""A smaller difference is not meaningful, whatever its p."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,13 @@ class Comparison:
     second: str
     difference: Difference
     one_sided: int
-    """Pairs in which only one side could be scored: left out, and told."""
+    """Pairs in which only one trial has a value; they are left out."""
     unmatched: int
+    """Trials without a partner; they are left out."""
     p_holm: float | None
     p_bh: float | None
     minimum: float | None
-    """The smallest true difference that this many pairs would show, four times in five."""
+    """The smallest true difference that this many independent pairs would detect with 80% power."""
     verdict: str
 
 
@@ -53,7 +55,7 @@ class Comparison:
 class Compared:
     systems: tuple[str, ...]
     measures: tuple[str, ...]
-    resources: dict[str, dict[str, float | None]]
+    means: dict[str, dict[str, float | None]]
     """Measure to system to mean."""
     comparisons: tuple[Comparison, ...]
     ranks: dict[str, tuple[SystemRank, ...]]
@@ -61,58 +63,73 @@ class Compared:
     noise_floor: float | None = None
 
 
-def compare(
+def compare_targets(
     found: Sequence[Findings], measures: Sequence[str] = MEASURES, *, floor: float = FLOOR, noise: float | None = None
 ) -> Compared:
-    """Every pair of systems on every measure, with corrections for the number of tests within a measure."""
+    """Every pair of systems on every measure, with p adjusted for the number of pairs within a measure."""
     systems = by_system(found)
-    comparisons: list[Comparison] = []
-    for measure in measures:
-        rows = [(a, b, pair(systems[a], systems[b], measure)) for a, b in combinations(systems, 2)]
-        differences = [paired_difference(paired.pairs, seed=SEED) for _, _, paired in rows]
-        adjusted, discovered = holm([d.p for d in differences]), benjamini_hochberg([d.p for d in differences])
-        for (a, b, paired), difference, p_holm, p_bh in zip(rows, differences, adjusted, discovered, strict=True):
-            gaps = [x - y for _, x, y in paired.pairs]
-            minimum = minimum_detectable(stdev(gaps), len(gaps)) if len(gaps) > 1 else None
-            comparisons.append(
-                Comparison(
-                    measure,
-                    a,
-                    b,
-                    difference,
-                    paired.one_sided,
-                    paired.unmatched,
-                    p_holm,
-                    p_bh,
-                    minimum,
-                    _words(measure, a, b, replace(difference, p=p_holm), max(floor, noise or 0.0)),
-                )
-            )
-    ranks = {}
-    for measure in measures:
-        sign = -1 if measure in LESS_IS_BETTER else 1
-        scores = {
-            name: {cluster: [sign * one for one in values] for cluster, values in by_cluster(rows, measure).items()}
-            for name, rows in systems.items()
-        }
-        there = {name: clusters for name, clusters in scores.items() if clusters}
-        found_ranks = rank_stability(there, seed=SEED) if len(there) > 1 else ()
-        ranks[measure] = tuple(_signed(one, sign) for one in found_ranks)
+    least = max(floor, noise or 0.0)
     return Compared(
-        tuple(systems), tuple(measures), {m: means(systems, m) for m in measures}, tuple(comparisons), ranks, noise
+        tuple(systems),
+        tuple(measures),
+        {measure: means(systems, measure) for measure in measures},
+        tuple(one for measure in measures for one in _comparisons(systems, measure, least)),
+        {measure: _ranks(systems, measure) for measure in measures},
+        noise,
     )
 
 
+def _comparisons(systems: dict[str, list[Row]], measure: str, floor: float) -> list[Comparison]:
+    names = list(combinations(systems, 2))
+    paired = [pair(systems[a], systems[b], measure) for a, b in names]
+    differences = [paired_difference(one.pairs, seed=SEED) for one in paired]
+    p_values = [difference.p for difference in differences]
+    return [
+        Comparison(
+            measure,
+            a,
+            b,
+            difference,
+            one.one_sided,
+            one.unmatched,
+            p_holm,
+            p_bh,
+            _detectable(one),
+            _verdict(measure, a, b, replace(difference, p=p_holm), floor),
+        )
+        for (a, b), one, difference, p_holm, p_bh in zip(
+            names, paired, differences, holm(p_values), benjamini_hochberg(p_values), strict=True
+        )
+    ]
+
+
+def _detectable(paired: Paired) -> float | None:
+    gaps = [one.first - one.second for one in paired.pairs]
+    return minimum_detectable(stdev(gaps), len(gaps)) if len(gaps) > 1 else None
+
+
+def _ranks(systems: dict[str, list[Row]], measure: str) -> tuple[SystemRank, ...]:
+    sign = -1 if measure in LESS_IS_BETTER else 1
+    scores = {
+        name: {cluster: [sign * one for one in values] for cluster, values in clusters.items()}
+        for name, rows in systems.items()
+        if (clusters := by_cluster(rows, measure))
+    }
+    if len(scores) < 2:
+        return ()
+    return tuple(_signed(rank, sign) for rank in rank_stability(scores, seed=SEED))
+
+
 def _signed(rank: SystemRank, sign: int) -> SystemRank:
-    """A rank of a measure where less is better was found on its negative; its mean is told as it is."""
+    """Ranks of a measure where less is better are computed on its negative; the mean is turned back here."""
     if sign > 0 or rank.mean is None:
         return rank
     low, high = rank.low, rank.high
     return replace(rank, mean=-rank.mean, low=None if high is None else -high, high=None if low is None else -low)
 
 
-def _words(measure: str, first: str, second: str, difference: Difference, floor: float) -> str:
-    """Who is better, by name; `cannot tell` is an outcome."""
+def _verdict(measure: str, first: str, second: str, difference: Difference, floor: float) -> str:
+    """Which system is better, by name; `cannot tell` is an outcome."""
     found = verdict(difference, alpha=ALPHA, floor=floor)
     if found not in ("a better", "b better"):
         return found

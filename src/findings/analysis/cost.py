@@ -1,58 +1,107 @@
-"""What a run's calls came to: attempts, tokens and cost by model, from its journal."""
+"""What a run's calls cost and when they were made, from one pass over its journal."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from ... import storage
 from ...calls.prices import cost
-from ...schemas import Manifest
+from ...schemas import Manifest, Usage
+from ...store import hash_chain
 
-_STARTED = re.compile(rb'"started":"([0-9T:.+-]{10,40})"')
 PARTS = ("questioner", "target", "judges")
+
+
+class UsageFields(msgspec.Struct):
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
+
+
+class CallFields(msgspec.Struct):
+    """The fields of a `CallRecord` that are counted."""
+
+    call: str
+    model: str
+    usage: UsageFields
+    started: str
+
+
+_decode = msgspec.json.Decoder(CallFields).decode
 
 
 @dataclass
 class Spending:
-    """What one model's calls in one role came to."""
+    """What one model's calls in one role cost."""
 
     part: str
-    """target or judges (the questioner's calls are its own part)"""
+    """One of `PARTS`."""
     model: str
     attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     without_usage: int = 0
-    """Attempts whose tokens the provider did not state."""
+    """Attempts for which the provider reported no tokens."""
     cost: float | None = 0.0
-    """None where the model's price is unknown."""
+    """None if the model's price is unknown."""
+
+
+class CallTimes(NamedTuple):
+    """When the first and the last call started, as ISO timestamps in UTC."""
+
+    first: str
+    last: str
+
+    @staticmethod
+    def spanning(times: list[CallTimes]) -> CallTimes | None:
+        """From the earliest of the first to the latest of the last; None if there are none."""
+        return CallTimes(min(t.first for t in times), max(t.last for t in times)) if times else None
+
+
+@dataclass
+class CallTotals:
+    spending: list[Spending] = field(default_factory=list)
+    times: dict[str, CallTimes] = field(default_factory=dict)
+    """By model."""
+
+
+def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
+    """Attempts, tokens, cost and times by model; the target's calls are counted apart from the judges'."""
+    found = CallTotals()
+    path = folder / storage.JOURNAL
+    if not path.exists():
+        return found
+    rows: dict[tuple[str, str], Spending] = {}
+    for line in hash_chain.ChainReader(path, storage.manifest_sha256(folder)):
+        if hash_chain.is_recovery(line.payload):
+            continue
+        call = _decode(line.payload)
+        stage = call.call.split("|")[1]
+        part = stage if stage in ("target", "questioner") else "judges"
+        _add(rows.setdefault((part, call.model), Spending(part, call.model)), call, manifest)
+        times = found.times.get(call.model, CallTimes(call.started, call.started))
+        found.times[call.model] = CallTimes(min(times.first, call.started), max(times.last, call.started))
+    found.spending = sorted(rows.values(), key=lambda row: (PARTS.index(row.part), row.model))
+    return found
+
+
+def _add(row: Spending, call: CallFields, manifest: Manifest) -> None:
+    usage = call.usage
+    row.attempts += 1
+    row.input_tokens += usage.input_tokens or 0
+    row.output_tokens += usage.output_tokens or 0
+    row.without_usage += usage.output_tokens is None
+    price = manifest.prices.get(call.model)
+    if price is None or row.cost is None:
+        row.cost = None
+    else:
+        row.cost += cost(price, Usage(**msgspec.structs.asdict(usage))) or 0.0
 
 
 def spending(folder: Path, manifest: Manifest) -> list[Spending]:
-    """Attempts, tokens and cost by model, the target's apart from the judges'."""
-    rows: dict[tuple[str, str], Spending] = {}
-    for head in storage.call_heads(folder):
-        stage = head.call.split("|")[1]
-        part = stage if stage in ("target", "questioner") else "judges"
-        row = rows.setdefault((part, head.model), Spending(part, head.model))
-        row.attempts += 1
-        row.input_tokens += head.usage.input_tokens or 0
-        row.output_tokens += head.usage.output_tokens or 0
-        row.without_usage += head.usage.output_tokens is None
-        price = manifest.prices.get(head.model)
-        paid = cost(price, head.usage) if price else None
-        row.cost = None if price is None or row.cost is None else row.cost + (paid or 0.0)
-    return sorted(rows.values(), key=lambda row: (PARTS.index(row.part), row.model))
-
-
-def call_dates(folder: Path) -> tuple[str, str] | None:
-    """When the first and the last call of a run began; None where nothing was called."""
-    path = folder / storage.JOURNAL
-    if not path.exists():
-        return None
-    with path.open("rb") as file:
-        # The first such field of a line is the call's own: what was sent and received stands behind it.
-        found = [match[1].decode("ascii") for line in file if (match := _STARTED.search(line))]
-    return (min(found), max(found)) if found else None
+    return read_calls(folder, manifest).spending

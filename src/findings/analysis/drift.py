@@ -1,17 +1,19 @@
-"""What changed between two runs of the same study: as fact first, then in the answers, and whether one can tell.
+"""What changed between two runs of the same study: known changes first, then changes in the answers.
 
-The judge is looked at first: a change of judge looks like a change of target. Where the old transcripts were judged
+The judges come first, because a change of judge looks like a change of target. If the old transcripts were judged
 again by the new judges (`rejudge OLD`, given as `--frozen`), the labels that changed there measure the judges' drift.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ... import storage
 from ...errors import InputError
+from ...records.model_name import split_name
 from ...schemas import Manifest, TrialResult
 from ...stats.drift import (
     Drift,
@@ -29,21 +31,25 @@ from .pairs import (
     pair,
     pair_codes,
 )
-from .read_run import Findings, Row
+from .read_run import Findings, Row, gather, software_version
 
 ALPHA = 0.05
 FLOOR = 0.05
 JUDGE_FLOOR = 0.02
-"""Share of labels on frozen transcripts that may change before the judge itself is said to have drifted."""
-SHOWN = 20
+"""Share of labels on frozen transcripts that may change before the judges themselves count as drifted."""
+ANSWERS_KEPT = 20
+"""Changed answers kept with both texts, the largest changes first."""
+DECIDING = ("accuracy", "accurate_complete")
+"""The measures that decide the verdict on a target."""
+KEY_CHANGED, QUESTIONS_CHANGED = "the answer key changed", "the questions changed"
 _BETTER = {
     code: rank for rank, code in enumerate(("incorrect", "not_substantive", "accurate_incomplete", "accurate_complete"))
 }
 
 
 @dataclass(frozen=True)
-class SideBySide:
-    """One question that was answered differently, with both answers."""
+class ChangedAnswer:
+    """A question whose study code changed, with both answers."""
 
     trial_id: str
     group: str
@@ -64,10 +70,10 @@ class JudgeDrift:
 class TargetDrift:
     target: str
     facts: tuple[str, ...]
-    """What changed as fact: served model, fingerprint, parameters, prompts, key."""
+    """Known changes: served model, fingerprint, parameters, plan year, answer key, questions."""
     measures: dict[str, Drift]
     questions: tuple[QuestionDrift, ...]
-    answers: tuple[SideBySide, ...]
+    answers: tuple[ChangedAnswer, ...]
     verdict: str
 
 
@@ -75,45 +81,58 @@ class TargetDrift:
 class Drifts:
     judge_facts: tuple[str, ...]
     judge: JudgeDrift | None
-    """None where no frozen transcripts were given."""
+    """None if no frozen transcripts were given."""
     targets: tuple[TargetDrift, ...]
     verdict: str
 
 
-def compare_runs(old: Findings, new: Findings, frozen: Path | None = None, *, floor: float = FLOOR) -> Drifts:
+def measure_drift(old_run: Path, new_run: Path, *, frozen: Path | None = None, floor: float = FLOOR) -> Drifts:
+    """Compare two runs of the same study over time.
+
+    `frozen` is the old run's transcripts judged again by the new run's judges. InputError: not a run folder, no target
+    in common, or frozen transcripts that do not fit.
+    """
+    old, new = gather(old_run), gather(new_run)
     targets = [target for target in old.plan_targets if target in new.plan_targets]
     if not targets and len(old.plan_targets) == len(new.plan_targets) == 1:
         pairs = [(old.plan_targets[0], new.plan_targets[0])]
     else:
         pairs = [(target, target) for target in targets]
     if not pairs:
-        raise InputError("drift: the two runs share no target; give runs of the same target, or of one target each.")
+        raise InputError("drift: the runs have no target in common. Give two runs of the same target, or of one each.")
     judge_facts = tuple(_judge_facts(old, new))
     judge = _judge_drift(old, new, frozen) if frozen else None
     trusted = _trusted(old, judge_facts, judge)
     found = tuple(_target(old, new, a, b, floor=floor, trusted=trusted) for a, b in pairs)
-    words = [one.verdict for one in found]
-    overall = next((word for word in ("drifted", "cannot tell") if word in words), "no evidence")
-    return Drifts(judge_facts, judge, found, overall)
+    return Drifts(judge_facts, judge, found, _overall(one.verdict for one in found))
+
+
+def _overall(verdicts: Iterable[str]) -> str:
+    """The most serious of several verdicts."""
+    given = set(verdicts)
+    return next((verdict for verdict in ("drifted", "cannot tell") if verdict in given), "no evidence")
 
 
 def _trusted(old: Findings, facts: Sequence[str], judge: JudgeDrift | None) -> bool:
-    """Whether the judges can be taken to be the same: shown on frozen transcripts, or made of the same rules."""
+    """Whether the judges are known to be the same: shown on frozen transcripts, or all the rule-based judge."""
     if judge:
         return not judge.drifted
-    return not facts and all(model.startswith("offline:") for model in old.manifest.plan.judge_models())
+    models = old.manifest.plan.judge_models()
+    return not facts and all(split_name(model).provider == "offline" for model in models)
 
 
 def _judge_drift(old: Findings, new: Findings, frozen: Path) -> JudgeDrift:
     judges = new.manifest.plan.verifiers
     if frozen.resolve() == old.folder.resolve():
-        raise InputError(f"--frozen {frozen}: is the old run itself, which shows nothing; make one by `rejudge`.")
+        raise InputError(f"--frozen {frozen} is the old run itself. Judge it again with `medicare-eval rejudge` first.")
     if storage.read_manifest(frozen).plan.verifiers != judges:
-        raise InputError(f"--frozen {frozen}: was judged by others than the new run; rejudge by {', '.join(judges)}.")
+        raise InputError(
+            f"--frozen {frozen} was not judged by the judges of the new run. Rejudge with {', '.join(judges)}."
+        )
     compared = compare_judges(old.folder, frozen)
     changed = len(compared.changed)
     share = wilson(changed, compared.same + changed)
-    return JudgeDrift(share, share.low is None or share.low > JUDGE_FLOOR)  # no claim in common shows nothing
+    return JudgeDrift(share, share.low is None or share.low > JUDGE_FLOOR)  # without a common claim, nothing is known
 
 
 def _judge_facts(old: Findings, new: Findings) -> Iterator[str]:
@@ -131,9 +150,9 @@ def _judge_facts(old: Findings, new: Findings) -> Iterator[str]:
             yield f"prompt of the {role} changed"
     for model in dict.fromkeys((*before.judge_models(), *after.judge_models())):
         yield from _served(old, new, model, model, "judge ")
-    versions = old.manifest.versions.get("ai-medicare-eval"), new.manifest.versions.get("ai-medicare-eval")
-    if versions[0] != versions[1]:
-        yield f"harness {versions[0]} before, {versions[1]} now"
+    was, now = software_version(old.manifest), software_version(new.manifest)
+    if was != now:
+        yield f"medicare-eval {was} before, {now} now"
 
 
 def _served(old: Findings, new: Findings, a: str, b: str, what: str = "") -> Iterator[str]:
@@ -171,17 +190,17 @@ def _key_facts(old: Manifest, new: Manifest) -> Iterator[str]:
     names = {planned.name for planned in new.plan.scenarios}
     for name in before:
         if name not in names:
-            yield f"{name}: was asked before and is not now"
+            yield f"{name}: asked before, not asked now"
     for planned in new.plan.scenarios:
         earlier = before.get(planned.name)
         if earlier is None:
-            yield f"{planned.name}: is asked now and was not before"
+            yield f"{planned.name}: asked now, not asked before"
             continue
         if earlier.answer_key != planned.scenario.answer_key:
-            yield f"{planned.name}: the key changed"
+            yield f"{planned.name}: {KEY_CHANGED}"
         asked = [turn.user_message for turn in earlier.scripted_turns]
         if asked != [turn.user_message for turn in planned.scenario.scripted_turns]:
-            yield f"{planned.name}: the questions changed"
+            yield f"{planned.name}: {QUESTIONS_CHANGED}"
 
 
 def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trusted: bool) -> TargetDrift:
@@ -190,43 +209,52 @@ def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trust
         measure: drift(pair(before, after, measure).pairs, floor=floor, alpha=ALPHA, seed=SEED) for measure in MEASURES
     }
     facts = tuple(_target_facts(old, new, a, b))
-    words = {name: one.verdict for name, one in measures.items() if name in ("accuracy", "accurate_complete")}
-    verdict = next((word for word in ("drifted", "cannot tell") if word in words.values()), "no evidence")
-    if not trusted and verdict == "drifted":
-        verdict = "cannot tell"
-    if any("the key changed" in fact or "the questions changed" in fact for fact in facts):
+    verdict = _overall(measures[name].verdict for name in DECIDING)
+    changed = any(fact.endswith((KEY_CHANGED, QUESTIONS_CHANGED)) for fact in facts)
+    if changed or (verdict == "drifted" and not trusted):
         verdict = "cannot tell"
     return TargetDrift(a, facts, measures, _questions(before, after), tuple(_answers(old, new, before, after)), verdict)
 
 
 def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDrift, ...]:
-    """How the codes of each question moved; a code that is no grade (incomplete data) is missing."""
+    """How the codes of each question moved; incomplete data is not a grade and counts as missing."""
     return question_drift(
         [
-            (f"{scenario_id} {group}", _BETTER.get(one), _BETTER.get(two))
-            for scenario_id, group, one, two in pair_codes(before, after)
+            (f"{one.scenario_id} {one.group}", _BETTER.get(one.first), _BETTER.get(one.second))
+            for one in pair_codes(before, after)
         ]
     )
 
 
-def _answers(old: Findings, new: Findings, before: Sequence[Row], after: Sequence[Row]) -> Iterator[SideBySide]:
-    """Questions whose code changed, the gravest change first, with both answers."""
+class _CodeMove(NamedTuple):
+    """A changed code of one question; sorts the largest change first."""
+
+    size: int
+    old_trial: str
+    new_trial: str
+    group: str
+    before: str
+    after: str
+
+
+def _answers(old: Findings, new: Findings, before: Sequence[Row], after: Sequence[Row]) -> Iterator[ChangedAnswer]:
+    """Questions whose code changed, the largest change first, with both answers."""
     others = {key(row): row for row in after}
-    changed = []
+    moves = []
     for row in before:
         other = others.get(key(row))
         theirs = dict(other.codes) if other else {}
         for group, code in row.codes:
             now = theirs.get(group)
             if other and now and now != code and now in _BETTER and code in _BETTER:
-                changed.append((-abs(_BETTER[now] - _BETTER[code]), row.trial_id, other.trial_id, group, code, now))
-    wanted = sorted(changed)[:SHOWN]
-    old_trials = _read(old.folder, {one[1] for one in wanted})
-    new_trials = _read(new.folder, {one[2] for one in wanted})
-    for _, mine, theirs_id, group, code, now in wanted:
-        question, said = _exchange(old_trials[mine], group)
-        _, says = _exchange(new_trials[theirs_id], group)
-        yield SideBySide(mine, group, code, now, question, said, says)
+                size = -abs(_BETTER[now] - _BETTER[code])
+                moves.append(_CodeMove(size, row.trial_id, other.trial_id, group, code, now))
+    wanted = sorted(moves)[:ANSWERS_KEPT]
+    old_trials = _read(old.folder, {move.old_trial for move in wanted})
+    new_trials = _read(new.folder, {move.new_trial for move in wanted})
+    for move in wanted:
+        was, now_ = _exchange(old_trials[move.old_trial], move.group), _exchange(new_trials[move.new_trial], move.group)
+        yield ChangedAnswer(move.old_trial, move.group, move.before, move.after, was.question, was.reply, now_.reply)
 
 
 def _read(folder: Path, wanted: set[str]) -> dict[str, TrialResult]:
@@ -240,7 +268,12 @@ def _read(folder: Path, wanted: set[str]) -> dict[str, TrialResult]:
     return found
 
 
-def _exchange(result: TrialResult, group: str) -> tuple[str, str]:
+class _Asked(NamedTuple):
+    question: str
+    reply: str
+
+
+def _exchange(result: TrialResult, group: str) -> _Asked:
     code = next(code for code in result.study_codes if code.question_group == group)
     asked = [exchange for exchange in result.conversation if exchange.turn_id in code.turn_ids and exchange.reply]
-    return " / ".join(e.user_message for e in asked), "\n\n".join(e.reply or "" for e in asked)
+    return _Asked(" / ".join(e.user_message for e in asked), "\n\n".join(e.reply or "" for e in asked))

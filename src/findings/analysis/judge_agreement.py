@@ -1,4 +1,4 @@
-"""How far a run's judges can be trusted: their agreement, their noise, and estimates corrected for their error."""
+"""How reliable a run's judges are: their agreement, their noise, and accuracy corrected for their error."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ...stats.agreement import (
 from ...stats.confusion import Corrected, corrected_accuracy
 from ...stats.intervals import Share, wilson
 from ...store.input_files import read_user_file
-from .read_run import LABELS, Findings, Pattern
+from .read_run import LABELS, Findings, LabelPair, Pattern
 
 SEED = 20_250_401
-"""Of all resampling in reports: fixed, so that the same run gives the same report."""
+"""For all resampling in reports; fixed, so that the same run gives the same report."""
 RESAMPLES = 500
-METHOD = "Rogan and Gladen's estimator for three labels, interval by drawing trials and gold claims again"
+METHOD = "the Rogan-Gladen estimator for three labels, with an interval from resampling trials and gold claims"
 
 
 _COEFFICIENTS: dict[str, Coefficient] = {
@@ -38,18 +38,18 @@ _COEFFICIENTS: dict[str, Coefficient] = {
 
 
 RECORD = "check.json"
-"""A check of judges leaves this file in its folder."""
+"""The file that a judge check writes into its folder."""
 
 
 def read_check(path: Path) -> JudgeCheck:
-    """A check's record, by its file or its folder."""
+    """The record of a judge check, given its file or its folder."""
     _, record = read_user_file(path / RECORD if path.is_dir() else path, JudgeCheck)
     return record
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How often a judge, asked again, gives another label."""
+    """How often a judge that is asked again gives a different label."""
 
     judge: str
     model: str
@@ -67,13 +67,14 @@ class Judging:
     """Judge to share of each label among its verdicts."""
     noise: tuple[Noise, ...]
     noise_floor: float | None
-    """The largest self-disagreement found: differences below it may be the judges' own."""
+    """The largest share of labels that a judge changed; smaller differences may be due to the judges."""
     corrected: dict[str, Corrected] = field(default_factory=dict)
-    """By target: accuracy over claims, raw and corrected; empty without a fitting check."""
+    """By target: accuracy over claims, as judged and corrected; empty if no judge check was given."""
     check: JudgeCheck | None = None
 
 
 def judging(found: Findings, check: JudgeCheck | None = None) -> Judging:
+    """Agreement and noise of a run's judges; with a judge check of the same judges, also corrected accuracy."""
     clusters = [found.judged[block] for block in sorted(found.judged)]
     claims = sum(sum(counts.values()) for counts in clusters)
     coefficients = {
@@ -110,8 +111,8 @@ def _rates(total: Mapping[Pattern, int], place: int) -> dict[str, float]:
     return {label: counts[label] / given for label in LABELS} if given else {}
 
 
-def _noise(judge: str, verifiers: Sequence[str], blocks: Mapping[int, Counter[tuple[str | None, str | None]]]) -> Noise:
-    pairs: Counter[tuple[str | None, str | None]] = Counter()
+def _noise(judge: str, verifiers: Sequence[str], blocks: Mapping[int, Counter[LabelPair]]) -> Noise:
+    pairs: Counter[LabelPair] = Counter()
     for counts in blocks.values():
         pairs.update(counts)
     both = {pair: n for pair, n in pairs.items() if None not in pair}
@@ -121,7 +122,7 @@ def _noise(judge: str, verifiers: Sequence[str], blocks: Mapping[int, Counter[tu
 
 
 def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
-    """Each target's accuracy over claims, corrected by the panel's measured error."""
+    """Each target's accuracy over claims, corrected for the panel's measured error."""
     measured = panel_of(check, found.manifest.plan.verifiers)
     counts: dict[tuple[str, str | None], int] = {(c.gold, c.given): c.claims for c in measured.confusion}
     return {
@@ -137,10 +138,10 @@ def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
 
 
 def panel_of(check: JudgeCheck, verifiers: Sequence[str]) -> JudgeMeasured:
-    """The judge, or panel, of a check that a run's final verdicts came from."""
+    """The judge or panel of a check that corresponds to a run's final verdicts."""
     if sorted(check.verifiers) != sorted(verifiers):
         raise InputError(
-            f"--judge-check {check.check_id}: measured {', '.join(check.verifiers)}, but this run was judged by "
-            f"{', '.join(verifiers)}; check those judges (judge-check --judges N --judge-model ...)."
+            f"--judge-check {check.check_id} measured {', '.join(check.verifiers)}, but this run was judged by "
+            f"{', '.join(verifiers)}. Check those judges: medicare-eval judge-check --judges N --judge-model ..."
         )
     return check.judges[-1]

@@ -1,44 +1,75 @@
-"""Like set beside like: trials of two targets, or of two runs, paired by scenario, variant and repetition."""
+"""Trials of two targets, or of two runs, paired by scenario, variant and repetition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from itertools import pairwise
+from statistics import fmean, stdev
+from typing import NamedTuple
 
+from ...errors import InputError
 from .read_run import SCORES, Findings, Row
 
-Key = tuple[str, str | None, int]
-Pairs = list[tuple[str, float, float]]
-"""Cluster (the scenario), value of the first, value of the second."""
 MEASURES = (*SCORES, "accurate_complete", "incorrect")
-"""The scores of a trial, and the share of its questions coded so."""
+"""The scores of a trial, and the shares of its questions with these study codes."""
 
 
-def key(row: Row) -> Key:
-    return row.scenario_id, row.variant, row.repetition
+class TrialKey(NamedTuple):
+    """What two trials must share to be a pair."""
+
+    scenario_id: str
+    variant: str | None
+    repetition: int
+
+
+class ScorePair(NamedTuple):
+    """The values of two paired trials, and the scenario they belong to."""
+
+    scenario_id: str
+    first: float
+    second: float
+
+
+class CodePair(NamedTuple):
+    """The study codes of one question in two paired trials."""
+
+    scenario_id: str
+    group: str
+    first: str
+    second: str
+
+
+def key(row: Row) -> TrialKey:
+    return TrialKey(row.scenario_id, row.variant, row.repetition)
 
 
 def value(row: Row, measure: str) -> float | None:
-    """A trial's score, or the share of its coded questions that got a code; None where it has none."""
+    """A trial's score, or the share of its coded questions that got a code; None if it has no value."""
     if measure in SCORES:
         return row.score(measure)
-    codes = [code for _, code in row.codes if code != "incomplete_data"]
+    codes = [one.value for one in row.codes if one.value != "incomplete_data"]
     return sum(code == measure for code in codes) / len(codes) if codes else None
+
+
+def values_of(rows: Iterable[Row], measure: str) -> list[float]:
+    return [one for row in rows if (one := value(row, measure)) is not None]
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Pairs of trials with a value on both sides, and how many had none on one side or no partner."""
+    """Pairs of trials with a value on both sides, and how many trials were left out."""
 
-    pairs: Pairs
+    pairs: list[ScorePair]
     one_sided: int
+    """Pairs with a value on one side only."""
     unmatched: int
+    """Trials without a partner."""
 
 
 def pair(first: Iterable[Row], second: Iterable[Row], measure: str) -> Paired:
     others = {key(row): row for row in second}
-    pairs: Pairs = []
+    pairs: list[ScorePair] = []
     one_sided = unmatched = 0
     for row in first:
         other = others.pop(key(row), None)
@@ -49,12 +80,12 @@ def pair(first: Iterable[Row], second: Iterable[Row], measure: str) -> Paired:
         if a is None or b is None:
             one_sided += a is not b
         else:
-            pairs.append((row.scenario_id, a, b))
+            pairs.append(ScorePair(row.scenario_id, a, b))
     return Paired(pairs, one_sided, unmatched + len(others))
 
 
 def by_system(found: Sequence[Findings]) -> dict[str, list[Row]]:
-    """The rows of every target, named with its run where a target stands in several."""
+    """The rows of every target; a target that is in several runs is named with its run."""
     names = [target for one in found for target in one.plan_targets]
     systems: dict[str, list[Row]] = {}
     for one in found:
@@ -76,22 +107,39 @@ def by_cluster(rows: Iterable[Row], measure: str) -> dict[str, list[float]]:
     return found
 
 
-def means(rows: Mapping[str, Sequence[Row]], measure: str) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
-    for name, listed in rows.items():
-        values = [one for row in listed if (one := value(row, measure)) is not None]
-        found[name] = fmean(values) if values else None
-    return found
+def means(systems: Mapping[str, Sequence[Row]], measure: str) -> dict[str, float | None]:
+    values = {name: values_of(rows, measure) for name, rows in systems.items()}
+    return {name: fmean(listed) if listed else None for name, listed in values.items()}
 
 
-CodePairs = list[tuple[str, str, str, str]]
-"""Scenario, question group, code in the first, code in the second."""
-
-
-def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> CodePairs:
+def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> list[CodePair]:
+    """The codes of every question that both trials of a pair have."""
     others = {key(row): dict(row.codes) for row in second}
-    found: CodePairs = []
+    found: list[CodePair] = []
     for row in first:
         theirs = others.get(key(row), {})
-        found += [(row.scenario_id, group, code, theirs[group]) for group, code in row.codes if group in theirs]
+        found += [CodePair(row.scenario_id, group, code, theirs[group]) for group, code in row.codes if group in theirs]
     return found
+
+
+def pilot_sd(found: Findings, measure: str) -> float:
+    """The standard deviation of paired differences between a run's targets, or between repeats of its one target."""
+    rows = list(by_system([found]).values())
+    gaps = [
+        one.first - one.second
+        for first, second in pairwise(rows)
+        for one in pair(first, second, measure).pairs
+    ]  # fmt: skip
+    if not gaps and rows:
+        repeats: dict[tuple[str, str | None], list[float]] = {}
+        for row in rows[0]:
+            one = value(row, measure)
+            if one is not None:
+                repeats.setdefault((row.scenario_id, row.variant), []).append(one)
+        gaps = [b - a for values in repeats.values() for a, b in pairwise(values)]
+    if len(gaps) < 2:
+        raise InputError(f"power: the pilot run has too few pairs of trials with {measure}. Give --sd instead.")
+    sd = stdev(gaps)
+    if not sd:
+        raise InputError(f"power: all paired differences in {measure} are equal in the pilot run. Give --sd instead.")
+    return sd

@@ -1,137 +1,62 @@
-"""One pass over a run's results: what every table, chart and test needs, and no more.
+"""One pass over a run's results: the numbers that every table, chart and test needs, and no more.
 
-Lines are decoded to the fields that are counted (msgspec); replies, claims and quotes stay on disk but for a few. A
-hundred thousand trials are read in seconds and kept in some tens of megabytes. The chain is checked on the way.
+Lines are decoded only to the fields that are counted (msgspec); replies, claims and quotes stay on disk, except those
+of a few trials that a report shows in full. A hundred thousand trials are read in seconds and take some tens of
+megabytes. The hash chain is checked on the way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 from zlib import crc32
 
 import msgspec
+from pydantic import ValidationError
 
 from ... import storage
 from ...errors import IntegrityError
-from ...records.base import Severity, severity_rank
+from ...records.base import severity_rank
+from ...records.model_name import split_name
 from ...schemas import (
     GroupRule,
     Label,
     Manifest,
+    RunPlan,
     TrialOutcome,
     TrialResult,
 )
 from ...store import hash_chain
 from ...store.strict_json import sha256
+from .result_fields import TrialFields
 
 SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
 LABELS: tuple[Label, ...] = get_args(Label)
 OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
+DECIDED = ("unanimous", "majority", "adjudicator", "unresolved")
+"""How a claim got its final label, or why it has none."""
 BLOCKS = 200
-"""Trials are dealt into so many blocks, by their id, for resampling of what is counted over claims."""
+"""Trials are assigned to this many blocks, by their id; statistics over claims resample blocks."""
 EXAMPLES = 3
-"""Trials kept in mind for each target."""
-REVIEWS = 50
+"""Trials with wrong claims remembered for each target."""
+REVIEWS_SHOWN = 10
+"""Trials that need manual review which a report shows in full, for each run; the others are only counted."""
+NOT_RECORDED = "not recorded by release 0.1"
+"""In place of review reasons, in runs of format 1."""
 
 
-class _Target(msgspec.Struct):
-    name: str
-    served_models: list[str]
-    served_as_requested: bool | None
-    fingerprints: list[str]
-    not_applied: list[str]
+_decode = msgspec.json.Decoder(TrialFields).decode
 
 
-class _Exchange(msgspec.Struct):
-    turn_id: str
-    user_message: str
-    outcome: str
+class CodedQuestion(NamedTuple):
+    """A question group of a trial with its study code, or with the answer to a closed question."""
 
-
-class _Verdict(msgspec.Struct):
-    claim_id: str
-    label: str
-
-
-class _Final(msgspec.Struct):
-    label: str | None
-    severity: Severity
-    decided_by: str
-    labels_given: list[str]
-
-
-class _Scores(msgspec.Struct):
-    accuracy: float | None
-    completeness: float | None
-    safety_risk: float | None
-    calibration: float | None
-
-
-class _ByJudge(msgspec.Struct):
-    scores: _Scores
-
-
-class _Code(msgspec.Struct):
-    question_group: str
-    code: str | None
-    answer: str | None
-    lookup_dependent: bool
-
-
-class _Flags(msgspec.Struct):
-    refusal: bool
-    hallucinated_specifics: bool
-
-
-class _Reading(msgspec.Struct):
-    how: str
-    sentences: int
-    covered_first: int
-    covered: int
-    typographic_quotes: int
-
-
-class _Failure(msgspec.Struct):
-    stage: str
-
-
-class _Service(msgspec.Struct):
-    model: str
-    served_models: list[str]
-    served_as_requested: bool | None
-    not_applied: list[str]
-
-
-class _Line(msgspec.Struct):
-    trial_id: str
-    scenario_id: str
-    variant: str | None
-    repetition: int
-    target: _Target
-    outcome: str
-    conversation: list[_Exchange]
-    rejected_claims: list[msgspec.Raw]
-    verdicts: dict[str, list[_Verdict]]
-    repeat_verdicts: dict[str, list[list[_Verdict]]]
-    scores_by_judge: dict[str, _ByJudge]
-    final_claims: list[_Final]
-    final_scores: _Scores | None
-    study_codes: list[_Code]
-    error_categories: list[str]
-    needs_manual_review: bool
-    readings: list[_Reading]
-    severity_disagreements: int
-    disagreement: float | None
-    flags: _Flags
-    judge_failures: list[_Failure]
-    judge_services: list[_Service]
-
-
-_decode = msgspec.json.Decoder(_Line).decode
+    group: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,22 +70,21 @@ class Row:
     repetition: int
     outcome: TrialOutcome
     scores: tuple[float | None, float | None, float | None, float | None]
-    """In the order of `SCORES`; all None where the trial was not scored."""
+    """In the order of `SCORES`; all None if the trial was not scored."""
     labels: tuple[int, int, int]
     """Final claims by label, in the order of `LABELS`."""
     unresolved: int
-    codes: tuple[tuple[str, str], ...]
-    """Question group and study code."""
-    answers: tuple[tuple[str, str], ...]
-    """Closed questions: group and yes, no or unsure."""
+    codes: tuple[CodedQuestion, ...]
+    answers: tuple[CodedQuestion, ...]
+    """Closed questions: yes, no or unsure."""
     errors: tuple[str, ...]
     refusal: bool
     fabricated: bool
     review: bool
     wording: str = ""
-    """A fingerprint of the questions as they were asked: other knobs or words, another fingerprint."""
+    """Fingerprint of the questions as asked: a different wording or knob gives a different fingerprint."""
     by_judge: tuple[float | None, ...] = ()
-    """Accuracy by each judge's own verdicts."""
+    """Accuracy according to each judge's own verdicts."""
 
     def score(self, name: str) -> float | None:
         return self.scores[SCORES.index(name)]
@@ -168,23 +92,41 @@ class Row:
 
 @dataclass
 class Service:
-    """What a model was asked for, and what it really was."""
+    """Which model was requested, and which one answered."""
 
     called: str
     served: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
     not_applied: set[str] = field(default_factory=set)
     differs: bool = False
-    """Whether another model than the one called has answered."""
+    """Whether a model other than the one requested answered."""
+
+
+class Example(NamedTuple):
+    """A trial with at least one wrong claim."""
+
+    severity: int
+    """Of its most severe wrong claim."""
+    scenario_id: str
+    trial_id: str
+
+
+class Place(NamedTuple):
+    """Where a line is in results.jsonl, in bytes."""
+
+    offset: int
+    length: int
 
 
 Pattern = tuple[str | None, ...]
-"""The labels the judges gave to one claim, in their order; None where a judge gave none."""
+"""The labels the judges gave to one claim, in their order; None for a judge that gave none."""
+LabelPair = tuple[str | None, str | None]
+"""A judge's first label of a claim, and its label when asked again."""
 
 
 @dataclass
 class Findings:
-    """All that was gathered from one run."""
+    """Everything that was read from one run."""
 
     folder: Path
     manifest: Manifest
@@ -195,30 +137,32 @@ class Findings:
     turns: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By target and outcome of the turn."""
     judged: dict[int, Counter[Pattern]] = field(default_factory=dict)
-    """By block: how often the judges gave which labels to a claim."""
-    noise: dict[str, dict[int, Counter[tuple[str | None, str | None]]]] = field(default_factory=dict)
-    """By judge and block: its first label of a claim and the one when asked again."""
+    """By block: how often the judges gave each pattern of labels to a claim."""
+    noise: dict[str, dict[int, Counter[LabelPair]]] = field(default_factory=dict)
+    """By judge and block: labels of the same claims when the judge was asked twice."""
     decided: Counter[str] = field(default_factory=Counter)
-    """How final labels came about: unanimous, majority, adjudicator, unresolved."""
+    """How claims got their final labels: see `DECIDED`."""
     readings: Counter[str] = field(default_factory=Counter)
-    """Replies by how they were read, sentences and how many are covered, quotes found only after folding."""
+    """Replies by how they were evaluated; sentences and how many are covered; quotes matched after folding."""
     rejected_claims: int = 0
     severity_disagreements: int = 0
     judge_failures: Counter[str] = field(default_factory=Counter)
     """By stage."""
     review: list[str] = field(default_factory=list)
-    """Ids of trials that need a person, the first few."""
-    examples: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
-    """By target: gravity, scenario and id of trials with the gravest wrong claims."""
-    offsets: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where those trials stand in results.jsonl: offset and length."""
+    """Ids of trials that need manual review, up to `REVIEWS_SHOWN`."""
+    review_reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By target and kind of reason; the kind is `NOT_RECORDED` in runs of format 1."""
+    examples: dict[str, list[Example]] = field(default_factory=dict)
+    """By target: the trials with the most severe wrong claims."""
+    places: dict[str, Place] = field(default_factory=dict)
+    """Where the trials of `review` and `examples` are in results.jsonl."""
     head: str = hash_chain.GENESIS
 
     @property
-    def example_ids(self) -> list[tuple[int, str]]:
-        """The gravest trials of each target in turn: gravity and id."""
+    def example_ids(self) -> list[str]:
+        """Trials with the most severe wrong claims, taking the targets in turn."""
         rounds = zip_longest(*(self.examples[target] for target in sorted(self.examples)))
-        return [(one[0], one[2]) for turn in rounds for one in turn if one is not None]
+        return [one.trial_id for turn in rounds for one in turn if one is not None]
 
     @property
     def plan_targets(self) -> tuple[str, ...]:
@@ -226,39 +170,85 @@ class Findings:
 
     @property
     def planned(self) -> int:
-        plan = self.manifest.plan
-        return len(plan.scenarios) * len(plan.targets) * plan.repeats
+        return self.manifest.plan.trial_count
 
     @property
     def offline(self) -> bool:
-        return any(model.startswith("offline:") for model in self.manifest.plan.judge_models())
+        return judged_offline(self.manifest.plan)
 
     @property
     def fake(self) -> bool:
-        return any(target.startswith("fake:") for target in self.plan_targets)
+        return has_fake_target(self.manifest.plan)
 
     def of_target(self, target: str) -> list[Row]:
         return [row for row in self.rows if row.target == target]
 
     def trial(self, trial_id: str) -> TrialResult:
-        """One of the trials that were kept in mind, in full."""
-        offset, length = self.offsets[trial_id]
+        """One of the trials listed in `places`, in full."""
+        place = self.places[trial_id]
         with (self.folder / storage.RESULTS).open("rb") as file:
-            file.seek(offset)
-            return TrialResult.model_validate_json(hash_chain.payload_of(file.read(length)))
+            file.seek(place.offset)
+            return TrialResult.model_validate_json(hash_chain.payload_of(file.read(place.length)))
 
 
-def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
-    """Read a run's results, complete or not; a broken chain is an integrity error."""
-    found = Findings(folder, manifest or storage.read_manifest(folder))
-    plan = found.manifest.plan
-    found.services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
+def judged_offline(plan: RunPlan) -> bool:
+    """Whether the rule-based judge took part."""
+    return any(split_name(model).provider == "offline" for model in plan.judge_models())
+
+
+def has_fake_target(plan: RunPlan) -> bool:
+    """Whether a target returns canned text."""
+    return any(split_name(target).provider == "fake" for target in plan.targets)
+
+
+def software_version(manifest: Manifest) -> str | None:
+    """The version of this project that wrote a run. Release 0.1 was distributed as ai-medicare-eval."""
+    versions = manifest.versions
+    return versions.get("medicare-eval") or versions.get("ai-medicare-eval")
+
+
+def group_rules(plan: RunPlan) -> dict[tuple[str, str], GroupRule]:
+    """How each question group of each scenario is coded."""
+    rules: dict[tuple[str, str], GroupRule] = {}
     for planned in plan.scenarios:
         rubric = plan.rubrics[planned.scenario.rubric_version].rubric
         for turn in planned.scenario.scripted_turns:
-            if turn.question_group or turn.required_points:
-                group = turn.question_group or turn.turn_id
-                found.rules.setdefault((planned.scenario.scenario_id, group), rubric.rule(group))
+            group = turn.question_group or turn.turn_id
+            rules.setdefault((planned.scenario.scenario_id, group), rubric.rule(group))
+    return rules
+
+
+class Trials:
+    """A run's results in full, one at a time; after the last one, `head` and `count` say what was read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / storage.RESULTS
+        self.head = hash_chain.GENESIS
+        self.count = 0
+
+    def __iter__(self) -> Iterator[TrialResult]:
+        if not self._path.exists():
+            return
+        reader = hash_chain.ChainReader(self._path, hash_chain.GENESIS)
+        for line in reader:
+            try:
+                result = TrialResult.model_validate_json(line.payload)
+            except ValidationError as error:
+                raise _unreadable(self._path, line.number, f"{error.error_count()} fields do not fit") from None
+            self.head, self.count = reader.head, reader.count
+            yield result
+
+
+def _unreadable(path: Path, line: int, why: str) -> IntegrityError:
+    return IntegrityError(f"{path}, line {line}: this version cannot read the result ({why}).")
+
+
+def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
+    """Read a run's results, complete or not; a broken hash chain is an IntegrityError."""
+    found = Findings(folder, manifest or storage.read_manifest(folder))
+    plan = found.manifest.plan
+    found.services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
+    found.rules = group_rules(plan)
     path = folder / storage.RESULTS
     if path.exists():
         reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
@@ -266,7 +256,7 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
             _add(found, line)
         found.head = reader.head
     found.review.sort()
-    found.offsets = {name: found.offsets[name] for name in {*found.review, *(name for _, name in found.example_ids)}}
+    found.places = {name: found.places[name] for name in {*found.review, *found.example_ids}}
     return found
 
 
@@ -274,41 +264,43 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     try:
         line = _decode(raw.payload)
     except msgspec.ValidationError as error:
-        path = found.folder / storage.RESULTS
-        raise IntegrityError(f"{path}: line {raw.number} is not a result this version can read ({error}).") from None
-    counts = Counter(claim.label for claim in line.final_claims)
-    scores = line.final_scores
-    found.rows.append(
-        Row(
-            line.trial_id,
-            line.scenario_id,
-            line.variant,
-            line.target.name,
-            line.repetition,
-            cast(TrialOutcome, line.outcome),
-            (scores.accuracy, scores.completeness, scores.safety_risk, scores.calibration)
-            if scores
-            else (None, None, None, None),
-            (counts["SUPPORTED"], counts["CONTRADICTED"], counts["NOT_IN_KEY"]),
-            counts[None],
-            tuple((code.question_group, code.code) for code in line.study_codes if code.code),
-            tuple((code.question_group, code.answer) for code in line.study_codes if code.answer),
-            tuple(line.error_categories),
-            line.flags.refusal,
-            line.flags.hallucinated_specifics,
-            line.needs_manual_review,
-            sha256("\n".join(exchange.user_message for exchange in line.conversation))[:12],
-            tuple(one.scores.accuracy for one in line.scores_by_judge.values()),
-        )
-    )
+        raise _unreadable(found.folder / storage.RESULTS, raw.number, str(error)) from None
+    found.rows.append(_row(line))
     for exchange in line.conversation:
         found.turns[line.target.name, exchange.outcome] += 1
     _add_services(found, line)
     _add_judging(found, line)
-    _keep(found, line, raw)
+    _add_review(found, line)
+    _remember(found, line, Place(raw.offset, raw.length))
 
 
-def _add_services(found: Findings, line: _Line) -> None:
+def _row(line: TrialFields) -> Row:
+    counts = Counter(claim.label for claim in line.final_claims)
+    scores = line.final_scores
+    return Row(
+        line.trial_id,
+        line.scenario_id,
+        line.variant,
+        line.target.name,
+        line.repetition,
+        cast(TrialOutcome, line.outcome),
+        (scores.accuracy, scores.completeness, scores.safety_risk, scores.calibration)
+        if scores
+        else (None, None, None, None),
+        (counts["SUPPORTED"], counts["CONTRADICTED"], counts["NOT_IN_KEY"]),
+        counts[None],
+        tuple(CodedQuestion(code.question_group, code.code) for code in line.study_codes if code.code),
+        tuple(CodedQuestion(code.question_group, code.answer) for code in line.study_codes if code.answer),
+        tuple(line.error_categories),
+        line.flags.refusal,
+        line.flags.hallucinated_specifics,
+        line.needs_manual_review,
+        sha256("\n".join(exchange.user_message for exchange in line.conversation))[:12],
+        tuple(one.scores.accuracy for one in line.scores_by_judge.values()),
+    )
+
+
+def _add_services(found: Findings, line: TrialFields) -> None:
     target = found.services.setdefault(line.target.name, Service(line.target.name))
     target.served.update(line.target.served_models)
     target.fingerprints.update(line.target.fingerprints)
@@ -321,7 +313,7 @@ def _add_services(found: Findings, line: _Line) -> None:
         service.differs |= judge.served_as_requested is False
 
 
-def _add_judging(found: Findings, line: _Line) -> None:
+def _add_judging(found: Findings, line: TrialFields) -> None:
     block = crc32(line.trial_id.encode()) % BLOCKS
     by_judge = [{v.claim_id: v.label for v in verdicts} for verdicts in line.verdicts.values()]
     patterns = found.judged.setdefault(block, Counter())
@@ -347,20 +339,27 @@ def _add_judging(found: Findings, line: _Line) -> None:
     found.judge_failures.update(failure.stage for failure in line.judge_failures)
 
 
-def _keep(found: Findings, line: _Line, raw: hash_chain.ChainedLine) -> None:
-    """Keep in mind where the trials stand that a report shows in full."""
-    place = (raw.offset, raw.length)
-    if line.needs_manual_review and len(found.review) < REVIEWS:
+def _add_review(found: Findings, line: TrialFields) -> None:
+    if not line.needs_manual_review:
+        return
+    reasons = line.review_reasons
+    kinds = {NOT_RECORDED} if reasons is None else {reason.kind for reason in reasons}
+    found.review_reasons.update((line.target.name, kind) for kind in kinds)
+
+
+def _remember(found: Findings, line: TrialFields, place: Place) -> None:
+    """Keep the place of a trial that a report shows in full."""
+    if line.needs_manual_review and len(found.review) < REVIEWS_SHOWN:
         found.review.append(line.trial_id)
-        found.offsets[line.trial_id] = place
+        found.places[line.trial_id] = place
     wrong = [severity_rank(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
     if not wrong:
         return
-    gravity, target = max(wrong), line.target.name
-    kept = found.examples.setdefault(target, [])
-    fresh = all(scenario != line.scenario_id for _, scenario, _ in kept)
-    if len(kept) < EXAMPLES or (fresh and gravity >= kept[-1][0]) or gravity > kept[-1][0]:
-        kept.append((gravity, line.scenario_id, line.trial_id))
-        kept.sort(key=lambda one: -one[0])
+    worst = max(wrong)
+    kept = found.examples.setdefault(line.target.name, [])
+    new_scenario = all(one.scenario_id != line.scenario_id for one in kept)
+    if len(kept) < EXAMPLES or (new_scenario and worst >= kept[-1].severity) or worst > kept[-1].severity:
+        kept.append(Example(worst, line.scenario_id, line.trial_id))
+        kept.sort(key=lambda one: -one.severity)
         del kept[EXAMPLES:]
-        found.offsets[line.trial_id] = place
+        found.places[line.trial_id] = place

@@ -1,8 +1,9 @@
-"""How far results hang on the wording: variants, voices, knobs and repeats as a designed experiment."""
+"""How much scores vary with wording, voice, knobs, repeats and judges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from ...stats.variance import (
     Components,
@@ -23,9 +24,9 @@ class Sensitivity:
     target: str
     measure: str
     components: Components
-    """Between scenarios, between variants of one, between wordings of one variant, between repeats."""
+    """Between scenarios, between variants of a scenario, between wordings of a variant, and between repeats."""
     judges: Components | None
-    """Between trials and between judges; for accuracy, where two judges scored the same trials."""
+    """Between trials and between judges; only for accuracy, and only if judges scored the same trials."""
     worst: WorstCase
 
 
@@ -33,29 +34,29 @@ class Sensitivity:
 class Sensitivities:
     targets: tuple[Sensitivity, ...]
     ranks: tuple[RankChange, ...]
-    """How the order of the targets changes from one voice to another."""
+    """How the order of the targets under one voice differs from their order under the others."""
     styles: dict[str, dict[str, float]]
-    """Target to style to mean."""
+    """Target to voice to mean."""
 
 
 LEVELS = ("scenario", "variant", "wording")
 
 
 def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
-    styles = {planned.name: planned.scenario.style or "plain" for planned in found.manifest.plan.scenarios}
+    """Components of variance of a measure for each target, and how its mean depends on the voice."""
+    voices = {planned.name: planned.scenario.style or "plain" for planned in found.manifest.plan.scenarios}
     rows = {target: found.of_target(target) for target in found.plan_targets}
-    by_style: dict[str, dict[str, list[float]]] = {target: {} for target in rows}
+    by_voice: dict[str, dict[str, list[float]]] = {target: {} for target in rows}
     for target, listed in rows.items():
         for row in listed:
             one = value(row, measure)
             if one is not None:
-                by_style[target].setdefault(styles.get(_name(row), "plain"), []).append(one)
-    there = {target: {style: tuple(values) for style, values in found_.items()} for target, found_ in by_style.items()}
-    several = len([target for target, found_ in there.items() if found_]) > 1
+                by_voice[target].setdefault(voices.get(_name(row), "plain"), []).append(one)
+    several = sum(bool(values) for values in by_voice.values()) > 1
     return Sensitivities(
         tuple(_of_target(target, listed, measure) for target, listed in rows.items()),
-        tuple(rank_changes(there, seed=SEED)) if several else (),
-        {t: {style: sum(values) / len(values) for style, values in s.items()} for t, s in there.items()},
+        tuple(rank_changes(by_voice, seed=SEED)) if several else (),
+        {target: {voice: fmean(values) for voice, values in mine.items()} for target, mine in by_voice.items()},
     )
 
 

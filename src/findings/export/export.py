@@ -1,7 +1,8 @@
-"""A run's tables for other programs: CSV, JSON Lines, Parquet, Stata, SPSS, and logs that `inspect view` opens.
+"""Write a run's tables for other programs: CSV, JSON Lines, Parquet, Stata, SPSS, and logs for `inspect view`.
 
-Results are read once, trial by trial, and each row goes to every file that was asked for; nothing is kept but a batch.
-Files are made in a folder of their own and put in place when all are whole; one that is there is never replaced.
+Results are read once, trial by trial, and each row goes to every file that was requested; only a batch is held in
+memory. Files are written to a temporary folder and moved into place when all are complete. An existing file is never
+replaced.
 """
 
 from __future__ import annotations
@@ -9,58 +10,36 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from ... import plugins, storage
-from ...errors import InputError, IntegrityError, StorageError
-from ...schemas import Manifest, TrialResult
-from ...store import hash_chain
-from . import tables
+from ...errors import InputError, StorageError
+from ...schemas import Manifest
+from ..analysis.read_run import Trials
+from . import rows
+from .codebook import CODEBOOK_CSV, CODEBOOK_MD, codebook_csv, codebook_md
 from .inspect_log import InspectSink
+from .tables import RUN, TABLES
 from .writers import SINKS, Sink
 
 FORMATS = (*SINKS, "inspect")
-CODEBOOK_CSV, CODEBOOK_MD = "codebook.csv", "codebook.md"
-
-
-class _Trials:
-    """A run's trials as they are read; afterwards `head` and `count` say what was there."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / storage.RESULTS
-        self.head = hash_chain.GENESIS
-        self.count = 0
-
-    def __iter__(self) -> Iterator[TrialResult]:
-        if not self._path.exists():
-            return
-        reader = hash_chain.ChainReader(self._path, hash_chain.GENESIS)
-        for line in reader:
-            try:
-                yield TrialResult.model_validate_json(line.payload)
-            except ValidationError as error:
-                raise IntegrityError(
-                    f"{self._path}: line {line.number} is not a result this version can read "
-                    f"({error.error_count()} fields do not fit)."
-                ) from None
-            self.head, self.count = reader.head, reader.count
 
 
 def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
-    """Write a run's tables, complete or not, and their codebook into `out`; gives the files written.
+    """Write the tables of a run, complete or not, and their codebook into `out`; returns the files written.
 
-    InputError: no such run, no such format, or a file that is there already. ConfigError: a package is not installed.
-    IntegrityError: the results are not what was written; then nothing is left in `out`.
+    Raises:
+        InputError: Not a run folder, an unknown format, or a file that already exists.
+        ConfigError: A package that a format needs is not installed, or a plugin cannot be used.
+        IntegrityError: The results were changed after they were written; nothing is left in `out`.
     """
     chosen = tuple(dict.fromkeys(formats))
     for name in chosen:
         if name not in FORMATS and name not in (others := plugins.installed("exporter")):
-            raise InputError(f"--to {name[:40]!r}: is not known; use {', '.join([*FORMATS, *others])}.")
+            raise InputError(f"--to {name[:40]!r} is not a known format. Use {', '.join([*FORMATS, *others])}.")
     if not chosen:
-        raise InputError(f"--to: name at least one of {', '.join(FORMATS)}.")
+        raise InputError(f"--to needs at least one of {', '.join(FORMATS)}.")
     manifest = storage.read_manifest(folder)
     _check_free(out, chosen)
     try:
@@ -71,7 +50,7 @@ def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
         raise _refused(out, error) from None
     try:
         files = _write(folder, manifest, work, chosen)
-        return _put_in_place(files, work, out)
+        return _move_into_place(files, work, out)
     except OSError as error:
         raise _refused(out, error) from None
     finally:
@@ -81,24 +60,23 @@ def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
 
 
 def _refused(out: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"{out}: could not be written ({error.strerror or error}); make room or choose another folder, then export."
-    )
+    why = error.strerror or error
+    return StorageError(f"{out}: write failed ({why}). Free some space or pick a writable folder, then export again.")
 
 
-def _there_already(path: Path) -> InputError:
-    return InputError(f"{path}: is there already; remove it, or choose another folder to export to.")
+def _exists_already(path: Path) -> InputError:
+    return InputError(f"{path} already exists and will not be overwritten. Remove it, or choose another --out folder.")
 
 
 def _check_free(out: Path, formats: Sequence[str]) -> None:
-    """A file of an earlier export stays; pieces of two exports must not come to lie side by side."""
+    """Refuse to write beside files of an earlier export in the same format: their pieces would get mixed."""
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; name a folder.")
+        raise InputError(f"{out} is a file. Give a folder.")
     for name in formats:
         there = [*out.glob("inspect/*.eval")] if name == "inspect" else []
-        there += [path for table in tables.TABLES for path in out.glob(f"{table.name}*.{name}")]
+        there += [path for table in TABLES for path in out.glob(f"{table.name}*.{name}")]
         if there:
-            raise _there_already(there[0])
+            raise _exists_already(there[0])
 
 
 def _write(folder: Path, manifest: Manifest, work: Path, formats: Sequence[str]) -> list[Path]:
@@ -110,30 +88,29 @@ def _write(folder: Path, manifest: Manifest, work: Path, formats: Sequence[str])
                 inspect = InspectSink(work / "inspect", manifest)
             else:
                 sinks.append(SINKS[name](work) if name in SINKS else plugins.installed("exporter")[name].make(work))
-        about = tables.About.of(manifest)
-        trials = _Trials(folder)
+        about = rows.About.of(manifest)
+        trials = Trials(folder)
         for result in trials:
-            for table, row in tables.trial_rows(result, about) if sinks else ():
+            for table, row in rows.trial_rows(result, about) if sinks else ():
                 for sink in sinks:
                     sink.add(table, row)
             if inspect:
                 inspect.add(result)
-        sealed = (folder / storage.SEAL).exists()
-        last = tables.run_row(manifest, head=trials.head, trials=trials.count, sealed=sealed)
+        last = rows.run_row(folder, manifest, trials)
         for sink in sinks:
-            sink.add(tables.RUN, last)
+            sink.add(RUN, last)
         files = [path for sink in sinks for path in sink.close()]
         files += inspect.close() if inspect else []
     except BaseException:
         for sink in sinks:
             sink.abandon()
         raise
-    for name, text in ((CODEBOOK_CSV, tables.codebook_csv()), (CODEBOOK_MD, tables.codebook_md())):
+    for name, text in ((CODEBOOK_CSV, codebook_csv()), (CODEBOOK_MD, codebook_md())):
         (work / name).write_text(text, encoding="utf-8", newline="")
     return files
 
 
-def _put_in_place(files: Sequence[Path], work: Path, out: Path) -> list[Path]:
+def _move_into_place(files: Sequence[Path], work: Path, out: Path) -> list[Path]:
     placed: list[Path] = []
     for path in files:
         there = out / path.relative_to(work)
@@ -144,7 +121,7 @@ def _put_in_place(files: Sequence[Path], work: Path, out: Path) -> list[Path]:
             for earlier in placed:
                 earlier.unlink()
             if isinstance(error, FileExistsError):
-                raise _there_already(there) from None
+                raise _exists_already(there) from None
             raise
         placed.append(there)
     for name in (CODEBOOK_CSV, CODEBOOK_MD):

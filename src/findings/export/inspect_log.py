@@ -1,8 +1,8 @@
 """Transcripts as logs of Inspect (inspect.aisi.org.uk): `inspect view --log-dir OUT/inspect` shows each conversation.
 
-One log a target, or several where there are many trials: Inspect writes a log whole. A sample is a trial: its id the
-scenario, its epoch the repetition; claims, verdicts and study codes are in its metadata. A score that is not there is
-NaN, as Inspect has it, and its explanation says why.
+There is one log per target, or several if there are many trials, because Inspect writes a log in one go. A sample is a
+trial: its id is the scenario, its epoch the repetition; claims, verdicts and study codes are in its metadata. A missing
+score is NaN, as is usual in Inspect, and its explanation says why.
 """
 
 from __future__ import annotations
@@ -19,18 +19,14 @@ from ...schemas import (
     TrialResult,
     point_facts,
 )
-from .tables import (
-    MISSING,
-    SCORES,
-    quotes_of,
-    replies_of,
-    why_no_score,
-)
+from ..analysis.read_run import SCORES
+from .rows import quotes_of, replies_of, why_no_score
+from .tables import MISSING
 from .writers import optional
 
 LOG_SAMPLES = 1_000
 LOG_CHARACTERS = 20_000_000
-"""A log is written when it holds so many samples, or all that wait hold so much text."""
+"""A log is written when it has this many samples, or when all samples in memory have this much text."""
 SCORER = "medicare_eval"
 _ERRORS = ("failed", "questioner_failure")
 
@@ -159,7 +155,7 @@ class InspectSink:
 
 
 def _reference(scenario: Scenario) -> list[str]:
-    """What a complete answer says, by the key."""
+    """What a complete answer says, according to the answer key."""
     facts = {fact.fact_id: fact.statement for fact in scenario.answer_key.canonical_facts}
     return [" / ".join(facts[name] for name in point_facts(point)) for point in scenario.all_required_points()]
 
@@ -177,7 +173,7 @@ def _metadata(result: TrialResult) -> dict[str, Any]:
     replies = replies_of(result)
     claims = []
     for claim in result.claims:
-        word = final.get(claim.claim_id)
+        decided = final.get(claim.claim_id)
         claims.append(
             {
                 "claim_id": claim.claim_id,
@@ -186,10 +182,10 @@ def _metadata(result: TrialResult) -> dict[str, Any]:
                 "quotes": quotes_of(claim, replies),
                 "type": claim.type,
                 "confidence": claim.confidence,
-                "label": word.label if word else None,
-                "evidence": list(word.evidence) if word else [],
-                "severity": word.severity if word else None,
-                "decided_by": word.decided_by if word else "not_verifiable",
+                "label": decided.label if decided else None,
+                "evidence": list(decided.evidence) if decided else [],
+                "severity": decided.severity if decided else None,
+                "decided_by": decided.decided_by if decided else "not_verifiable",
                 "verdicts": {
                     judge: verdict.model_dump(mode="json", exclude={"claim_id"})
                     for judge, verdicts in result.verdicts.items()
@@ -210,6 +206,9 @@ def _metadata(result: TrialResult) -> dict[str, Any]:
         "missing_required_points": list(result.missing_required_points),
         "error_categories": list(result.error_categories),
         "needs_manual_review": result.needs_manual_review,
+        "review_reasons": None
+        if result.review_reasons is None
+        else [reason.model_dump(mode="json") for reason in result.review_reasons],
         "judge_failures": [failure.model_dump(mode="json") for failure in result.judge_failures],
         "served_models": list(result.target.served_models),
         "turns": [{"turn_id": e.turn_id, "outcome": e.outcome, "detail": e.detail} for e in result.conversation],

@@ -1,6 +1,6 @@
-"""Where rows go: CSV, JSON Lines, Parquet, Stata and SPSS files. Each writes as rows come and holds only a batch.
+"""Writers of CSV, JSON Lines, Parquet, Stata and SPSS files. Each writes as rows arrive and holds only a batch.
 
-Packages that only some formats need are imported when such a file is begun; without them the error names the extra.
+Packages that only some formats need are imported when such a file is started; without them the error names the extra.
 """
 
 from __future__ import annotations
@@ -26,46 +26,42 @@ from .tables import (
 
 BATCH_ROWS = 5_000
 BATCH_CHARACTERS = 8_000_000
-"""Rows are given to the Parquet writer when there are so many, or so much text is in them."""
+"""Rows go to the Parquet writer when there are this many, or this much text."""
 PIECE_ROWS = 100_000
 PIECE_CHARACTERS = 64_000_000
 PIECE_CELLS = 1_000_000_000
-"""Stata and SPSS files are written whole, so a large table comes in pieces; the last bounds rows times widths."""
+"""Stata and SPSS files are written in one go, so a large table is split; the last limit is for rows times widths."""
 SPSS_BYTES = 32_767
-"""The longest text an SPSS cell holds."""
+"""The longest text that fits in an SPSS cell."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_WIDE_FORMULA = ("\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Full-width = + - @, which some spreadsheets read as the narrow ones."""
 
 
 def optional(module: str, extra: str) -> Any:
-    """A package of an extra, or a sentence that says how to get it."""
+    """Import a package of an extra; a ConfigError says how to install it."""
     try:
         return import_module(module)
     except ImportError:
-        raise ConfigError(
-            f"{module.partition('.')[0]} is not installed; install it: pip install 'ai-medicare-eval[{extra}]'"
-        ) from None
+        package = module.partition(".")[0]
+        raise ConfigError(f"{package} is not installed. Run: pip install 'medicare-eval[{extra}]'") from None
 
 
 class Sink(Protocol):
-    """Takes rows, and gives back the files it wrote when it is closed."""
+    """Accepts rows; `close` returns the files written."""
 
     def add(self, table: Table, row: Row) -> None: ...
 
     def close(self) -> list[Path]: ...
 
     def abandon(self) -> None:
-        """Let go of open files; what was written is of no use."""
+        """Close open files after an error; what was written will be deleted."""
 
 
 def shown(text: str) -> str:
-    """Text for a CSV cell: no formula, no terminal escape, no change of direction."""
-    visible = text if text.isprintable() else _CONTROL.sub(_written_out, text)
-    return f"'{visible}" if visible.startswith(_WIDE_FORMULA) else defused(visible)
+    """Text for a CSV cell: no formula, no terminal escape, no change of text direction."""
+    return defused(text if text.isprintable() else _CONTROL.sub(_escaped, text))
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _escaped(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
@@ -77,7 +73,7 @@ def _csv_cell(value: Cell) -> Cell:
 
 
 class _Files:
-    """One text file a table, open from the start, so that an empty table is a file too."""
+    """One text file per table, opened at the start, so that an empty table gets a file too."""
 
     def __init__(self, folder: Path, suffix: str) -> None:
         self.paths = {table.name: folder / f"{table.name}.{suffix}" for table in TABLES}
@@ -127,7 +123,7 @@ class JsonlSink:
 
 
 class _Batch:
-    """Rows of one table that wait to be written."""
+    """Rows of one table that are not written yet."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -147,7 +143,7 @@ class _Batch:
         return len(self.rows) >= rows or self.characters >= characters
 
     def is_wide(self) -> bool:
-        """Whether the rows, all as wide as the widest, would make too large a file."""
+        """Whether the file would get too large, since all rows are stored as wide as the widest."""
         return (len(self.rows) + 1) * sum(self.widths.values()) > PIECE_CELLS
 
 
@@ -202,7 +198,7 @@ class ParquetSink:
 
 
 class _StatsSink(ABC):
-    """Files of a statistics package, through pyreadstat: numbers with labels, and a code for each missing value."""
+    """Files of a statistics package, by pyreadstat: numbers with labels, and a code per kind of missing value."""
 
     suffix = ""
     added: tuple[Column, ...] = ()
@@ -280,11 +276,11 @@ class _StatsSink(ABC):
 
     @abstractmethod
     def _code(self, name: str, column: Column) -> Any:
-        """What stands for a missing value of this name."""
+        """The code of a missing value."""
 
     @abstractmethod
     def _save(self, frame: Any, path: Path, table: Table, labels: dict[str, dict[Any, str]]) -> None:
-        """Write a table's frame with its labels."""
+        """Write a table with its labels."""
 
 
 class StataSink(_StatsSink):

@@ -61,7 +61,7 @@ class Baseline:
     groups: dict[int, BaselineGroup]
 
     def pooled(self, mode: str) -> Counts:
-        """All question instances of a mode: our arithmetic, not the paper's."""
+        """All questions of a mode; computed here, not published."""
         return Counts.pooled(group.by_mode[mode] for group in self.groups.values())
 
 
@@ -75,7 +75,9 @@ def load_baseline(name: str = "ship_2025") -> Baseline:
         number = int(row["group"])
         counts = Counts(int(row["shops"]), {code: int(row[code]) for code in CODES})
         if sum(counts.codes.values()) != counts.shops:
-            raise ConfigError(f"baseline/{name}.csv: group {number} {row['mode']}: the codes do not sum to the shops.")
+            raise ConfigError(
+                f"baseline/{name}.csv: group {number} {row['mode']}: the codes do not add up to the number of shops."
+            )
         looked_up = row["lookup_dependent"] == "yes"
         group = groups.setdefault(number, BaselineGroup(number, row["topic"], row["scenario"], looked_up, {}))
         group.by_mode[row["mode"]] = counts

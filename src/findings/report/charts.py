@@ -1,8 +1,8 @@
-"""Charts as SVG, drawn by hand: the same bytes each time, no script, no font and nothing from outside.
+"""Charts as SVG, drawn directly: the same bytes each time, no script, no font and nothing loaded from elsewhere.
 
-Colours are Okabe and Ito's, which colour-blind readers tell apart; each also has its own hatching and its number beside
-it, so that a chart reads in grey. Inside a page a chart takes the page's colour of text; as a file of its own it stands
-on white. PNG needs the optional `resvg-py`.
+Colors are those of Okabe and Ito, which color-blind readers can tell apart; each also has its own hatching and a number
+beside it, so that a chart works in gray. Inside a page a chart uses the page's text color; as a separate file it has a
+white background. PNG needs the optional `resvg-py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...text.escape import plain
 
@@ -25,7 +25,7 @@ THICK = 17
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One estimate: where it is, its interval, and how it is written."""
+    """One estimate with its interval, and the text shown beside it."""
 
     label: str
     value: float | None
@@ -35,34 +35,47 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
+class DotPanel:
+    title: str
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DotChart:
     """Estimates from 0 to 1 with their intervals, in panels."""
 
     name: str
     title: str
-    panels: tuple[tuple[str, tuple[Dot, ...]], ...]
+    panels: tuple[DotPanel, ...]
 
     @property
     def description(self) -> str:
         return " ".join(
-            f"{panel}: {'; '.join(f'{dot.label} {dot.text}' for dot in dots)}." for panel, dots in self.panels
+            f"{panel.title}: {'; '.join(f'{dot.label} {dot.text}' for dot in panel.dots)}." for panel in self.panels
         )
 
 
 @dataclass(frozen=True, slots=True)
+class HistogramRow:
+    label: str
+    counts: tuple[int, ...]
+    """From the lowest tenth to the highest."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many trials fall into each tenth of a scale from 0 to 1, one row a target."""
+    """How many trials fall into each tenth of a scale from 0 to 1, one row per target."""
 
     name: str
     title: str
-    rows: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...]
-    """Label, counts from the lowest tenth to the highest, remarks."""
+    rows: tuple[HistogramRow, ...]
 
     @property
     def description(self) -> str:
         return " ".join(
-            f"{label}, from 0 to 1 by tenths: {', '.join(map(str, counts))}; {', '.join(remarks)}."
-            for label, counts, remarks in self.rows
+            f"{row.label}, from 0 to 1 by tenths: {', '.join(map(str, row.counts))}; {', '.join(row.notes)}."
+            for row in self.rows
         )
 
 
@@ -73,6 +86,18 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class BarGroup:
+    title: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BarPanel:
+    title: str
+    groups: tuple[BarGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StackChart:
     """Bars of shares that sum to one, in groups, in panels."""
 
@@ -80,15 +105,14 @@ class StackChart:
     title: str
     parts: tuple[str, ...]
     """What the counts of a bar are, in order."""
-    panels: tuple[tuple[str, tuple[tuple[str, tuple[Bar, ...]], ...]], ...]
-    """Panel to groups to bars."""
+    panels: tuple[BarPanel, ...]
 
     @property
     def description(self) -> str:
         bars = [
-            f"{group}: {'; '.join(f'{bar.label} {_spoken(bar.counts)}' for bar in given)}."
-            for _, groups in self.panels
-            for group, given in groups
+            f"{group.title}: {'; '.join(f'{bar.label} {_spoken(bar.counts)}' for bar in group.bars)}."
+            for panel in self.panels
+            for group in panel.groups
         ]
         return f"Counts of {', '.join(self.parts)}. {' '.join(bars)}"
 
@@ -100,8 +124,13 @@ def _spoken(counts: Sequence[int]) -> str:
 Chart = DotChart | Histogram | StackChart
 
 
+class _Drawing(NamedTuple):
+    elements: list[str]
+    height: int
+
+
 def svg(chart: Chart, *, alone: bool) -> str:
-    """A chart as an SVG element; `alone` as a file of its own, on white."""
+    """A chart as an SVG element; `alone` for a separate file with a white background."""
     match chart:
         case DotChart():
             body, height = _dots(chart)
@@ -140,13 +169,13 @@ def _cut(text: str, most: int) -> str:
 
 
 def _squeezed(text: str, most: int) -> str:
-    """Cut in the middle: of a model's name both ends tell it from others."""
+    """Cut in the middle: both ends of a model's name are needed to recognize it."""
     shown = plain(text)
     return shown if len(shown) <= most else f"{shown[: most // 2 - 1]}…{shown[-(most - most // 2) :]}"
 
 
 def _label(x: float, y: float, label: str) -> Iterator[str]:
-    """Whose row it is: a target, and under it its run where there are several."""
+    """The label of a row: a target, and below it the run if there are several."""
     target, _, run = label.partition("\n")
     yield _text(x, y - 6 if run else y, _squeezed(target, 23), anchor="end")
     if run:
@@ -170,27 +199,27 @@ SMALL = ' font-size="11"'
 FAINT = ' stroke-opacity="0.25"'
 
 
-def _dots(chart: DotChart) -> tuple[list[str], int]:
+def _dots(chart: DotChart) -> _Drawing:
     left, right = 190, 560
-    step = 34 if any("\n" in dot.label for _, dots in chart.panels for dot in dots) else 24
+    step = 34 if any("\n" in dot.label for panel in chart.panels for dot in panel.dots) else 24
     lines: list[str] = []
     y = 8.0
-    for panel, dots in chart.panels:
+    for panel in chart.panels:
         y += 18
-        lines.append(_text(0, y, panel, extra=BOLD))
+        lines.append(_text(0, y, panel.title, extra=BOLD))
         top = y + 8
-        bottom = top + step * len(dots)
+        bottom = top + step * len(panel.dots)
         for tick in range(5):
             x = left + (right - left) * tick / 4
             lines.append(_line(x, top, x, bottom, FAINT))
             lines.append(_text(x, bottom + 14, f"{tick / 4:.2f}", anchor="middle", extra=SMALL))
-        for place, dot in enumerate(dots):
+        for place, dot in enumerate(panel.dots):
             middle = top + step * (place + 0.5)
             lines += _label(left - 12, middle + 4, dot.label)
             lines += _one_dot(dot, left, right, middle)
             lines.append(_text(right + 14, middle + 4, dot.text))
         y = bottom + 26
-    return lines, int(y)
+    return _Drawing(lines, int(y))
 
 
 def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
@@ -206,17 +235,17 @@ def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
     yield f'<circle cx="{_n(at(dot.value))}" cy="{_n(y)}" r="5" fill="{BLUE}" stroke="{PAPER}" stroke-width="1"/>'
 
 
-def _bars(chart: Histogram) -> tuple[list[str], int]:
+def _bars(chart: Histogram) -> _Drawing:
     left, right, tall = 190, 560, 44
     lines: list[str] = []
-    most = max((count for _, counts, _ in chart.rows for count in counts), default=0)
+    most = max((count for row in chart.rows for count in row.counts), default=0)
     y = 8.0
-    for label, counts, remarks in chart.rows:
+    for row in chart.rows:
         base = y + tall + 16
-        lines += _label(left - 12, base - 6, label)
+        lines += _label(left - 12, base - 6, row.label)
         lines.append(_line(left, base, right, base))
-        width = (right - left) / len(counts)
-        for place, count in enumerate(counts):
+        width = (right - left) / len(row.counts)
+        for place, count in enumerate(row.counts):
             if count:
                 high = max(2.0, tall * count / most)
                 x = left + width * place
@@ -225,14 +254,14 @@ def _bars(chart: Histogram) -> tuple[list[str], int]:
                     f'fill="{BLUE}"/>'
                 )
                 lines.append(_text(x + width / 2, base - high - 3, str(count), anchor="middle", extra=SMALL))
-        for place, remark in enumerate(reversed(remarks)):
-            lines.append(_text(right + 14, base - 4 - 15 * place, remark, extra=SMALL))
+        for place, note in enumerate(reversed(row.notes)):
+            lines.append(_text(right + 14, base - 4 - 15 * place, note, extra=SMALL))
         y = base
     for tick in range(6):
         x = left + (right - left) * tick / 5
         lines.append(_line(x, y, x, y + 4))
         lines.append(_text(x, y + 17, f"{tick / 5:.1f}", anchor="middle", extra=SMALL))
-    return lines, int(y + 26)
+    return _Drawing(lines, int(y + 26))
 
 
 FILLS = (BLUE, SKY, YELLOW, VERMILLION, GREY)
@@ -240,7 +269,7 @@ HATCH = 8
 
 
 def _block(part: int, x: float, y: float, width: float, height: float) -> str:
-    """A coloured block with its hatching. Drawn line by line: a printer makes huge images of SVG patterns."""
+    """A colored block with its hatching. Drawn line by line, because printing SVG patterns makes huge images."""
     strokes = "".join(_hatching(part, x, y, width, height))
     block = (
         f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{FILLS[part]}" '
@@ -253,7 +282,7 @@ def _block(part: int, x: float, y: float, width: float, height: float) -> str:
 
 
 def _hatching(part: int, x: float, y: float, width: float, height: float) -> Iterator[str]:
-    """Nothing, rising lines, dots, crossed lines, level lines."""
+    """By part: nothing, rising lines, dots, crossed lines, horizontal lines."""
     across = range(int(x // HATCH) + 1, int((x + width) // HATCH) + 1)
     if part in (1, 3):
         for step in range(int(x // HATCH) + 1, int((x + width + height) // HATCH) + 1):
@@ -274,7 +303,7 @@ def _hatching(part: int, x: float, y: float, width: float, height: float) -> Ite
             yield f"M{_n(x)} {_n(y + height * share)}h{_n(width)}"
 
 
-def _stacks(chart: StackChart) -> tuple[list[str], int]:
+def _stacks(chart: StackChart) -> _Drawing:
     left, right, step = 132, 640, 20
     lines: list[str] = []
     x, y = 0.0, 4.0
@@ -283,19 +312,19 @@ def _stacks(chart: StackChart) -> tuple[list[str], int]:
         lines.append(_text(x + 21, y + 11, part, extra=SMALL))
         x += 34 + 6.7 * len(part)
     y += 26
-    for panel, groups in chart.panels:
+    for panel in chart.panels:
         y += 22
-        lines.append(_text(0, y, panel, extra=BOLD))
-        for group, bars in groups:
+        lines.append(_text(0, y, panel.title, extra=BOLD))
+        for group in panel.groups:
             y += 24
-            lines.append(_text(0, y, _cut(group, 90)))
+            lines.append(_text(0, y, _cut(group.title, 90)))
             y += 6
-            for bar in bars:
+            for bar in group.bars:
                 lines.append(_text(left - 10, y + 13, _cut(bar.label, 18), anchor="end", extra=SMALL))
                 lines += _stack(bar, left, right, y)
                 y += step
         y += 8
-    return lines, int(y + 8)
+    return _Drawing(lines, int(y + 8))
 
 
 def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
@@ -316,9 +345,9 @@ def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
 
 
 def renderer() -> Callable[[str], bytes] | None:
-    """What makes a PNG, at twice its size, of a chart that stands alone; None without `resvg-py`, or without any font.
+    """A function that renders a separate chart as PNG at twice its size; None without `resvg-py`, or without any font.
 
-    Letters come from the fonts of this machine, so a PNG is the same bytes only where the fonts are.
+    Letters come from the installed fonts, so a PNG has the same bytes only where the same fonts are installed.
     """
     try:
         resvg: Any = import_module("resvg_py")

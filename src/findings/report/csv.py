@@ -1,4 +1,4 @@
-"""The report's tables as CSV. A typed column is spread over several; nothing in a cell is run by a spreadsheet."""
+"""The report's tables as CSV. A typed column becomes several; no cell is run as a formula by a spreadsheet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PARTS = {"mean": ("", "_low", "_high", "_n"), "share": ("_share", "_low", "_hig
 
 
 def table_csv(table: Table) -> str:
-    """Every column that has a name for files; a mean becomes four columns and a share three."""
+    """Every column that has a CSV name; a mean becomes four columns and a share three."""
     buffer = StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     places = [place for place, column in enumerate(table.columns) if column.key]
@@ -59,46 +59,46 @@ def _number(value: float | None) -> str:
 
 
 def safe(text: str) -> str:
-    """One line without control or direction characters, that a spreadsheet shows and does not run."""
+    """One line without control or direction characters that a spreadsheet will not run as a formula."""
     return defused(plain(text).strip())
 
 
-class _Backing(msgspec.Struct):
+class BackingFields(msgspec.Struct):
     quotes: list[str]
     evidence: list[str]
 
 
-class _Point(msgspec.Struct):
+class PointFields(msgspec.Struct):
     point: str
-    claims: list[_Backing]
+    claims: list[BackingFields]
 
 
-class _Code(msgspec.Struct):
+class CodeFields(msgspec.Struct):
     question_group: str
     code: str | None
     answer: str | None
     reason: str
-    points_met: list[_Point]
+    points_met: list[PointFields]
     points_missed: list[str]
-    partial_points_met: list[_Point]
-    wrong: list[_Backing]
-    minor: list[_Backing]
+    partial_points_met: list[PointFields]
+    wrong: list[BackingFields]
+    minor: list[BackingFields]
     fabricated: list[str]
 
 
-class _Target(msgspec.Struct):
+class TargetFields(msgspec.Struct):
     name: str
 
 
-class _Line(msgspec.Struct):
+class TrialFields(msgspec.Struct):
     trial_id: str
     scenario_id: str
     variant: str | None
-    target: _Target
-    study_codes: list[_Code]
+    target: TargetFields
+    study_codes: list[CodeFields]
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(TrialFields).decode
 CODES_HEADER = (
     "run", "trial_id", "scenario_id", "variant", "target", "question_group", "code", "answer", "reason", "points_met",
     "points_missed", "partial_points_met", "wrong", "minor", "fabricated",
@@ -106,9 +106,9 @@ CODES_HEADER = (
 
 
 def write_codes(runs: Runs, file: TextIO) -> None:
-    """One line for each code given, with its reason and the words behind it; read from the results as they stream by.
+    """One line per study code, with its reason and the quotes behind it, read from the results one by one.
 
-    Only the trials that were gathered are written: a run that is still going may have more by now.
+    Only the trials that were gathered before are written: a run in progress may have more by now.
     """
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(CODES_HEADER)
@@ -123,7 +123,7 @@ def write_codes(runs: Runs, file: TextIO) -> None:
                 writer.writerow([safe(cell) for cell in cells])
 
 
-def _evidence(code: _Code) -> Iterator[str]:
+def _evidence(code: CodeFields) -> Iterator[str]:
     yield _points(code.points_met)
     yield "; ".join(code.points_missed)
     yield _points(code.partial_points_met)
@@ -132,7 +132,7 @@ def _evidence(code: _Code) -> Iterator[str]:
     yield _quoted(code.fabricated)
 
 
-def _points(points: Iterable[_Point]) -> str:
+def _points(points: Iterable[PointFields]) -> str:
     return "; ".join(f"{one.point}: {_quoted(q for claim in one.claims for q in claim.quotes)}" for one in points)
 
 

@@ -1,17 +1,18 @@
-"""What a report consists of: sections, tables of typed cells, exhibits, charts. Markdown, HTML and CSV are made of it.
+"""The parts of a report: sections, tables of typed cells, exhibits, charts. Markdown, HTML and CSV are made from it.
 
-A cell knows what it is (a count, a mean with its interval, a difference), and is put into words here, once, so that no
-two renderings can disagree. `Words` are this project's own; everything else that is text may be anyone's, and a
-rendering must make it inert.
+A cell has a type (a count, a mean with its interval, a difference) and is turned into text here, once, so that
+renderings cannot disagree. `Words` are written by this project; all other text may come from anyone, and a rendering
+must make it inert.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ...stats.intervals import Estimate, Share
+from ...text.money import money_text
 from .charts import Chart
 
 NOTHING = "–"
@@ -19,7 +20,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """This project's own words: literals of this package, without markup."""
+    """Text of this project: literals of this package, without markup."""
 
     text: str
     strong: bool = False
@@ -27,7 +28,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Anyone's words: names, titles, what a model or a judge wrote."""
+    """Text of others: names, titles, what a model or a judge wrote."""
 
     text: str
     code: bool = False
@@ -41,7 +42,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Of:
-    """So many of so many."""
+    """`3 of 10`."""
 
     count: int
     n: int
@@ -69,18 +70,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference of two shares, in percentage points; without an interval where none is meant."""
+    """A difference of two shares, in percentage points, with or without an interval."""
 
     value: float | None
     low: float | None
     high: float | None
     n: int
-    """Of the smaller side: it decides how many places are shown."""
+    """Of the smaller sample; decides how many decimals are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number with an interval, if there is one."""
+    """A number, with an interval if there is one."""
 
     value: float | None
     low: float | None = None
@@ -99,18 +100,23 @@ class Link:
     address: str
 
 
+class Piece(NamedTuple):
+    text: str
+    marked: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a reply, with the words that matter marked."""
+    """Part of a reply, with the relevant words marked."""
 
-    pieces: tuple[tuple[str, bool], ...]
+    pieces: tuple[Piece, ...]
 
 
 Cell = Words | Text | Count | Of | Mean | Proportion | Part | Gap | Number | Money | Link | Passage
 
 
 def shown(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cell
-    """A cell in words; a passage without its marks."""
+    """A cell as text; a passage without its marks."""
     match cell:
         case Words() | Text():
             return cell.text
@@ -129,28 +135,28 @@ def shown(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
         case Number():
             return _number_text(cell)
         case Money():
-            return dollars(cell.amount)
+            return money_text(cell.amount)
         case Link():
             return cell.address
         case Passage():
-            return "".join(text for text, _ in cell.pieces)
+            return "".join(piece.text for piece in cell.pieces)
 
 
 def percent(share: float, n: int) -> str:
-    """A share in percent, with no more places than n supports, and none below a hundred."""
+    """A share in percent, with one decimal if n is at least 100 and none otherwise."""
     return f"{100 * share:.{0 if n < 100 else 1}f}"
 
 
-def estimate_text(estimate: Estimate) -> str:
-    """0.93 (0.78–1.00); where the spread is not known, the number of values instead of an interval."""
+def estimate_text(estimate: Estimate, *, two_lines: bool = False) -> str:
+    """0.93 (0.78–1.00); if the spread is unknown, the number of values instead of an interval."""
     if estimate.mean is None:
         return NOTHING
     interval = f"n={estimate.n}" if estimate.low is None else f"{estimate.low:.2f}–{estimate.high:.2f}"
-    return f"{estimate.mean:.2f} ({interval})"
+    return f"{estimate.mean:.2f}\n{interval}" if two_lines else f"{estimate.mean:.2f} ({interval})"
 
 
 def share_text(share: Share) -> str:
-    """40% (17–69%), or a dash where there is nothing."""
+    """40% (17–69%), or a dash if n is 0."""
     if share.value is None or share.low is None or share.high is None:
         return NOTHING
     value, low, high = (percent(one, share.n) for one in (share.value, share.low, share.high))
@@ -181,35 +187,37 @@ def _number_text(number: Number) -> str:
     return f"{value} ({low} to {high})" if "−" in low + high else f"{value} ({low}–{high})"
 
 
-def dollars(amount: float | None) -> str:
-    return "unknown" if amount is None else f"${amount:,.4f}" if 0 < amount < 1 else f"${amount:,.2f}"
-
-
 Kind = Literal["text", "word", "count", "mean", "share", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     heading: str
-    """Our own words."""
+    """Text of this project."""
     kind: Kind = "count"
-    """Decides how it is aligned, and into which columns a CSV file spreads it."""
+    """Decides the alignment, and into which columns a CSV file splits it."""
     key: str = ""
     """Its name in a CSV file."""
     where: Literal["everywhere", "csv"] = "everywhere"
 
 
+class VisibleTable(NamedTuple):
+    columns: tuple[Column, ...]
+    rows: list[tuple[Cell, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     caption: str
-    """Our own words."""
+    """Text of this project."""
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
-    def in_report(self) -> tuple[tuple[Column, ...], list[tuple[Cell, ...]]]:
-        """Columns and rows as a reader sees them: without what only files need."""
+    def in_report(self) -> VisibleTable:
+        """Columns and rows without those that only CSV files have."""
         kept = [place for place, column in enumerate(self.columns) if column.where == "everywhere"]
-        return tuple(self.columns[place] for place in kept), [tuple(row[p] for p in kept) for row in self.rows]
+        columns = tuple(self.columns[place] for place in kept)
+        return VisibleTable(columns, [tuple(row[place] for place in kept) for row in self.rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,20 +230,25 @@ class Bullets:
     items: tuple[tuple[Cell, ...], ...]
 
 
+class Entry(NamedTuple):
+    label: str
+    """Text of this project."""
+    cells: tuple[Cell, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """One case, shown: a name and labeled entries."""
+    """One case in full: a title and labeled entries."""
 
     title: tuple[Cell, ...]
-    entries: tuple[tuple[str, tuple[Cell, ...]], ...]
-    """Label, in our words, and what stands there."""
+    entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     chart: Chart
     beside: str
-    """Where the same numbers stand as a table."""
+    """Where the same numbers are in a table."""
 
 
 Block = Paragraph | Bullets | Table | Exhibit | Figure
@@ -257,7 +270,7 @@ class Contents:
     sections: tuple[Section, ...]
     per_scenario: Table
     per_question: Table
-    """Too long for a page: for its CSV file alone."""
+    """Too long for a page; only in its CSV file."""
 
     def charts(self) -> list[Chart]:
         return [block.chart for block in _blocks(self.sections) if isinstance(block, Figure)]
@@ -270,10 +283,10 @@ def _blocks(sections: Sequence[Section]) -> Iterator[Block]:
 
 
 def words(text: str) -> tuple[Words]:
-    """A run of our own words, where a sequence of cells is wanted."""
+    """Text of this project as a sequence of cells."""
     return (Words(text),)
 
 
 def say(*parts: str | Cell) -> tuple[Cell, ...]:
-    """A sentence of our own words and of cells."""
+    """A sentence made of this project's text and of cells."""
     return tuple(Words(part) if isinstance(part, str) else part for part in parts)

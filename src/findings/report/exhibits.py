@@ -1,29 +1,32 @@
-"""Single cases, shown in full: wrong claims inside the reply they stand in, and trials that a person must look at."""
+"""Single cases in full: wrong claims inside their replies, and trials that need manual review."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ...records.base import severity_rank
-from ...records.thresholds import LONG_REPLY_WORDS, REJECTED_ABOVE, REVIEW_ABOVE
 from ...schemas import (
-    Exchange,
     FinalClaim,
     QuoteSpan,
     TrialResult,
     Verdict,
 )
-from ..analysis.read_run import Findings
+from ..analysis.read_run import NOT_RECORDED, Findings
 from .document import (
-    Block,
     Cell,
+    Column,
+    Count,
+    Entry,
     Exhibit,
     Link,
     Paragraph,
     Passage,
+    Piece,
     Section,
+    Table,
     Text,
     Words,
     say,
@@ -32,36 +35,55 @@ from .document import (
 from .series import Run, Runs
 
 EXAMPLES = 6
-REVIEWS = 10
+"""Wrong claims shown for each run."""
 DISPUTED = 4
+"""Disputed claims, or replies, shown for each trial that needs review."""
 AROUND = 220
-"""Characters of the reply shown before and after the words in question."""
+"""Characters of the reply shown before and after the marked words."""
 LONGEST = 700
-_Wrong = tuple[int, int, TrialResult, FinalClaim]
-"""Less its gravity, the place of its trial, the trial, the claim."""
+"""Characters shown of a marked quote, or of a reply without one."""
+REVIEW_KINDS = {
+    "addresses_judge": "addresses the judge",
+    "nothing_extracted": "long reply without a checkable claim",
+    "low_coverage": "claims cover too little of the reply",
+    "rejected_claims": "too many claims rejected",
+    "judges_disagree": "judges disagree",
+    "open_claims": "claims without a final label",
+    NOT_RECORDED: NOT_RECORDED,
+}
+"""Column headings for the recorded kinds of review reasons."""
+
+
+@dataclass(frozen=True)
+class _WrongClaim:
+    trial: TrialResult
+    claim: FinalClaim
+    place: int
+    """Of the trial among the examples."""
+
+    @property
+    def severity(self) -> int:
+        return severity_rank(self.claim.severity)
 
 
 def passage(reply: str, spans: Sequence[QuoteSpan]) -> Passage:
-    """The quoted words, marked, inside their surroundings; what is far from them is left out."""
-    pieces: list[tuple[str, bool]] = []
+    """The quoted words, marked, with the text around them; text far from them is left out."""
+    pieces: list[Piece] = []
     here = 0
     for start, end in _merged(reply, spans):
         before = reply[here:start]
         if here == 0:
-            pieces.append((_tail(before, AROUND), False))
+            before = _tail(before, AROUND)
         elif len(before) > 2 * AROUND:
-            pieces.append((f"{_head(before, AROUND)} … {_tail(before, AROUND)}", False))
-        else:
-            pieces.append((before, False))
-        pieces.append((_short(reply[start:end]), True))
+            before = f"{_head(before, AROUND)} … {_tail(before, AROUND)}"
+        pieces += [Piece(before, False), Piece(_short(reply[start:end]), True)]
         here = end
-    rest = reply[here:]
-    pieces.append((_head(rest, AROUND if here else LONGEST), False))
-    return Passage(tuple((one, marked) for text, marked in pieces if (one := _flat(text))))
+    pieces.append(Piece(_head(reply[here:], AROUND if here else LONGEST), False))
+    return Passage(tuple(Piece(flat, piece.marked) for piece in pieces if (flat := _flat(piece.text))))
 
 
 def _merged(reply: str, spans: Sequence[QuoteSpan]) -> Iterator[tuple[int, int]]:
-    """Spans in order, those that touch made one, none beyond the reply."""
+    """Spans in order, overlapping ones merged, none beyond the end of the reply."""
     last: tuple[int, int] | None = None
     for start, end in sorted((min(span.start, len(reply)), min(span.end, len(reply))) for span in spans):
         if last and start <= last[1]:
@@ -93,52 +115,52 @@ def _short(quote: str) -> str:
 
 
 def _flat(text: str) -> str:
-    """One line without control characters; unlike `text.plain` it keeps a space at either end."""
+    """One line without control characters; unlike `plain` it keeps a space at either end."""
     shown = re.sub(r"\s+", " ", text)
     return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
 
 
 def example_section(runs: Runs) -> Section:
-    """Wrong claims, the gravest first, with the fact each violates."""
+    """Wrong claims, the most severe first, with the fact each contradicts."""
     exhibits = [exhibit for run in runs.runs for exhibit in _examples(runs, run)]
     title = words("Exemplary incorrect responses")
     if not exhibits:
-        return Section(title, (Paragraph(words("None: no claim was found to contradict the key.")),))
+        return Section(title, (Paragraph(words("None: no claim contradicts the answer key.")),))
     intro = words(
-        "Claims judged to contradict the key, the gravest first; the words in question are marked inside their reply."
+        "Claims that contradict the answer key, the most severe first. The claim's words are marked inside the reply."
     )
     return Section(title, (Paragraph(intro), *exhibits))
 
 
 def _examples(runs: Runs, run: Run) -> list[Exhibit]:
-    found = run.found
-    wrong: list[_Wrong] = []
-    for place, (_, trial_id) in enumerate(found.example_ids):
-        trial = found.trial(trial_id)
-        wrong += [
-            (-severity_rank(claim.severity), place, trial, claim)
-            for claim in trial.final_claims
-            if claim.label == "CONTRADICTED"
-        ]
-    wrong.sort(key=lambda one: one[:2])
-    return [_example(runs, run, trial, claim) for _, _, trial, claim in _varied(wrong)]
+    wrong = [
+        _WrongClaim(trial, claim, place)
+        for place, trial in enumerate(map(run.found.trial, run.found.example_ids))
+        for claim in trial.final_claims
+        if claim.label == "CONTRADICTED"
+    ]
+    return [_example(runs, run, one) for one in _varied(wrong)]
 
 
-def _varied(wrong: Sequence[_Wrong]) -> list[_Wrong]:
-    """A few of many, the gravest first, but no more of one trial, scenario or fact than must be."""
-    left, chosen = list(wrong), list[_Wrong]()
+def _varied(wrong: Sequence[_WrongClaim]) -> list[_WrongClaim]:
+    """A few of many, the most severe first; among equals, those least like the ones already chosen."""
+    left = sorted(wrong, key=lambda one: (-one.severity, one.place))
+    chosen: list[_WrongClaim] = []
     while left and len(chosen) < EXAMPLES:
-        best = min(range(len(left)), key=lambda place: (left[place][0], _kin(left[place], chosen), place))
-        chosen.append(left.pop(best))
+        best = min(left, key=lambda one: (-one.severity, *_likeness(one, chosen)))
+        left.remove(best)
+        chosen.append(best)
     return chosen
 
 
-def _kin(one: _Wrong, chosen: Sequence[_Wrong]) -> tuple[int, int]:
-    """How many of those chosen say the same, and how many are of the same target and scenario."""
-    _, _, trial, claim = one
-    mine = [other for other in chosen if other[2].target.name == trial.target.name]
-    of_scenario = [other for other in mine if other[2].scenario_id == trial.scenario_id]
-    return sum(other[3].evidence == claim.evidence for other in of_scenario), len(of_scenario)
+def _likeness(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> tuple[int, int]:
+    """How many chosen claims of the same target and scenario contradict the same facts, and how many there are."""
+    alike = [
+        other
+        for other in chosen
+        if (other.trial.target.name, other.trial.scenario_id) == (one.trial.target.name, one.trial.scenario_id)
+    ]
+    return sum(other.claim.evidence == one.claim.evidence for other in alike), len(alike)
 
 
 def _title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tuple[Cell, ...]:
@@ -146,28 +168,33 @@ def _title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tuple[Cell,
     return (*named, Text(trial.trial_id, code=True), *rest)
 
 
-def _example(runs: Runs, run: Run, trial: TrialResult, claim: FinalClaim) -> Exhibit:
-    entries: list[tuple[str, tuple[Cell, ...]]] = [
-        ("Target", (Text(trial.target.name),)),
+def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
+    trial, claim = one.trial, one.claim
+    entries = [
+        Entry("Target", (Text(trial.target.name),)),
         *_in_reply(trial, claim),
-        ("Taken as", (Text(claim.text),)),
-        ("Severity", (Words(claim.severity),)),
+        Entry("Claim", (Text(claim.text),)),
+        Entry("Severity", (Words(claim.severity),)),
+        *(Entry("Contradicts", cells) for cells in _contradicted(run.found, trial, claim.evidence)),
+        *_by_judge(trial, claim.claim_id),
     ]
-    entries += [("Violates", one) for one in _violated(run.found, trial, claim.evidence)]
-    entries += _said(trial, claim.claim_id)
     return Exhibit(_title(runs, run, trial, Words(", claim "), Text(claim.claim_id, code=True)), tuple(entries))
 
 
-def _in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    exchange = next((one for one in trial.conversation if one.turn_id == claim.turn_id), None)
+def _in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:
     spans = next((one.quote_spans for one in trial.claims if one.claim_id == claim.claim_id), ())
-    if exchange:
-        yield "Asked", (Text(exchange.user_message),)
-        yield "Answered", (passage(exchange.reply or "", spans),)
+    yield from _asked(trial, (claim.turn_id,), spans)
 
 
-def _violated(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
-    """Each fact or disallowed claim that was cited: what it says, who says so, and where."""
+def _asked(trial: TrialResult, turn_ids: Sequence[str | None], spans: Sequence[QuoteSpan] = ()) -> Iterator[Entry]:
+    for exchange in trial.conversation:
+        if exchange.turn_id in turn_ids:
+            yield Entry("Asked", (Text(exchange.user_message),))
+            yield Entry("Answered", (passage(exchange.reply or "", spans),))
+
+
+def _contradicted(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+    """Each fact or disallowed claim that was cited, with its source."""
     key = next(
         (
             planned.scenario.answer_key
@@ -180,7 +207,7 @@ def _violated(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> I
     disallowed = {claim.claim_id: claim.statement for claim in key.disallowed()} if key else {}
     for cited in evidence:
         if cited in disallowed:
-            yield say(Text(cited, code=True), ", a claim no answer may make: ", Text(disallowed[cited]))
+            yield say(Text(cited, code=True), ", a disallowed claim: ", Text(disallowed[cited]))
         elif cited in facts:
             fact = facts[cited]
             where = say(", ", Text(fact.locator)) if fact.locator else ()
@@ -189,17 +216,15 @@ def _violated(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> I
             source = say(" Source: ", Text(fact.source), *where, ".", *address, *confirmed)
             yield (*say(Text(cited, code=True), ": ", Text(fact.statement)), *source)
         else:
-            yield say(Text(cited, code=True), ", which is not in the key")
+            yield say(Text(cited, code=True), ", which is not in the answer key")
 
 
-def _said(trial: TrialResult, claim_id: str) -> list[tuple[str, tuple[Cell, ...]]]:
-    """What each judge said of a claim, by name."""
-    said: list[tuple[str, tuple[Cell, ...]]] = []
+def _by_judge(trial: TrialResult, claim_id: str) -> Iterator[Entry]:
+    """What each judge said about a claim."""
     for judge, verdicts in trial.verdicts.items():
         verdict = next((one for one in verdicts if one.claim_id == claim_id), None)
         model = trial.judged_by.verifiers.get(judge, "")
-        said.append(("Judge", (*say(Text(judge), " (", Text(model), "): "), *_verdict(verdict))))
-    return said
+        yield Entry("Judge", (*say(Text(judge), " (", Text(model), "): "), *_verdict(verdict)))
 
 
 def _verdict(verdict: Verdict | None) -> tuple[Cell, ...]:
@@ -212,64 +237,57 @@ def _verdict(verdict: Verdict | None) -> tuple[Cell, ...]:
 
 
 def review_section(runs: Runs) -> Section:
-    """Trials a person should look at, with what each judge said where they differ."""
+    """Trials that need manual review, with the recorded reasons; a few of them in full."""
     total = sum(row.review for series in runs.series for row in series.rows)
     title = words("Trials that need manual review")
     if not total:
-        return Section(title, (Paragraph(words("None was marked.")),))
-    blocks: list[Block] = []
-    shown = 0
-    for run in runs.runs:
-        for trial_id in run.found.review[:REVIEWS]:
-            blocks.append(_review(runs, run, run.found.trial(trial_id)))
-            shown += 1
-    more = f" Shown here: {shown}; the others are marked needs_manual_review in results.jsonl." if shown < total else ""
-    intro = f"{total:,} {'trial is' if total == 1 else 'trials are'} marked.{more}"
-    return Section(title, (Paragraph(words(intro)), *blocks))
+        return Section(title, (Paragraph(words("None.")),))
+    exhibits = [_review(runs, run, run.found.trial(trial_id)) for run in runs.runs for trial_id in run.found.review]
+    intro = (
+        f"{len(exhibits):,} of {total:,} shown. `medicare-eval export` lists all of them: the columns "
+        "needs_manual_review, review_reasons and review_details of the trial table."
+    )
+    return Section(title, (_reason_table(runs), Paragraph(words(intro)), *exhibits))
+
+
+def _reason_table(runs: Runs) -> Table:
+    there = {kind for run in runs.runs for _, kind in run.found.review_reasons}
+    kinds = [kind for kind in REVIEW_KINDS if kind in there]
+    rows = tuple(
+        (
+            *runs.lead(series),
+            Count(sum(row.review for row in series.rows)),
+            *(Count(series.run.found.review_reasons[series.target, kind]) for kind in kinds),
+        )
+        for series in runs.series
+    )
+    columns = (*runs.lead_columns(), Column("need review"), *(Column(REVIEW_KINDS[kind]) for kind in kinds))
+    return Table("Trials that need review, by reason; a trial can have several.", columns, rows)
 
 
 def _review(runs: Runs, run: Run, trial: TrialResult) -> Exhibit:
-    entries: list[tuple[str, tuple[Cell, ...]]] = [("Why", words("; ".join(_reasons(trial))))]
-    entries += [
-        ("Why", say("a reply spoke to its judges: ", Text(r.why))) for r in trial.readings if r.how == "tampered"
-    ]
     disputed = [claim for claim in trial.final_claims if claim.label is None or len(set(claim.labels_given)) > 1]
+    entries: list[Entry] = [*_reasons(trial)]
     for claim in disputed[:DISPUTED]:
-        final: Cell = Words(claim.label) if claim.label else Words("none")
-        entries.append(("Claim", say(Text(claim.claim_id, code=True), ": ", Text(claim.text))))
+        entries.append(Entry("Claim", say(Text(claim.claim_id, code=True), ": ", Text(claim.text))))
         entries += _in_reply(trial, claim)
-        entries += _said(trial, claim.claim_id)
-        entries.append(("Final label", say(final, ", ", Words(claim.decided_by))))
-    if not disputed:
-        for exchange in _unread(trial)[:DISPUTED]:
-            entries += [("Asked", (Text(exchange.user_message),)), ("Answered", (passage(exchange.reply or "", ()),))]
+        entries += _by_judge(trial, claim.claim_id)
+        final = Words(claim.label) if claim.label else Words("none")
+        entries.append(Entry("Final label", say(final, ", ", Words(claim.decided_by))))
     if len(disputed) > DISPUTED:
-        entries.append(("More", words(f"{len(disputed) - DISPUTED} more disputed claims in this trial.")))
+        entries.append(Entry("More", words(f"{len(disputed) - DISPUTED} more disputed claims in this trial.")))
+    if not disputed:
+        turns = [turn_id for reason in trial.review_reasons or () for turn_id in reason.turn_ids]
+        entries += _asked(trial, list(dict.fromkeys(turns))[:DISPUTED])
     return Exhibit(_title(runs, run, trial), tuple(entries))
 
 
-def _unread(trial: TrialResult) -> list[Exchange]:
-    """Long replies in which nothing to check was found, and neither a refusal nor a referral."""
-    read = {claim.turn_id for claim in trial.claims if claim.verifiable}
-    read |= {one.turn_id for one in trial.observations if one.observation.kind in ("refusal", "referral")}
-    return [
-        exchange
-        for exchange in trial.conversation
-        if exchange.turn_id not in read and len((exchange.reply or "").split()) > LONG_REPLY_WORDS
-    ]
-
-
-def _reasons(trial: TrialResult) -> list[str]:
-    """Why a trial is marked, by the rules of docs/scoring.md."""
-    reasons = []
-    if trial.disagreement is not None and trial.disagreement > REVIEW_ABOVE:
-        reasons.append(f"judges differ on {trial.disagreement:.0%} of the claims")
-    unresolved = sum(claim.label is None for claim in trial.final_claims)
-    if unresolved:
-        reasons.append(f"{unresolved} {'claim has' if unresolved == 1 else 'claims have'} no final label")
-    rejected, extracted = len(trial.rejected_claims), len(trial.claims) + len(trial.rejected_claims)
-    if rejected > REJECTED_ABOVE * extracted:
-        reasons.append(f"{rejected} of {extracted} extracted claims quote nothing that is there")
-    if not reasons and trial.outcome != "tampered":
-        reasons.append("a long reply in which no claim to check was found")
-    return reasons or ["tampered"]
+def _reasons(trial: TrialResult) -> Iterator[Entry]:
+    """The recorded reasons; what the result says about a reply that addressed the judge is quoted."""
+    if trial.review_reasons is None:
+        yield Entry("Reason", words(NOT_RECORDED))
+    for reason in trial.review_reasons or ():
+        yield Entry("Reason", (Text(reason.detail),))
+    for reading in trial.readings:
+        if reading.how == "tampered":
+            yield Entry("Addressed the judge", (Text(reading.why),))

@@ -1,7 +1,7 @@
-"""The report as one HTML file: no script, nothing from outside, and a policy that allows neither.
+"""The report as one HTML file: no script, nothing loaded from elsewhere, and a policy that allows neither.
 
-Everything that is text is escaped, after control and direction characters are taken out. The style is one sheet, named
-by its hash in the policy, so that no style of anyone else's is applied either.
+All text is escaped after control and direction characters are removed. There is one style sheet, named by its hash in
+the policy, so that no other style is applied.
 """
 
 from __future__ import annotations
@@ -225,6 +225,6 @@ def _safe(text: str) -> str:
 
 
 def _kept(text: str) -> str:
-    """Safe, with a space kept at either end."""
+    """Escaped text, with a space at either end kept."""
     before, after = " " * (text[:1] == " "), " " * (text[-1:] == " " and len(text) > 1)
     return f"{before}{_safe(text)}{after}"

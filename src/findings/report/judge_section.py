@@ -1,4 +1,4 @@
-"""The section on the judges: how far they agree, how far each agrees with itself, and what that does to accuracy."""
+"""The section on the judges: how well they agree with each other and with themselves, and accuracy corrected for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 from ...records.model_name import family
 from ..analysis.judge_agreement import METHOD
-from ..analysis.read_run import LABELS, Findings
+from ..analysis.read_run import DECIDED, LABELS, Findings
 from .document import (
     Block,
     Cell,
@@ -25,8 +25,6 @@ from .document import (
     words,
 )
 from .series import Runs
-
-DECIDED = ("unanimous", "majority", "adjudicator", "unresolved")
 
 
 def judging_section(runs: Runs) -> Section:
@@ -53,9 +51,9 @@ def _decided_table(runs: Runs) -> Table:
         *runs.lead_columns(target=False),
         Column("claims"),
         *(Column(how) for how in DECIDED),
-        Column("same label, other severity"),
+        Column("same label, different severity"),
     )
-    return Table("How the final labels of claims came about.", columns, tuple(rows))
+    return Table("How the final labels of claims were decided.", columns, tuple(rows))
 
 
 def _reading_table(runs: Runs) -> Table:
@@ -72,16 +70,15 @@ def _reading_table(runs: Runs) -> Table:
                 Count(run.found.rejected_claims),
             )
         )
-    names = ("read by judges", "by a rule", "tampered", "sentences covered at first", "covered in the end")
+    names = ("evaluated by judges", "by a fixed rule", "tampered", "sentences covered at first", "covered finally")
     columns = (
         *runs.lead_columns(target=False),
         *(Column(name, "other") for name in names),
-        Column("quotes found after folding"),
-        Column("claims rejected for their quote"),
+        Column("quotes found after normalizing"),
+        Column("claims rejected"),
     )
-    return Table(
-        "How replies were read: sentences with facts, and how many of them claims cover.", columns, tuple(rows)
-    )
+    caption = "How replies were evaluated, and how many of their factual sentences are covered by claims."
+    return Table(caption, columns, tuple(rows))
 
 
 def _failure_table(runs: Runs) -> Table:
@@ -91,7 +88,7 @@ def _failure_table(runs: Runs) -> Table:
         for stage, count in sorted(run.found.judge_failures.items())
     )
     columns = (*runs.lead_columns(target=False), Column("stage", "text"), Column("failures"))
-    return Table("Times a judge gave nothing usable.", columns, rows)
+    return Table("Times a judge gave no usable answer.", columns, rows)
 
 
 def _agreement_table(runs: Runs) -> Table:
@@ -107,17 +104,19 @@ def _agreement_table(runs: Runs) -> Table:
         Column("value (95% interval)", "other"),
         Column("claims"),
     )
-    caption = "Agreement of the verifiers on labels; intervals by drawing blocks of trials again. A dash: not defined."
+    caption = (
+        "Agreement of the verifiers on labels; intervals from resampling blocks of trials. A dash means not defined."
+    )
     return Table(caption, columns, rows)
 
 
 def _cautions(found: Findings) -> list[tuple[Cell, ...]]:
     verifiers = found.manifest.plan.verifiers
     if len(set(verifiers)) == 1:
-        told = f"All {len(verifiers)} verifiers are one model, "
-        return [say(told, Text(verifiers[0]), ": that it agrees with itself says nothing of other judges.")]
+        same = f"All {len(verifiers)} verifiers are the same model, "
+        return [say(same, Text(verifiers[0]), ". Its agreement with itself says nothing about other judges.")]
     if len({family(name) for name in verifiers}) == 1:
-        return [words("All verifiers are of one maker's family: they may share its errors.")]
+        return [words("All verifiers are from one model family and may share its errors.")]
     return []
 
 
@@ -148,21 +147,22 @@ def _noise_blocks(runs: Runs) -> list[Block]:
         for one in run.judging.noise
     )
     if not rows:
-        return [Paragraph(words("No trial was judged again (--judge-repeats), so the judges' own noise is not known."))]
+        return [Paragraph(words("No trial was judged again (--judge-repeats), so the judges' noise is unknown."))]
     columns = (
         *runs.lead_columns(target=False),
         Column("judge", "text"),
         Column("model", "text"),
         Column("label changed (95% interval)", "share"),
-        Column("verdicts given again"),
+        Column("verdicts repeated"),
     )
-    blocks: list[Block] = [Table("Judges asked again about the same claims.", columns, rows)]
+    blocks: list[Block] = [Table("Judges that were asked again about the same claims.", columns, rows)]
     for run in runs.runs:
         if run.judging and run.judging.noise_floor is not None:
             which = say(" in run ", Text(run.name)) if runs.several else ()
             floor = percent(run.judging.noise_floor, min(one.changed.n for one in run.judging.noise))
-            told = f": {floor}%. A difference below it may be the judges' own."
-            blocks.append(Paragraph(say("Noise floor", *which, told)))
+            blocks.append(
+                Paragraph(say("Noise floor", *which, f": {floor}%. A smaller difference may be due to the judges."))
+            )
     return blocks
 
 
@@ -174,18 +174,16 @@ def _corrected_blocks(runs: Runs) -> list[Block]:
         for target, one in run.judging.corrected.items()
     )
     if not rows:
-        note = (
-            "No check of these judges on the gold set was given (--judge-check): accuracy is not corrected for error."
-        )
+        note = "Accuracy is not corrected for judge error, because no judge check was given (--judge-check)."
         return [Paragraph(words(note))]
     columns = (
         *runs.lead_columns(),
-        Column("over claims, as judged", "other"),
+        Column("as judged", "other"),
         Column("corrected (95% interval)", "other"),
     )
     checks = Counter(run.judging.check.check_id for run in runs.runs if run.judging and run.judging.check)
-    method = say("Corrected by judge check ", Text(", ".join(checks)), ": ", Words(METHOD), ".")
+    method = say("Corrected with judge check ", Text(", ".join(checks)), " by ", Words(METHOD), ".")
     return [
-        Table("Accuracy over all claims, corrected for the judges' measured error.", columns, rows),
+        Table("Accuracy over all claims, as judged and corrected for the judges' measured error.", columns, rows),
         Paragraph(method),
     ]

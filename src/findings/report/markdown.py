@@ -1,9 +1,9 @@
-"""The report as Markdown: tables a reader of plain text can follow, and nothing a model wrote comes alive."""
+"""The report as Markdown: readable as plain text, and nothing that a model wrote acts as markup."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...text.escape import inert
 from .document import (
@@ -25,18 +25,23 @@ from .document import (
 )
 
 OPEN, CLOSE = "⟦", "⟧"
-"""Around the words in question; in a reply itself they become plain brackets."""
+"""Around marked words; in the reply itself these characters become plain brackets."""
 _SAFE_ADDRESS = re.compile(r"https?://[A-Za-z0-9./_~%?=&#:+,;@-]+")
 _CODE = re.compile(r"[A-Za-z0-9.@_:-]+")
 
 
 def markdown(contents: Contents) -> str:
     lines = [f"# {_line(contents.title)}", ""]
-    lines += [line for notice in contents.notices for line in (f"> **{_line(notice)}**", ">")][:-1]
+    lines += notice_lines(contents.notices)
     lines.append("")
     for section in contents.sections:
         lines += _section(section, 2)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def notice_lines(notices: Iterable[Sequence[Cell]]) -> list[str]:
+    """Notices as a block quote, one paragraph each."""
+    return [line for notice in notices for line in (f"> **{_line(notice)}**", ">")][:-1]
 
 
 def _section(section: Section, level: int) -> Iterator[str]:
@@ -101,10 +106,11 @@ def _cell(cell: Cell) -> str:
 
 
 def _inert(text: str) -> str:
-    """Inert, with a space kept on either side where words of ours adjoin: `inert` strips both."""
+    """Inert text that cannot contain marks."""
     return inert(text.replace(OPEN, "[").replace(CLOSE, "]"))
 
 
 def _spaced(text: str) -> str:
+    """Inert text, with a space at either end kept: `inert` strips both."""
     before, after = " " * (text[:1] == " "), " " * (text[-1:] == " " and len(text) > 1)
     return f"{before}{_inert(text)}{after}"

@@ -1,11 +1,13 @@
-"""The runs of a report, and their targets: each target of each run is a row of its own in every table."""
+"""The runs of a report and their targets: each target of each run has a row of its own in every table."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from ..analysis.cost import CallTotals, read_calls
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings, Row
 from .document import Cell, Column, Text
@@ -16,7 +18,11 @@ class Run:
     found: Findings
     judging: Judging | None
     name: str
-    """Its id; with a number where two runs have the same."""
+    """Its id; with a number if two runs have the same id."""
+
+    @cached_property
+    def calls(self) -> CallTotals:
+        return read_calls(self.found.folder, self.found.manifest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +37,13 @@ class Series:
 
     @property
     def chart_label(self) -> str:
-        """Its label on two lines: the target, and its run where there are several."""
+        """Its label on two lines: the target, and the run if there are several."""
         return self.target if self.label == self.target else f"{self.target}\n{self.run.name}"
 
     @property
     def planned(self) -> int:
         plan = self.run.found.manifest.plan
-        return len(plan.scenarios) * plan.repeats if self.target in plan.targets else 0
+        return plan.trial_count // len(plan.targets) if self.target in plan.targets else 0
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Runs:
         return len(self.runs) > 1
 
     def lead_columns(self, *, target: bool = True) -> tuple[Column, ...]:
-        """The columns that say whose numbers these are; the run only where there are several, in files always."""
+        """The columns that name the run and target; the run only if there are several, and always in CSV files."""
         run = Column("run", "text", "run", "everywhere" if self.several else "csv")
         return (run, Column("target", "text", "target")) if target else (run,)
 

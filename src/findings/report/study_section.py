@@ -1,11 +1,11 @@
-"""Study codes: counted by run, scenario, target and question group, and set beside the human counselors."""
+"""Study codes by run, scenario, target and question group, compared with those of human counselors."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NamedTuple, cast
 
 from ...schemas import CODES, StudyCode
 from ...stats.comparison import newcombe
@@ -16,7 +16,7 @@ from .baseline import (
     Counts,
     load_baseline,
 )
-from .charts import Bar, StackChart
+from .charts import Bar, BarGroup, BarPanel, StackChart
 from .document import (
     Block,
     Bullets,
@@ -48,7 +48,7 @@ HEADINGS: dict[StudyCode, str] = {
 }
 MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}
 ANSWERS = ("yes", "no", "unsure")
-LIKE, UNLIKE = "Groups a counselor and a model can be compared on", "Look-up groups: not like for like"
+COMPARABLE, LOOKED_UP = "Groups on which a counselor and a model can be compared", "Look-up groups: not comparable"
 
 
 @dataclass
@@ -70,23 +70,31 @@ class CodeCounts:
         return tuple(self.codes[code] for code in CODES)
 
 
-Counted = dict[tuple[Series, str, str], CodeCounts]
-"""By target, scenario and question group."""
+class QuestionKey(NamedTuple):
+    series: Series
+    scenario_id: str
+    group: str
+
+
+Counted = dict[QuestionKey, CodeCounts]
 
 
 def count_codes(runs: Runs) -> Counted:
+    """Codes and closed answers of every question, in the order of the scenarios' turns."""
     counted: Counted = {}
     for series in runs.series:
         found = series.run.found
         for row in series.rows:
             for group, code in row.codes:
-                key = (series, row.scenario_id, group)
+                key = QuestionKey(series, row.scenario_id, group)
                 counted.setdefault(key, CodeCounts()).codes[cast(StudyCode, code)] += 1
             for group, answer in row.answers:
-                counted.setdefault((series, row.scenario_id, group), CodeCounts()).answers[answer] += 1
-        order = {key: place for place, key in enumerate(found.rules)}
+                key = QuestionKey(series, row.scenario_id, group)
+                counted.setdefault(key, CodeCounts()).answers[answer] += 1
+        order = {rule: place for place, rule in enumerate(found.rules)}
         mine = sorted(
-            (key for key in counted if key[0] is series), key=lambda key: order.get((key[1], key[2]), len(order))
+            (key for key in counted if key.series is series),
+            key=lambda key: order.get((key.scenario_id, key.group), len(order)),
         )
         for key in mine:
             counted[key] = counted.pop(key)
@@ -94,13 +102,13 @@ def count_codes(runs: Runs) -> Counted:
 
 
 def _study_number(series: Series, scenario_id: str, group: str) -> int | None:
-    """The study's number of a group, in the study's own scenarios; None elsewhere."""
+    """A group's number in the published study, if the scenario is one of the study's; else None."""
     rule = series.run.found.rules.get((scenario_id, group))
     return rule.study_group if rule and scenario_id in STUDY_SCENARIOS else None
 
 
 def by_study_group(counted: Counted, series: Series) -> dict[int, CodeCounts]:
-    """The study's own groups, both scenarios together, in the order of its numbers."""
+    """The groups of the published study, over both scenarios, in the order of their numbers."""
     found: dict[int, CodeCounts] = {}
     for (mine, scenario_id, group), counts in counted.items():
         number = _study_number(series, scenario_id, group)
@@ -110,28 +118,30 @@ def by_study_group(counted: Counted, series: Series) -> dict[int, CodeCounts]:
 
 
 def _gap(k1: int, n1: int, k2: int, n2: int, *, interval: bool) -> Gap:
-    """First share less second."""
+    """First share minus second."""
     found = newcombe(k1, n1, k2, n2)
     bounds = (found.low, found.high) if interval else (None, None)
     return Gap(found.value, *bounds, n=min(n1, n2))
 
 
 def study_section(runs: Runs, counted: Counted) -> Section:
-    """The tables of the published study, for each target, beside its human counselors."""
-    title = words("Study codes beside human counselors")
+    """The tables of the published study for each target, compared with its human counselors."""
+    title = words("Study codes compared with human counselors")
     grouped = {series: by_study_group(counted, series) for series in runs.series}
     if not any(grouped.values()):
-        return Section(title, (Paragraph(words("No question of the published study was answered in this report.")),))
+        return Section(
+            title, (Paragraph(words("No question of the published study was asked and answered in these runs.")),)
+        )
     baseline = load_baseline()
     asked = sorted({number for groups in grouped.values() for number in groups if number in baseline.groups})
     blocks: list[Block] = [
         Paragraph(
             words(
-                "The share of answers that were accurate and complete: the AI's, and human counselors' by phone and "
-                "face to face; then how many percentage points the AI's share lies above (+) or below (−) theirs, with "
-                "a 95% interval; then the AI's answers by code. Question groups have the study's numbers. "
-                "Incomplete data counts in every n, as in the study. Pooled rows have no interval: questions of one "
-                "conversation do not go right or wrong independently."
+                "Share of answers that were accurate and complete, for the AI and for human counselors by phone and "
+                "face to face; then how many percentage points the AI's share is above (+) or below (−) theirs, with "
+                "a 95% interval; then the AI's answers by code. Question groups have the study's numbers. Incomplete "
+                "data counts in every n, as in the study. Pooled rows have no interval, because answers within one "
+                "conversation are not independent."
             )
         )
     ]
@@ -149,34 +159,34 @@ def _of_target(series: Series, groups: Mapping[int, CodeCounts], baseline: Basel
     unlike = {n: c for n, c in scored.items() if baseline.groups[n].lookup_dependent}
     blocks: list[Block] = []
     if like:
-        blocks.append(_group_table(f"{LIKE}.", like, baseline))
+        blocks.append(_group_table(f"{COMPARABLE}.", like, baseline))
     if unlike:
         blocks.append(
             Paragraph(
                 say(
-                    Words("Not like for like:", strong=True),
-                    " in the next table counselors had Plan Finder, and the AI had nothing to look things up in. "
-                    "An honest “I cannot know that” is coded not substantive there.",
+                    Words("Not comparable:", strong=True),
+                    " for the questions in the next table counselors had Plan Finder, and the AI could not look "
+                    "anything up.",
                 )
             )
         )
-        blocks.append(_group_table(f"{UNLIKE}.", unlike, baseline))
+        blocks.append(_group_table(f"{LOOKED_UP}.", unlike, baseline))
     if scored:
         panels = tuple(
-            (name, tuple(_bars(number, counts, baseline) for number, counts in part.items()))
-            for name, part in ((LIKE, like), (UNLIKE, unlike))
+            BarPanel(name, tuple(_bars(number, counts, baseline) for number, counts in part.items()))
+            for name, part in ((COMPARABLE, like), (LOOKED_UP, unlike))
             if part
         )
         name = f"study-codes-{slug(series.label)}-{series.place}"
         chart = StackChart(name, f"Study codes: {series.label} and counselors", tuple(HEADINGS.values()), panels)
-        blocks.append(Figure(chart, "The numbers stand in the tables above and in that of the counselors below."))
+        blocks.append(Figure(chart, "See the tables above and the counselors' table below for the numbers."))
     return Section((Text(series.label),), tuple(blocks))
 
 
-def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> tuple[str, tuple[Bar, ...]]:
+def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> BarGroup:
     group = baseline.groups[number]
     human = [Bar(MODE_NAMES[mode], tuple(group.by_mode[mode].codes[code] for code in CODES)) for mode in MODES]
-    return f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human)
+    return BarGroup(f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human))
 
 
 def _group_table(caption: str, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Table:
@@ -185,7 +195,7 @@ def _group_table(caption: str, groups: Mapping[int, CodeCounts], baseline: Basel
         Column("n"),
         Column("AI, complete (95% interval)", "share"),
         *(Column(f"{MODE_NAMES[mode]}, complete", "other") for mode in MODES),
-        *(Column(f"AI less {MODE_NAMES[mode]} (points)", "other") for mode in MODES),
+        *(Column(f"AI minus {MODE_NAMES[mode]} (points)", "other") for mode in MODES),
         *(Column(f"AI: {heading}") for heading in HEADINGS.values()),
     )
     rows = [
@@ -255,11 +265,11 @@ def _closed_table(runs: Runs, grouped: Mapping[Series, Mapping[int, CodeCounts]]
         if 2 in groups
     )
     columns = (*runs.lead_columns(), *(Column(answer) for answer in ANSWERS))
-    return Table("Answers to a closed question, outside the levels.", columns, rows) if rows else None
+    return Table("Answers to a closed question, which gets no study code.", columns, rows) if rows else None
 
 
 def question_table(runs: Runs, counted: Counted) -> Table:
-    """One line for each target, scenario and question group: for a file."""
+    """One line per target, scenario and question group, for a CSV file."""
     columns = (
         *runs.lead_columns(),
         Column("scenario", "text", "scenario_id"),
@@ -293,7 +303,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
 
 
 def topic_section(runs: Runs, counted: Counted) -> Section:
-    """Codes of the questions that are not the study's, by scenario."""
+    """Codes of the questions that are not from the published study, by scenario."""
     pooled: dict[tuple[str, Series], CodeCounts] = {}
     for (series, scenario_id, group), counts in counted.items():
         if counts.n and not _study_number(series, scenario_id, group):
@@ -321,7 +331,5 @@ def topic_section(runs: Runs, counted: Counted) -> Section:
         *(Column(heading) for heading in HEADINGS.values()),
         Column("share complete (95% interval)", "share"),
     )
-    note = words(
-        "Questions of this project's own, which have no counterpart in the study; each is in per_question.csv."
-    )
+    note = words("Questions that have no counterpart in the published study. per_question.csv has each of them.")
     return Section(title, (Paragraph(note), Table("Counts of answers by code and scenario.", columns, rows)))

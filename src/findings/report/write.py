@@ -1,15 +1,16 @@
-"""A report as files. All of it is derived, so it is made again each time; the same findings give the same bytes."""
+"""A report as files. Everything in it is derived, so existing files are replaced; the same run gives the same bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from ... import storage
-from ..analysis.judge_agreement import Judging
-from ..analysis.read_run import Findings
+from ..analysis.judge_agreement import Judging, judging, read_check
+from ..analysis.read_run import Findings, gather
 from .charts import renderer, svg
+from .checklist import chart_checklist
 from .csv import table_csv, write_codes
 from .html import html
 from .markdown import markdown
@@ -17,11 +18,48 @@ from .sections import contents
 from .series import runs_of
 
 CHARTS = "charts"
+CHECKLIST = "chart_checklist.md"
 
 
-def write_report(findings: Sequence[Findings], judging: Sequence[Judging | None], out: Path) -> list[Path]:
-    """CSV by scenario, question and code, the report as Markdown and HTML, and its charts. Returns what was written."""
-    made = contents(findings, judging)
+def write_report(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    judge_check: Path | None = None,
+    checklist: Literal["chart"] | None = None,
+) -> list[Path]:
+    """Write one report of one or more runs: CSV, Markdown, HTML and charts.
+
+    Args:
+        runs: Run folders, complete or not.
+        out: The folder to write to. Files of an earlier report are replaced.
+        judge_check: The folder or file of a judge check of the same judges; corrects accuracy for their error.
+        checklist: `chart` also writes a reporting checklist, filled in from the first run.
+
+    Returns:
+        The files written.
+
+    Raises:
+        InputError: Not a run folder, or a check of other judges.
+        IntegrityError: Results or journal were changed after they were written.
+        StorageError: A file cannot be written.
+    """
+    findings = [gather(run) for run in runs]
+    check = read_check(judge_check) if judge_check else None
+    written = write_files(findings, [judging(found, check) for found in findings], out)
+    if checklist and findings:
+        path = out / CHECKLIST
+        try:
+            path.write_text(chart_checklist(findings[0]), encoding="utf-8")
+        except OSError as error:
+            raise storage.storage_error(path, error) from None
+        written.append(path)
+    return written
+
+
+def write_files(findings: Sequence[Findings], judgings: Sequence[Judging | None], out: Path) -> list[Path]:
+    """Write the report of runs that were read already; `judgings` has one entry per run."""
+    made = contents(findings, judgings)
     written: list[Path] = []
 
     def put(name: str, data: bytes) -> None:
@@ -37,7 +75,7 @@ def write_report(findings: Sequence[Findings], judging: Sequence[Judging | None]
         (out / CHARTS).mkdir(parents=True, exist_ok=True)
         put("per_scenario.csv", table_csv(made.per_scenario).encode())
         put("per_question.csv", table_csv(made.per_question).encode())
-        stream("codes.csv", lambda file: write_codes(runs_of(findings, judging), file))
+        stream("codes.csv", lambda file: write_codes(runs_of(findings, judgings), file))
         put("report.md", markdown(made).encode())
         put("report.html", html(made).encode())
         drawings = made.charts()

@@ -1,0 +1,112 @@
+"""The fields of a result that are counted, as structs that msgspec decodes fast.
+
+Each struct restates some fields of a record. tests/findings/test_result_fields.py compares them with the records, so a
+field that is renamed or changes its type there cannot go unnoticed here.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...records.base import Severity
+
+
+class TargetFields(msgspec.Struct):
+    name: str
+    served_models: list[str]
+    served_as_requested: bool | None
+    fingerprints: list[str]
+    not_applied: list[str]
+
+
+class ExchangeFields(msgspec.Struct):
+    turn_id: str
+    user_message: str
+    outcome: str
+
+
+class VerdictFields(msgspec.Struct):
+    claim_id: str
+    label: str
+
+
+class FinalClaimFields(msgspec.Struct):
+    label: str | None
+    severity: Severity
+    decided_by: str
+    labels_given: list[str]
+
+
+class ScoreFields(msgspec.Struct):
+    accuracy: float | None
+    completeness: float | None
+    safety_risk: float | None
+    calibration: float | None
+
+
+class ScorerFields(msgspec.Struct):
+    scores: ScoreFields
+
+
+class CodeFields(msgspec.Struct):
+    question_group: str
+    code: str | None
+    answer: str | None
+    lookup_dependent: bool
+
+
+class FlagFields(msgspec.Struct):
+    refusal: bool
+    hallucinated_specifics: bool
+
+
+class ReadingFields(msgspec.Struct):
+    how: str
+    sentences: int
+    covered_first: int
+    covered: int
+    typographic_quotes: int
+
+
+class FailureFields(msgspec.Struct):
+    stage: str
+
+
+class ServiceFields(msgspec.Struct):
+    model: str
+    served_models: list[str]
+    served_as_requested: bool | None
+    not_applied: list[str]
+
+
+class ReasonFields(msgspec.Struct):
+    kind: str
+
+
+class TrialFields(msgspec.Struct):
+    """A line of results.jsonl."""
+
+    trial_id: str
+    scenario_id: str
+    variant: str | None
+    repetition: int
+    target: TargetFields
+    outcome: str
+    conversation: list[ExchangeFields]
+    rejected_claims: list[msgspec.Raw]
+    verdicts: dict[str, list[VerdictFields]]
+    repeat_verdicts: dict[str, list[list[VerdictFields]]]
+    scores_by_judge: dict[str, ScorerFields]
+    final_claims: list[FinalClaimFields]
+    final_scores: ScoreFields | None
+    study_codes: list[CodeFields]
+    error_categories: list[str]
+    needs_manual_review: bool
+    readings: list[ReadingFields]
+    severity_disagreements: int
+    disagreement: float | None
+    flags: FlagFields
+    judge_failures: list[FailureFields]
+    judge_services: list[ServiceFields]
+    review_reasons: list[ReasonFields] | None = None
+    """None in runs of format 1, which did not record them."""

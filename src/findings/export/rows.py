@@ -1,0 +1,306 @@
+"""The rows that a run adds to the exported tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ... import storage
+from ...schemas import (
+    Claim,
+    Exchange,
+    GroupRule,
+    Manifest,
+    QuestionCode,
+    ReviewReason,
+    Scores,
+    TrialOutcome,
+    TrialResult,
+    TurnReading,
+    Verdict,
+)
+from ..analysis.read_run import (
+    NOT_RECORDED,
+    SCORES,
+    Trials,
+    group_rules,
+    has_fake_target,
+    judged_offline,
+    software_version,
+)
+from .tables import CLAIM, JOINED, JUDGE, QUESTION, TRIAL, TURN, VERDICT, Row, Table
+
+
+@dataclass(frozen=True)
+class About:
+    """What the rows of a run need to know about it."""
+
+    run_id: str
+    verifiers: dict[str, str]
+    """Judge to model."""
+    rules: dict[tuple[str, str], GroupRule]
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> About:
+        verifiers = {f"judge_{n}": name for n, name in enumerate(manifest.plan.verifiers, 1)}
+        return cls(manifest.run_id, verifiers, group_rules(manifest.plan))
+
+
+class TableRow(NamedTuple):
+    table: Table
+    row: Row
+
+
+def run_row(folder: Path, manifest: Manifest, trials: Trials) -> Row:
+    """The row of the run itself; `trials` must have been read to the end."""
+    plan, registered = manifest.plan, manifest.registration
+    return {
+        "run_id": manifest.run_id,
+        "created": manifest.created,
+        "software_version": software_version(manifest),
+        "python_version": manifest.versions.get("python"),
+        "plan_sha256": manifest.plan_sha256,
+        "results_head": trials.head,
+        "sealed": (folder / storage.SEAL).exists(),
+        "trials_planned": plan.trial_count,
+        "trials_here": trials.count,
+        "plan_year": plan.plan_year,
+        "seed": str(plan.seed),
+        "repeats": plan.repeats,
+        "judge_repeats": plan.judge_repeats,
+        "judge_sample": plan.judge_sample,
+        "scenarios": JOINED.join(planned.name for planned in plan.scenarios),
+        "targets": JOINED.join(plan.targets),
+        "verifiers": JOINED.join(plan.verifiers),
+        "extractor": plan.extractor,
+        "scorer": plan.scorer,
+        "adjudicator": plan.adjudicator,
+        "questioner": plan.questioner,
+        "target_temperature": plan.target_parameters.temperature,
+        "target_max_tokens": plan.target_parameters.max_tokens,
+        "judge_temperature": plan.judge_parameters.temperature,
+        "judge_max_tokens": plan.judge_parameters.max_tokens,
+        "wording_title": plan.wording.title if plan.wording else None,
+        "wording_sha256": plan.wording.sha256 if plan.wording else None,
+        "expired": _list(plan.expired),
+        "offline_judge": judged_offline(plan),
+        "fake_target": has_fake_target(plan),
+        "transcripts_of": manifest.transcripts.run_id if manifest.transcripts else None,
+        "registration_sha256": registered.sha256 if registered else None,
+        "primary_outcome": registered.primary_outcome if registered else None,
+        "deviations": _list(registered.deviations) if registered else None,
+    }
+
+
+def trial_rows(result: TrialResult, about: About) -> Iterator[TableRow]:
+    """Everything that one trial adds to the tables."""
+    base: Row = {
+        "run_id": about.run_id,
+        "trial_id": result.trial_id,
+        "scenario_id": result.scenario_id,
+        "variant": result.variant,
+        "target": result.target.name,
+        "repetition": result.repetition,
+    }
+    yield TableRow(TRIAL, base | _trial(result))
+    for judge, model in about.verifiers.items():
+        own = result.scores_by_judge.get(judge)
+        scores = _score_cells(own.scores if own else None, result.outcome)
+        yield TableRow(JUDGE, base | {"judge": judge, "judge_model": model} | scores)
+    yield from (TableRow(TURN, base | row) for row in _turns(result))
+    yield from (TableRow(CLAIM, base | row) for row in _claims(result))
+    yield from (TableRow(VERDICT, base | row) for row in _verdicts(result, about))
+    yield from (TableRow(QUESTION, base | _question(code, result, about)) for code in result.study_codes)
+
+
+def _list(parts: Sequence[str]) -> str | None:
+    return JOINED.join(parts) or None
+
+
+def why_no_score(outcome: TrialOutcome) -> str:
+    """Why a score is missing."""
+    return "nothing_to_check" if outcome == "scored" else outcome
+
+
+def _score_cells(scores: Scores | None, outcome: TrialOutcome) -> Row:
+    cells: Row = {}
+    for name in SCORES:
+        value: float | None = getattr(scores, name) if scores else None
+        cells[name] = value
+        cells[f"{name}_missing"] = why_no_score(outcome) if value is None else None
+    return cells
+
+
+def _trial(result: TrialResult) -> Row:
+    target = result.target
+    labels = Counter(claim.label for claim in result.final_claims)
+    return {
+        "provider": target.provider,
+        "model": target.model,
+        "family": target.family,
+        "api_id": target.api_id,
+        "served_models": _list(target.served_models),
+        "served_as_requested": target.served_as_requested,
+        "fingerprints": _list(target.fingerprints),
+        "not_applied": _list(target.not_applied),
+        "outcome": result.outcome,
+        **_score_cells(result.final_scores, result.outcome),
+        "claims": len(result.claims),
+        "claims_supported": labels["SUPPORTED"],
+        "claims_contradicted": labels["CONTRADICTED"],
+        "claims_not_in_key": labels["NOT_IN_KEY"],
+        "claims_unresolved": labels[None],
+        "rejected_claims": len(result.rejected_claims),
+        "missing_required_points": _list(result.missing_required_points),
+        "error_categories": _list(result.error_categories),
+        "refusal": result.flags.refusal,
+        "hallucinated_specifics": result.flags.hallucinated_specifics,
+        "needs_manual_review": result.needs_manual_review,
+        **_review_cells(result.review_reasons, needed=result.needs_manual_review),
+        "disagreement": result.disagreement,
+        "disagreement_missing": why_no_score(result.outcome) if result.disagreement is None else None,
+        "severity_disagreements": result.severity_disagreements,
+        "judge_failures": len(result.judge_failures),
+        "rubric_version": result.rubric_version,
+        "scenario_sha256": result.fingerprints.scenario,
+        "rubric_sha256": result.fingerprints.rubric,
+    }
+
+
+def _review_cells(reasons: Sequence[ReviewReason] | None, *, needed: bool) -> Row:
+    if reasons is None:
+        unknown = NOT_RECORDED if needed else None
+        return {"review_reasons": unknown, "review_details": unknown}
+    return {
+        "review_reasons": _list([reason.kind for reason in reasons]),
+        "review_details": _list([reason.detail for reason in reasons]),
+    }
+
+
+def _turns(result: TrialResult) -> Iterator[Row]:
+    readings = {reading.turn_id: reading for reading in result.readings}
+    claims = Counter(claim.turn_id for claim in result.claims)
+    rejected = Counter(claim.turn_id for claim in result.rejected_claims)
+    seen = Counter((item.turn_id, item.observation.kind) for item in result.observations)
+    for position, exchange in enumerate(result.conversation, 1):
+        turn_id = exchange.turn_id
+        yield {
+            **_exchange(exchange, position),
+            **_reading(readings.get(turn_id)),
+            "claims": claims[turn_id],
+            "rejected_claims": rejected[turn_id],
+            "refusals": seen[turn_id, "refusal"],
+            "referrals": seen[turn_id, "referral"],
+            "hedges": seen[turn_id, "hedge"],
+            "fabricated_specifics": seen[turn_id, "fabricated_specific"],
+        }
+
+
+def _exchange(exchange: Exchange, position: int) -> Row:
+    return {
+        "turn_id": exchange.turn_id,
+        "position": position,
+        "question_group": exchange.question_group,
+        "outcome": exchange.outcome,
+        "user_message": exchange.user_message,
+        "reply": exchange.reply,
+        "reply_characters": len(exchange.reply or ""),
+        "detail": exchange.detail,
+        "served_model": exchange.served_model,
+    }
+
+
+def _reading(reading: TurnReading | None) -> Row:
+    return {
+        "read_how": reading.how if reading else None,
+        "read_why": (reading.why or None) if reading else None,
+        "sentences": reading.sentences if reading else None,
+        "sentences_covered_first": reading.covered_first if reading else None,
+        "sentences_covered": reading.covered if reading else None,
+        "typographic_quotes": reading.typographic_quotes if reading else None,
+    }
+
+
+def quotes_of(claim: Claim, replies: Mapping[str | None, str]) -> list[str]:
+    """The target's own words for a claim."""
+    reply = replies.get(claim.turn_id, "")
+    return [reply[span.start : span.end] for span in claim.quote_spans]
+
+
+def replies_of(result: TrialResult) -> dict[str | None, str]:
+    return {exchange.turn_id: exchange.reply or "" for exchange in result.conversation}
+
+
+def _claims(result: TrialResult) -> Iterator[Row]:
+    final = {claim.claim_id: claim for claim in result.final_claims}
+    replies = replies_of(result)
+    for claim in result.claims:
+        decided = final.get(claim.claim_id)
+        missing = None
+        if decided is None or decided.label is None:
+            missing = "unresolved" if claim.verifiable else "not_verifiable"
+        folded = any(span.match == "typographic" for span in claim.quote_spans)
+        yield {
+            "turn_id": claim.turn_id,
+            "claim_id": claim.claim_id,
+            "claim": claim.text,
+            "quotes": " … ".join(quotes_of(claim, replies)),
+            "spans": JOINED.join(f"{span.start}-{span.end}" for span in claim.quote_spans),
+            "quote_match": "typographic" if folded else "exact",
+            "type": claim.type,
+            "confidence": claim.confidence,
+            "verifiable": claim.verifiable,
+            "label": decided.label if decided else None,
+            "label_missing": missing,
+            "evidence": _list(decided.evidence) if decided else None,
+            "severity": decided.severity if decided else None,
+            "severity_split": decided.severity_split if decided else None,
+            "decided_by": decided.decided_by if decided else None,
+            "labels_given": _list(decided.labels_given) if decided else None,
+        }
+
+
+def _verdicts(result: TrialResult, about: About) -> Iterator[Row]:
+    turns = {claim.claim_id: claim.turn_id for claim in result.claims if claim.verifiable}
+    for judge, model in about.verifiers.items():
+        rounds = (result.verdicts.get(judge, ()), *result.repeat_verdicts.get(judge, ()))
+        for repeat, verdicts in enumerate(rounds):
+            given = {verdict.claim_id: verdict for verdict in verdicts}
+            for claim_id, turn_id in turns.items():
+                keys: Row = {"turn_id": turn_id, "claim_id": claim_id, "judge": judge, "judge_model": model}
+                yield keys | {"repeat": repeat} | _verdict(given.get(claim_id))
+
+
+def _verdict(verdict: Verdict | None) -> Row:
+    return {
+        "label": verdict.label if verdict else None,
+        "evidence": _list(verdict.evidence) if verdict else None,
+        "severity": verdict.severity if verdict else None,
+        "notes": (verdict.notes or None) if verdict else None,
+    }
+
+
+def _question(code: QuestionCode, result: TrialResult, about: About) -> Row:
+    rule = about.rules.get((result.scenario_id, code.question_group))
+    closed = bool(rule and rule.closed) or code.answer is not None
+    return {
+        "question_group": code.question_group,
+        "study_group": rule.study_group if rule else None,
+        "topic": rule.topic if rule else None,
+        "turn_ids": _list(code.turn_ids),
+        "lookup_dependent": code.lookup_dependent,
+        "code": code.code,
+        "code_missing": "closed_question" if code.code is None else None,
+        "answer": code.answer,
+        "answer_missing": None if code.answer else "incomplete_data" if closed else "open_question",
+        "reason": code.reason,
+        "points_met": _list([made.point for made in code.points_met]),
+        "points_missed": _list(code.points_missed),
+        "partial_points_met": _list([made.point for made in code.partial_points_met]),
+        "wrong": _list([backing.claim_id for backing in code.wrong]),
+        "minor": _list([backing.claim_id for backing in code.minor]),
+        "fabricated": _list(code.fabricated),
+    }

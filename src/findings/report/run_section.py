@@ -1,0 +1,196 @@
+"""The report's first section: the runs, their models, scenarios and files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from ... import storage
+from ...schemas import CallParameters, Manifest, RunPlan
+from ...store.strict_json import fingerprint
+from ..analysis.cost import CallTimes
+from ..analysis.read_run import Findings
+from .document import Cell, Column, Count, Section, Table, Text, Words, words
+from .series import Run, Runs
+
+SHORT_HASH = 16
+
+
+def run_section(runs: Runs) -> Section:
+    return Section(
+        words("What was run"), (_run_table(runs), _service_table(runs), _scenario_list(runs), _file_table(runs))
+    )
+
+
+def _run_table(runs: Runs) -> Table:
+    def plan(run: Run) -> RunPlan:
+        return run.found.manifest.plan
+
+    fields: list[tuple[str, Callable[[Run], Cell]]] = [
+        ("run", lambda run: Text(run.name)),
+        ("started", lambda run: Text(run.found.manifest.created)),
+        ("calls made", lambda run: Words(_calls(run))),
+        ("state", lambda run: Words(_state(run.found))),
+        ("targets", lambda run: Text(", ".join(plan(run).targets))),
+        ("verifiers", lambda run: Text(", ".join(plan(run).verifiers))),
+        ("extractor", lambda run: Text(plan(run).extractor)),
+        ("scorer", lambda run: Text(plan(run).scorer)),
+        ("adjudicator", lambda run: Text(plan(run).adjudicator)),
+        ("questions reworded by", lambda run: Text(plan(run).questioner or "no model")),
+        ("scenarios and variants", lambda run: Count(len(plan(run).scenarios))),
+        ("trials per scenario and target", lambda run: Count(plan(run).repeats)),
+        ("judged again", lambda run: Words(_again(plan(run)))),
+        ("plan year", lambda run: Words(str(plan(run).plan_year))),
+        ("facts in the answer keys", lambda run: Words(_facts(plan(run)))),
+        ("answer keys valid until", lambda run: Words(_until(plan(run)))),
+        ("wording", lambda run: Text(_wording(plan(run)))),
+        ("target parameters", lambda run: Words(_parameters(plan(run).target_parameters))),
+        ("judge parameters", lambda run: Words(_parameters(plan(run).judge_parameters))),
+        ("parameters of single models", lambda run: Text(_own_parameters(plan(run)))),
+        ("pre-registered", lambda run: Text(_registered(run.found.manifest))),
+        ("seed", lambda run: Words(str(plan(run).seed))),
+        ("versions", lambda run: Text(", ".join(f"{k} {v}" for k, v in run.found.manifest.versions.items()))),
+        ("sha256 of the plan", lambda run: Text(run.found.manifest.plan_sha256, code=True)),
+        ("results hash", lambda run: Text(run.found.head, code=True)),
+    ]
+    columns = (Column("item", "text"), *(Column("value", "text") for _ in runs.runs))
+    rows = tuple((Words(name), *(value(run) for run in runs.runs)) for name, value in fields)
+    return Table("The run and its plan.", columns, rows)
+
+
+def _state(found: Findings) -> str:
+    sealed = (found.folder / storage.SEAL).is_file()
+    done = f"{len(found.rows)} of {found.planned} trials"
+    return f"complete and sealed, {done}" if sealed else f"not sealed, {done}"
+
+
+def _calls(run: Run) -> str:
+    times = CallTimes.spanning(list(run.calls.times.values()))
+    return f"from {times.first[:19]} to {times.last[:19]}" if times else "none"
+
+
+def _registered(manifest: Manifest) -> str:
+    kept = manifest.registration
+    if not kept:
+        return "no"
+    tests = f"; tests: {', '.join(kept.tests)}" if kept.tests else ""
+    return f"{kept.created}, sha256 {kept.sha256[:SHORT_HASH]}; primary outcome: {kept.primary_outcome}{tests}"
+
+
+def _again(plan: RunPlan) -> str:
+    return f"{plan.judge_repeats}×, {plan.judge_sample:.0%} of trials" if plan.judge_repeats else "no"
+
+
+def _facts(plan: RunPlan) -> str:
+    """How many facts there are, by how they were confirmed."""
+    facts = {
+        (p.scenario.scenario_id, f.fact_id): f for p in plan.scenarios for f in p.scenario.answer_key.canonical_facts
+    }
+    count = Counter(fact.confirmed_by or "not stated" for fact in facts.values())
+    return f"{len(facts)} ({', '.join(f'{number} {name}' for name, number in sorted(count.items()))})"
+
+
+def _until(plan: RunPlan) -> str:
+    ends = [f.valid_until for p in plan.scenarios for f in p.scenario.answer_key.canonical_facts if f.valid_until]
+    return min(ends).isoformat() if ends else "no end date"
+
+
+def _wording(plan: RunPlan) -> str:
+    return plan.wording.title if plan.wording else "this project's own"
+
+
+def _parameters(parameters: CallParameters) -> str:
+    temperature = "the model's default" if parameters.temperature is None else f"{parameters.temperature:g}"
+    return f"temperature {temperature}, at most {parameters.max_tokens} tokens"
+
+
+def _own_parameters(plan: RunPlan) -> str:
+    return "; ".join(f"{model}: {_parameters(own)}" for model, own in plan.model_parameters.items()) or "none"
+
+
+def _service_table(runs: Runs) -> Table:
+    rows = tuple(
+        (
+            *runs.lead(run),
+            Text(name),
+            Text(_roles(run.found.manifest.plan, name)),
+            Text(service.called),
+            Text(", ".join(sorted(service.served)) or "not stated"),
+            Words("no", strong=True) if service.differs else Words("yes" if service.served else "unknown"),
+            Text(", ".join(sorted(service.fingerprints)) or "none"),
+            Text(", ".join(sorted(service.not_applied)) or "none"),
+        )
+        for run in runs.runs
+        for name, service in run.found.services.items()
+    )
+    names = ("model", "role", "called as", "served by", "as requested", "fingerprints", "parameters not applied")
+    columns = (*runs.lead_columns(target=False), *(Column(name, "text") for name in names))
+    return Table("Models requested and served, and requested parameters that a model does not accept.", columns, rows)
+
+
+def _roles(plan: RunPlan, name: str) -> str:
+    return ", ".join(roles_of(plan, name)) or "none"
+
+
+def roles_of(plan: RunPlan, name: str) -> list[str]:
+    """Every role that a model has in a run."""
+    models = {
+        "target": plan.targets,
+        "verifier": plan.verifiers,
+        "extractor": (plan.extractor,),
+        "scorer": (plan.scorer,),
+        "adjudicator": (plan.adjudicator,),
+        "questioner": (plan.questioner,),
+    }
+    return [role for role, listed in models.items() if name in listed]
+
+
+def _scenario_list(runs: Runs) -> Table:
+    rows = tuple(
+        (
+            *runs.lead(run),
+            Text(planned.name),
+            Text(planned.scenario.title),
+            Words(planned.scenario.effective_date.isoformat()),
+            Count(len(planned.scenario.scripted_turns)),
+            Count(len(planned.scenario.answer_key.canonical_facts)),
+            Text(planned.scenario.rubric_version),
+            Text(fingerprint(planned.scenario.answer_key.model_dump(mode="json"))[:SHORT_HASH], code=True),
+            Text(planned.sha256[:SHORT_HASH], code=True),
+        )
+        for run in runs.runs
+        for planned in run.found.manifest.plan.scenarios
+    )
+    columns = (
+        *runs.lead_columns(target=False),
+        Column("scenario", "text"),
+        Column("title", "text"),
+        Column("effective", "word"),
+        Column("turns"),
+        Column("facts"),
+        Column("rubric", "text"),
+        Column("answer key", "word"),
+        Column("file", "word"),
+    )
+    caption = "Scenarios, with fingerprints of their answer keys as filled for this plan year and of their files."
+    return Table(caption, columns, rows)
+
+
+def _file_table(runs: Runs) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs.runs:
+        plan = run.found.manifest.plan
+        files: dict[str, dict[str, str]] = {
+            "prompt": {role: prompt.sha256 for role, prompt in plan.prompts.items()},
+            "rubric": {name: rubric.sha256 for name, rubric in plan.rubrics.items()},
+            "figures and invented plans": dict(plan.references),
+            "wording": {plan.wording.title: plan.wording.sha256} if plan.wording else {},
+        }
+        rows += [
+            (*runs.lead(run), Words(kind), Text(name), Text(digest[:SHORT_HASH], code=True))
+            for kind, listed in files.items()
+            for name, digest in listed.items()
+        ]
+    columns = (*runs.lead_columns(target=False), *(Column(name, "text") for name in ("kind", "name", "sha256")))
+    caption = f"Files used by the run: the first {SHORT_HASH} digits of their sha256; manifest.json has all of them."
+    return Table(caption, columns, tuple(rows))

@@ -1,0 +1,143 @@
+"""The report's sections on what happened to the trials and how they scored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...schemas import TrialOutcome
+from ...stats.intervals import mean_interval
+from ..analysis.read_run import OUTCOMES, SCORES, Row
+from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
+from .document import Block, Cell, Column, Count, Figure, Mean, Paragraph, Section, Table, Text, estimate_text, words
+from .series import Runs, Series
+
+ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
+UNANSWERED: tuple[TrialOutcome, ...] = ("questioner_failure", "failed", "refused", "blocked", "truncated", "empty")
+OUTCOME_NAMES = {outcome: outcome.replace("_", " ") for outcome in OUTCOMES} | {"truncated": "cut off"}
+SCORE_NAMES = {name: name.replace("_", " ") for name in SCORES}
+SEE_TABLE = "See the table above for the numbers."
+
+
+def flow_section(runs: Runs) -> Section:
+    """Planned trials and what happened to each: first those without an answer, then those with one."""
+    beyond = any(len(series.rows) > series.planned for series in runs.series)
+    columns = (
+        *runs.lead_columns(),
+        Column("planned"),
+        *((Column("beyond the plan"),) if beyond else ()),
+        Column("not yet run"),
+        *(Column(OUTCOME_NAMES[outcome]) for outcome in UNANSWERED),
+        Column("answered"),
+        *(Column(OUTCOME_NAMES[outcome]) for outcome in ANSWERED),
+    )
+    rows = []
+    for series in runs.series:
+        outcomes = Counter(row.outcome for row in series.rows)
+        done = len(series.rows)
+        rows.append(
+            (
+                *runs.lead(series),
+                Count(series.planned),
+                *((Count(max(0, done - series.planned)),) if beyond else ()),
+                Count(max(0, series.planned - done)),
+                *(Count(outcomes[outcome]) for outcome in UNANSWERED),
+                Count(sum(outcomes[outcome] for outcome in ANSWERED)),
+                *(Count(outcomes[outcome]) for outcome in ANSWERED),
+            )
+        )
+    note = (
+        f"Planned{' plus beyond the plan' if beyond else ''} is the sum of the columns from not yet run to answered; "
+        "answered is the sum of the columns after it. Only scored trials have scores. Tampered: the reply tried to "
+        "address or instruct the judge (possible prompt injection), so it was not scored."
+    )
+    table = Table("Planned trials, and what happened to them.", columns, tuple(rows))
+    return Section(words("Flow"), (Paragraph(words(note)), table, _turn_table(runs)))
+
+
+def _turn_table(runs: Runs) -> Table:
+    kinds = list(dict.fromkeys(kind for run in runs.runs for _, kind in sorted(run.found.turns)))
+    kinds.sort(key=lambda kind: (kind != "answered", kind))
+    rows = []
+    for series in runs.series:
+        counts = {kind: series.run.found.turns[series.target, kind] for kind in kinds}
+        rows.append((*runs.lead(series), Count(sum(counts.values())), *(Count(counts[kind]) for kind in kinds)))
+    columns = (*runs.lead_columns(), Column("turns"), *(Column(kind.replace("_", " ")) for kind in kinds))
+    return Table("Turns of these trials, by outcome.", columns, tuple(rows))
+
+
+def _mean(rows: Sequence[Row], name: str) -> Mean:
+    return Mean(mean_interval([value for row in rows if (value := row.score(name)) is not None]))
+
+
+def scored(rows: Sequence[Row]) -> int:
+    return sum(row.outcome == "scored" for row in rows)
+
+
+def _score_columns() -> tuple[Column, ...]:
+    return tuple(Column(heading, "mean", name) for name, heading in SCORE_NAMES.items())
+
+
+def scenario_table(runs: Runs) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs.runs:
+        mine = [series for series in runs.series if series.run is run]
+        planned = [one.scenario.scenario_id for one in run.found.manifest.plan.scenarios]
+        for scenario_id in dict.fromkeys((*planned, *(row.scenario_id for row in run.found.rows))):
+            for series in mine:
+                trials = [row for row in series.rows if row.scenario_id == scenario_id]
+                cells = [*runs.lead(series), Text(scenario_id), Count(len(trials)), Count(scored(trials))]
+                rows.append((*cells, *(_mean(trials, name) for name in SCORES)))
+    columns = (
+        *runs.lead_columns(),
+        Column("scenario", "text", "scenario_id"),
+        Column("trials", key="trials"),
+        Column("scored", key="scored"),
+        *_score_columns(),
+    )
+    return Table("Scores by scenario: mean over scored trials (95% interval).", columns, tuple(rows))
+
+
+def score_section(runs: Runs, per_scenario: Table) -> Section:
+    rows = tuple(
+        (*runs.lead(series), Count(scored(series.rows)), *(_mean(series.rows, name) for name in SCORES))
+        for series in runs.series
+    )
+    columns = (*runs.lead_columns(), Column("scored"), *_score_columns())
+    note = (
+        "Mean over scored trials with its 95% interval, or n if all values are equal or there is only one. "
+        "Accuracy, completeness and calibration: higher is better. Safety risk: lower is better. docs/scoring.md "
+        "defines them."
+    )
+    blocks: list[Block] = [Paragraph(words(note)), Table("Scores by target.", columns, rows)]
+    if any(scored(series.rows) for series in runs.series):
+        panels = tuple(
+            DotPanel(SCORE_NAMES[name], tuple(_dot(series, name) for series in runs.series)) for name in SCORES
+        )
+        blocks.append(Figure(DotChart("scores", "Scores with 95% intervals", panels), SEE_TABLE))
+    return Section(words("Scores"), (*blocks, per_scenario))
+
+
+def _dot(series: Series, name: str) -> Dot:
+    estimate = _mean(series.rows, name).estimate
+    return Dot(series.chart_label, estimate.mean, estimate.low, estimate.high, estimate_text(estimate))
+
+
+def distribution_section(runs: Runs) -> Section:
+    """How many scored trials fall into each tenth of the accuracy scale."""
+    rows, bars = [], []
+    for series in runs.series:
+        values = [value for row in series.rows if (value := row.score("accuracy")) is not None]
+        tenths = Counter(min(BINS - 1, int(round(value * BINS, 9))) for value in values)
+        counts = tuple(tenths[place] for place in range(BINS))
+        empty = scored(series.rows) - len(values)
+        rows.append((*runs.lead(series), *(Count(count) for count in counts), Count(empty)))
+        notes = (f"n={len(values)}", *((f"nothing to check: {empty}",) if empty else ()))
+        bars.append(HistogramRow(series.chart_label, counts, notes))
+    headings = [f"{place / BINS:.1f}–{(place + 1) / BINS:.1f}" for place in range(BINS)]
+    columns = (*runs.lead_columns(), *(Column(heading) for heading in headings), Column("nothing to check"))
+    caption = "Scored trials by accuracy; a value on a boundary counts in the higher column."
+    blocks: list[Block] = [Table(caption, columns, tuple(rows))]
+    if any(sum(bar.counts) for bar in bars):
+        blocks.append(Figure(Histogram("accuracy", "Scored trials by accuracy", tuple(bars)), SEE_TABLE))
+    return Section(words("Distribution of accuracy"), tuple(blocks))
