@@ -1,1 +1,1 @@
-"""Statistics: pure functions on numbers. No file, no model, no clock."""
+"""Statistics: pure functions on numbers. No files, no models, no clock."""

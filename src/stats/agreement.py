@@ -1,14 +1,14 @@
 """How far raters agree beyond chance. Pure functions on tables of ratings; a missing rating is None.
 
-A table has one row an item and one column a rater, as judges' verdicts are: nominal labels, some missing. Every
-coefficient is None where it is not defined (nothing rated twice, or chance agreement is total). Definitions:
+A table has one row per item and one column per rater. The ratings, such as judges' verdicts, are nominal labels. A
+coefficient is None if it is undefined (nothing is rated twice, or agreement by chance is certain). Definitions:
 
-- percent agreement: share of pairs of ratings of one item that are equal, items weighted equally.
-- Cohen's kappa: two raters, items both rated; chance from each rater's own base rates.
-- Fleiss' kappa: items with at least two ratings; chance from the pooled base rates. With unequal numbers of ratings it
-  is Gwet's generalisation, which is Fleiss' own where every item has as many.
+- percent agreement: share of equal pairs among the ratings of one item; items have equal weight.
+- Cohen's kappa: two raters, items that both rated; chance from each rater's own base rates.
+- Fleiss' kappa: items with at least two ratings; chance from the pooled base rates. With unequal numbers of ratings, it
+  is Gwet's generalization, which equals Fleiss' kappa if every item has the same number.
 - Krippendorff's alpha, nominal: items with at least two ratings, by coincidences.
-- Gwet's AC1: chance from how evenly the labels are used; steady where one label dominates.
+- Gwet's AC1: chance from how evenly the labels are used; stable if one label dominates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Protocol
 Label = Hashable
 Ratings = Sequence[Sequence[Label | None]]
 Weights = Sequence[int] | None
-"""How often each row of a table stands for; None: once."""
+"""How many items each row of a table represents; None means one."""
 
 
 Pattern = tuple[Any, ...]
@@ -39,7 +39,7 @@ _Counts = list[tuple[Counter[Label], int]]
 
 
 def _counts(ratings: Ratings, weights: Weights) -> _Counts:
-    """Each item's labels, counted, and how often the item stands for."""
+    """The counted labels of each row, and how many items the row represents."""
     given = weights if weights is not None else [1] * len(ratings)
     return [
         (Counter(label for label in item if label is not None), weight)
@@ -48,7 +48,7 @@ def _counts(ratings: Ratings, weights: Weights) -> _Counts:
 
 
 def _pair_agreement(counts: _Counts) -> float | None:
-    """Mean over items rated at least twice of the share of their pairs that agree."""
+    """The mean share of pairs that agree, over items rated at least twice."""
     shares, items = [], 0
     for count, weight in counts:
         n = sum(count.values())
@@ -67,7 +67,7 @@ def _beyond_chance(observed: float, chance: float) -> float | None:
 
 
 def cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
-    """For two raters; over the items that both rated."""
+    """For two raters, over the items that both rated."""
     pairs: Counter[tuple[Label, Label]] = Counter()
     for item, weight in zip(ratings, weights if weights is not None else [1] * len(ratings), strict=True):
         if item[0] is not None and item[1] is not None:
@@ -94,7 +94,7 @@ def fleiss_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
 
 
 def gwet_ac1(ratings: Ratings, weights: Weights = None, labels: int | None = None) -> float | None:
-    """`labels`: how many there are to choose from, used or not; without it, how many were used."""
+    """`labels` is the number of labels to choose from; the default is the number of labels used."""
     counts = _counts(ratings, weights)
     observed = _pair_agreement(counts)
     rates = _base_rates(counts)
@@ -105,7 +105,7 @@ def gwet_ac1(ratings: Ratings, weights: Weights = None, labels: int | None = Non
 
 
 def _base_rates(counts: _Counts) -> dict[Label, float]:
-    """Each label's share, items that were rated weighted equally."""
+    """Each label's share; rated items have equal weight."""
     rated = [(count, weight) for count, weight in counts if count and weight]
     items = sum(weight for _, weight in rated)
     labels = dict.fromkeys(label for count, _ in rated for label in count)
@@ -119,7 +119,7 @@ def base_rates(ratings: Ratings, weights: Weights = None) -> dict[Label, float]:
 
 
 def krippendorff_alpha(ratings: Ratings, weights: Weights = None) -> float | None:
-    """Nominal alpha: one minus observed over expected disagreement, by coincidences."""
+    """Nominal alpha: one minus observed disagreement divided by expected disagreement, by coincidences."""
     counts = [(count, weight) for count, weight in _counts(ratings, weights) if sum(count.values()) >= 2]
     totals: Counter[Label] = Counter()
     for count, weight in counts:
@@ -144,7 +144,7 @@ class Agreement:
     low: float | None
     high: float | None
     undefined: int = 0
-    """Resamples in which the coefficient is not defined, and that the interval leaves out."""
+    """Number of resamples in which the coefficient is undefined; the interval leaves them out."""
 
 
 COEFFICIENTS: dict[str, Coefficient] = {
@@ -156,7 +156,7 @@ COEFFICIENTS: dict[str, Coefficient] = {
 
 
 def mean_cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
-    """The mean over all pairs of raters; with two raters it is their kappa."""
+    """The mean over all pairs of raters; with two raters, their kappa."""
     raters = max((len(item) for item in ratings), default=0)
     values = []
     for a, b in combinations(range(raters), 2):
@@ -176,14 +176,14 @@ def bootstrap(
     resamples: int = 1_000,
     confidence: float = 0.95,
 ) -> Agreement:
-    """A coefficient over all items, with a percentile interval from drawing whole clusters again.
+    """A coefficient over all items, with a percentile interval from resampling whole clusters.
 
-    A cluster (a trial, or a block of trials) gives, for each pattern of labels, how many of its items have it.
+    A cluster (a trial, or a block of trials) maps each pattern of labels to the number of its items with that pattern.
     """
     value = _pooled(clusters, coefficient)
     if value is None or len(clusters) < 2:
         return Agreement(value, None, None)
-    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
     found = []
     for _ in range(resamples):
         drawn = _pooled(draw.choices(clusters, k=len(clusters)), coefficient)
@@ -206,7 +206,7 @@ def _pooled(clusters: Sequence[Mapping[Pattern, int]], coefficient: Coefficient)
 
 
 def quantile(ordered: Sequence[float], p: float) -> float:
-    """Linear interpolation between order statistics, as numpy's default."""
+    """Linear interpolation between order statistics, like numpy's default."""
     at = p * (len(ordered) - 1)
     below = int(at)
     above = min(below + 1, len(ordered) - 1)

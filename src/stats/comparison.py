@@ -1,9 +1,9 @@
-"""Two systems, or several, on the same trials: differences, their intervals and tests. Pure functions.
+"""Two or more systems on the same trials: differences, with intervals and tests. Pure functions.
 
-A pair is (cluster, a, b): the scenario a trial belongs to, and the scores of two systems on it. Trials of one scenario
-are alike, so scenarios are the independent units: intervals and tests treat clusters as drawn at random and
-independently, and make no assumption of what happens inside one. Every pair counts the same, so a scenario with more
-trials weighs more.
+A pair is (cluster, a, b): the scenario of a trial, and the scores of two systems on it. Trials of one scenario are
+similar, so scenarios are the independent units: intervals and tests treat clusters as drawn independently at random,
+and make no assumption about what happens within a cluster. Every pair counts the same, so a scenario with more trials
+has more weight.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import math
 import random
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
-from .intervals import wilson
-from .power import detectable, student_quantile
+from .intervals import NO_INTERVAL, Interval, wilson
+from .power import detectable
+from .student import student_quantile
 
 Pairs = Sequence[tuple[str, float, float]]
-Verdict = Literal["a better", "b better", "no difference worth the name", "cannot tell"]
+Verdict = Literal["a better", "b better", "no meaningful difference", "cannot tell"]
 EXACT = 14
-"""Up to so many units all 2**units sign flips are made; above, random ones."""
-_TINY = 1e-12
-"""Spread below this, relative to the values, is rounding."""
+"""With up to this many units, all 2**units sign flips are counted; with more, random ones."""
+ROUNDING = 1e-12
+"""Spread below this, relative to the values, is rounding error."""
 
 
 @dataclass(frozen=True)
 class ClusteredMean:
-    """A mean over values in clusters; the interval is None with fewer than 2 values or no spread to go by."""
+    """A mean over values in clusters; the interval is None with fewer than 2 values or without spread."""
 
     n: int
     clusters: int
@@ -39,12 +39,13 @@ class ClusteredMean:
 
 
 def clustered_mean(values: Sequence[tuple[Hashable, float]], confidence: float = 0.95) -> ClusteredMean:
-    """The mean over all values, with a t interval that takes clusters for the independent units.
+    """The mean over all values, with a t interval in which clusters are the independent units.
 
-    From two clusters on: the CR2 variance, the sum over clusters of (sum of residuals)**2 / (1 - m/n) over n**2, and
-    Bell and McCaffrey's (Satterthwaite) degrees of freedom, worked out for independent values of equal variance. With
-    clusters of one size this is the ordinary t interval of the cluster means, with G - 1 degrees. With one cluster it
-    is the ordinary t interval of its values: those are taken to be independent, and it speaks of that cluster alone.
+    With two or more clusters: the CR2 variance, which is the sum over clusters of (sum of residuals)**2 / (1 - m/n),
+    divided by n**2, and Bell and McCaffrey's (Satterthwaite) degrees of freedom for independent values of equal
+    variance. For G clusters of equal size, this is the ordinary t interval of the cluster means with G - 1 degrees of
+    freedom. With one cluster, it is the ordinary t interval of its values, which are treated as independent; it holds
+    only for that cluster.
     """
     n = len(values)
     names = dict.fromkeys(cluster for cluster, _ in values)
@@ -54,7 +55,7 @@ def clustered_mean(values: Sequence[tuple[Hashable, float]], confidence: float =
     parts = _grouped(values) if len(names) > 1 else {at: [value] for at, (_, value) in enumerate(values)}
     scale = max(abs(value) for _, value in values)
     sums = [math.fsum(value - mean for value in part) for part in parts.values()]
-    if len(parts) < 2 or max(abs(one) for one in sums) <= _TINY * scale * n:
+    if len(parts) < 2 or max(abs(one) for one in sums) <= ROUNDING * scale * n:
         return ClusteredMean(n, len(names), mean, None, None, None)
     sizes = [len(part) for part in parts.values()]
     free = [1 - size / n for size in sizes]
@@ -72,9 +73,9 @@ def _grouped(values: Iterable[tuple[Hashable, float]]) -> dict[Hashable, list[fl
 
 
 def _satterthwaite(sizes: Sequence[int], free: Sequence[float]) -> float:
-    """(trace M)**2 / trace M**2, M being the covariance of the adjusted residual sums of independent values.
+    """(trace M)**2 / trace M**2, where M is the covariance of the adjusted residual sums of independent values.
 
-    M has m_g on its diagonal and -m_g m_h / (n sqrt(free_g free_h)) off it.
+    M has m_g on the diagonal and -m_g m_h / (n sqrt(free_g free_h)) off the diagonal.
     """
     n = sum(sizes)
     shares = [size * size / share for size, share in zip(sizes, free, strict=True)]
@@ -83,27 +84,35 @@ def _satterthwaite(sizes: Sequence[int], free: Sequence[float]) -> float:
     return n * n / (math.fsum(size * size for size in sizes) + off / (n * n))
 
 
-def sign_flips(sums: Sequence[float], *, seed: int, permutations: int) -> tuple[float | None, str]:
-    """Two-sided p of a sum of independent units, each as likely to have had the opposite sign; and how it was got.
+@dataclass(frozen=True)
+class SignFlips:
+    """A two-sided p, and how it was computed."""
 
-    The null hypothesis is that every unit's distribution is symmetric about 0. Up to `EXACT` units (those at 0 left
-    out) all flips are counted; above, `permutations` random ones, with 1 added to both counts.
+    p: float | None
+    method: str
+
+
+def sign_flips(sums: Sequence[float], *, seed: int, permutations: int) -> SignFlips:
+    """Test a sum of independent units, each of which is as likely to have had the opposite sign.
+
+    The null hypothesis is that every unit's distribution is symmetric about 0. With up to `EXACT` units (not counting
+    those at 0), all flips are counted; with more, `permutations` random ones, with 1 added to both counts.
     """
     if not sums:
-        return None, "no test"
+        return SignFlips(None, "no test")
     moving = [one for one in sums if one]
     reach = abs(math.fsum(moving)) - 1e-9 * math.fsum(abs(one) for one in moving)
     if len(moving) <= EXACT:
         flips = _flipped(moving)
-        return sum(abs(flip) >= reach for flip in flips) / len(flips), "exact sign flips"
-    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+        return SignFlips(sum(abs(flip) >= reach for flip in flips) / len(flips), "exact sign flips")
+    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
     blocks = [_flipped(moving[at : at + 10]) for at in range(0, len(moving), 10)]
     hits = sum(abs(sum(map(draw.choice, blocks))) >= reach for _ in range(permutations))
-    return (hits + 1) / (permutations + 1), f"{permutations} random sign flips"
+    return SignFlips((hits + 1) / (permutations + 1), f"{permutations} random sign flips")
 
 
 def _flipped(values: Sequence[float]) -> list[float]:
-    """The sums under all choices of signs."""
+    """The sums for all choices of signs."""
     found = [0.0]
     for value in values:
         found = [one + signed for one in found for signed in (value, -value)]
@@ -112,24 +121,24 @@ def _flipped(values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Effect:
-    """A difference without its unit."""
+    """Effect sizes, which have no unit."""
 
     n: int
     d_z: float | None
-    """Mean difference over the standard deviation of the differences; None where they do not differ."""
+    """Mean difference divided by the standard deviation of the differences; None if they are all equal."""
     d_z_low: float | None
     d_z_high: float | None
-    """t interval from the jackknife over clusters (over pairs, with one cluster)."""
+    """t interval from the jackknife over clusters (over pairs if there is one cluster)."""
     delta: float | None
-    """Share of pairs where a is above b less the share where it is below: Cliff's delta, of pairs."""
+    """Share of pairs where a is above b, minus the share where it is below: Cliff's delta for pairs."""
     delta_low: float | None
     delta_high: float | None
-    """`clustered_mean` of the signs, cut to [-1, 1]."""
+    """`clustered_mean` of the signs, clipped to [-1, 1]."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """a less b, over pairs. The interval is that of `clustered_mean`, p that of `sign_flips`."""
+    """a minus b, over pairs. The interval is from `clustered_mean`, p from `sign_flips`."""
 
     n: int
     clusters: int
@@ -142,131 +151,102 @@ class Difference:
 
 
 def paired_difference(pairs: Pairs, *, seed: int, confidence: float = 0.95, permutations: int = 10_000) -> Difference:
-    """The mean over pairs of a - b, its cluster-aware interval, a sign-flip p of whole clusters, and effect sizes.
+    """The mean of a - b over pairs, its interval by clusters, a p from sign flips of clusters, and effect sizes.
 
-    With one cluster the pairs themselves are the units of interval and test, which then speak of that scenario alone.
-    p cannot fall below 2 / 2**clusters: with 5 clusters or fewer it never gets below 0.05.
+    With one cluster, the pairs are the units of interval and test, which then hold only for that scenario. p cannot be
+    below 2 / 2**clusters, so with 5 or fewer clusters it is never below 0.05.
     """
     differences = [(cluster, a - b) for cluster, a, b in pairs]
     found = clustered_mean(differences, confidence)
     many = found.clusters > 1
     units = list(_grouped(differences).values()) if many else [[value] for _, value in differences]
-    p, test = sign_flips([_rounded_sum(unit) for unit in units], seed=seed, permutations=permutations)
+    test = sign_flips([_rounded_sum(unit) for unit in units], seed=seed, permutations=permutations)
     kind = "no interval" if found.degrees is None else f"CR2 t, {found.degrees:.1f} df" if many else "paired t"
-    method = f"{kind}; {test} of {'clusters' if many else 'pairs'}" if pairs else "no pairs"
+    method = f"{kind}; {test.method} of {'clusters' if many else 'pairs'}" if pairs else "no pairs"
     effect = _effect(differences, units, confidence)
-    return Difference(found.n, found.clusters, found.mean, found.low, found.high, p, method, effect)
+    return Difference(found.n, found.clusters, found.mean, found.low, found.high, test.p, method, effect)
 
 
 def _rounded_sum(values: Sequence[float]) -> float:
-    """The sum; 0 where it is nothing but rounding."""
+    """The sum, or 0 if it is only rounding error."""
     total = math.fsum(values)
-    return 0.0 if abs(total) <= _TINY * math.fsum(abs(value) for value in values) else total
+    return 0.0 if abs(total) <= ROUNDING * math.fsum(abs(value) for value in values) else total
 
 
 def _effect(differences: Sequence[tuple[str, float]], units: Sequence[Sequence[float]], confidence: float) -> Effect:
-    signs = clustered_mean([(cluster, float((d > _TINY) - (d < -_TINY))) for cluster, d in differences], confidence)
+    signs = clustered_mean(
+        [(cluster, float((d > ROUNDING) - (d < -ROUNDING))) for cluster, d in differences], confidence
+    )
     n = len(differences)
-    centre = math.fsum(d for _, d in differences) / n if n else 0.0
+    center = math.fsum(d for _, d in differences) / n if n else 0.0
     sums = [
-        (len(unit), math.fsum(d - centre for d in unit), math.fsum((d - centre) ** 2 for d in unit)) for unit in units
+        (len(unit), math.fsum(d - center for d in unit), math.fsum((d - center) ** 2 for d in unit)) for unit in units
     ]
     scale = max((abs(d) for _, d in differences), default=0.0)
     whole = (n, math.fsum(part[1] for part in sums), math.fsum(part[2] for part in sums))
-    left_out = [_d_z((n - m, whole[1] - s, whole[2] - q), centre, scale) for m, s, q in sums]
-    value = _d_z(whole, centre, scale)
-    low, high = jackknife_interval(value, left_out, confidence)
+    left_out = [_d_z((n - m, whole[1] - s, whole[2] - q), center, scale) for m, s, q in sums]
+    value = _d_z(whole, center, scale)
+    interval = jackknife_interval(value, left_out, confidence)
     return Effect(
         n,
         value,
-        low,
-        high,
+        interval.low,
+        interval.high,
         signs.mean,
         None if signs.low is None else max(-1.0, signs.low),
         None if signs.high is None else min(1.0, signs.high),
     )
 
 
-def _d_z(sums: tuple[int, float, float], centre: float, scale: float) -> float | None:
-    """From a count, and the sum and sum of squares of values less `centre`."""
+def _d_z(sums: tuple[int, float, float], center: float, scale: float) -> float | None:
+    """From the count, the sum and the sum of squares of the values minus `center`."""
     n, total, squares = sums
     if n < 2:
         return None
     spread = squares - total * total / n
-    if spread <= (_TINY * scale) ** 2 * n:
+    if spread <= (ROUNDING * scale) ** 2 * n:
         return None
-    return (centre + total / n) / math.sqrt(spread / (n - 1))
+    return (center + total / n) / math.sqrt(spread / (n - 1))
 
 
-def jackknife_interval(
-    value: float | None, left_out: Sequence[float | None], confidence: float
-) -> tuple[float | None, float | None]:
-    """A t interval about an estimate from the estimates got by leaving each independent unit out in turn.
+def jackknife_interval(value: float | None, left_out: Sequence[float | None], confidence: float) -> Interval:
+    """A t interval around an estimate, from the G estimates that each leave out one independent unit.
 
-    The variance is (G - 1) / G times the sum of squares of those about their mean, with G - 1 degrees of freedom. None
-    with fewer than 2 units, where one of them is not defined, or where they are all equal.
+    The variance is (G - 1) / G times their sum of squared distances from their mean, with G - 1 degrees of freedom.
+    There is no interval with fewer than 2 units, or if one of the estimates is undefined, or if all are equal.
     """
     found = [one for one in left_out if one is not None]
     units = len(left_out)
     if value is None or units < 2 or len(found) < units:
-        return None, None
+        return NO_INTERVAL
     mean = math.fsum(found) / units
     error = math.sqrt((units - 1) / units * math.fsum((one - mean) ** 2 for one in found))
-    if error <= _TINY * max(abs(one) for one in found):
-        return None, None
+    if error <= ROUNDING * max(abs(one) for one in found):
+        return NO_INTERVAL
     half = student_quantile(0.5 + confidence / 2, units - 1) * error
-    return value - half, value + half
+    return Interval(value - half, value + half)
 
 
 def verdict(difference: Difference, *, alpha: float, floor: float) -> Verdict:
-    """A difference in words; `floor` is the least that matters.
+    """The verdict on a difference; `floor` is the smallest difference that matters.
 
-    No difference worth the name: the interval lies within +-floor, even if it leaves out 0. One is better: p < alpha,
-    the mean reaches the floor, and the interval (where there is one) leaves out 0. Else one cannot tell; so also
-    without an interval, where all differences are alike and too few to reach p < alpha.
+    No meaningful difference: the interval is within +-floor, even if it excludes 0. One is better: p < alpha, the mean
+    reaches the floor, and the interval, if there is one, excludes 0. Otherwise: cannot tell, which includes the case
+    without an interval, where all differences are equal and too few to reach p < alpha.
     """
     if floor < 0:
-        raise ValueError(f"the floor cannot be negative: {floor}")
+        raise ValueError(f"the floor must not be negative: {floor}")
     mean, low, high = difference.mean, difference.low, difference.high
     if low is not None and high is not None and -floor < low and high < floor:
-        return "no difference worth the name"
+        return "no meaningful difference"
     outside = low is None or high is None or low > 0 or high < 0
     if mean and abs(mean) >= floor and difference.p is not None and difference.p < alpha and outside:
         return "a better" if mean > 0 else "b better"
     return "cannot tell"
 
 
-@dataclass(frozen=True)
-class McNemar:
-    n: int
-    only_a: int
-    only_b: int
-    difference: float | None
-    """Share of a less share of b."""
-    low: float | None
-    high: float | None
-    p: float | None
-
-
-def mcnemar(pairs: Sequence[tuple[bool, bool]], confidence: float = 0.95) -> McNemar:
-    """Two systems' yes or no on the same independent trials. (Trials in clusters want `paired_difference`.)
-
-    p: exact and two-sided, twice the smaller binomial tail of the pairs that differ, at most 1. The interval is Bonett
-    and Price's: Wald's with one pair added to each kind of pair that differs.
-    """
-    n = len(pairs)
-    only_a, only_b = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-    if n == 0:
-        return McNemar(0, 0, 0, None, None, None, None)
-    p_a, p_b = (only_a + 1) / (n + 2), (only_b + 1) / (n + 2)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    half = z * math.sqrt((p_a + p_b - (p_a - p_b) ** 2) / (n + 2))
-    low, high = max(-1.0, p_a - p_b - half), min(1.0, p_a - p_b + half)
-    return McNemar(n, only_a, only_b, (only_a - only_b) / n, low, high, sign_test(only_a, only_b))
-
-
 def sign_test(up: int, down: int) -> float:
-    """Exact two-sided p of so many ups and downs if both are equally likely; 1 where there are none."""
+    """Exact two-sided p for these counts if up and down are equally likely; 1 if both are 0."""
     n = up + down
     tail = sum(math.comb(n, k) for k in range(min(up, down) + 1))
     return min(1.0, 2 * tail / (1 << n))
@@ -274,7 +254,7 @@ def sign_test(up: int, down: int) -> float:
 
 @dataclass(frozen=True)
 class ShareDifference:
-    """The difference of two shares, first less second; None where a sample is empty."""
+    """The difference of two shares, first minus second; None if a sample is empty."""
 
     n1: int
     n2: int
@@ -284,7 +264,7 @@ class ShareDifference:
 
 
 def newcombe(k1: int, n1: int, k2: int, n2: int, confidence: float = 0.95) -> ShareDifference:
-    """Newcombe's (1998) method 10 for two independent samples: squared distances to Wilson's limits, added."""
+    """Newcombe's (1998) method 10 for two independent samples, from the squared distances to Wilson's limits."""
     first, second = wilson(k1, n1, confidence), wilson(k2, n2, confidence)
     if first.value is None or second.value is None:
         return ShareDifference(n1, n2, None, None, None)
@@ -296,7 +276,7 @@ def newcombe(k1: int, n1: int, k2: int, n2: int, confidence: float = 0.95) -> Sh
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjusted p, in the order given: the family-wise error rate under any dependence.
+    """Holm's step-down adjusted p values, in the given order: the family-wise error rate under any dependence.
 
     A None stays None and does not count as a test.
     """
@@ -310,8 +290,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Benjamini and Hochberg's step-up adjusted p, in the order given: the false discovery rate, for tests that are
-    independent or positively dependent. A None stays None and does not count as a test.
+    """Benjamini and Hochberg's step-up adjusted p values, in the given order: the false discovery rate.
+
+    The tests must be independent or positively dependent. A None stays None and does not count as a test.
     """
     found: list[float | None] = [None] * len(p_values)
     ordered = _ordered(p_values)
@@ -328,7 +309,7 @@ def _ordered(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
 
 @dataclass(frozen=True)
 class SystemRank:
-    """One system among others. `ranks[0]` is the share of resamples in which it came first; ties share their ranks."""
+    """One system among others. `ranks[0]` is the share of resamples in which it is first; ties share their ranks."""
 
     system: str
     n: int
@@ -342,11 +323,12 @@ class SystemRank:
 def rank_stability(
     scores: Mapping[str, Mapping[str, Sequence[float]]], *, seed: int, resamples: int = 2_000, confidence: float = 0.95
 ) -> tuple[SystemRank, ...]:
-    """Systems by their mean over all trials, highest first, with the share of each rank under a cluster bootstrap.
+    """Systems by their mean over all trials, highest first, with the share of each rank in a cluster bootstrap.
 
-    Each resample draws as many clusters as there are, whole and the same for all systems. A resample in which a system
-    has no trial is left out. The interval is `clustered_mean`'s, which holds with fewer clusters than a percentile
-    interval does. Ranks are None with fewer than 2 clusters; systems without a trial are not ranked and stand last.
+    Each resample draws as many whole clusters as there are, the same ones for all systems. A resample in which a system
+    has no trial is left out. The interval is from `clustered_mean`, which is valid with fewer clusters than a
+    percentile interval. Ranks are None with fewer than 2 clusters; systems without a trial are not ranked and come
+    last.
     """
     means = {
         system: clustered_mean([(name, value) for name, values in found.items() for value in values], confidence)
@@ -356,7 +338,7 @@ def rank_stability(
     names = sorted({name for system in ranked for name, values in scores[system].items() if values})
     sums = {s: [(math.fsum(v), len(v)) for v in (scores[s].get(name, ()) for name in names)] for s in ranked}
     counts = {system: [0.0] * len(ranked) for system in ranked}
-    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
     used = 0
     for _ in range(resamples if len(names) > 1 else 0):
         drawn = draw.choices(range(len(names)), k=len(names))
@@ -378,11 +360,11 @@ def rank_stability(
     )
 
 
-def _add_ranks(counts: Mapping[str, list[float]], resources: Mapping[str, float]) -> None:
-    """Count one ranking; systems that tie share the ranks they take up."""
-    for system, mean in resources.items():
-        above = sum(other > mean for other in resources.values())
-        level = sum(other == mean for other in resources.values())
+def _add_ranks(counts: Mapping[str, list[float]], means: Mapping[str, float]) -> None:
+    """Count one ranking; systems that tie share their ranks."""
+    for system, mean in means.items():
+        above = sum(other > mean for other in means.values())
+        level = sum(other == mean for other in means.values())
         for rank in range(above, above + level):
             counts[system][rank] += 1 / level
 
@@ -390,5 +372,5 @@ def _add_ranks(counts: Mapping[str, list[float]], resources: Mapping[str, float]
 def minimum_detectable(
     sd: float, n: int, *, power: float = 0.8, alpha: float = 0.05, clusters: int | None = None, icc: float = 0.0
 ) -> float | None:
-    """The least true mean difference that n pairs show with this power by a two-sided paired t (`power.detectable`)."""
+    """The smallest true mean difference that n pairs show with this power (`power.detectable`)."""
     return detectable(sd, n, power=power, alpha=alpha, clusters=clusters, icc=icc)

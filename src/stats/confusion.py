@@ -1,8 +1,8 @@
-"""How a judge errs: a confusion matrix, what follows from it, and rates corrected for it. Pure functions.
+"""A judge's errors: a confusion matrix, measures computed from it, and rates corrected for it. Pure functions.
 
-A matrix counts gold label by given label. A given label may also be None: the judge gave nothing usable. It is a miss
-in sensitivity and an error in accuracy, and no false alarm in specificity. Resampling adds half a claim to every cell
-of a gold label's row, so that an error nobody has seen yet is not taken to be impossible.
+A matrix counts claims by gold label and given label. A given label of None means that the judge gave nothing usable. It
+counts as a miss in sensitivity and as an error in accuracy, but not as a false alarm in specificity. Resampling adds
+half a claim to every cell of a gold label's row, so that an error that was not observed is not treated as impossible.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Matrix = Mapping[tuple[str, str | None], int]
 
 @dataclass(frozen=True)
 class ClassMeasures:
-    """One label against the rest."""
+    """One label versus the rest."""
 
     label: str
     sensitivity: Share
-    """Of the claims that are so, how many the judge called so."""
+    """Of the claims with this gold label, the share that the judge gave it."""
     specificity: Share
-    """Of the claims that are not so, how many the judge did not call so."""
+    """Of the claims with another gold label, the share that the judge did not give it."""
     precision: Share
     f1: float | None
     f1_low: float | None
@@ -73,8 +73,8 @@ def measures(matrix: Matrix, label: str, *, seed: int, resamples: int = 1_000) -
 
 
 def resampled(matrix: Matrix, seed: int, resamples: int) -> list[Counter[tuple[str, str | None]]]:
-    """Matrices of as many claims, drawn again from this one within each gold label."""
-    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+    """Matrices of the same size, resampled from this one within each gold label."""
+    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
     golds = sorted({gold for (gold, _), n in matrix.items() if n})
     rows: dict[str, list[tuple[tuple[str, str | None], float]]] = {}
     for gold in golds:
@@ -92,10 +92,10 @@ def resampled(matrix: Matrix, seed: int, resamples: int) -> list[Counter[tuple[s
 
 
 def corrected_shares(observed: Mapping[str, float], matrix: Matrix, labels: Sequence[str]) -> dict[str, float] | None:
-    """Rogan and Gladen's estimator for several labels: the true shares that, seen through the matrix, look like these.
+    """Rogan and Gladen's estimator for several labels: the true shares that would give these observed shares.
 
-    The matrix is read as P(given | gold) over claims that got a verdict. The solution is cut to [0, 1] and made to sum
-    to 1. None where the matrix does not tell the labels apart.
+    The matrix is read as P(given | gold) over claims with a verdict. The solution is clipped to [0, 1] and scaled to
+    sum to 1. None if the matrix does not distinguish the labels.
     """
     rows = {gold: [matrix.get((gold, given), 0) for given in labels] for gold in labels}
     totals = {gold: sum(rows[gold]) for gold in labels}
@@ -106,13 +106,13 @@ def corrected_shares(observed: Mapping[str, float], matrix: Matrix, labels: Sequ
     solved = solve(table, [observed.get(label, 0.0) for label in labels])
     if solved is None:
         return None
-    cut = [min(1.0, max(0.0, value)) for value in solved]
-    total = fsum(cut)
-    return {label: value / total for label, value in zip(labels, cut, strict=True)} if total else None
+    clipped = [min(1.0, max(0.0, value)) for value in solved]
+    total = fsum(clipped)
+    return {label: value / total for label, value in zip(labels, clipped, strict=True)} if total else None
 
 
 def solve(table: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[float] | None:
-    """A small linear system by elimination with pivoting; None where it is singular."""
+    """Solve a small linear system by elimination with pivoting; None if it is singular."""
     rows = [[*row, value] for row, value in zip(table, wanted, strict=True)]
     size = len(rows)
     for column in range(size):
@@ -129,7 +129,7 @@ def solve(table: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[flo
 
 @dataclass(frozen=True)
 class Corrected:
-    """A rate as the judges gave it and as corrected for their error, with an interval for the latter."""
+    """A rate as the judges gave it, and corrected for their errors with an interval."""
 
     raw: float | None
     value: float | None
@@ -145,10 +145,10 @@ def corrected_accuracy(
     seed: int,
     resamples: int = 1_000,
 ) -> Corrected:
-    """Accuracy over all claims of these trials, corrected; `labels` are supported, contradicted, neither.
+    """Corrected accuracy over all claims of these trials; `labels` are supported, contradicted, neither.
 
-    The interval draws trials again, whole, and the gold claims again within each label: it holds both the spread of the
-    target's answers and what is not known of the judge.
+    The interval resamples whole trials, and the gold claims within each label: it includes both the variation of the
+    target's answers and the uncertainty about the judge.
     """
 
     def value(counts: Mapping[str, int], seen: Matrix) -> float | None:
@@ -166,7 +166,7 @@ def corrected_accuracy(
     point = value(pooled, matrix)
     if point is None or len(trials) < 2:
         return Corrected(raw, point, None, None)
-    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
     found = []
     for drawn in resampled(matrix, seed + 1, resamples):
         again = value(_sum(draw.choices(trials, k=len(trials))), drawn)

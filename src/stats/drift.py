@@ -1,7 +1,7 @@
 """Has a system changed between two runs of the same trials? Pure functions.
 
-A difference that is not significant is not evidence of no change: for that the interval must lie within what would
-matter, which is the two one-sided tests of equivalence.
+A difference that is not significant is not evidence of no change. For that, the interval must be within the smallest
+change that matters, which is the same as two one-sided tests of equivalence.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ DriftVerdict = Literal["drifted", "no evidence", "cannot tell"]
 @dataclass(frozen=True)
 class Drift:
     difference: Difference
-    """After less before, with its 1 - alpha interval."""
+    """After minus before, with its 1 - alpha interval."""
     low: float | None
     high: float | None
-    """The 1 - 2 alpha interval that the verdict "no evidence" rests on."""
+    """The 1 - 2 alpha interval that decides the verdict "no evidence"."""
     floor: float
     alpha: float
     verdict: DriftVerdict
 
 
 def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int, span: float = 1.0) -> Drift:
-    """Pairs are (cluster, before, after); the difference is after less before, so above 0 scores rose.
+    """Pairs are (cluster, before, after); the difference is after minus before, so above 0 means that scores rose.
 
-    Drifted: p < alpha (sign flips of clusters) and the mean is at least `floor` in size. No evidence: the 1 - 2 alpha
-    interval lies within (-floor, floor), i.e. two one-sided t tests at alpha. Drifted comes first where both hold,
-    which takes a mean at the floor and an interval within it and so cannot be. Else one cannot tell.
+    Drifted: p < alpha (sign flips of clusters), and the mean is at least `floor` in size. No evidence: the 1 - 2 alpha
+    interval is within (-floor, floor), which equals two one-sided t tests at alpha. Both cannot be true, because the
+    mean is inside its interval. Otherwise: cannot tell.
 
-    Where every pair is unchanged there is no spread and no t interval. Then the bound is an exact one: with none of G
-    independent clusters (pairs, with one cluster) changed, the share that changes is at most 1 - alpha**(1/G) with
-    confidence 1 - alpha, and a mean no larger than `span` times that, `span` being the largest change a score can make.
+    If no pair changed, there is no spread and no t interval, but an exact bound: if none of G independent clusters
+    (pairs, if there is one cluster) changed, the share that changes is at most 1 - alpha**(1/G) with confidence
+    1 - alpha, and the mean is at most `span` times that, where `span` is the largest possible change of a score.
     """
     if floor <= 0 or not 0 < alpha < 0.5:
-        raise ValueError(f"drift needs a floor above 0 and alpha between 0 and 0.5, not {floor} and {alpha}")
-    turned = [(cluster, after, before) for cluster, before, after in pairs]
-    difference = paired_difference(turned, seed=seed, confidence=1 - alpha)
-    inner = clustered_mean([(cluster, after - before) for cluster, after, before in turned], 1 - 2 * alpha)
+        raise ValueError(f"drift needs a floor above 0 and an alpha between 0 and 0.5, not {floor} and {alpha}")
+    swapped = [(cluster, after, before) for cluster, before, after in pairs]
+    difference = paired_difference(swapped, seed=seed, confidence=1 - alpha)
+    inner = clustered_mean([(cluster, after - before) for cluster, after, before in swapped], 1 - 2 * alpha)
     low, high = inner.low, inner.high
     if pairs and all(before == after for _, before, after in pairs):
         units = difference.clusters if difference.clusters > 1 else difference.n
@@ -67,7 +67,7 @@ def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int, span: f
 
 @dataclass(frozen=True)
 class QuestionDrift:
-    """How the codes of one question moved. `rose` is the share of changes that were for the better."""
+    """How the codes of one question changed. `rose` is the share of changes that are improvements."""
 
     question: str
     n: int
@@ -75,7 +75,7 @@ class QuestionDrift:
     worse: int
     same: int
     missing: int
-    """Pairs with no code on one side; they are not in n."""
+    """Pairs without a code on one side; n does not include them."""
     rose: Share
     p: float | None
     p_holm: float | None
@@ -83,10 +83,10 @@ class QuestionDrift:
 
 
 def question_drift(codes: Sequence[tuple[str, float | None, float | None]]) -> tuple[QuestionDrift, ...]:
-    """Each (question, before, after) is one trial's code as a number, higher being better; None is no code.
+    """Each (question, before, after) is one trial's code as a number; higher is better, and None means no code.
 
-    p is the exact two-sided sign test of better against worse, unchanged ones left out, and None where n is 0. It takes
-    the trials of a question for independent. Questions in the order they first occur.
+    p is from the exact two-sided sign test of better versus worse, without the unchanged ones; it is None if n is 0.
+    The trials of a question are treated as independent. Questions are in the order of their first occurrence.
     """
     found: dict[str, list[int]] = {}
     for question, before, after in codes:

@@ -1,10 +1,10 @@
-"""Where the spread of scores comes from. Pure functions.
+"""Where the variation of scores comes from. Pure functions.
 
-Components of variance by Henderson's method 1: for each random factor, and for the observations and the whole, the
+Components of variance by Henderson's method 1. For each random factor, for the observations and for the total, the
 uncorrected sum of squares T = sum over groups of (sum of group)**2 / (size of group) is set equal to its expectation,
-which is linear in the components, and the equations are solved. It asks for no balance and no normality, only that all
-effects are independent with mean 0 and, within a factor, one variance. With balanced data these are the ANOVA
-estimates. An estimate may come out negative; it is then cut to 0 and flagged.
+which is linear in the components; the equations are then solved. The method assumes neither balance nor normality, only
+that all effects are independent with mean 0 and, within a factor, equal variance. For balanced data, these are the
+ANOVA estimates. A negative estimate is set to 0 and flagged.
 """
 
 from __future__ import annotations
@@ -17,34 +17,33 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from .agreement import quantile
-from .comparison import jackknife_interval
+from .comparison import ROUNDING, jackknife_interval
 from .confusion import solve
 from .intervals import Estimate, mean_interval
 
 RESIDUAL = "residual"
-_TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class Component:
-    """One source of variance. Low and high: jackknife t interval over the groups of the first factor, cut at 0.
+    """One source of variance. Low and high: jackknife t interval over the groups of the first factor, clipped at 0.
 
-    It needs 3 such groups and is rough: of 95% intervals of nested components, 5 to 20 outermost groups, 84 to 89%
-    covered the outermost component and 90 to 95% the others (normal effects, simulated).
+    It needs 3 such groups and is rough: in simulations of nested components with normal effects and 5 to 20 outermost
+    groups, 84 to 89% of the 95% intervals covered the outermost component, and 90 to 95% the others.
     """
 
     name: str
     groups: int
-    """How many groups the factor has; for the residual, how many observations."""
+    """Number of groups of the factor; for the residual, number of observations."""
     variance: float | None
     low: float | None
     high: float | None
     share: float | None
-    """Of the sum of all components, after cutting; None where that is 0."""
+    """Share of the sum of all components after clipping; None if the sum is 0."""
     share_low: float | None
     share_high: float | None
     negative: bool
-    """The estimate was below 0 and is given as 0."""
+    """The estimate was below 0 and was set to 0."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,11 @@ class Components:
     parts: tuple[Component, ...]
     """In the order of the factors, the residual last.
 
-    A factor's variance is None where it has a single group, or the same groups as one before it (that one's then holds
-    both); all are None where the data do not part them.
+    A factor's variance is None if it has a single group, or the same groups as an earlier factor (whose variance then
+    includes both). All are None if the data cannot separate them.
     """
     merged: tuple[str, ...]
-    """Inner levels with one value a group: they cannot be told from the residual and are counted there."""
+    """Inner levels with one value per group: they cannot be separated from the residual and are counted in it."""
 
     def part(self, name: str) -> Component:
         return next(part for part in self.parts if part.name == name)
@@ -73,14 +72,14 @@ def nested(
     levels: Sequence[str] = ("scenario", "variant", "repeat"),
     confidence: float = 0.95,
 ) -> Components:
-    """Components of nested random effects; each value comes with its path, one name a level, outermost first.
+    """Components of nested random effects; each value has a path with one name per level, outermost first.
 
-    A name counts within its parents only. Intervals leave out one group of the outermost level at a time, so they speak
-    of other such groups.
+    A name is unique only within its parents. Intervals leave out one group of the outermost level at a time, so they
+    are about other such groups.
     """
     for path, _ in values:
         if len(path) != len(levels):
-            raise ValueError(f"the path {tuple(path)} has not one name for each of {tuple(levels)}")
+            raise ValueError(f"the path {tuple(path)} does not have one name for each of {tuple(levels)}")
     names = list(levels)
     while len(names) > 1 and len({tuple(path[: len(names)]) for path, _ in values}) == len(values):
         names.pop()
@@ -93,12 +92,12 @@ def crossed(
     names: tuple[str, str] = ("trial", "judge"),
     confidence: float = 0.95,
 ) -> Components:
-    """Components of two crossed random factors with one value a (row, column); cells may be missing.
+    """Components of two crossed random factors with one value per (row, column); cells may be missing.
 
-    What a row and a column do together cannot be told from the residual and is counted there. With no cell missing the
-    row's share is the intraclass correlation ICC(2,1), the reliability of one column's value (unless something was
-    cut). Intervals leave out one row at a time: they speak of other rows under the same columns, so the columns'
-    component has none.
+    The interaction of row and column cannot be separated from the residual and is counted in it. If no cell is missing,
+    the row's share is the intraclass correlation ICC(2,1), the reliability of one column's value (unless something was
+    clipped). Intervals leave out one row at a time, so they are about other rows with the same columns, and the
+    columns' component has no interval.
     """
     rows, columns = [row for row, _ in values], [column for _, column in values]
     found = _components(list(names), [rows, columns], list(values.values()), (), confidence)
@@ -119,7 +118,7 @@ def _components(
     confidence: float,
 ) -> Components:
     raw = _henderson(factors, values)
-    variances, shares = _cut(raw)
+    variances, shares = _clipped(raw)
     outer = list(dict.fromkeys(factors[0]))
     left_out = []
     for group in outer if len(outer) > 2 else ():
@@ -127,20 +126,20 @@ def _components(
         left_out.append(_henderson([[factor[at] for at in kept] for factor in factors], [values[at] for at in kept]))
     parts = []
     for at, name in enumerate((*names, RESIDUAL)):
-        # The interval is that of the uncut estimate: cut ones would understate the spread.
+        # The interval is of the unclipped estimate: clipped ones would understate the spread.
         value = raw[at]
-        low, high = jackknife_interval(value, [one[at] for one in left_out], confidence)
-        share_low, share_high = jackknife_interval(shares[at], [_cut(one)[1][at] for one in left_out], confidence)
+        interval = jackknife_interval(value, [one[at] for one in left_out], confidence)
+        share = jackknife_interval(shares[at], [_clipped(one)[1][at] for one in left_out], confidence)
         parts.append(
             Component(
                 name,
                 len(set(factors[at])) if at < len(factors) else len(values),
                 variances[at],
-                None if low is None else max(0.0, low),
-                None if high is None else max(0.0, high),
+                None if interval.low is None else max(0.0, interval.low),
+                None if interval.high is None else max(0.0, interval.high),
                 shares[at],
-                None if share_low is None else max(0.0, share_low),
-                None if share_high is None else min(1.0, share_high),
+                None if share.low is None else max(0.0, share.low),
+                None if share.high is None else min(1.0, share.high),
                 value is not None and value < 0,
             )
         )
@@ -148,41 +147,41 @@ def _components(
     return Components(len(values), total, tuple(parts), merged)
 
 
-def _cut(raw: Sequence[float | None]) -> tuple[list[float | None], list[float | None]]:
-    """Components not below 0, and their shares."""
+def _clipped(raw: Sequence[float | None]) -> tuple[list[float | None], list[float | None]]:
+    """Components clipped at 0, and their shares."""
     variances = [None if value is None else max(0.0, value) for value in raw]
     total = math.fsum(value for value in variances if value is not None)
     return variances, [value / total if total and value is not None else None for value in variances]
 
 
 def _henderson(factors: Sequence[_Factor], values: Sequence[float]) -> list[float | None]:
-    """The uncut components, the residual last."""
+    """The unclipped components, the residual last."""
     n = len(values)
     found: list[float | None] = [None] * (len(factors) + 1)
     if n < 2:
         return found
-    apart = [at for at in range(len(factors)) if _tells(factors[at], factors[:at])]
-    told = [factors[at] for at in apart]
+    apart = [at for at in range(len(factors)) if _separates(factors[at], factors[:at])]
+    separate = [factors[at] for at in apart]
     mean = math.fsum(values) / n
-    centred = [value - mean for value in values]  # The sums below are of small numbers then; nothing else changes.
+    centered = [value - mean for value in values]  # Keeps the sums below small; nothing else changes.
     everything: _Factor = [None] * n
     each: _Factor = range(n)
-    base = _expected(everything, told)
+    base = _expected(everything, separate)
     table, wanted = [], []
-    for factor in (*told, each):
-        row = _expected(factor, told)
+    for factor in (*separate, each):
+        row = _expected(factor, separate)
         table.append([(a - b) / n for a, b in zip(row, base, strict=True)])
-        wanted.append((_squares(factor, centred) - _squares(everything, centred)) / n)
+        wanted.append((_squares(factor, centered) - _squares(everything, centered)) / n)
     solved = solve(table, wanted)
     if solved is not None:
-        rounding = _TINY * max(abs(value) for value in values) ** 2
+        rounding = ROUNDING * max(abs(value) for value in values) ** 2
         for at, value in zip((*apart, len(factors)), solved, strict=True):
             found[at] = 0.0 if abs(value) <= rounding else value
     return found
 
 
-def _tells(factor: _Factor, before: Sequence[_Factor]) -> bool:
-    """Whether a factor has groups, and not the very groups of one before it."""
+def _separates(factor: _Factor, before: Sequence[_Factor]) -> bool:
+    """Whether a factor has several groups, and not the same groups as an earlier factor."""
     groups = len(set(factor))
     same = any(len(set(other)) == groups == len(set(zip(factor, other, strict=True))) for other in before)
     return groups > 1 and not same
@@ -196,9 +195,9 @@ def _squares(factor: _Factor, values: Sequence[float]) -> float:
 
 
 def _expected(factor: _Factor, factors: Sequence[_Factor]) -> list[float]:
-    """How often each component, the residual last, is in the expectation of a factor's T.
+    """The coefficient of each component, the residual last, in the expectation of a factor's T.
 
-    For a random factor: the sum over groups g of this factor and h of that one of n(g and h)**2 / n(g).
+    For a random factor: the sum of n(g and h)**2 / n(g) over groups g of this factor and h of the other.
     """
     sizes = Counter(factor)
     found = []
@@ -210,7 +209,7 @@ def _expected(factor: _Factor, factors: Sequence[_Factor]) -> list[float]:
 
 @dataclass(frozen=True)
 class WorstVariant:
-    """A scenario's variant with the lowest mean, and how far that is below the mean of the scenario's trials."""
+    """A scenario's variant with the lowest mean, and how far it is below the mean of the scenario's trials."""
 
     scenario: str
     n: int
@@ -230,10 +229,10 @@ class WorstCase:
 
 
 def worst_case(values: Sequence[tuple[str, str, float]]) -> WorstCase:
-    """Each value is (scenario, variant, score in [0, 1]); of variants that tie the first by name is given.
+    """Each value is (scenario, variant, score in [0, 1]); of variants that tie, the first by name is given.
 
-    The lowest of several noisy means lies below the lowest true mean: read it as what was seen, and its interval as
-    that of one variant named beforehand.
+    The lowest of several noisy means tends to be below the lowest true mean. Read it as an observation, and its
+    interval as that of a variant chosen in advance.
     """
     found: dict[str, dict[str, list[float]]] = {}
     for scenario, variant, value in values:
@@ -255,32 +254,33 @@ def worst_case(values: Sequence[tuple[str, str, float]]) -> WorstCase:
 
 @dataclass(frozen=True)
 class RankChange:
-    """One variant's order of systems against the order under the other variants."""
+    """The order of systems with one variant, compared with the order with the other variants."""
 
     variant: str
     n: int
-    """Systems that have trials under this variant and under another."""
+    """Number of systems that have trials with this variant and with another."""
     tau: float | None
-    """Kendall's tau-b of the two sets of means; None with fewer than 2 systems or where all tie on one side."""
+    """Kendall's tau-b of the two sets of means; None with fewer than 2 systems, or if all tie on one side."""
     low: float | None
     high: float | None
     swapped: tuple[tuple[str, str], ...]
-    """Pairs of systems in the opposite order under this variant, neither order a tie."""
+    """Pairs of systems in the opposite order with this variant, without a tie in either order."""
 
 
 def rank_changes(
     scores: Mapping[str, Mapping[str, Sequence[float]]], *, seed: int, resamples: int = 1_000, confidence: float = 0.95
 ) -> tuple[RankChange, ...]:
-    """Scores by system and variant. A system's standing under the other variants is the mean of their resources.
+    """Scores by system and variant. A system's score with the other variants is the mean of their means.
 
-    The interval is a percentile one from drawing each cell's trials again, taken as independent. Drawing adds noise to
-    both orders, so it leans towards 0; it is None where no cell has 2 trials or some resample has no tau.
+    The interval is a percentile interval from resampling each cell's trials, which are treated as independent.
+    Resampling adds noise to both orders, so the interval is biased toward 0. It is None if no cell has 2 trials, or if
+    a resample has no tau.
     """
     variants = list(dict.fromkeys(variant for found in scores.values() for variant in found))
     cells = {(s, v): list(values) for s, found in scores.items() for v, values in found.items() if values}
     points = _taus(cells, variants)
     draws: dict[str, list[float | None]] = {variant: [] for variant in variants}
-    draw = random.Random(seed)  # noqa: S311 - resampling, no secret
+    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
     for _ in range(resamples if any(len(values) > 1 for values in cells.values()) else 0):
         again = _taus({cell: draw.choices(values, k=len(values)) for cell, values in cells.items()}, variants)
         for variant in variants:
@@ -321,7 +321,7 @@ def _taus(cells: Mapping[tuple[str, str], Sequence[float]], variants: Sequence[s
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Tau-b: concordant less discordant pairs over the root of the pairs that do not tie on each side."""
+    """Tau-b: concordant minus discordant pairs, divided by the root of the product of the untied pairs on each side."""
     score = left = right = 0
     for i, j in combinations(range(len(first)), 2):
         a = (first[i] > first[j]) - (first[i] < first[j])

@@ -110,7 +110,7 @@ def test_what_is_not_defined_is_none() -> None:
     assert fleiss_kappa([["a", "a"]] * 4) is None and krippendorff_alpha([["a", "a"]] * 4) is None
 
 
-def test_the_bootstrap_draws_whole_clusters_and_repeats_itself() -> None:
+def test_the_bootstrap_resamples_whole_clusters_and_is_reproducible() -> None:
     tables = [table(seed, 3, 3, "ab", 0.1, 0.7) for seed in range(15)]
     clusters = [Counter(tuple(row) for row in one) for one in tables]
     found = bootstrap(clusters, krippendorff_alpha, seed=1, resamples=300)
@@ -125,7 +125,7 @@ def test_the_bootstrap_draws_whole_clusters_and_repeats_itself() -> None:
     assert narrower.low is not None and narrower.low > found.low
 
 
-def test_quantiles_are_numpys() -> None:
+def test_quantiles_equal_those_of_numpy() -> None:
     draw = random.Random(1)
     values = sorted(draw.random() for _ in range(37))
     for p in (0.0, 0.025, 0.31, 0.5, 0.975, 1.0):

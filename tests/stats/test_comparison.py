@@ -17,13 +17,12 @@ from src.stats.comparison import (
     ClusteredMean,
     Difference,
     Effect,
-    McNemar,
     ShareDifference,
+    SignFlips,
     benjamini_hochberg,
     clustered_mean,
     holm,
     jackknife_interval,
-    mcnemar,
     minimum_detectable,
     newcombe,
     paired_difference,
@@ -32,11 +31,11 @@ from src.stats.comparison import (
     sign_test,
     verdict,
 )
+from src.stats.intervals import NO_INTERVAL
 from src.stats.power import power_of
 
 multitest = importlib.import_module("statsmodels.stats.multitest")
 proportion = importlib.import_module("statsmodels.stats.proportion")
-contingency = importlib.import_module("statsmodels.stats.contingency_tables")
 
 SIMULATIONS = 400
 NO_EFFECT = Effect(0, None, None, None, None, None, None)
@@ -176,15 +175,15 @@ def test_random_flips_come_near_the_exact_p_and_the_same_seed_gives_the_same() -
     draw = random.Random(8)
     sums = [draw.gauss(0.4, 1) for _ in range(16)]
     exact = enumerated(sums)
-    p, how = sign_flips(sums, seed=1, permutations=10_000)
-    assert p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 10_000))
-    assert how == "10000 random sign flips"
-    assert sign_flips(sums, seed=1, permutations=10_000) == (p, how)
-    assert sign_flips(sums, seed=2, permutations=10_000)[0] != p
-    assert sign_flips([5.0] * 40, seed=1, permutations=99) == (0.01, "99 random sign flips")  # 1 is added
+    found = sign_flips(sums, seed=1, permutations=10_000)
+    assert found.p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 10_000))
+    assert found.method == "10000 random sign flips"
+    assert sign_flips(sums, seed=1, permutations=10_000) == found
+    assert sign_flips(sums, seed=2, permutations=10_000).p != found.p
+    assert sign_flips([5.0] * 40, seed=1, permutations=99) == SignFlips(0.01, "99 random sign flips")  # 1 is added
 
 
-def test_the_test_keeps_its_level() -> None:
+def test_the_sign_flip_test_rejects_a_true_null_hypothesis_at_its_level() -> None:
     draw = random.Random(21)
     rejected = 0
     for _ in range(SIMULATIONS):
@@ -202,8 +201,8 @@ def test_effect_sizes() -> None:
     assert effect.d_z == pytest.approx(statistics.fmean(d) / statistics.stdev(d))
     assert effect.delta == pytest.approx((3 - 1) / 5)
     kept = [[x - y for c, x, y in pairs if c != gone] for gone in "xyz"]
-    low, high = jackknife_interval(effect.d_z, [statistics.fmean(k) / statistics.stdev(k) for k in kept], 0.95)
-    assert (effect.d_z_low, effect.d_z_high) == pytest.approx((low, high))
+    interval = jackknife_interval(effect.d_z, [statistics.fmean(k) / statistics.stdev(k) for k in kept], 0.95)
+    assert (effect.d_z_low, effect.d_z_high) == pytest.approx((interval.low, interval.high))
     signs = clustered_mean([("x", 1.0), ("x", 0.0), ("y", -1.0), ("y", 1.0), ("z", 1.0)])
     assert effect.delta_low == signs.low and signs.high is not None and signs.high > 1 and effect.delta_high == 1.0
 
@@ -212,10 +211,11 @@ def test_the_jackknife_of_a_mean_is_the_t_interval() -> None:
     values = [0.1, 0.5, 0.4, 0.9, 0.3]
     left_out: list[float | None] = [statistics.fmean(values[:i] + values[i + 1 :]) for i in range(5)]
     low, high = scipy_stats.t.interval(0.95, 4, loc=statistics.fmean(values), scale=scipy_stats.sem(values))
-    assert jackknife_interval(statistics.fmean(values), left_out, 0.95) == pytest.approx((low, high))
-    assert jackknife_interval(0.5, [0.4], 0.95) == (None, None)
-    assert jackknife_interval(0.5, [0.4, None, 0.3], 0.95) == (None, None)
-    assert jackknife_interval(0.5, [0.5, 0.5], 0.95) == (None, None)
+    found = jackknife_interval(statistics.fmean(values), left_out, 0.95)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert jackknife_interval(0.5, [0.4], 0.95) == NO_INTERVAL
+    assert jackknife_interval(0.5, [0.4, None, 0.3], 0.95) == NO_INTERVAL
+    assert jackknife_interval(0.5, [0.5, 0.5], 0.95) == NO_INTERVAL
 
 
 def test_the_interval_of_d_z_covers() -> None:
@@ -247,7 +247,7 @@ def test_what_is_not_defined_is_none() -> None:
     assert level.low is None and level.effect.d_z is not None  # clusters do not differ, pairs do
     two = paired_difference([("a", 1.0, 0.0), ("b", 0.5, 0.0), ("b", 0.25, 0.0)], seed=1)
     assert two.low is not None and two.p == 0.5 and two.effect.d_z_low is None
-    assert sign_flips([], seed=1, permutations=9) == (None, "no test")
+    assert sign_flips([], seed=1, permutations=9) == SignFlips(None, "no test")
 
 
 def test_the_same_seed_gives_the_same_difference() -> None:
@@ -269,7 +269,7 @@ def test_verdicts() -> None:
 
     assert said(0.2, 0.1, 0.3, 0.01) == "a better"
     assert said(-0.2, -0.3, -0.1, 0.01) == "b better"
-    assert said(0.02, 0.01, 0.03, 0.001) == "no difference worth the name"
+    assert said(0.02, 0.01, 0.03, 0.001) == "no meaningful difference"
     assert said(0.04, 0.01, 0.07, 0.01) == "cannot tell"  # significant, yet below the floor and perhaps above
     assert said(0.2, -0.01, 0.41, 0.04) == "cannot tell"  # p and interval at odds
     assert said(0.2, 0.1, 0.3, 0.06) == "cannot tell"
@@ -280,34 +280,10 @@ def test_verdicts() -> None:
         verdict(difference(0.2, 0.1, 0.3, 0.01), alpha=0.05, floor=-1)
 
 
-@pytest.mark.parametrize(
-    ("both", "a", "b", "none"), [(5, 9, 2, 4), (0, 1, 0, 0), (3, 6, 6, 2), (10, 0, 40, 3), (4, 0, 0, 4)]
-)
-def test_mcnemar_is_exact(both: int, a: int, b: int, none: int) -> None:
-    pairs = [(True, True)] * both + [(True, False)] * a + [(False, True)] * b + [(False, False)] * none
-    found = mcnemar(pairs)
-    assert (found.n, found.only_a, found.only_b) == (both + a + b + none, a, b)
-    theirs = contingency.mcnemar([[both, a], [b, none]], exact=True).pvalue if a + b else 1.0
-    assert found.p == pytest.approx(theirs, abs=1e-12)
-    assert sign_test(a, b) == pytest.approx(float(scipy_stats.binomtest(a, a + b).pvalue) if a + b else 1.0)
-
-
-def test_mcnemars_interval() -> None:
-    assert mcnemar([]) == McNemar(0, 0, 0, None, None, None, None)
-    found = mcnemar([(True, False)] * 12 + [(False, True)] * 4 + [(True, True)] * 84)
-    # Bonett and Price by hand: 13/102 - 5/102, variance (18/102 - (8/102)**2) / 102
-    half = 1.959963984540054 * math.sqrt((18 / 102 - (8 / 102) ** 2) / 102)
-    assert found.difference == pytest.approx(0.08)
-    assert (found.low, found.high) == pytest.approx((8 / 102 - half, 8 / 102 + half))
-    n, p_a, p_b = 20, 0.25, 0.1
-    covered = 0.0
-    for a in range(n + 1):
-        for b in range(n + 1 - a):
-            one = mcnemar([(True, False)] * a + [(False, True)] * b + [(True, True)] * (n - a - b))
-            assert one.low is not None and one.high is not None
-            chance = scipy_stats.multinomial.pmf([a, b, n - a - b], n, [p_a, p_b, 1 - p_a - p_b])
-            covered += float(chance) * (one.low <= p_a - p_b <= one.high)
-    assert covered == pytest.approx(0.95, abs=0.02)  # exact coverage, every outcome counted
+@pytest.mark.parametrize(("up", "down"), [(0, 0), (3, 0), (1, 9), (10, 10), (40, 61)])
+def test_the_sign_test_is_exact(up: int, down: int) -> None:
+    expected = float(scipy_stats.binomtest(up, up + down).pvalue) if up + down else 1.0
+    assert sign_test(up, down) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +296,7 @@ def test_newcombe(k1: int, n1: int, k2: int, n2: int) -> None:
     assert (found.n1, found.n2, found.value) == pytest.approx((n1, n2, k1 / n1 - k2 / n2))
 
 
-def test_newcombe_covers_and_knows_no_empty_sample() -> None:
+def test_newcombes_interval_covers_and_is_none_for_an_empty_sample() -> None:
     assert newcombe(0, 0, 1, 2) == ShareDifference(0, 2, None, None, None)
     covered = 0.0
     for k1 in range(16):
@@ -374,7 +350,7 @@ def test_ranks_by_full_enumeration() -> None:
     assert shares["a"][0] == pytest.approx(first, abs=4 * math.sqrt(0.25 / 8_000))
 
 
-def test_ranks_where_there_is_little() -> None:
+def test_ranks_of_very_few_values() -> None:
     assert rank_stability({}, seed=1) == ()
     tied = rank_stability({name: {"x": [0.5, 0.5], "y": [0.5]} for name in "ab"}, seed=1)
     assert [one.ranks for one in tied] == [(0.5, 0.5), (0.5, 0.5)] and tied[0].low is None
@@ -384,7 +360,7 @@ def test_ranks_where_there_is_little() -> None:
     assert [r.ranks for r in apart] == [(1.0, 0.0), (0.0, 1.0)]  # only resamples with both clusters count
 
 
-def test_the_least_difference_that_shows() -> None:
+def test_the_smallest_detectable_difference() -> None:
     for clusters, icc in ((None, 0.0), (10, 0.2)):
         least = minimum_detectable(0.3, 40, clusters=clusters, icc=icc)
         assert least is not None

@@ -51,7 +51,7 @@ def test_measures_by_hand() -> None:
     assert macro_f1(MATRIX, (*LABELS, "never")) == pytest.approx(sum(expected) / 3)
 
 
-def test_measures_of_nothing() -> None:
+def test_measures_of_an_empty_matrix() -> None:
     assert accuracy({}) == wilson(0, 0)
     empty = measures({}, "S", seed=1)
     assert (empty.f1, empty.f1_low, empty.sensitivity.value) == (None, None, None)
@@ -80,7 +80,7 @@ def through(shares: dict[str, float]) -> dict[str, float]:
     return {given: sum(shares[gold] * JUDGE[gold][at] for gold in LABELS) for at, given in enumerate(LABELS)}
 
 
-def test_three_labels_seen_through_a_judge_are_found_again() -> None:
+def test_the_true_shares_of_three_labels_are_recovered() -> None:
     matrix: dict[Cell, int] = {
         (gold, given): round(100 * p) for gold in LABELS for given, p in zip(LABELS, JUDGE[gold], strict=True)
     }
@@ -94,7 +94,7 @@ def test_three_labels_seen_through_a_judge_are_found_again() -> None:
     )
 
 
-def test_a_judge_that_tells_nothing_apart_corrects_nothing() -> None:
+def test_there_is_no_correction_for_a_judge_that_cannot_distinguish_labels() -> None:
     blind: dict[Cell, int] = dict.fromkeys([(gold, given) for gold in "ab" for given in "ab"], 5)
     assert corrected_shares({"a": 0.5, "b": 0.5}, blind, ("a", "b")) is None
     assert corrected_shares({"a": 0.5, "b": 0.5}, {("a", "a"): 5}, ("a", "b")) is None  # no gold claim of b
@@ -143,7 +143,7 @@ def test_corrected_accuracy_is_near_the_truth_where_the_raw_one_is_not_and_cover
     assert covered / simulations >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / simulations)
 
 
-def test_corrected_accuracy_where_there_is_little() -> None:
+def test_corrected_accuracy_of_very_few_trials() -> None:
     perfect: dict[Cell, int] = {(label, label): 10 for label in LABELS}
     assert corrected_accuracy([], perfect, LABELS, seed=1) == Corrected(None, None, None, None)
     assert corrected_accuracy([Counter(), Counter()], perfect, LABELS, seed=1) == Corrected(None, None, None, None)

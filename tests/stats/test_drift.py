@@ -48,7 +48,7 @@ def test_the_inner_interval_is_two_one_sided_tests() -> None:
     assert found == drift(pairs, floor=0.1, alpha=0.05, seed=1)
 
 
-def test_errors_are_as_rare_as_they_should_be() -> None:
+def test_error_rates_stay_below_alpha() -> None:
     """A true change of exactly the floor is called "no evidence" in at most alpha of runs; no change "drifted" likewise."""
     draw = random.Random(3)
     simulations = 300
@@ -73,7 +73,7 @@ def test_nothing_changed_is_evidence_only_with_enough_trials() -> None:
     assert drift([(c, 0.5, 0.5) for c in "abc" for _ in range(30)], floor=0.1, seed=1).verdict == "cannot tell"
 
 
-def test_little_or_nothing_to_go_by() -> None:
+def test_drift_of_very_few_pairs_or_none() -> None:
     for pairs in ([], [("a", 0.1, 0.9)]):
         assert drift(pairs, floor=0.1, seed=1).verdict == "cannot tell"
     shifted = drift([(str(at), 0.25, 0.75) for at in range(8)], floor=0.1, seed=1)

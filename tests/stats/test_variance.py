@@ -89,7 +89,7 @@ def test_balanced_nested_components_are_those_of_the_anova_table() -> None:
     assert found.parts == nested([(path[:2], value) for path, value in values], ("scenario", "variant")).parts
 
 
-def test_components_are_found_again_and_intervals_cover() -> None:
+def test_simulated_components_are_estimated_and_their_intervals_cover() -> None:
     """Unbiased before cutting. Of the 95% intervals, 500 simulations, covered: scenario 84, 87, 89%, others 90 to 95%
     (5, 10, 20 scenarios): variances are skewed, and a jackknife t interval of so few is too short on the right."""
     draw = random.Random(4)
@@ -116,7 +116,7 @@ def test_shares_have_intervals_within_0_and_1() -> None:
         assert 0 <= part.share_low <= part.share <= part.share_high <= 1
 
 
-def test_a_negative_estimate_is_cut_and_flagged() -> None:
+def test_a_negative_estimate_is_set_to_zero_and_flagged() -> None:
     values = [
         ((s, v), x)
         for s, v, x in [
@@ -135,7 +135,7 @@ def test_a_negative_estimate_is_cut_and_flagged() -> None:
     assert found.part("residual").share == 1
 
 
-def test_nested_data_that_part_nothing() -> None:
+def test_nested_components_that_the_data_cannot_separate_are_none() -> None:
     empty = nested([])
     assert (empty.n, empty.total) == (0, None)
     assert {part.variance for part in nested([(("a", "b", "c"), 1.0)]).parts} == {None}
@@ -157,7 +157,7 @@ def test_nested_data_that_part_nothing() -> None:
     once = nested([(("a",), 1.0), (("a",), 2.0), (("b",), 5.0)], ("scenario",))
     assert twice.part("variant").variance is None and twice.part("scenario").variance is not None
     assert once.part("scenario").low is None  # two groups: no jackknife
-    with pytest.raises(ValueError, match="has not one name"):
+    with pytest.raises(ValueError, match="does not have one name"):
         nested([(("a",), 1.0)])
 
 
@@ -184,7 +184,7 @@ def test_crossed_with_cells_missing(seed: int) -> None:
     uncut(crossed(values), expected)
 
 
-def test_crossed_with_little() -> None:
+def test_crossed_components_of_very_few_values() -> None:
     assert crossed({}).total is None
     one = crossed({("a", "x"): 1.0, ("b", "x"): 3.0})
     assert one.part("judge").variance is None  # a single judge; trials cannot be told from the residual
@@ -236,7 +236,7 @@ def test_ranks_change_with_the_variant() -> None:
     assert rank_changes(scores, seed=1) == rank_changes(scores, seed=1)
 
 
-def test_ranks_where_there_is_little() -> None:
+def test_rank_changes_of_very_few_values() -> None:
     assert rank_changes({}, seed=1) == ()
     alone = rank_changes({"a": {"plain": [0.5]}, "b": {"plain": [0.2], "terse": []}}, seed=1)
     assert [(one.n, one.tau, one.low) for one in alone] == [(0, None, None), (0, None, None)]
