@@ -28,10 +28,17 @@ from .findings.analysis.compare_targets import Compared
 from .findings.report.write import write_report
 from .planning import preregistration
 from .planning.plan import make_plan, replan
-from .planning.study_file import as_document, completed, load_study, registered_study, seen_from
+from .planning.study_file import (
+    as_document,
+    completed,
+    load_study,
+    make_judge_options,
+    registered_study,
+    seen_from,
+)
 from .planning.trials import trials as planned_trials
 from .reading import PathLike, Run, open_run
-from .records.study import JudgeOptions, Study
+from .records.study import Study
 from .runner.adapter_pool import AdapterPool
 from .runner.new_run import RunSettings, check_max_cost, create_run, transcripts_of
 from .runner.progress import OnProgress, ProgressCounter
@@ -266,7 +273,7 @@ async def rejudge_async(
     """Like `rejudge`, to be awaited."""
     earlier = Path(path)
     transcripts = transcripts_of(earlier, Path(out), keep_claims=keep_claims)
-    made = replan(storage.read_manifest(earlier).plan, JudgeOptions(**judging), keep_claims=keep_claims)
+    made = replan(storage.read_manifest(earlier).plan, make_judge_options(judging), keep_claims=keep_claims)
     settings = settings or RunSettings()
     new = create_run(
         made,
@@ -304,6 +311,7 @@ def rejudge(
         The new run.
 
     Raises:
+        InputError: not a run folder, or a field or value cannot be used.
         IncompleteRun: the earlier run is not complete, or this one stopped before its end.
         ConfigError: a judge is not allowed to judge a target, or its key or SDK is missing.
 

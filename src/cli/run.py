@@ -15,7 +15,7 @@ from ..calls.gateway import Stop
 from ..errors import IncompleteRun
 from ..planning.plan import make_plan
 from ..planning.preregistration import registration
-from ..planning.study_file import load_study, registered_study
+from ..planning.study_file import load_study, make_judge_options, registered_study
 from ..reading import Run
 from ..records.study import Study
 from ..runner.new_run import RunSettings
@@ -85,6 +85,7 @@ def rejudge(arguments: argparse.Namespace) -> int:
     changes = given(arguments)
     places = {name: changes.pop(name) for name in ("out", "prices") if name in changes}
     ways = {name: changes.pop(name) for name in RunSettings.__dataclass_fields__ if name in changes}
+    make_judge_options(changes, FLAGS)  # here too, so that an error names the flag
     return _carry_out(
         lambda stop, progress: api.rejudge_async(
             arguments.run,

@@ -70,11 +70,12 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
 
 def _own(settings: Sequence[ModelSettings], shared: CallParameters) -> dict[str, CallParameters]:
     """The parameters of models that differ from the shared ones."""
-    given = {"temperature", "max_tokens"}
-    own = {
-        canonical_name(one.model): shared.model_copy(update=one.model_dump(include=given, exclude_none=True))
-        for one in settings
-    }
+    own: dict[str, CallParameters] = {}
+    for one in settings:
+        given = one.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
+        name, parameters = canonical_name(one.model), shared.model_copy(update=given)
+        if own.setdefault(name, parameters) != parameters:
+            raise InputError(f"{name} is listed twice with different parameters. A model has one set of them.")
     return {name: parameters for name, parameters in own.items() if parameters != shared}
 
 

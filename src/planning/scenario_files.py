@@ -34,7 +34,7 @@ def _found(arguments: Sequence[str]) -> dict[Path, str]:
         except (OSError, ValueError):
             here = {}
         if not here:
-            shown = repr(argument[:80])[1:-1]
+            shown = repr(argument[:80])[1:-1] if argument.strip() else repr(argument[:80])
             raise InputError(f"{shown}: no scenario file found. Give a .json file, a folder, a glob or pack:NAME.")
         found |= here
     return found

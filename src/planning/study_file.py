@@ -7,17 +7,21 @@ scenarios can be named from anywhere.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
+from datetime import date, time
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from ..adapters.registry import canonical_name
 from ..errors import InputError
 from ..plugins import PACK_PREFIX
-from ..records.study import ModelSettings, Study
-from ..schemas import RunPlan
+from ..records.study import JudgeOptions, ModelSettings, Study
+from ..schemas import Record, RunPlan
 from ..store.input_files import explain, read_bytes
 from ..store.strict_json import encode
 from .preregistration import read_frozen
@@ -27,6 +31,8 @@ _FILES = ("wording", "facts", "invented_plans", "prices", "out")
 """Fields that hold one path; `scenarios` holds several."""
 _FIRST = ("format", "title", "scenarios", "targets", "judges", "verifiers", "adjudicator")
 """Fields in the order in which a person reads a study; the others follow."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+R = TypeVar("R", bound=Record)
 
 
 def read_study(path: Path) -> dict[str, Any]:
@@ -106,38 +112,75 @@ def make_study(document: Mapping[str, Any], *, where: str = "", flags: Mapping[s
     for needed, name in (("scenarios", "--scenario"), ("targets", "--target")):
         if not document.get(needed):
             raise InputError(f"{where + ': ' if where else ''}no {needed} given. Use a study file, or {name}.")
+    return _checked(Study, document, where, flags)
+
+
+def make_judge_options(document: Mapping[str, Any], flags: Mapping[str, str] | None = None) -> JudgeOptions:
+    """Check who judges, for a re-judging."""
+    return _checked(JudgeOptions, document, "", flags)
+
+
+def _checked(kind: type[R], document: Mapping[str, Any], where: str, flags: Mapping[str, str] | None) -> R:
     try:
-        return Study.model_validate_json(encode(_plain(document)), strict=True)
+        return kind.model_validate_json(encode(_plain(document)), strict=True)
     except ValidationError as error:
-        field = str(error.errors()[0]["loc"][0]) if error.errors()[0]["loc"] else ""
-        flag = (flags or {}).get(field)
         said = explain(error)
-        if flag:
-            raise InputError(said.replace(f"field {field}", flag, 1)) from None
-        raise InputError(f"{where}: {said}" if where else f"{said[0].upper()}{said[1:]}") from None
+    except _NotJSONError as error:
+        said = str(error)
+    name = re.match(r"field (\w+)[^:]*", said)
+    flag = (flags or {}).get(name[1]) if name else None
+    if name and flag:
+        raise InputError(said.replace(name[0], flag, 1))
+    raise InputError(f"{where}: {said}" if where else f"{said[0].upper()}{said[1:]}")
 
 
-def _plain(value: Any) -> Any:
-    """TOML's dates and times as text, which no field of a study takes, so that the error names the field."""
+class _NotJSONError(ValueError):
+    """A value that no field of a study can have: TOML's dates, NaN, text that is not UTF-8, other Python objects."""
+
+    def __init__(self, field: str, value: object, problem: str) -> None:
+        super().__init__(f"field {field}: {value!s:.60} is {problem}.".encode("utf-8", "backslashreplace").decode())
+
+
+def _plain(value: Any, field: str = "") -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, Record):
+        return value.model_dump(mode="json", exclude_none=True)
     if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
+        return {name: _plain(inner, f"{field}.{name}".lstrip(".")) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+        return [_plain(inner, f"{field}[{number}]") for number, inner in enumerate(value)]
+    if isinstance(value, date | time):
+        raise _NotJSONError(field, value, "a date or time; if it is meant as text, put it in quotes")
+    if isinstance(value, float) and not isfinite(value):
+        raise _NotJSONError(field, value, "not a finite number")
+    if isinstance(value, str) and _SURROGATE.search(value):
+        raise _NotJSONError(field, value, "not UTF-8 text")
+    if not isinstance(value, str | int | float | None):
+        raise _NotJSONError(
+            field, value, f"a Python {type(value).__name__}; use text, a number, a truth value or a list"
+        )
+    return value
 
 
 def completed(study: Study, plan: RunPlan) -> Study:
     """The study with everything filled in that was left to defaults: judges, adjudicator, plan year."""
-    models = dict.fromkeys(plan.verifiers)
+    models = dict.fromkeys(canonical_name(judge.model) for judge in study.judges) or dict.fromkeys(plan.verifiers)
     return study.model_copy(
         update={
-            "targets": tuple(_settings(plan, target) for target in plan.targets),
+            "targets": tuple(_own_settings(plan, target) for target in plan.targets),
             "judges": tuple(_settings(plan, judge) for judge in models),
             "adjudicator": plan.adjudicator,
             "questioner": plan.questioner,
             "plan_year": plan.plan_year,
         }
     )
+
+
+def _own_settings(plan: RunPlan, target: str) -> ModelSettings:
+    """A target without parameters of its own is left without, so that `--temperature` still applies to it."""
+    return _settings(plan, target) if target in plan.model_parameters else ModelSettings(model=target)
 
 
 def _settings(plan: RunPlan, model: str) -> ModelSettings:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from .base import Line, Record
 
-Rate = int
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+
+Rate = Annotated[int, Field(ge=1)]
 """Per minute."""
 
 
@@ -52,8 +54,8 @@ class RegistrationText(Record):
 
     model_config = ConfigDict(strict=False)
 
-    primary_outcome: Line
-    tests: tuple[Line, ...] = ()
+    primary_outcome: Words
+    tests: tuple[Words, ...] = ()
     notes: str = Field(default="", max_length=20_000)
 
 
@@ -102,11 +104,3 @@ class Study(JudgeOptions):
     """By provider."""
     registration: RegistrationText | None = None
     """For `freeze`: what the pre-registration says in words."""
-
-    @model_validator(mode="after")
-    def _rates_are_positive(self) -> Study:
-        for name in ("requests_per_minute", "tokens_per_minute"):
-            for provider, rate in getattr(self, name).items():
-                if rate < 1:
-                    raise ValueError(f"{name}.{provider} must be at least 1, not {rate}")
-        return self

@@ -15,7 +15,7 @@ from ..adapters.models import full_id
 from ..adapters.registry import canonical_name
 from ..calls.limits import Ceilings
 from ..calls.prices import PRICE_FILE, load_prices, price_for, read_table
-from ..errors import ConfigError, IncompleteRun
+from ..errors import ConfigError, IncompleteRun, InputError
 from ..planning.clock import today
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
@@ -26,6 +26,7 @@ from ..store.strict_json import fingerprint
 
 DISTRIBUTION = "medicare-eval"
 DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
+MOST_DOLLARS = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +40,25 @@ class RunSettings:
     """By provider."""
     tokens_per_minute: Mapping[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.concurrency < 1:
+            raise InputError(f"concurrency must be at least 1, not {self.concurrency}.")
+        if self.max_cost is not None and not 0 < self.max_cost < MOST_DOLLARS:
+            raise InputError(f"max_cost must be above 0 and below {MOST_DOLLARS:,}, not {self.max_cost}.")
+        for name, rates in self._rates().items():
+            for provider, rate in rates.items():
+                if rate < 1:
+                    raise InputError(f"{name}.{provider} must be at least 1, not {rate}.")
+
+    def _rates(self) -> dict[str, Mapping[str, int]]:
+        return {"requests_per_minute": self.requests_per_minute, "tokens_per_minute": self.tokens_per_minute}
+
     def ceilings(self) -> dict[str, Ceilings]:
         given: dict[str, dict[str, int]] = {}
-        for what, rates in (("requests", self.requests_per_minute), ("tokens", self.tokens_per_minute)):
+        for what, rates in self._rates().items():
             for name, rate in rates.items():
                 provider = split_name(canonical_name(f"{name}:any"))[0]
-                given.setdefault(provider, {})[what] = rate
+                given.setdefault(provider, {})[what.partition("_")[0]] = rate
         return {provider: Ceilings(**rates) for provider, rates in given.items()}
 
 

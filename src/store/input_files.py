@@ -57,11 +57,18 @@ def without_comments(value: Any) -> Any:
 
 def explain(error: ValidationError) -> str:
     """The first problem as a sentence (field, what is wrong, what is allowed), and how many more there are."""
-    problems = error.errors(include_url=False)
+    problems = [problem for problem in error.errors(include_url=False) if not _follows(problem, error)]
     first, more = problems[0], len(problems) - 1
     field = _field(first["loc"])
     rest = f" (and {more} more {'problem' if more == 1 else 'problems'})" if more else ""
     return f"{f'field {field}: ' if field else ''}{_what(first)}{rest}."
+
+
+def _follows(problem: Any, error: ValidationError) -> bool:
+    """Whether a list is said to be too short only because one of its items is wrong."""
+    place = problem["loc"]
+    inner = (other["loc"] for other in error.errors() if len(other["loc"]) > len(place))
+    return problem["type"] == "too_short" and any(other[: len(place)] == place for other in inner)
 
 
 def _field(location: tuple[int | str, ...]) -> str:
