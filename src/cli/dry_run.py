@@ -38,17 +38,24 @@ def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
         }
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
-    print("# The study in full. Save it as a .toml file and run it with: medicare-eval run FILE")
-    print(as_toml(whole))
     size = f"{len(plan.scenarios)} scenarios x {len(plan.targets)} targets x {plan.repeats} repeats"
-    print(f"{plan.trial_count} trials: {size}")
-    print(f"  scenarios   {', '.join(planned.name for planned in plan.scenarios)}")
-    print(f"  targets     {', '.join(plan.targets)}")
-    print(f"  verifiers   {', '.join(plan.verifiers)}")
-    print(f"  adjudicator {plan.adjudicator}")
-    print("Calls (minimum: no retries, no re-asks, no ties):")
-    for role, count in calls.items():
-        print(f"  {role:<12}{count:>8,}")
-    print(tables.estimate_table(rows))
-    print("No call was made and nothing was written.")
+    print("# The study in full. Save this as a .toml file here and run it with: medicare-eval run FILE")
+    print(as_toml(whole))
+    _comment(
+        f"{plan.trial_count} trials: {size}",
+        f"  scenarios   {', '.join(planned.name for planned in plan.scenarios)}",
+        f"  targets     {', '.join(plan.targets)}",
+        f"  verifiers   {', '.join(plan.verifiers)}",
+        f"  adjudicator {plan.adjudicator}",
+        "Calls (minimum: no retries, no re-asks, no ties):",
+        *(f"  {role:<12}{count:>8,}" for role, count in calls.items()),
+        *tables.estimate_table(rows).splitlines(),
+        "No call was made and nothing was written.",
+    )
     return 0
+
+
+def _comment(*lines: str) -> None:
+    """As comments, so that all of the output is a study file."""
+    for line in lines:
+        print(f"# {line}".rstrip())
