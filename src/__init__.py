@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         study,
         verify,
     )
+    from .calls.gateway import Stop
     from .cli.progress import ShowProgress
     from .errors import ConfigError, HarnessError, IncompleteRun, InputError, IntegrityError, StorageError
     from .reading import Run
@@ -43,6 +44,7 @@ _PUBLIC = {
         "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume",
         "resume_async", "run", "run_async", "study", "verify",
     ),
+    "calls.gateway": ("Stop",),
     "cli.progress": ("ShowProgress",),
     "errors": ("ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "StorageError"),
     "reading": ("Run",),
@@ -56,7 +58,7 @@ _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in name
 __all__ = [
     "Adapter", "CallFailure", "ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "Message",
     "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress", "RunSettings", "ShowProgress",
-    "StorageError", "Study", "TrialResult", "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async",
+    "Stop", "StorageError", "Study", "TrialResult", "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async",
     "replay", "report", "resume", "resume_async", "run", "run_async", "study", "verify",
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -20,10 +21,13 @@ def wait(work: Callable[[Stop], Coroutine[Any, Any, T]]) -> T:
     results: list[T] = []
     errors: list[BaseException] = []
     stops: list[Callable[[], object]] = []
+    interrupted = threading.Event()
 
     async def main() -> T:
         stop, loop = Stop(), asyncio.get_running_loop()
         stops.append(lambda: loop.call_soon_threadsafe(stop.ask))
+        if interrupted.is_set():  # before there was anything to stop
+            stop.ask()
         return await work(stop)
 
     def target() -> None:
@@ -38,8 +42,10 @@ def wait(work: Callable[[Stop], Coroutine[Any, Any, T]]) -> T:
         try:
             thread.join()
         except KeyboardInterrupt:
+            interrupted.set()
             for stop in stops:
-                stop()
+                with contextlib.suppress(RuntimeError):  # the work has just ended, and its loop is closed
+                    stop()
     if errors:
         raise errors[0]
     return results[0]
