@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from src.planning.plan import (
-    RunOptions,
-    Trial,
-    make_plan,
-    trials,
-)
+from src.planning.plan import make_plan
+from src.planning.study_file import make_study
+from src.planning.trials import Trial, trials
 from src.schemas import (
     CallRecord,
     Claim,
@@ -42,10 +39,10 @@ CLAIMS = (
 
 
 @pytest.fixture
-def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunPlan, Trial]:
+def planned(tmp_path: Path) -> tuple[RunPlan, Trial]:
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(scenario_json(scenario_id="scenario_001")), encoding="utf-8")
-    plan = make_plan(Study(scenarios=[str(path)], targets=["fake:careful"]))
+    plan = make_plan(make_study({"scenarios": [str(path)], "targets": ["fake:careful"]}))
     return plan, trials(plan)[0]
 
 
