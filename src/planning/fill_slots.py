@@ -101,22 +101,22 @@ class _Resolver:
         slots: dict[str, str] = {}
         where = f"variant {variant.variant_id}"
         if variant.plan:
-            plan = _named(file.plans, variant.plan, f"{where} plan")
-            self._plan_kind = plan.kind
-            in_network = variant.doctor in plan.network
+            insurance = _named(file.plans, variant.plan, f"{where} plan")
+            self._plan_kind = insurance.kind
+            in_network = variant.doctor in insurance.network
             slots |= {
-                "plan.name": plan.name,
-                "plan.kind": plan.kind,
-                "plan.monthly_premium": plan.monthly_premium,
-                "plan.primary_care_copay": plan.primary_care_copay,
-                "plan.specialist_copay": plan.specialist_copay,
-                "plan.out_of_pocket_limit": plan.out_of_pocket_limit,
-                "plan.includes_drugs": "includes" if plan.includes_drugs else "does not include",
+                "plan.name": insurance.name,
+                "plan.kind": insurance.kind,
+                "plan.monthly_premium": insurance.monthly_premium,
+                "plan.primary_care_copay": insurance.primary_care_copay,
+                "plan.specialist_copay": insurance.specialist_copay,
+                "plan.out_of_pocket_limit": insurance.out_of_pocket_limit,
+                "plan.includes_drugs": "includes" if insurance.includes_drugs else "does not include",
                 "plan.has_doctor": "is" if in_network else "is not",
-                "plan.brand_drug": plan.brand_drug.name,
-                "plan.brand_covered": "covers" if plan.brand_drug.covered else "does not cover",
-                "plan.generic_drug": plan.generic_drug.name,
-                "plan.generic_covered": "covers" if plan.generic_drug.covered else "does not cover",
+                "plan.brand_drug": insurance.brand_drug.name,
+                "plan.brand_covered": "covers" if insurance.brand_drug.covered else "does not cover",
+                "plan.generic_drug": insurance.generic_drug.name,
+                "plan.generic_covered": "covers" if insurance.generic_drug.covered else "does not cover",
             }
         if variant.doctor:
             slots["doctor.name"] = _named(file.doctors, variant.doctor, f"{where} doctor").name
