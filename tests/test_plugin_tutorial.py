@@ -128,6 +128,12 @@ def test_the_failures_shown_are_those_of_the_slips_described(tutorial: Tutorial,
     assert done.stderr.partition("AdapterCheckError: ")[2] == shown[1]
 
 
+def test_the_pack_is_valid(tutorial: Tutorial) -> None:
+    done = tutorial.run("medicare-eval validate pack:acme")
+    assert done.returncode == 0, done.stderr
+    assert "ok: acme_enrollment" in done.stdout
+
+
 def test_a_missing_key_is_said_before_anything_is_called(tutorial: Tutorial) -> None:
     bare = Tutorial(tutorial.folder, {name: value for name, value in tutorial.env.items() if name != "ACME_API_KEY"})
     done = bare.run("medicare-eval run --scenario pack:acme --target acme:small --judge-model offline:rules --out none")

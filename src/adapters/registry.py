@@ -161,5 +161,6 @@ def make_adapter(provider_name: str) -> Adapter:
 def _make_plugin(plugin: plugins.Plugin) -> Adapter:
     adapter: Adapter = plugin.make()
     if not (callable(getattr(adapter, "complete", None)) and callable(getattr(adapter, "aclose", None))):
-        raise ConfigError(f"The {plugin} made an object of type {type(adapter).__name__}, which has no complete() and aclose().")
+        made = type(adapter).__name__
+        raise ConfigError(f"The {plugin} made an object of type {made}, which has no complete() and aclose().")
     return adapter
