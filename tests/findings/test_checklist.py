@@ -9,14 +9,9 @@ import pytest
 
 from src.errors import IntegrityError
 from src.findings.analysis.read_run import gather
-from src.findings.report.checklist import (
-    AUTHOR,
-    ITEMS,
-    chart_checklist,
-    checklist_data,
-)
-from src.planning.preregistration import freeze, registration, write_frozen
-from src.schemas import Transcripts
+from src.findings.report.checklist import chart_checklist, checklist_data, fill, load_checklist
+from src.findings.report.checklist_facts import AUTHOR, Value, facts_of, registration_lines
+from src.schemas import Registration, Transcripts
 from src.storage import (
     JOURNAL,
     MANIFEST,
@@ -27,9 +22,11 @@ from src.storage import (
 )
 from src.store.hash_chain import chain_value
 
-from ..helpers import HASH, manifest, plan, result, scenario
+from ..helpers import HASH, manifest, result, scenario
 from ..runs import ONE, make_run
 from .made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
+
+ITEMS = load_checklist().items
 
 
 def section(text: str, item_id: str) -> str:
@@ -56,7 +53,7 @@ def test_items_have_ids_of_their_own_and_cover_all_twelve_topics() -> None:
     assert all(row["chart_topic"] for row in checklist_data())
 
 
-def test_every_item_stands_in_the_text_and_none_is_bare(real: Path) -> None:
+def test_every_item_is_in_the_text_and_none_is_empty(real: Path) -> None:
     text = chart_checklist(gather(real))
     for item in ITEMS:
         part = section(text, item.item_id)
@@ -64,7 +61,7 @@ def test_every_item_stands_in_the_text_and_none_is_bare(real: Path) -> None:
         body = part.split(item.report, 1)[1].strip("* \n")
         assert body, item.item_id
         assert (AUTHOR in part) == bool(item.ask), item.item_id
-    assert "not the numbers or words of its sub-items" in text
+    assert "not the numbers or words of the statement's sub-items" in text
     assert "\n\n\n" not in text
 
 
@@ -85,15 +82,15 @@ def test_what_the_run_knows_is_filled_in(real: Path) -> None:
     assert "2 verifiers: offline:rules, offline:rules" in section(text, "E3")
     assert "Krippendorff's alpha: 1.00" in section(text, "E3")
     assert "judge_1 (offline:rules), asked again, changed its label: 0/" in section(text, "E3")
-    assert "1 conversations × 2 models × 2 repeats = 4 trials; 4 are" in section(text, "S1")
+    assert "1 conversation × 2 models × 2 repeats = 4 trials; this run's results have 4" in section(text, "S1")
     assert "| fake:wrong | 2 | 2 | 0 |" in section(text, "R1")
     assert section(text, "R2").count("n=2") >= 4
     assert found.head in section(text, "D5")
     for name in (MANIFEST, JOURNAL, RESULTS, SEAL):
         assert file_sha256(real / name) in section(text, "D5")
     assert "(sealed)" in section(text, "D5")
-    assert "these scores are not findings" in text
-    assert "canned texts" in text
+    assert "Do not report these scores as results." in text
+    assert "canned text" in text
 
 
 def test_days_of_access_are_from_the_journal(tmp_path: Path) -> None:
@@ -115,7 +112,7 @@ def test_a_journal_that_was_changed_is_not_believed(tmp_path: Path) -> None:
         chart_checklist(gather(folder))
 
 
-def test_another_model_than_the_one_called_stands_out(tmp_path: Path) -> None:
+def test_a_model_other_than_the_one_requested_is_pointed_out(tmp_path: Path) -> None:
     one = result()
     served = one.target.model_copy(
         update={"served_models": ("other-1",), "served_as_requested": False, "not_applied": ("temperature",)}
@@ -130,7 +127,7 @@ def test_partial_runs_and_runs_of_failures_alone(tmp_path: Path) -> None:
     failures = [one for one in one_of_each() if one.outcome != "scored"]
     for name, results in (("none", []), ("failures", failures), ("each", one_of_each())):
         text = chart_checklist(gather(write_run(tmp_path / name, results, planned())))
-        assert f"Incomplete: {len(results)} of 60 planned trials are here." in text
+        assert f"Incomplete: this run has {len(results)} of 60 planned trials." in text
         assert "not sealed: the run is not complete" in section(text, "D5")
         for item in ITEMS:
             section(text, item.item_id)
@@ -138,19 +135,46 @@ def test_partial_runs_and_runs_of_failures_alone(tmp_path: Path) -> None:
     assert "| fake:careful | – | – | – | – | – |" in section(chart_checklist(gather(tmp_path / "failures")), "R2")
 
 
-def test_a_registered_plan_is_named_with_its_deviations(tmp_path: Path) -> None:
-    made = planned()
-    path = tmp_path / "plan.json"
-    digest = write_frozen(path, freeze(plan(), primary_outcome="accuracy of claims", tests=["A vs B"], notes=""))
-    kept = registration(path, made, allow_deviations=True)
-    found = gather(write_run(tmp_path / "run", [rich()], made))
-    text = chart_checklist(found, kept)
-    assert digest in section(text, "D4")
-    assert "targets: openai:gpt\\-x was added" in section(text, "D4")
+def registered(*deviations: str, **changes: str) -> Registration:
+    fields = {"created": "2026-01-01", "primary_outcome": "accuracy of claims", "notes": "", **changes}
+    return Registration(sha256=HASH, tests=("A vs B",), deviations=deviations, **fields)
+
+
+def test_a_pre_registration_is_named_with_its_deviations(tmp_path: Path) -> None:
+    found = gather(write_run(tmp_path / "run", [rich()], planned()))
+    text = chart_checklist(found, registered("targets: openai:gpt-x was added"))
+    assert HASH in section(text, "D4")
+    assert "- **Deviations from the pre-registration: 1**\n  - targets: openai:gpt\\-x was added" in section(text, "D4")
     assert "explain each deviation" in section(text, "D4")
     assert "registered before the run: accuracy of claims" in section(text, "E2")
     assert "Test registered before the run: A vs B" in section(text, "A1")
-    assert "started without a frozen plan" in section(chart_checklist(found), "D4")
+    without = chart_checklist(found)
+    assert "started without a pre-registration" in section(without, "D4")
+    assert "registered before the run" not in section(without, "E2") + section(without, "A1")
+
+
+def test_a_pre_registration_without_deviations_says_so() -> None:
+    assert registration_lines(registered(notes="See the registry."))[-2:] == [
+        "- Notes: See the registry.", "- Deviations from the pre-registration: none",
+    ]  # fmt: skip
+
+
+def test_hostile_words_of_a_pre_registration_are_inert() -> None:
+    lines = registration_lines(registered("[x](javascript:y)", primary_outcome="<b>|\x1b[31m", notes="\n# head"))
+    assert all("\n" not in line and "\x1b" not in line and "<b>" not in line and "](" not in line for line in lines)
+
+
+def test_every_placeholder_of_the_texts_has_a_value_and_every_value_is_used(real: Path) -> None:
+    texts = load_checklist()
+    lines = [texts.filled_in_by, *(line for item in texts.items for line in item.known)]
+    used = {name for line in lines for name in re.findall(r"\{(\w+)\}", line)}
+    assert used | {"run_id"} == set(facts_of(gather(real), None))
+
+
+def test_lines_are_left_out_or_repeated_by_their_values() -> None:
+    facts: dict[str, Value] = {"none": None, "some": ["a", "{none}"], "empty": [], "kept": "", "one": "1"}
+    lines = ["x {none}", "{one} {some}", "{empty}", "kept{kept}", "plain", "{some} {none}"]
+    assert list(fill(lines, facts)) == ["1 a", "1 {none}", "kept", "plain"]
 
 
 def test_a_run_that_judges_old_transcripts_sends_the_author_to_them(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""compare, drift, sensitivity, power, export, freeze, report and run --plan, as a person meets them: in words and codes.
+"""compare, drift, sensitivity, power, export, freeze, report and run --registered, as a user meets them: in words and codes.
 
 On real runs of fake targets, and on runs made by hand whose numbers can be worked out on paper.
 """
@@ -237,7 +237,7 @@ def test_up_to_five_scenarios_are_too_few_to_tell(scenarios: int, tmp_path: Path
     assert one_comparison(named_run(tmp_path / "run", trials, planned(names=names)))["verdict"] == "cannot tell"
 
 
-def test_many_repeats_of_one_scenario_are_told_to_speak_of_that_scenario_alone(tmp_path: Path) -> None:
+def test_many_repeats_of_one_scenario_are_evidence_about_that_scenario_alone(tmp_path: Path) -> None:
     trials = [trial(t, "s1", r, a) for t, a in ((CAREFUL, 1.0), (WRONG, 0.0)) for r in range(1, 9)]
     found = one_comparison(named_run(tmp_path / "run", trials, planned(names=("s1",), repeats=8)))
     assert found["difference"]["clusters"] == 1
@@ -292,8 +292,8 @@ def test_three_systems_make_three_pairs_with_adjusted_p(tmp_path: Path) -> None:
 
 
 def test_one_target_is_refused_in_one_sentence(careful: Path) -> None:
-    assert "there is only one target" in refused("compare", careful)
-    assert "there is only one target" in refused("compare", careful, "--json")
+    assert "there is only one" in refused("compare", careful)
+    assert "there is only one" in refused("compare", careful, "--json")
 
 
 def test_targets_of_several_runs_are_compared_as_those_of_one(careful: Path, wrong: Path, both: Path) -> None:
@@ -318,8 +318,8 @@ def test_two_runs_that_began_in_one_second_are_still_two(tmp_path: Path) -> None
 def test_a_judging_and_its_repeat_are_compared_claim_by_claim(careful: Path, rejudged: Path) -> None:
     out = said("compare", careful, rejudged)
     assert out.startswith("32 trials, ")
-    assert " 0 not.\n" in out
-    assert "Study codes: 152 alike, 0 changed." in out
+    assert " 0 changed.\n" in out
+    assert "Study codes: 152 same, 0 changed." in out
 
 
 def test_a_judging_and_its_repeat_are_compared_as_json(careful: Path, rejudged: Path) -> None:
@@ -327,26 +327,26 @@ def test_a_judging_and_its_repeat_are_compared_as_json(careful: Path, rejudged: 
     assert (document["trials"], document["changed"]) == (32, [])
 
 
-def test_changed_labels_are_shown_with_the_words_they_stand_on(tmp_path: Path) -> None:
+def test_changed_labels_are_shown_with_the_quoted_words(tmp_path: Path) -> None:
     before = level_run(tmp_path / "A", CAREFUL, 1.0, ("s1",))
     after = level_run(tmp_path / "B", CAREFUL, 1.0, ("s1",), label="CONTRADICTED")
     out = said("compare", before, after, "--by", "judges")
-    assert "2 trials, 2 claims in both: 0 labeled alike, 2 not." in out
+    assert "2 trials, 2 claims in both runs: 0 labels same, 2 changed." in out
     assert out.count("SUPPORTED -> CONTRADICTED") == 2
     assert "“Plans”" in out
     assert said("compare", before, after, "--by", "judges", "--show", "1").count("SUPPORTED -> CONTRADICTED") == 1
 
 
 def test_judgings_of_other_answers_are_refused(careful: Path, wrong: Path) -> None:
-    assert "is another transcript" in refused("compare", careful, wrong, "--by", "judges")
+    assert "have different transcripts" in refused("compare", careful, wrong, "--by", "judges")
 
 
 def test_judges_of_one_run_or_three_cannot_be_compared(both: Path) -> None:
-    refused("compare", both, "--by", "judges")
-    refused("compare", both, both, both, "--by", "judges")
+    assert "two runs of the same transcripts; 1 were given" in refused("compare", both, "--by", "judges")
+    assert "; 3 were given" in refused("compare", both, both, both, "--by", "judges")
 
 
-def test_a_run_of_failures_only_can_be_compared_and_nothing_told(tmp_path: Path) -> None:
+def test_a_run_of_failures_only_can_be_compared_with_no_verdict(tmp_path: Path) -> None:
     trials = [trial(t, n, 1, None) for t in (CAREFUL, WRONG) for n in NAMES]
     run = named_run(tmp_path / "run", trials, planned())
     assert {one["verdict"] for one in as_json("compare", run)["comparisons"]} == {"cannot tell"}
@@ -359,7 +359,7 @@ def test_a_run_of_failures_only_can_be_compared_and_nothing_told(tmp_path: Path)
 def test_a_run_has_not_drifted_from_itself(both: Path, three: Path) -> None:
     for run in (both, three):
         out = said("drift", run, run, exit_code=8)
-        assert "nothing changed as fact" in out
+        assert "no known change" in out
         assert "No question's code changed." in out
         assert out.endswith("Verdict: cannot tell.\n")
 
@@ -427,7 +427,7 @@ def question_changed() -> Scenario:
     return scenario(scenario_id="s1", scripted_turns=[{"turn_id": "Q1", "user_message": "What is Part D?"}])
 
 
-@pytest.mark.parametrize(("change", "fact"), [(key_changed, "key"), (question_changed, "questions")])
+@pytest.mark.parametrize(("change", "fact"), [(key_changed, "answer key"), (question_changed, "questions")])
 def test_with_another_key_or_other_questions_one_cannot_tell(
     change: Callable[[], Scenario], fact: str, tmp_path: Path
 ) -> None:
@@ -479,10 +479,10 @@ def test_another_rubric_leaves_it_open_and_is_named(tmp_path: Path) -> None:
     assert "rubric" in said("drift", old, new, exit_code=8)
 
 
-def test_runs_of_other_scenarios_are_told_to_be_so(tmp_path: Path) -> None:
+def test_other_scenarios_are_listed_as_a_change(tmp_path: Path) -> None:
     old = level_run(tmp_path / "A", CAREFUL, 1.0)
     new = level_run(tmp_path / "B", CAREFUL, 1.0, [f"other{n}" for n in range(8)])
-    assert "nothing changed as fact" not in said("drift", old, new, exit_code=8).partition(CAREFUL)[2]
+    assert "no known change" not in said("drift", old, new, exit_code=8).partition(CAREFUL)[2]
 
 
 def test_hostile_answers_are_shown_without_their_control_characters(tmp_path: Path) -> None:
@@ -496,14 +496,14 @@ def test_judges_shown_to_be_the_same_on_frozen_transcripts_let_one_tell(tmp_path
     old, new = judged_runs(tmp_path)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES)
     out = said("drift", old, new, "--frozen", frozen, exit_code=7)
-    assert "on frozen transcripts 0 of 16 labels changed: within bounds" in out
+    assert "on frozen transcripts, 0 of 16 labels changed: within bounds" in out
 
 
 def test_judges_that_changed_on_frozen_transcripts_leave_it_open(tmp_path: Path) -> None:
     old, new = judged_runs(tmp_path)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES, label="CONTRADICTED")
     out = said("drift", old, new, "--frozen", frozen, exit_code=8)
-    assert "on frozen transcripts 16 of 16 labels changed: drifted" in out
+    assert "on frozen transcripts, 16 of 16 labels changed: drifted" in out
     assert out.endswith("Verdict: cannot tell.\n")
 
 
@@ -514,30 +514,32 @@ def test_a_real_run_judged_again_shows_its_judges_to_be_the_same(careful: Path, 
 
 
 def test_frozen_transcripts_must_be_those_of_the_old_run(careful: Path, wrong: Path) -> None:
-    assert "is another transcript" in refused("drift", careful, wrong, "--frozen", wrong)
+    assert "have different transcripts" in refused("drift", careful, wrong, "--frozen", wrong)
 
 
 def test_the_old_run_itself_is_no_proof_of_its_judges(tmp_path: Path) -> None:
     old, new = judged_runs(tmp_path)
-    assert call("drift", old, new, "--frozen", old)[0] in (2, 8)
+    assert "is the old run itself" in refused("drift", old, new, "--frozen", old)
 
 
 def test_frozen_transcripts_must_be_judged_by_the_judges_of_the_new_run(tmp_path: Path) -> None:
     old, new = judged_runs(tmp_path)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=("xai:z", "xai:z"))
-    assert call("drift", old, new, "--frozen", frozen)[0] in (2, 8)
+    assert "was not judged by the judges of the new run" in refused("drift", old, new, "--frozen", frozen)
 
 
 def test_frozen_transcripts_without_a_claim_show_nothing(tmp_path: Path) -> None:
     old = level_run(tmp_path / "A", CAREFUL, 1.0, verifiers=JUDGES, claims=False)
     new = level_run(tmp_path / "B", CAREFUL, 0.0, verifiers=JUDGES, claims=False)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES, claims=False)
-    assert call("drift", old, new, "--frozen", frozen)[0] == 8
+    out = said("drift", old, new, "--frozen", frozen, exit_code=8)
+    assert "0 of 0 labels changed: drifted" in out
+    assert out.endswith("Verdict: cannot tell.\n")
 
 
 def test_two_runs_without_a_common_target_are_refused(both: Path, tmp_path: Path) -> None:
     other = level_run(tmp_path / "A", "fake:partial", 1.0)
-    assert "share no target" in refused("drift", both, other)
+    assert "no target in common" in refused("drift", both, other)
 
 
 def test_targets_that_both_runs_have_are_looked_at_one_by_one(both: Path, careful: Path) -> None:
@@ -624,7 +626,9 @@ def test_a_single_trial_has_no_variance_at_all(tmp_path: Path) -> None:
     run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL)
     (one,) = as_json("sensitivity", run)["targets"]
     assert (one["components"]["n"], one["components"]["total"]) == (1, None)
-    said("sensitivity", run)
+    out = said("sensitivity", run)
+    assert out.startswith(f"{CAREFUL}: accuracy, 1 trials\n")
+    assert "residual       1         -      -\n" in out
 
 
 def test_a_run_of_failures_has_nothing_to_vary(tmp_path: Path) -> None:
@@ -644,30 +648,30 @@ def test_power_from_an_assumed_spread() -> None:
 
 def test_power_of_so_many_pairs() -> None:
     assert said("power", "--sd", "0.3", "--difference", "0.15", "--trials", "34") == (
-        "34 pairs show a difference of 0.15 with power 0.81.\n"
+        "34 pairs detect a difference of 0.15 with power 0.81.\n"
     )
 
 
 def test_power_from_a_pilot_takes_the_spread_of_its_pairs(tmp_path: Path) -> None:
     out = said("power", "--pilot", tiny(tmp_path / "run"))
-    assert "standard deviation of paired differences in accuracy 0.500." in out  # of 0.5, 0 and 1
+    assert "the standard deviation of paired differences in accuracy is 0.500." in out  # of 0.5, 0 and 1
 
 
 def test_power_from_a_pilot_of_one_target_takes_its_repeats(tmp_path: Path) -> None:
     levels = {"s1": (0.5, 1.0), "s2": (0.5, 0.5), "s3": (1.0, 0.5)}
     trials = [trial(CAREFUL, name, n, a) for name, values in levels.items() for n, a in enumerate(values, 1)]
     run = named_run(tmp_path / "run", trials, planned([CAREFUL], tuple(levels)))
-    assert "in accuracy 0.500." in said("power", "--pilot", run)  # of 0.5, 0 and -0.5
+    assert "in accuracy is 0.500." in said("power", "--pilot", run)  # of 0.5, 0 and -0.5
 
 
 def test_power_from_a_real_pilot(both: Path) -> None:
-    assert said("power", "--pilot", both).startswith(f"From {both}: standard deviation")
+    assert said("power", "--pilot", both).startswith(f"From {both}:\nthe standard deviation")
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "give --pilot RUN, or --sd"),
+        ([], "needs --pilot RUN, or --sd"),
         (["--sd", "0"], "--sd"),
         (["--sd", "-1"], "--sd"),
         (["--sd", "nan"], "--sd"),
@@ -675,7 +679,7 @@ def test_power_from_a_real_pilot(both: Path) -> None:
         (["--sd", "0.3", "--trials", "0"], "--trials"),
         (["--sd", "0.3", "--difference", "0"], "--difference"),
         (["--sd", "0.3", "--clusters", "0"], "--clusters"),
-        (["--pilot", "nowhere"], "there is no such folder"),
+        (["--pilot", "nowhere"], "There is no such folder"),
     ],
 )
 def test_power_from_bad_input_is_refused(arguments: list[str], says: str) -> None:
@@ -683,15 +687,24 @@ def test_power_from_bad_input_is_refused(arguments: list[str], says: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "says"),
     [
-        ["--power", "2"], ["--power", "0"], ["--power", "nan"], ["--alpha", "0"], ["--alpha", "1"], ["--alpha", "nan"],
-        ["--icc", "0.1"], ["--icc", "-1"], ["--icc", "2", "--clusters", "4"], ["--icc", "nan", "--clusters", "4"],
-        ["--trials", "3", "--clusters", "9"], ["--trials", "10", "--alpha", "2"],
+        (["--power", "2"], "alpha and power must"),
+        (["--power", "0"], "alpha and power must"),
+        (["--power", "nan"], "alpha and power must"),
+        (["--alpha", "0"], "alpha and power must"),
+        (["--alpha", "1"], "alpha and power must"),
+        (["--alpha", "nan"], "alpha and power must"),
+        (["--trials", "10", "--alpha", "2"], "alpha and power must"),
+        (["--icc", "0.1"], "number of clusters"),
+        (["--icc", "-1"], "number of clusters"),
+        (["--icc", "2", "--clusters", "4"], "correlation within clusters must"),
+        (["--icc", "nan", "--clusters", "4"], "correlation within clusters must"),
+        (["--trials", "3", "--clusters", "9"], "3 trials cannot fill 9 clusters"),
     ],
-)  # fmt: skip
-def test_shares_that_are_none_are_refused(arguments: list[str]) -> None:
-    refused("power", "--sd", "0.3", *arguments)
+)
+def test_values_outside_their_range_are_refused(arguments: list[str], says: str) -> None:
+    assert says in refused("power", "--sd", "0.3", *arguments)
 
 
 def test_a_pilot_with_too_few_pairs_is_refused(tmp_path: Path) -> None:
@@ -699,33 +712,33 @@ def test_a_pilot_with_too_few_pairs_is_refused(tmp_path: Path) -> None:
     assert "too few pairs of trials with accuracy" in refused("power", "--pilot", run)
 
 
-def test_a_pilot_without_any_spread_is_not_answered_with_more_scenarios(tmp_path: Path) -> None:
+def test_a_pilot_without_any_spread_is_refused(tmp_path: Path) -> None:
     run = level_run(tmp_path / "A", CAREFUL, 1.0)
-    assert "more scenarios needed" not in call("power", "--pilot", run)[1]
+    assert "all paired differences in accuracy are equal" in refused("power", "--pilot", run)
 
 
-# freeze and run --plan
+# freeze and run --registered
 
 SMALL = ("--scenario", ONE, "--target", CAREFUL)
 
 
 def freeze(path: Path, *more: object) -> Path:
     out = said("freeze", *SMALL, *more, "--primary-outcome", "accuracy", "--test", "none", "--to", path)
-    assert out.startswith(f"{path}: frozen, 1 trials; sha256 ")
+    assert out.startswith(f"{path}: pre-registration of 1 trials, sha256 {storage.file_sha256(path)}")
     return path
 
 
 def test_a_run_that_matches_its_frozen_plan_runs(tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
-    run = make_run(tmp_path / "runs", *SMALL, "--plan", path)
+    run = make_run(tmp_path / "runs", *SMALL, "--registered", path)
     kept = manifest_of(run).registration
     assert kept is not None
     assert (kept.deviations, kept.primary_outcome, kept.sha256) == ((), "accuracy", storage.file_sha256(path))
     said("report", run)
     text = (run / "report" / "report.md").read_text(encoding="utf-8")
     assert f"sha256 {kept.sha256[:16]}; primary outcome: accuracy" in text
-    assert "Departs from its pre-registration" not in text
-    assert said("verify", run)
+    assert "Deviation from the pre-registration" not in text
+    assert ": OK. " in said("verify", run)
 
 
 @pytest.mark.parametrize(
@@ -735,20 +748,20 @@ def test_a_run_that_matches_its_frozen_plan_runs(tmp_path: Path) -> None:
         (("--repeats", "2"), "repeats: 2, not 1"),
         (("--target", WRONG), "targets: fake:wrong was added"),
         (("--temperature", "1"), "target: temperature 1.0, not 0.0"),
-        (("--judges", "3"), "verifiers: offline:rules stands there 3 times, not 2"),
+        (("--judges", "3"), "verifiers: offline:rules is listed 3 times, not 2"),
     ],
 )
 def test_a_deviation_is_refused_and_nothing_is_written(changed: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
-    err = refused("run", *SMALL, *changed, "--plan", path, "--out", tmp_path / "runs")
+    err = refused("run", *SMALL, *changed, "--registered", path, "--out", tmp_path / "runs")
     assert sentence in err
     assert "--allow-deviations" in err
     assert not (tmp_path / "runs").exists()
 
 
-def test_an_allowed_deviation_stands_in_the_manifest_and_every_report(tmp_path: Path) -> None:
+def test_an_allowed_deviation_is_in_the_manifest_and_every_report(tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
-    run = make_run(tmp_path / "runs", *SMALL, "--seed", "7", "--plan", path, "--allow-deviations")
+    run = make_run(tmp_path / "runs", *SMALL, "--seed", "7", "--registered", path, "--allow-deviations")
     kept = manifest_of(run).registration
     assert kept is not None and kept.deviations == ("seed: 7, not 42",)
     said("report", run)
@@ -760,7 +773,7 @@ def test_a_frozen_plan_is_never_overwritten(tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
     before = files(tmp_path)
     err = refused("freeze", *SMALL, "--seed", "1", "--primary-outcome", "other", "--to", path, exit_code=6)
-    assert "is there already" in err
+    assert "already exists and will not be overwritten" in err
     assert files(tmp_path) == before
 
 
@@ -771,24 +784,25 @@ def test_a_plan_that_is_none_is_refused(content: str | None, exit_code: int, tmp
     path = tmp_path / "plan.json"
     if content is not None:
         path.write_text(content, encoding="utf-8")
-    refused("run", *SMALL, "--plan", path, "--out", tmp_path / "runs", exit_code=exit_code)
-    refused("run", *SMALL, "--plan", path, "--allow-deviations", "--out", tmp_path / "runs", exit_code=exit_code)
+    for more in ((), ("--allow-deviations",)):
+        given = ("run", *SMALL, "--registered", path, *more, "--out", tmp_path / "runs")
+        assert str(path) in refused(*given, exit_code=exit_code)
     assert not (tmp_path / "runs").exists()
 
 
 def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
     path.write_bytes(path.read_bytes().replace(b'"seed":42', b'"seed":"42"'))
-    refused("run", *SMALL, "--plan", path, "--out", tmp_path / "runs", exit_code=5)
+    assert str(path) in refused("run", *SMALL, "--registered", path, "--out", tmp_path / "runs", exit_code=5)
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--primary-outcome", " "], "--primary-outcome"),
-        (["--primary-outcome", "a", "--test", ""], "--test"),
-        ([], "--primary-outcome"),
-        (["--primary-outcome", "a", "--notes", "x" * 20_001], "--notes"),
+        (["--primary-outcome", " "], "--primary-outcome: string should have at least 1 character"),
+        (["--primary-outcome", "a", "--test", ""], "string should have at least 1 character (got '')"),
+        ([], "needs a primary outcome: --primary-outcome TEXT"),
+        (["--primary-outcome", "a", "--notes", "x" * 20_001], "string should have at most 20000 characters"),
         (["--primary-outcome", "a", "--repeats", "0"], "--repeats"),
     ],
 )
@@ -797,9 +811,10 @@ def test_a_plan_that_cannot_be_frozen_is_not(arguments: list[str], says: str, tm
     assert files(tmp_path) == {}
 
 
-def test_a_dry_run_tells_of_deviations(tmp_path: Path) -> None:
+def test_a_dry_run_reports_deviations(tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
-    refused("run", *SMALL, "--seed", "7", "--plan", path, "--dry-run", "--out", tmp_path / "runs")
+    err = refused("run", *SMALL, "--seed", "7", "--registered", path, "--dry-run", "--out", tmp_path / "runs")
+    assert "seed: 7, not 42" in err
 
 
 # report
@@ -862,7 +877,7 @@ def test_a_check_that_is_none_is_refused(content: str | None, three: Path, tmp_p
 
 def test_a_partial_run_is_reported_as_incomplete(tmp_path: Path) -> None:
     run = named_run(tmp_path / "run", [trial(CAREFUL, "s1"), trial(CAREFUL, "s2")], planned())
-    assert "Incomplete: 2 of 32 planned trials are here." in report(run, out=tmp_path / "out")
+    assert "Incomplete: this run has 2 of 32 planned trials." in report(run, out=tmp_path / "out")
 
 
 @pytest.mark.parametrize("outcome", ["failed", "refused", "judge_failure", "tampered", "empty"])
@@ -876,13 +891,14 @@ def test_a_run_of_failures_only_is_reported(outcome: str, tmp_path: Path) -> Non
 
 def test_a_report_that_cannot_be_written_says_so(three: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
-    refused("report", three, "--out", tmp_path / "file", exit_code=6)
+    assert f"{tmp_path / 'file'}: write failed" in refused("report", three, "--out", tmp_path / "file", exit_code=6)
     assert files(tmp_path) == {"file": b"mine"}
 
 
 def test_a_checklist_that_cannot_be_written_says_so(three: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "chart_checklist.md").mkdir(parents=True)
-    refused("report", three, "--checklist", "chart", "--out", tmp_path / "out", exit_code=6)
+    err = refused("report", three, "--checklist", "chart", "--out", tmp_path / "out", exit_code=6)
+    assert "chart_checklist.md: write failed" in err
 
 
 # export
@@ -904,14 +920,17 @@ def test_other_formats_are_written_where_their_package_is_there(
     name: str, package: str, three: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip(package)
-    assert said("export", three, "--to", name, "--out", tmp_path / "out")
+    listed = [Path(line) for line in said("export", three, "--to", name, "--out", tmp_path / "out").splitlines()]
+    suffixes = {path.suffix for path in listed} - {".md", ".csv"}
+    assert suffixes == {".eval" if name == "inspect" else f".{name}"}
+    assert all(path.stat().st_size for path in listed)
 
 
 def test_an_export_is_never_overwritten(three: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     said("export", three, "--out", out)
     before = files(out)
-    assert "is there already" in refused("export", three, "--out", out)
+    assert "already exists" in refused("export", three, "--out", out)
     assert files(out) == before
 
 
@@ -923,7 +942,8 @@ def test_an_unknown_format_is_refused_and_nothing_is_written(formats: str, three
 
 def test_a_run_of_failures_only_and_a_partial_run_are_exported(tmp_path: Path) -> None:
     run = named_run(tmp_path / "run", [trial(CAREFUL, name, 1, None) for name in NAMES], planned([CAREFUL]))
-    said("export", run, "--to", "csv,jsonl")
+    listed = said("export", run, "--to", "csv,jsonl").splitlines()
+    assert sorted(listed) == sorted(str(path) for path in (run / "export").iterdir())
     assert len((run / "export" / "trial.jsonl").read_text(encoding="utf-8").splitlines()) == 8
 
 
@@ -942,16 +962,17 @@ def filled(arguments: Sequence[str], run: Path, out: Path) -> list[str]:
 @pytest.mark.parametrize("arguments", READERS, ids=" ".join)
 def test_a_folder_that_is_no_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert "there is no such folder" in refused(*filled(arguments, tmp_path / "nowhere", out))
+    assert "There is no such folder" in refused(*filled(arguments, tmp_path / "nowhere", out))
     (tmp_path / "empty").mkdir()
-    assert "holds no manifest.json" in refused(*filled(arguments, tmp_path / "empty", out))
+    assert "has no manifest.json. The run never started" in refused(*filled(arguments, tmp_path / "empty", out))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
 
 
 @pytest.mark.parametrize("arguments", READERS, ids=" ".join)
 def test_a_file_in_place_of_a_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("{}", encoding="utf-8")
-    refused(*filled(arguments, tmp_path / "file", tmp_path / "out"))
+    err = refused(*filled(arguments, tmp_path / "file", tmp_path / "out"))
+    assert f"{tmp_path / 'file'} is a file, not a run folder" in err
     assert files(tmp_path) == {"file": b"{}"}
 
 
@@ -971,7 +992,7 @@ def test_a_manifest_that_is_none_is_refused(arguments: tuple[str, ...], content:
     run = tiny(tmp_path / "run")
     (run / storage.MANIFEST).write_text(content, encoding="utf-8")
     before = files(tmp_path)
-    refused(*filled(arguments, run, tmp_path / "out"), exit_code=5)
+    assert str(run / storage.MANIFEST) in refused(*filled(arguments, run, tmp_path / "out"), exit_code=5)
     assert files(tmp_path) == before
 
 
@@ -979,9 +1000,9 @@ def test_a_manifest_that_is_none_is_refused(arguments: tuple[str, ...], content:
 def test_a_run_to_compare_judges_with_that_is_not_there_is_refused(flag: str, careful: Path, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     if flag == "--by":
-        assert "there is no such folder" in refused("compare", careful, nowhere, "--by", "judges")
+        assert "There is no such folder" in refused("compare", careful, nowhere, "--by", "judges")
     else:
-        assert "there is no such folder" in refused("drift", careful, careful, "--frozen", nowhere)
+        assert "There is no such folder" in refused("drift", careful, careful, "--frozen", nowhere)
 
 
 @pytest.mark.parametrize(

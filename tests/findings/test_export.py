@@ -20,9 +20,11 @@ from src.errors import (
     IntegrityError,
     StorageError,
 )
+from src.findings.analysis.read_run import SCORES
 from src.findings.export import inspect_log, tables, writers
+from src.findings.export import rows as row_maker
 from src.findings.export.export import FORMATS, export
-from src.findings.export.tables import MISSING, SCORES, TABLES
+from src.findings.export.tables import MISSING, TABLES
 from src.schemas import Registration, TrialResult
 from src.storage import (
     MANIFEST,
@@ -77,9 +79,9 @@ def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tables.
     from .made_runs import manifest_of
 
     found: dict[str, list[tables.Row]] = {table.name: [] for table in TABLES}
-    about = tables.About.of(manifest_of(folder))
+    about = row_maker.About.of(manifest_of(folder))
     for one in results:
-        for table, row in tables.trial_rows(one, about):
+        for table, row in row_maker.trial_rows(one, about):
             found[table.name].append(row)
     return found
 
@@ -223,8 +225,8 @@ def test_hostile_text_is_verbatim_in_jsonl_and_parquet(tmp_path: Path) -> None:
     out = tmp_path / "out"
     results = hostile()
     export(write_run(tmp_path / "run", results, planned()), out, ["jsonl", "parquet"])
-    for rows in (rows_of_jsonl(out / "turn.jsonl"), rows_of_parquet(out / "turn.parquet")):
-        assert [row["reply"] for row in rows if row["turn_id"] == "Q1"] == [text or "x" for text in HOSTILE]
+    for read in (rows_of_jsonl(out / "turn.jsonl"), rows_of_parquet(out / "turn.parquet")):
+        assert [row["reply"] for row in read if row["turn_id"] == "Q1"] == [text or "x" for text in HOSTILE]
     notes = [row["notes"] for row in rows_of_parquet(out / "verdict.parquet") if row["label"]]
     assert set(notes) == {text[:4_000] or None for text in HOSTILE}
 
@@ -317,7 +319,7 @@ def test_a_line_of_another_version_is_named(tmp_path: Path) -> None:
     head = json.loads((folder / RESULTS).read_text(encoding="utf-8"))["chain"]
     with (folder / RESULTS).open("ab") as file:
         file.write(chained(head, b'{"trial_id":"t"}')[1])
-    with pytest.raises(IntegrityError, match="line 2 is not a result this version can read"):
+    with pytest.raises(IntegrityError, match="line 2: this version cannot read the result"):
         export(folder, tmp_path / "out", ["csv"])
 
 
@@ -326,7 +328,7 @@ def test_nothing_is_overwritten_but_other_formats_may_follow(tmp_path: Path) -> 
     out = tmp_path / "out"
     export(folder, out, ["csv"])
     before = (out / "trial.csv").read_bytes()
-    with pytest.raises(InputError, match=r"is there already"):
+    with pytest.raises(InputError, match="already exists"):
         export(folder, out, ["jsonl", "csv"])
     assert (out / "trial.csv").read_bytes() == before
     assert not (out / "trial.jsonl").exists()
@@ -342,7 +344,7 @@ def test_what_cannot_be_asked_for_is_refused(tmp_path: Path) -> None:
     for formats in (["xlsx"], ["csv", "=cmd"], []):
         with pytest.raises(InputError, match="--to"):
             export(folder, tmp_path / "out", formats)
-    with pytest.raises(InputError, match=r"holds no manifest\.json"):
+    with pytest.raises(InputError, match=r"has no manifest\.json"):
         export(tmp_path / "nowhere", tmp_path / "out", ["csv"])
     assert not (tmp_path / "out").exists()
 
@@ -362,7 +364,7 @@ def test_a_disk_that_refuses_is_a_storage_error(tmp_path: Path, monkeypatch: pyt
 def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [rich()], planned())
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="could not be written"):
+    with pytest.raises(StorageError, match="write failed"):
         export(folder, tmp_path / "file" / "below", ["csv"])
 
 
@@ -435,7 +437,7 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, absent, None)
     monkeypatch.setitem(sys.modules, absent.partition(".")[0], None)
     folder = write_run(tmp_path / "run", [rich()], planned())
-    with pytest.raises(ConfigError, match=rf"pip install 'ai-medicare-eval\[{extra}\]'"):
+    with pytest.raises(ConfigError, match=rf"pip install 'medicare-eval\[{extra}\]'"):
         export(folder, tmp_path / "out", [name])
     assert not (tmp_path / "out").exists()
 
@@ -471,19 +473,19 @@ def test_the_codebook_names_every_column_of_every_file(tmp_path: Path) -> None:
     assert "1 = scored" in book["trial", "outcome"]["values"]
 
 
-def test_labels_of_columns_and_values_stand_in_the_files(tmp_path: Path) -> None:
+def test_labels_of_columns_and_values_are_in_the_files(tmp_path: Path) -> None:
     need("dta", "sav", "parquet")
     out = tmp_path / "out"
     export(write_run(tmp_path / "run", [rich()], planned()), out, ["dta", "sav", "parquet"])
     for name in ("claim.dta", "claim.sav"):
         rows, meta = rows_of_stats(out / name)
-        assert meta.column_names_to_labels["label"] == "The final label against the key"
+        assert meta.column_names_to_labels["label"] == "The final label against the answer key"
         assert [meta.variable_value_labels["label"][row["label"]] for row in rows] == [
             "SUPPORTED", "CONTRADICTED", "not_verifiable", "unresolved",
         ]  # fmt: skip
         assert meta.variable_value_labels["verifiable"] == {0: "no", 1: "yes"}
     schema = module("pyarrow.parquet").read_schema(out / "claim.parquet")
-    assert schema.field("label").metadata[b"meaning"] == b"The final label against the key"
+    assert schema.field("label").metadata[b"meaning"] == b"The final label against the answer key"
     assert not schema.field("claim_id").nullable
 
 
@@ -501,13 +503,13 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(writers._Batch, "add", add)
     alive: list[int] = []
-    rows_of = tables.trial_rows
+    rows_of = row_maker.trial_rows
 
-    def counted(result: TrialResult, about: tables.About) -> Iterator[tuple[tables.Table, tables.Row]]:
+    def counted(result: TrialResult, about: row_maker.About) -> Iterator[row_maker.TableRow]:
         alive.append(result.repetition)
         yield from rows_of(result, about)
 
-    monkeypatch.setattr(tables, "trial_rows", counted)
+    monkeypatch.setattr(row_maker, "trial_rows", counted)
     folder = write_run(tmp_path / "run", (rich(n) for n in range(1, 31)), planned())
     export(folder, tmp_path / "out", ["parquet", "dta", "sav"])
     assert max(held) == 11
@@ -518,7 +520,7 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
         assert len(pieces) == 11 and tmp_path / "out" / f"claim.{suffix}" in pieces
         ids = [row["trial_id"] for path in pieces for row in rows_of_stats(path)[0]]
         assert len(ids) == 120 and len(set(ids)) == 30
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         export(folder, tmp_path / "out", ["dta"])
 
 
@@ -553,7 +555,7 @@ def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Pat
     assert math.isnan(empty.scores["accuracy"].value)
     assert empty.scores["accuracy"].metadata["missing"] == "nothing_to_check"
     assert broken.scores["accuracy"].metadata["missing"] == "failed"
-    assert broken.error.message.startswith("a call to the target ended")
+    assert broken.error.message.startswith("a call to the target still failed")
     by_name = {score.name: score for score in logs[0].results.scores}
     assert (by_name["accuracy"].scored_samples, by_name["accuracy"].unscored_samples) == (2, 2)
     assert by_name["accuracy"].metrics["mean"].value == pytest.approx(1 / 3)
