@@ -21,6 +21,7 @@ from .costs import measured
 from .study import KEY
 
 WARM_UP_TRIALS = 8
+TIMEOUT_S = 600.0
 Body = dict[str, Any]
 Send = Callable[[Body], Awaitable[Any]]
 
@@ -68,7 +69,7 @@ async def one_trial(turns: Trial, send: Send) -> None:
 
 def make_client(base_url: str, transport: str) -> Any:
     openai: Any = importlib.import_module("openai")
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"timeout": TIMEOUT_S}  # the SDK's 5 s to connect are not enough on a busy machine
     if transport == "aiohttp":
         options["http_client"] = openai.DefaultAioHttpClient(timeout=None)
     return openai.AsyncOpenAI(api_key=KEY, base_url=base_url, max_retries=0, **options)
