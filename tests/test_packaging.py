@@ -221,6 +221,9 @@ def test_installed_by_pip_the_demo_runs_from_another_folder(
     command: list[object] = [installed / "medicare-eval"]
     steps = check_demo(command, elsewhere)
     assert f"{installed}/python -m pip install 'medicare-eval[openai,anthropic] @ {wheel.as_uri()}'" in steps
+    public = "import medicare_eval as me, medicare_eval.testing; [getattr(me, name) for name in me.__all__]"
+    imported = run([installed / "python", "-W", "error", "-c", public], elsewhere)
+    assert imported.returncode == 0, imported.stderr
     absent = run(
         [*command, "run", "--scenario", "scenarios/v1", "--target", "openai:gpt-4.1", "--judge-model", "offline:rules"],
         elsewhere,
