@@ -16,7 +16,7 @@ from .records.base import Record
 from .records.contracts import *
 from .records.contracts import agent_contracts
 from .records.facts import *
-from .records.facts import PlanFile, Wording, YearFacts
+from .records.facts import InventedPlans, Wording, YearFacts
 from .records.gold import GoldFile
 from .records.judge_check import JudgeCheck
 from .records.preregistration import Preregistration
@@ -33,12 +33,14 @@ from .records.run import (
 )
 from .records.scenario import *
 from .records.scenario import Scenario
+from .records.study import Study
 from .records.study_code import *
 
 
 def json_schemas() -> dict[str, str]:
     """File name to text of every exported JSON Schema."""
-    records: list[type[Record]] = [Scenario, YearFacts, PlanFile, Wording, Rubric, GoldFile, *agent_contracts()]
+    records: list[type[Record]] = [Scenario, Study, YearFacts, InventedPlans, Wording, Rubric, GoldFile]
+    records += agent_contracts()
     records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal, Preregistration, JudgeCheck]
     return {
         f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StringConstraints, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from .base import Line, Record
 
@@ -29,6 +31,10 @@ class ModelSettings(Record):
     @classmethod
     def _from_name(cls, value: Any) -> Any:
         return {"model": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"description": "provider:model", "type": "string"}, handler(schema)]}
 
 
 class JudgeOptions(Record):
