@@ -14,11 +14,12 @@ import pytest
 from src import storage
 from src.errors import InputError
 from src.planning import clock
-from src.planning.library import Library, out_of_date
+from src.planning.fill_slots import out_of_date
+from src.planning.library import Library
 from src.planning.plan import make_plan
-from src.planning.trials import trials
-from src.records.study import Study
 from src.planning.scenario_files import read_scenario, read_scenarios
+from src.planning.study_file import make_study
+from src.planning.trials import trials
 from src.schemas import (
     CanonicalFact,
     PlannedScenario,
@@ -89,8 +90,8 @@ def facts_file(folder: Path, year: int, figures: dict[str, dict[str, Any]] | Non
     return written(folder, made, "mine.json")
 
 
-def planned(*scenarios: Path | str, **options: Any) -> RunPlan:
-    return make_plan(Study(scenarios=[str(one) for one in scenarios], targets=["fake:careful"], **options))
+def planned(*scenarios: Path | str, today: date | None = None, **fields: Any) -> RunPlan:
+    return make_plan(make_study({"scenarios": scenarios, "targets": ["fake:careful"], **fields}), today=today)
 
 
 def statement(one: PlannedScenario | Scenario, fact_id: str) -> str:
@@ -169,24 +170,24 @@ def lacking(statement_: str = "All is well.", variant: dict[str, Any] | None = N
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (lacking("It is {{figure.none}}."), "answer_key fact F1: facts/2026.json has no figure 'none'; add it"),
+        (lacking("It is {{figure.none}}."), "answer_key fact F1: facts/2026.json has no figure 'none'. Add it or check the name."),
         (lacking("It is {{figure.}}."), "answer_key fact F1: facts/2026.json has no figure ''"),
         (lacking(scripted_turns=[{"turn_id": "Q1", "user_message": "Is it {{figure.none}}?"}]), "turn Q1 user_message: facts/2026.json has no figure 'none'"),
-        (lacking("In {{persona.city}}."), "answer_key fact F1 statement: the slot {{persona.city}} names nothing"),
-        (lacking("In {{year}}."), "answer_key fact F1 statement: the slot {{year}} names nothing; use plan_year, figure.NAME"),
-        (lacking(variant={"plan": "none"}, plan_file="invented"), "variant one plan: 'none' is not in the plan file; it has fairmeadow_hmo, stonebridge_ppo"),
-        (lacking(variant={"doctor": "none"}, plan_file="invented"), "variant one doctor: 'none' is not in the plan file; it has exampleton"),
-        (lacking(variant={"place": "none"}, plan_file="invented"), "variant one place: 'none' is not in the plan file; it has maple_hollow"),
-        (lacking(variant={"plan": "stonebridge_ppo"}, plan_file="none"), "plan_file 'none': there is no "),
+        (lacking("In {{persona.city}}."), "answer_key fact F1 statement: unknown slot {{persona.city}}"),
+        (lacking("In {{year}}."), "answer_key fact F1 statement: unknown slot {{year}}. Use plan_year, figure.NAME"),
+        (lacking(variant={"plan": "none"}, plan_file="invented"), "variant one plan: 'none' is not in the file of invented plans, which has fairmeadow_hmo, stonebridge_ppo"),
+        (lacking(variant={"doctor": "none"}, plan_file="invented"), "variant one doctor: 'none' is not in the file of invented plans, which has exampleton"),
+        (lacking(variant={"place": "none"}, plan_file="invented"), "variant one place: 'none' is not in the file of invented plans, which has maple_hollow"),
+        (lacking(variant={"plan": "stonebridge_ppo"}, plan_file="none"), "plan_file 'none': "),
         (lacking(variant={"plan": "stonebridge_ppo"}), "variant one names a plan, doctor or place; plan_file must say where"),
-        (lacking("In {{place.city}}.", {"plan": "stonebridge_ppo"}, plan_file="invented"), "answer_key fact F1 statement: the slot {{place.city}} names nothing"),
-        (lacking("It is {{plan.colour}}.", {"plan": "stonebridge_ppo"}, plan_file="invented"), "the slot {{plan.colour}} names nothing"),
+        (lacking("In {{place.city}}.", {"plan": "stonebridge_ppo"}, plan_file="invented"), "answer_key fact F1 statement: unknown slot {{place.city}}"),
+        (lacking("It is {{plan.colour}}.", {"plan": "stonebridge_ppo"}, plan_file="invented"), "unknown slot {{plan.colour}}"),
         (lacking(variant={"turns": {"Q9": "What?"}}), "variant one names turn 'Q9'; the turns are Q1"),
         (lacking(variant={"misstates": {"Q9": ["$1"]}}), "variant one names turn 'Q9'; the turns are Q1"),
         (lacking(variant={"persona": {"age": "sixty"}}), "field age: input should be a valid integer (got 'sixty')"),
         (lacking(variant={"style": "angry"}), "field variants[0].style: 'angry' is not allowed"),
         (document({**fact_json(), "only": {"plan_years": [2025]}}), "answer_key.canonical_facts: no fact belongs to plan year 2026"),
-        (document({**fact_json("F1", "It is {{figure.part_b_premium}}."), "valid_from": "2027-01-01"}), "answer_key fact F1: is valid from 2027-01-01, which plan year 2026 does not reach"),
+        (document({**fact_json("F1", "It is {{figure.part_b_premium}}."), "valid_from": "2027-01-01"}), "answer_key fact F1 is valid from 2027-01-01, after plan year 2026"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_named_with_file_and_field(made: dict[str, Any], says: str, tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_what_is_missing_is_named_with_file_and_field(made: dict[str, Any], says
 def test_a_year_without_figures_is_refused_and_the_years_there_are_are_named(tmp_path: Path) -> None:
     for extra in ([], ["--allow-expired"]):
         err = refused(tmp_path, "--scenario", COBRA, "--plan-year", "2024", *extra)
-        assert err.startswith(f"medicare-eval: {COBRA}: --plan-year 2024: there are no figures for that year, only for 2025, 2026;")  # fmt: skip
+        assert err.startswith(f"medicare-eval: {COBRA}: --plan-year 2024: there are figures only for 2025, 2026. Give a file for that year with --facts")  # fmt: skip
 
 
 def test_a_key_without_figures_needs_no_figures(tmp_path: Path) -> None:
@@ -226,16 +227,16 @@ def test_a_bad_facts_file_is_named_with_its_field(change: dict[str, Any], says: 
 
 def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     none = tmp_path / "none.json"
-    assert f"{none} cannot be read" in refused(tmp_path, "--scenario", COBRA, "--facts", none)
+    assert f"{none} does not exist" in refused(tmp_path, "--scenario", COBRA, "--facts", none)
     assert f"{none} cannot be read" in refused(tmp_path, "--scenario", COBRA, "--wording", none)
-    assert f"{none} cannot be read" in refused(tmp_path, "--scenario", MEDICARE_ONLY, "--plan-file", none)
+    assert f"{none} does not exist" in refused(tmp_path, "--scenario", MEDICARE_ONLY, "--invented-plans", none)
 
 
-def test_a_plan_file_names_only_its_own_doctors(tmp_path: Path) -> None:
+def test_a_file_of_invented_plans_names_only_its_own_doctors(tmp_path: Path) -> None:
     plans = json.loads((ROOT / "plans" / "invented.json").read_text(encoding="utf-8"))
     plans["plans"]["fairmeadow_hmo"]["network"] = ["nobody"]
     path = written(tmp_path, plans, "plans.json")
-    err = refused(tmp_path, "--scenario", MEDICARE_ONLY, "--plan-file", path)
+    err = refused(tmp_path, "--scenario", MEDICARE_ONLY, "--invented-plans", path)
     assert f"{path}: " in err
     assert "plans.fairmeadow_hmo.network names 'nobody'" in err
 
@@ -320,10 +321,10 @@ def test_all_variants_are_asked_unless_some_are_named() -> None:
     assert [one.name for one in both.scenarios] == ["cobra@plain", "medicare_only@ppo"]
 
 
-def test_a_variant_nobody_has_is_refused(tmp_path: Path) -> None:
+def test_a_variant_that_no_scenario_has_is_refused(tmp_path: Path) -> None:
     err = refused(tmp_path, "--scenario", COBRA, "--variant", "plain", "--variant", "hmo")
-    assert "--variant hmo: no scenario given has it; there are plain, misinformed." in err
-    assert "--variant plain: no scenario given has it; these scenarios have none." in refused(
+    assert "--variant hmo: no scenario given has this variant. There are: plain, misinformed." in err
+    assert "--variant plain: no scenario given has this variant. These scenarios have no variants." in refused(
         tmp_path, "--scenario", ONE, "--variant", "plain"
     )
 
@@ -339,8 +340,7 @@ def test_the_variant_of_a_trial_stands_in_its_results_and_manifest(tmp_path: Pat
 
 
 def test_question_seeds_are_the_same_for_all_variants_and_targets_of_a_repetition() -> None:
-    options = Study(scenarios=[str(MEDICARE_ONLY)], targets=["fake:careful", "fake:wrong"], repeats=2)
-    made = trials(make_plan(options))
+    made = trials(planned(MEDICARE_ONLY, targets=["fake:careful", "fake:wrong"], repeats=2))
     assert len(made) == 8
     for repetition in (1, 2):
         assert len({one.question_seed(42) for one in made if one.repetition == repetition}) == 1
@@ -420,7 +420,7 @@ def test_a_fact_for_one_year_and_one_kind_needs_both(tmp_path: Path) -> None:
 def test_a_point_that_shrinks_into_another_is_refused_as_a_repeat_with_the_files_name(tmp_path: Path) -> None:
     made = key_with_limits()
     made["answer_key"]["required_points"] = ["F3", {"any_of": ["F2", "F3"]}]
-    with pytest.raises(InputError, match=r"s\.json: once its slots are filled, .*'F3' stands more than once"):
+    with pytest.raises(InputError, match=r"s\.json: once its slots are filled, .*'F3' appears more than once"):
         ready(tmp_path, made, 2026)
 
 
@@ -498,7 +498,7 @@ def test_a_fact_of_a_plan_and_a_figure_is_valid_as_long_as_both(tmp_path: Path) 
     made = document(fact_json("F1", text), variants=variants, plan_file="invented")
     plans = json.loads((ROOT / "plans" / "invented.json").read_text(encoding="utf-8"))
     path = written(tmp_path, {**plans, "valid_until": "2026-06-30"}, "plans.json")
-    (one,) = ready(tmp_path, made, library=Library(plan_file=path))
+    (one,) = ready(tmp_path, made, library=Library(invented_plans_file=path))
     assert one.answer_key.canonical_facts[0].valid_until == date(2026, 6, 30)
 
 
@@ -551,8 +551,9 @@ def test_a_day_outside_a_keys_dates_is_refused_unless_allowed(tmp_path: Path) ->
     manifest = storage.read_manifest(run)
     assert manifest.plan.expired == (f"cobra: {why}",)
     assert manifest.plan.plan_year == 2025
-    assert call("verify", run)[0] == 0
-    assert call("replay", run)[0] == 0
+    verified, replayed = json.loads(call("verify", run, "--json")[1]), json.loads(call("replay", run, "--json")[1])
+    assert (verified["trials"], verified["sealed"]) == (manifest.plan.trial_count, True)
+    assert (replayed["trials"], replayed["head"]) == (manifest.plan.trial_count, verified["head"])
 
 
 def test_several_keys_out_of_date_are_counted(tmp_path: Path) -> None:
@@ -574,7 +575,7 @@ def test_a_new_year_without_figures_falls_back_only_where_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2027-01-01")
-    assert "--plan-year 2027: there are no figures for that year" in refused(tmp_path, "--scenario", COBRA)
+    assert "--plan-year 2027: there are figures only for 2025, 2026" in refused(tmp_path, "--scenario", COBRA)
     made = planned(COBRA, allow_expired=True)
     assert made.plan_year == 2026
     assert made.expired == ("cobra: its key is valid from 2026-01-01 to 2026-12-31, and today is 2027-01-01",)
@@ -582,7 +583,9 @@ def test_a_new_year_without_figures_falls_back_only_where_allowed(
 
 def test_the_clock_is_the_variables_day_or_today(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.today() == date(2026, 11, 16)
-    assert Study(scenarios=[], targets=[]).today == date(2026, 11, 16)
+    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2025-02-03")
+    assert clock.today() == date(2025, 2, 3)
+    assert planned(ONE, allow_expired=True).plan_year == 2025
     for unset in ("", None):
         if unset is None:
             monkeypatch.delenv("MEDICARE_EVAL_TODAY")
@@ -608,23 +611,23 @@ def test_a_facts_file_adds_a_plan_year(tmp_path: Path, monkeypatch: pytest.Monke
     assert manifest.plan.references == {"facts/mine.json": sha256(path.read_bytes())}
 
 
-def test_a_facts_file_of_a_year_that_ships_stands_for_it(tmp_path: Path) -> None:
+def test_a_facts_file_of_a_bundled_year_replaces_it(tmp_path: Path) -> None:
     shipped = json.loads((ROOT / "facts" / "2026.json").read_text(encoding="utf-8"))["figures"]
     path = facts_file(tmp_path, 2026, {**shipped, "part_b_with_24_month_penalty": figure("$9.99")})
     library = Library(path)
     assert sorted(library.years) == [2025, 2026]
-    assert "$9.99" in statement(planned(COBRA, facts_file=path).scenarios[0], "F10")
-    old = planned(COBRA, facts_file=path, plan_year=2025, allow_expired=True)
+    assert "$9.99" in statement(planned(COBRA, facts=path).scenarios[0], "F10")
+    old = planned(COBRA, facts=path, plan_year=2025, allow_expired=True)
     assert "$222.00" in statement(old.scenarios[0], "F10")
     assert list(old.references) == ["facts/2025.json"]
 
 
-def test_a_plan_file_stands_for_ours(tmp_path: Path) -> None:
+def test_a_file_of_invented_plans_replaces_ours(tmp_path: Path) -> None:
     plans = json.loads((ROOT / "plans" / "invented.json").read_text(encoding="utf-8"))
     plans["plans"]["fairmeadow_hmo"]["name"] = "Nowhere Example HMO"
     plans["places"]["maple_hollow"]["city"] = "Nowhere Springs"
     path = written(tmp_path, plans, "mine.json")
-    hmo = planned(MEDICARE_ONLY, plan_file=path, variants=["hmo"])
+    hmo = planned(MEDICARE_ONLY, invented_plans=path, variants=["hmo"])
     text = hmo.scenarios[0].scenario.model_dump_json()
     assert "Nowhere Example HMO" in text
     assert "Fairmeadow" not in text
@@ -663,7 +666,7 @@ def test_comments_are_skipped_anywhere_in_a_users_file(tmp_path: Path) -> None:
     plain = written(tmp_path, {"title": "T", "scenarios": {"medicare_only": {"Q1": "Hello?"}}}, "p.json")
     facts, plans = with_comments(ROOT / "facts" / "2026.json"), with_comments(ROOT / "plans" / "invented.json")
     path = with_comments(MEDICARE_ONLY)
-    noted = planned(path, facts_file=facts, plan_file=plans, wording=wording)
+    noted = planned(path, facts=facts, invented_plans=plans, wording=wording)
     bare = planned(MEDICARE_ONLY, wording=plain)
     assert [one.scenario for one in noted.scenarios] == [one.scenario for one in bare.scenarios]
     assert noted.scenarios[0].sha256 == sha256(path.read_bytes()) != bare.scenarios[0].sha256
@@ -718,7 +721,7 @@ def test_one_overlay_serves_both_scenarios_of_the_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenarios", "says"),
     [
-        ({"cobra": {"Q9": "What?"}}, "field scenarios.cobra.Q9: is no turn of that scenario; its turns are Q1, Q2, Q3, Q4, Q5."),
+        ({"cobra": {"Q9": "What?"}}, "field scenarios.cobra.Q9: that scenario has no such turn. Its turns are Q1, Q2, Q3, Q4, Q5."),
         ({"cobre": {"Q1": "What?"}}, "names none of the scenarios given (cobra)."),
         ({}, "field scenarios"),
         ({"cobra": {"Q1": ""}}, "field scenarios.cobra.Q1"),
@@ -730,7 +733,7 @@ def test_an_overlay_of_unknown_turns_or_scenarios_is_refused(
 ) -> None:
     path = overlay(tmp_path, scenarios)
     err = refused(tmp_path, "--scenario", COBRA, "--wording", path)
-    assert err.startswith(f"medicare-eval: {path}: ")
+    assert re.match(rf"medicare-eval: {re.escape(str(path))}(: | names )", err)
     assert says in err
 
 
@@ -767,4 +770,5 @@ def test_a_scenario_as_the_specification_writes_it_still_runs(tmp_path: Path) ->
     for fact in plan.scenarios[0].scenario.answer_key.canonical_facts:
         assert (fact.valid_from, fact.valid_until) == (date(2025, 1, 1), None)
         assert (fact.address, fact.confirmed_by, fact.plan_year) == (None, None, None)
-    assert call("verify", run)[0] == 0
+    verified = json.loads(call("verify", run, "--json")[1])
+    assert (verified["trials"], verified["planned"], verified["sealed"]) == (1, 1, True)

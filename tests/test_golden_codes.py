@@ -13,7 +13,7 @@ import pytest
 
 from src.agents.questioner import holds, question
 from src.agents.verifier import in_view, key_in_view, violations
-from src.planning.fill_slots import Library
+from src.planning.library import Library
 from src.planning.rubrics import load_rubric
 from src.planning.scenario_files import read_scenario
 from src.schemas import (

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from src.errors import InputError
+from src.planning.study_file import make_study
+from src.records.study import ModelSettings, Study
 from src.schemas import (
     AnswerKey,
     AnyOf,
@@ -223,13 +226,56 @@ def every_record(record: type[Record] = Record) -> list[type[Record]]:
     return [record] + [inner for sub in record.__subclasses__() for inner in every_record(sub)]
 
 
+WRITTEN_BY_USERS = {"ModelSettings", "JudgeOptions", "RegistrationText", "Study"}
+"""Python code may pass lists for tuples and names for models; files are read with `strict=True` (the next test)."""
+
+
 def test_every_record_is_frozen_strict_and_closed() -> None:
     records = every_record()
     assert len(records) > 40
+    assert {record.__name__ for record in records} >= WRITTEN_BY_USERS
     for record in records:
-        config = record.model_config
-        extra = "ignore" if record.__name__ == "CallHead" else "forbid"  # it reads the beginning of a longer record
-        assert (config.get("frozen"), config.get("strict"), config.get("extra")) == (True, True, extra), record
+        config, name = record.model_config, record.__name__
+        extra = "ignore" if name == "CallHead" else "forbid"  # it reads the beginning of a longer record
+        strict = name not in WRITTEN_BY_USERS
+        assert (config.get("frozen"), config.get("strict"), config.get("extra")) == (True, strict, extra), record
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("repeats", "3"),
+        ("repeats", 3.0),
+        ("repeats", True),
+        ("paraphrase", 1),
+        ("title", 4),
+        ("temperature", "0"),
+        ("plan_year", "2026"),
+        ("targets", [{"model": "fake:careful", "max_tokens": "100"}]),
+        ("targets", [{"model": "fake:careful", "temperature": True}]),
+        ("registration", {"primary_outcome": 1}),
+        ("requests_per_minute", {"openai": "500"}),
+    ],
+)
+def test_nothing_in_a_study_is_coerced_either(name: str, value: Any) -> None:
+    study = {"scenarios": ["a.json"], "targets": ["fake:careful"]}
+    assert make_study(study).targets == (ModelSettings(model="fake:careful"),)
+    with pytest.raises(InputError, match=f"^Field {name}"):
+        make_study({**study, name: value})
+
+
+def test_a_study_in_python_takes_lists_and_plain_names() -> None:
+    study = Study(scenarios=["a.json"], targets=["fake:careful"])  # type: ignore[arg-type]
+    assert study.scenarios == ("a.json",)
+    assert study.targets == (ModelSettings(model="fake:careful"),)
+    with pytest.raises(ValidationError, match="frozen"):
+        study.seed = 7
+
+
+def test_the_schema_of_a_study_allows_plain_names_of_models() -> None:
+    model = json.loads(json_schemas()["Study.schema.json"])["$defs"]["ModelSettings"]
+    assert model["anyOf"][0]["type"] == "string"
+    assert set(model["anyOf"][1]["properties"]) == set(ModelSettings.model_fields)
 
 
 @pytest.mark.parametrize(
@@ -325,8 +371,8 @@ def test_required_points_are_facts_or_any_of_groups() -> None:
     [
         (["F9"], "names 'F9', which is not a fact of this key (F1, F2)"),
         ([{"any_of": ["F1", "F9"]}], "names 'F9'"),
-        (["F1", "F1"], "'F1' stands more than once"),
-        ([{"any_of": ["F1", "F2"]}, {"any_of": ["F1", "F2"]}], "'F1|F2' stands more than once"),
+        (["F1", "F1"], "'F1' appears more than once"),
+        ([{"any_of": ["F1", "F2"]}, {"any_of": ["F1", "F2"]}], "'F1|F2' appears more than once"),
         ([{"any_of": ["F1"]}], "any_of"),
         (["D1"], "required_points"),
     ],
@@ -336,11 +382,11 @@ def test_required_points_that_cannot_be_met_are_refused(points: list[Any], said:
 
 
 def test_duplicate_ids_are_refused() -> None:
-    assert "fact_id 'F1' stands more than once" in refused(
+    assert "fact_id 'F1' appears more than once" in refused(
         AnswerKey, key_json(canonical_facts=[fact_json("F1"), fact_json("F1")])
     )
     turns = [{"turn_id": "Q1", "user_message": "One?"}, {"turn_id": "Q1", "user_message": "Two?"}]
-    assert "turn_id 'Q1' stands more than once" in refused(Scenario, scenario_json(scripted_turns=turns))
+    assert "turn_id 'Q1' appears more than once" in refused(Scenario, scenario_json(scripted_turns=turns))
 
 
 def test_no_turns_and_no_facts_are_refused() -> None:
@@ -373,16 +419,16 @@ def test_a_condition_says_something_and_not_of_the_first_turn() -> None:
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        ("I live in {{persona.town}}.", "the slot {{persona.town}} names nothing"),
-        ("I am {{persona.age}}.", "{{persona.age}} names nothing"),
-        ("{{persona.attributes.doctor}}?", "names nothing"),
-        ("{{persona.attributes}}?", "names nothing"),
-        ("{{persona.fictional}}?", "names nothing"),
-        ("{{persona.model_fields}}?", "names nothing"),
-        ("{{knob.tone}}?", "{{knob.tone}} names nothing"),
-        ("{{}}?", "names nothing"),
-        ("{{persona.city?", "stands alone"),
-        ("persona.city}}?", "stands alone"),
+        ("I live in {{persona.town}}.", "unknown slot {{persona.town}}. Use {{persona.FIELD}}"),
+        ("I am {{persona.age}}.", "unknown slot {{persona.age}}"),
+        ("{{persona.attributes.doctor}}?", "unknown slot {{persona.attributes.doctor}}"),
+        ("{{persona.attributes}}?", "unknown slot {{persona.attributes}}"),
+        ("{{persona.fictional}}?", "unknown slot {{persona.fictional}}"),
+        ("{{persona.model_fields}}?", "unknown slot {{persona.model_fields}}"),
+        ("{{knob.tone}}?", "unknown slot {{knob.tone}}"),
+        ("{{}}?", "unknown slot {{}}"),
+        ("{{persona.city?", "unbalanced {{ or }}"),
+        ("persona.city}}?", "unbalanced {{ or }}"),
     ],
 )
 def test_slots_must_name_something_in_the_scenario(message: str, said: str) -> None:
@@ -419,9 +465,9 @@ def test_slot_values_come_from_persona_attributes_and_knobs() -> None:
         ({"choices": {"tone": []}}, "knob 'tone' needs one or more different values"),
         ({"choices": {"tone": ["a", "a"]}}, "knob 'tone' needs one or more different values"),
         ({"shuffle": [["Q1", "Q9"]]}, "names turn 'Q9'; the turns are Q1, Q2, Q3"),
-        ({"shuffle": [["Q1", "Q1"]]}, "'Q1' stands more than once"),
-        ({"shuffle": [["Q1", "Q2"], ["Q2"]]}, "'Q2' stands more than once"),
-        ({"shuffle": [["Q1", "Q3"]]}, "whose condition needs its place"),
+        ({"shuffle": [["Q1", "Q1"]]}, "'Q1' appears more than once"),
+        ({"shuffle": [["Q1", "Q2"], ["Q2"]]}, "'Q2' appears more than once"),
+        ({"shuffle": [["Q1", "Q3"]]}, "whose condition depends on i"),
     ],
 )
 def test_knobs_that_make_no_sense_are_refused(knobs: dict[str, Any], said: str) -> None:

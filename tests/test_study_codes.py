@@ -400,7 +400,7 @@ def test_pointing_elsewhere_alone_is_not_substantive_in_the_study(kind: Observat
     for asked in (TWO_POINTS, COPAY, NETWORK):
         code = only(judged(asked, {"Q1": [UNCOVERED]}, seen(kind)))
         assert code.code == "not_substantive"
-        assert code.reason == "Makes no point; declines, says it cannot know, or points elsewhere."
+        assert code.reason == "Makes no point; declines, says it cannot know, or refers elsewhere."
 
 
 def test_a_refused_turn_is_not_substantive() -> None:
