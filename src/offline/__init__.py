@@ -1,1 +1,1 @@
-"""The offline judge: deterministic rules that read JSON-shaped records as a model would, without a model."""
+"""The offline judge: deterministic rules that answer the same requests as a judge model."""

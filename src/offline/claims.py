@@ -1,8 +1,8 @@
-"""A reply cut into claims: sentences, list items, clauses and table cells, each with its exact words.
+"""Split a reply into claims: sentences, list items, clauses and table cells, each with its exact words.
 
-A claim that names no program and leans on what was said before (`It started in 2025.`) is led by the program it
-leans on, as the reply wrote it: `Extra Help: It started in 2025.` Only what stands before a sentence is looked at, so
-that nothing added later changes a claim.
+If a claim names no program and refers to an earlier sentence (`It started in 2025.`), it starts with the program that
+it refers to, as the reply wrote it: `Extra Help: It started in 2025.` Only text before the sentence counts, so nothing
+added later changes a claim.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ..records.base import ClaimType, Confidence
 from ..records.contracts import ExtractorInput, ExtractorReply, QuotedClaim
 from ..text.figures import figures, is_amount, kind
 from ..text.sentences import Span, sentences
-from . import frames
+from . import sentence_kinds
 from .text import read_words, strip_markup
 from .topic import EVERYWHERE, named
 from .words import DOMAIN
 
 _MAX_CLAIMS = 1_000
-_MAX_QUOTE = 20_000
+MAX_QUOTE = 20_000
 _STRETCH = 400
 
 # Two clauses with a subject and a verb each, joined by a semicolon or by ", and", ", but" and the like.
@@ -30,11 +30,11 @@ _SUBJECT = (
     r"the (?:part|plan|penalty|premium|deductible|standard|annual|initial|general|special|medigap|income|limit)|"
     r"coverage|enrollment)"
 )
-_LEANING = (
+_REFERRING = (
     r"(?:it|they|there|that|this|these|those|none|each|every|you|your|its|their|what|who|people|the|neither|both|all)"
 )
 _JOINT = re.compile(
-    rf";\s+(?=\S)|,\s+(?:and|but|while|whereas)\s+(?={_SUBJECT}\b)|,\s+and\s+(?:\*\*|__)?(?={_LEANING}\b)",
+    rf";\s+(?=\S)|,\s+(?:and|but|while|whereas)\s+(?={_SUBJECT}\b)|,\s+and\s+(?:\*\*|__)?(?={_REFERRING}\b)",
     re.IGNORECASE,
 )
 _VERB = re.compile(
@@ -47,7 +47,7 @@ _VERB = re.compile(
     r"it's|it’s|there's|there’s|that's|that’s|you'll|you’ll|they're|they’re|you're|you’re)\b",
     re.IGNORECASE,
 )
-_PROGRAMME = re.compile(
+_PROGRAM = re.compile(
     r"\b(?:Original Medicare|Medicare Advantage|Medicare Prescription Payment Plan|Medicare Savings Programs?|"
     r"Extra Help|"
     r"Part [ABD](?! and\b)|Medigap|QMB|SLMB|QI|D-SNPs?|IRMAA|COBRA|Medicaid|HMOs?|PPOs?|SHIP|"
@@ -55,7 +55,7 @@ _PROGRAMME = re.compile(
     r"[Ee]nrollment(?: [Pp]eriod)?)"
     r"(?!\w)"
 )
-_LEANS = re.compile(
+_STARTS_WITH_PRONOUN = re.compile(
     r"\W*(?:it|they|this|that|these|those|its|their|he|she)\b(?!\s+(?:depends|is worth|is best))", re.IGNORECASE
 )
 
@@ -65,7 +65,7 @@ _POINTS_BACK = re.compile(r"\b(?:it|them|they|one|those)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class _Piece:
-    """A claim's quotes and its words before context is added."""
+    """The text and the quotes of a claim."""
 
     text: str
     quotes: tuple[str, ...]
@@ -75,7 +75,7 @@ def extract(task: ExtractorInput) -> ExtractorReply:
     """A claim for every sentence, list item, clause or table cell with content."""
     claims: list[QuotedClaim] = []
     for piece in _pieces(task.reply):
-        if not piece.text or any(len(quote) > _MAX_QUOTE for quote in piece.quotes) or len(claims) == _MAX_CLAIMS:
+        if not piece.text or any(len(quote) > MAX_QUOTE for quote in piece.quotes) or len(claims) == _MAX_CLAIMS:
             continue
         kind_of_claim = _claim_type(piece.text)
         claims.append(
@@ -105,31 +105,31 @@ def _pieces(reply: str) -> Iterator[_Piece]:
                 yield from _row(reply, quote, header if at and spans[at - 1].row else [])
             continue
         if span.heading or not _has_content(quote):
-            context = _programme(quote) or ("" if span.heading else context)
+            context = _program(quote) or ("" if span.heading else context)
             continue
         for start, end in _clauses(reply, span):
             clause = reply[start:end]
             text = strip_markup(clause)
-            pronoun = bool(_LEANS.match(text))
-            led = text
+            pronoun = bool(_STARTS_WITH_PRONOUN.match(text))
+            full = text
             if context and (pronoun or (start > span.start and _POINTS_BACK.search(text))):
-                led = _led(text, context, pronoun=pronoun)
-            yield _Piece(led, (clause,))
-            if led == text:  # what leans on a program still speaks of it
-                context = _programme(clause) or context
+                full = _with_program(text, context, pronoun=pronoun)
+            yield _Piece(full, (clause,))
+            if full == text:  # otherwise the claim is still about the same program
+                context = _program(clause) or context
 
 
-def _programme(text: str) -> str:
-    """The program a sentence begins with, or else the one it names last: what a pronoun behind it stands for."""
-    found = list(_PROGRAMME.finditer(text))
+def _program(text: str) -> str:
+    """The program that a pronoun after this text refers to: the one it begins with, or else the last one it names."""
+    found = list(_PROGRAM.finditer(text))
     if not found:
         return ""
     leads = len(text[: found[0].start()].split()) <= 3
     return found[0 if leads else -1].group()
 
 
-def _led(text: str, context: str, *, pronoun: bool) -> str:
-    """The text behind the program it leans on, unless it names that, or leans on none and names another."""
+def _with_program(text: str, context: str, *, pronoun: bool) -> str:
+    """The text after the program in context, unless it names that program, or names another and has no pronoun."""
     reading = read_words(text)
     own = named(read_words(context)) <= named(reading)
     other = not pronoun and bool(named(reading) or "medicar" in reading.content)
@@ -144,7 +144,7 @@ def _cells(row: str) -> list[str]:
 
 
 def _row(reply: str, quote: str, header: list[str]) -> Iterator[_Piece]:
-    """A row of two columns is one claim; of more, each cell is one, under its heading and behind its row's label."""
+    """A row of two columns is one claim; in a longer row, each cell is a claim with its heading and its row's label."""
     cells = _cells(quote)
     plain = [strip_markup(cell) for cell in cells]
     names = [strip_markup(cell) for cell in header] if len(header) == len(cells) else [""] * len(cells)
@@ -157,8 +157,8 @@ def _row(reply: str, quote: str, header: list[str]) -> Iterator[_Piece]:
             continue
         quotes = (cell,) if reply.count(cell) == 1 else (quote,)
         lead = [part for part in (name, plain[0]) if part]
-        told = [part for part in (*header, cells[0]) if part and figures(part) - figures(" ".join(quotes))]
-        yield _Piece(f"{' | '.join(lead)}: {words}", (*quotes, *dict.fromkeys(told)))
+        stated = [part for part in (*header, cells[0]) if part and figures(part) - figures(" ".join(quotes))]
+        yield _Piece(f"{' | '.join(lead)}: {words}", (*quotes, *dict.fromkeys(stated)))
 
 
 def _with_figures(header: list[str], quote: str) -> list[str]:
@@ -169,7 +169,7 @@ def _with_figures(header: list[str], quote: str) -> list[str]:
 
 
 def _has_content(quote: str) -> bool:
-    """A label such as `**Costs**` or a lead-in such as `You have two choices:` claims nothing that can be checked."""
+    """Whether there is something to check: not in a label (`**Costs**`) or a lead-in (`You have two choices:`)."""
     words = re.findall(r"[^\W\d_]+", quote)
     label = bool(re.fullmatch(r"\s*(\*\*|__)[^*_]{1,80}\1:?\s*", quote)) and not quote.rstrip("*_ ").endswith(
         (".", "!")
@@ -182,49 +182,54 @@ def _has_content(quote: str) -> bool:
 def _clauses(reply: str, span: Span) -> Iterator[tuple[int, int]]:
     start = span.start
     for joint in _JOINT.finditer(reply, span.start, span.end):
-        # Looking at a stretch on each side is enough, and keeps time in step with length.
+        # A limited stretch on each side is enough, and keeps the time linear in the length.
         left = reply[max(start, joint.start() - _STRETCH) : joint.start()]
         right = reply[joint.end() : min(span.end, joint.end() + _STRETCH)]
         whole = _VERB.search(left) and _VERB.search(right) and min(len(left.split()), len(right.split())) >= 4
         conditional = re.match(r"\W*(?:if|when|because|since|although|while|once|after|before|whether)\b", left, re.I)
-        bidding = re.match(r"\W*(?:sign|enroll|wait|apply|join|miss|take|say|suppose)\b", left, re.IGNORECASE)
-        if whole and not bidding and not (conditional and "," not in left):
+        instruction = re.match(r"\W*(?:sign|enroll|wait|apply|join|miss|take|say|suppose)\b", left, re.IGNORECASE)
+        if whole and not instruction and not (conditional and "," not in left):
             yield start, joint.start()
             start = joint.end()
     yield start, span.end
 
 
 def _claim_type(text: str) -> ClaimType:
-    if frames.is_question(text) or frames.is_chatter(text):
+    if sentence_kinds.is_question(text) or sentence_kinds.is_chatter(text):
         return "other"
-    if frames.is_refusal(text) or frames.is_unknowing(text) or frames.is_opinion(text):
-        return "factual" if _tells_something(text) else "other"
-    if not frames.is_consequence(text):
-        if frames.is_referral(text):
+    if sentence_kinds.is_refusal(text) or sentence_kinds.is_unknowing(text) or sentence_kinds.is_opinion(text):
+        return "factual" if _starts_with_a_statement(text) else "other"
+    if not sentence_kinds.is_consequence(text):
+        if sentence_kinds.is_referral(text):
             return "referral"
-        if frames.is_recommendation(text):
+        if sentence_kinds.is_recommendation(text):
             return "recommendation"
-    return "factual" if _is_of_the_field(text) else "other"
+    return "factual" if _is_about_medicare(text) else "other"
 
 
-def _is_of_the_field(text: str) -> bool:
-    """Whether it has a telling figure, a name, a program or a word of the field; or else is a full statement."""
+def _is_about_medicare(text: str) -> bool:
+    """Whether it has an amount, date or duration, a name, a program or a Medicare word, or is a full statement."""
     reading = read_words(text)
-    telling = any(is_amount(figure) or kind(figure) not in ("number", "year") for figure in reading.figures)
-    if telling or named(reading) or reading.content & (DOMAIN | EVERYWHERE):
+    specific = any(is_amount(figure) or kind(figure) not in ("number", "year") for figure in reading.figures)
+    if specific or named(reading) or reading.content & (DOMAIN | EVERYWHERE):
         return True
-    if frames.names(text) and _VERB.search(text):
+    if sentence_kinds.names(text) and _VERB.search(text):
         return True
     return len(reading.content) >= 4 and bool(_VERB.search(text))
 
 
-def _tells_something(text: str) -> bool:
-    """Whether a refusal comes behind a statement: `There is a limit on income, but I can't quote it.`"""
+def _starts_with_a_statement(text: str) -> bool:
+    """Whether a refusal comes after a statement: `There is a limit on income, but I can't quote it.`"""
     first = _BREAK.split(text, maxsplit=1)[0]
-    if first == text or frames.is_refusal(first) or frames.is_unknowing(first) or frames.is_chatter(first):
+    if (
+        first == text
+        or sentence_kinds.is_refusal(first)
+        or sentence_kinds.is_unknowing(first)
+        or sentence_kinds.is_chatter(first)
+    ):
         return False
     return len(first.split()) >= 5 and bool(_VERB.search(first) and read_words(first).content & DOMAIN)
 
 
 def _confidence(text: str) -> Confidence:
-    return {"strong": "low", "mild": "medium"}.get(frames.hedge(text), "high")  # type: ignore[return-value]
+    return {"strong": "low", "mild": "medium"}.get(sentence_kinds.hedge(text), "high")  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Where a claim denies what a statement asserts, or says its opposite."""
+"""Whether a claim denies what a statement asserts, or says the opposite."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 
 from ..text.figures import is_amount
-from .frames import names
 from .quantities import negates
+from .sentence_kinds import names
 from .text import (
     Reading,
     Word,
@@ -31,7 +31,7 @@ from .words import (
 )
 
 POLARITY_AT = 0.48
-"""Topic score from which a denied word counts."""
+"""The topic score from which a denied word counts."""
 
 _ANTONYMS = tuple((canonical(a), canonical(b)) for a, b in ANTONYMS)
 _WEAK = frozenset((canonical(a), canonical(b)) for a, b in WEAK_ANTONYMS)
@@ -56,7 +56,7 @@ _EVERY = re.compile(
 def same_level(claim: Reading, statement: str) -> bool:
     """Whether both deny or both assert, in the clauses that are closest to each other.
 
-    An amount that both give as what something is or costs settles it: a negation elsewhere is a side remark.
+    If both state the same amount as what something is or costs, they agree: a negation elsewhere does not matter.
     """
     agreed = (claim.figures & read_words(statement).figures) - {"$0"}
     if claim.denials and any(is_amount(figure) for figure in agreed):
@@ -76,7 +76,7 @@ def _denied(reading: Reading) -> set[str]:
 
 
 def _signs(words: tuple[Word, ...]) -> dict[str, set[str]]:
-    """For each token: denied (-), plain (+), or in the wake of a negation (?)."""
+    """For each token: denied (-), asserted (+), or somewhere after a negation (?)."""
     signs: dict[str, set[str]] = {}
     for word, after in zip_longest(words, words[1:]):
         # "no yearly limit" denies the limit, not that it is yearly.
@@ -86,7 +86,7 @@ def _signs(words: tuple[Word, ...]) -> dict[str, set[str]]:
 
 
 def sign_clash(claim: Reading, statement: str, score: float) -> str:
-    """A word denied on one side only, against that part of the statement which the claim is closest to."""
+    """A word that only one side denies, compared with the part of the statement that is closest to the claim."""
     if score < POLARITY_AT:
         return ""
     fact = read_words(statement)
@@ -98,9 +98,9 @@ def sign_clash(claim: Reading, statement: str, score: float) -> str:
         if token.startswith("#") or (token not in GROUPED if token.startswith("@") else both_deny):
             continue
         if a == {"-"} and b == {"+"} and "-" not in everywhere:
-            return f"denies '{token}' where the key asserts it"
+            return f"denies '{token}', which the key asserts"
         if a == {"+"} and b == {"-"} and "+" not in everywhere:
-            return f"asserts '{token}' where the key denies it"
+            return f"asserts '{token}', which the key denies"
     return ""
 
 
@@ -115,29 +115,29 @@ def antonym_clash(claim: Reading, fact: Reading, score: float) -> str:
                 continue
             if mine in DIRECTIONAL and not _followers(claim, mine) & _followers(fact, theirs):
                 continue
-            if pair in _CONTEXTUAL and not _beside(claim, mine) & _beside(fact, theirs):
+            if pair in _CONTEXTUAL and not _neighbors(claim, mine) & _neighbors(fact, theirs):
                 continue
-            return f"says '{mine}' where the key says '{theirs}'"
+            return f"says '{mine}', but the key says '{theirs}'"
     return ""
 
 
 def removal_clash(claim: Reading, fact: Reading) -> str:
-    """Speaks of a thing as it is now, where the key says that it was done away with."""
+    """The claim treats something as current that the key says was removed."""
     thing = _removed(fact.text)
     if not thing or not thing <= claim.content or _GONE.search(plain_lower(claim.text)):
         return ""
-    return "speaks of what the key says was ended as if it still were"
+    return "treats as current what the key says has ended"
 
 
 @lru_cache(maxsize=4096)
 def _removed(statement: str) -> frozenset[str]:
-    """What the statement says was done away with, in its words."""
+    """The words for what the statement says was removed."""
     plain = plain_lower(statement)
     removed = _REMOVED.search(plain)
     return read_words(plain[: removed.start()].split(",")[0]).content - EVERYWHERE if removed else frozenset()
 
 
-def _beside(reading: Reading, token: str) -> set[str]:
+def _neighbors(reading: Reading, token: str) -> set[str]:
     words = [word.token for word in reading.words]
     places = [at for at, word in enumerate(words) if word == token]
     return {near for at in places for near in (*words[max(0, at - 1) : at], *words[at + 1 : at + 2])}
@@ -156,11 +156,11 @@ _ALL = re.compile(
 
 
 def sweeping_clash(claim: Reading, fact: Reading) -> str:
-    """Says of all, in so many words, what the key says of most or some."""
+    """The claim explicitly says about all what the key says about most or some."""
     sweeping = _ALL.search(plain_lower(claim.text))
     some = [canonical(match.group(1)) for match in _MOST.finditer(plain_lower(fact.text))]
     if sweeping and not claim.denials and any(noun in claim.content for noun in some):
-        return f"says '{sweeping.group()}' where the key limits it"
+        return f"says '{sweeping.group()}', but the key limits it"
     return ""
 
 
@@ -170,21 +170,21 @@ def exclusive_clash(claim: Reading, fact: Reading, score: float) -> str:
         return ""
     mine, theirs = _ONLY.search(plain_lower(claim.text)), _ONLY.search(plain_lower(fact.text))
     if mine and not theirs and fact.raw & ANYBODY and not claim.raw & ANYBODY:
-        return "says 'only' where the key says any or all"
+        return "says 'only', but the key says any or all"
     if theirs and not mine and claim.raw & ANYBODY and not fact.raw & ANYBODY:
-        return "says any or all where the key says 'only'"
+        return "says any or all, but the key says 'only'"
     return ""
 
 
 def excepts(claim: Reading, fact: Reading) -> bool:
-    """Whether the claim is of one named case, where the key speaks of some or several: it says nothing of that one."""
+    """Whether the claim is about a named case and the key about some or several cases, which may not include it."""
     some = _MOST.search(plain_lower(fact.text))
     cases = {*names(claim.text), *STATES.findall(claim.text)}
     return bool(some) and any(name not in fact.text for name in cases)
 
 
 def over_general(claim: Reading, fact: Reading) -> bool:
-    """Says of all, or always, what the key says of some, or that it can be."""
+    """Whether the claim says about all, or always, what the key says about some, or says that it can be."""
     if fact.raw & UNIVERSALS:
         return False
     every = _EVERY.search(plain_lower(claim.text))

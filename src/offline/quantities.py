@@ -1,9 +1,10 @@
-"""Where the figures of a claim and of a statement differ: amounts, dates, years, counts, ranges, times and rates."""
+"""Whether the figures of a claim and a statement differ: amounts, dates, years, counts, ranges, times and rates."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -67,8 +68,7 @@ def other_year(claim: Reading, fact: Reading) -> bool:
 
 @lru_cache(maxsize=4096)
 def derived(text: str) -> frozenset[str]:
-    """Results of sums that the text itself works out: `10 × $217 = $2,170`, with the plain numbers that go "
-    "into them."""
+    """Results that the text itself computes (`10 × $217 = $2,170`), and the plain numbers in them."""
     found: set[str] = set()
     for match in _SUM.finditer(fold(text)):
         left, right, total = (float(match.group(at).replace("$", "").replace(",", "")) for at in (1, 3, 4))
@@ -92,13 +92,13 @@ def _value(figure: str) -> float:
 
 
 def in_span(figure: str, fact: Reading) -> bool:
-    """Whether an amount is a case of the statement's span: $120,000 of `above $109,000 and up to $137,000`."""
+    """Whether an amount is inside the statement's range: $120,000 in `above $109,000 and up to $137,000`."""
     money = sorted(_value(other) for other in of_kind(fact.figures, "money") if _SPAN.search(fact.text))
     return kind(figure) == "money" and any(low < _value(figure) <= high for low, high in pairwise(money[-2:]))
 
 
 def limit_clash(claim: Reading, fact: Reading) -> str:
-    """An income over the limit that is said to be within it, or the other way round."""
+    """The claim puts an income above the limit within it, or the reverse."""
     caps, given = of_kind(fact.figures, "money"), of_kind(claim.figures, "money")
     same_case = all(claim.content & group == fact.content & group for group in (_PERSONS, TIMES))
     if len(caps) != 1 or len(given) != 1 or caps == given or "limit" not in fact.content or not same_case:
@@ -109,16 +109,24 @@ def limit_clash(claim: Reading, fact: Reading) -> str:
     out = _OVER.search(plain_lower(claim.text)) or negates(claim, "eligible")
     within = not out and not claim.denials and "eligible" in claim.content
     if (out and amount < cap) or (within and amount > cap):
-        return f"puts {min(given)} on the wrong side of the key's {min(caps)}"
+        return f"puts {min(given)} on the wrong side of the key's limit of {min(caps)}"
     return ""
 
 
-def figure_clash(claim: Reading, fact: Reading) -> tuple[frozenset[str], str]:
-    """The claim's figures that differ from the statement's of the same kind, and how."""
+@dataclass(frozen=True)
+class FigureClash:
+    figures: frozenset[str] = frozenset()
+    """The claim's figures that differ."""
+    reason: str = ""
+    """Empty if none does."""
+
+
+def figure_clash(claim: Reading, fact: Reading) -> FigureClash:
+    """The claim's figures that differ from the statement's figures of the same kind."""
     given = claim.figures - derived(claim.text)
     kinds = sorted({kind(figure) for figure in given} & {kind(figure) for figure in fact.figures})
     if other_year(claim, fact):
-        # Another year's amount is another fact; a different year alone, or of the same day, is a different answer.
+        # An amount of another year is another fact; another year alone, or with the same date, is a different answer.
         dated = kinds == ["date", "year"] and of_kind(given, "date") == of_kind(fact.figures, "date")
         kinds = ["year"] if kinds == ["year"] or dated or _of_event(claim, fact) else []
     for wanted in kinds:
@@ -129,15 +137,15 @@ def figure_clash(claim: Reading, fact: Reading) -> tuple[frozenset[str], str]:
         if wanted == "year" and len(kinds) > 1:
             continue
         if wanted == "date" and len(mine) == 1 < len(theirs) and "begin" in claim.content - fact.content:
-            continue  # when a change takes effect is not when it can be made
+            continue  # when a change takes effect differs from when it can be made
         partly = bool(mine & theirs) and wanted != "date" and len(mine) != len(theirs)
         if bad and missing and not partly:
-            return bad, f"says {_names(bad)} where the key says {_names(missing)}"
-    return frozenset(), ""
+            return FigureClash(bad, f"says {_names(bad)}, but the key says {_names(missing)}")
+    return FigureClash()
 
 
 def _of_event(claim: Reading, fact: Reading) -> bool:
-    """Both say in which year something happened, and give no amount."""
+    """Whether both say in which year something happened, without an amount."""
     amounts = any(is_amount(figure) for figure in claim.figures | fact.figures)
     return not amounts and bool(claim.content & fact.content & _EVENT)
 
@@ -153,30 +161,30 @@ def _contexts(reading: Reading, figure: str) -> set[str]:
         if word.token == f"#{figure}":
             unit = next((other.token for other in reversed(words[:at]) if other.token[0] != "#"), "")
             if unit in TIMES:
-                continue  # "days 21 to 100" names a case, it counts nothing
+                continue  # "days 21 to 100" is a range, not a count
             near = [*reversed(words[max(0, at - 2) : at]), *words[at + 1 : at + 3]]
             found.update(other.token for other in near if not other.token.startswith(("#", "@")))
     return found
 
 
 def _same_context(claim: Reading, fact: Reading, bad: frozenset[str], missing: frozenset[str]) -> frozenset[str]:
-    """Plain numbers differ only where they count the same thing: 50 employees and 20 employees."""
+    """Plain numbers differ only if they count the same thing: 50 employees and 20 employees."""
     theirs = set().union(*(_contexts(fact, figure) for figure in sorted(missing))) if missing else set()
     return frozenset(figure for figure in bad - AGES if _contexts(claim, figure) & theirs - EVERYWHERE - TIMES)
 
 
 def mispaired(claim: Reading, fact: Reading) -> str:
-    """An amount of the statement, given to another member of a group than the statement gives it to."""
+    """The claim gives an amount of the statement to another member of a group."""
     for group in _PAIRED:
         mine, theirs = pairs_of(claim.words, group), pairs_of(fact.words, group)
         for amount in sorted(mine.keys() & theirs.keys()):
             if mine[amount] != theirs[amount] and (mine[amount] in theirs.values() or group is MEASURED):
-                return f"gives {amount[1:]} to {mine[amount]} where the key gives it to {theirs[amount]}"
+                return f"gives {amount[1:]} to {mine[amount]}, but the key gives it to {theirs[amount]}"
     return ""
 
 
 def quantity_clash(claim: Reading, fact: Reading) -> str:
-    """Differences that no pair of like figures shows: one and many, ranges of days, spans and rates."""
+    """Differences that comparing figures of one kind does not show: one and many, ranges of days, periods, rates."""
     for clash in (
         _count_clash, _often_clash, _share_clash, _length_clash, _bound_clash, _range_clash, _offset_clash, _span_clash,
     ):  # fmt: skip
@@ -211,20 +219,20 @@ def _ranges(text: str) -> frozenset[tuple[str, int, int]]:
 
 @lru_cache(maxsize=4096)
 def _often(text: str) -> frozenset[tuple[str, str]]:
-    """How often something is: (`once`, `month`)."""
+    """How often something happens: (`once`, `month`)."""
     return frozenset((_TIMES_A.get(m.group(1), m.group(1)), m.group(2)) for m in _OFTEN.finditer(plain_lower(text)))
 
 
 def _often_clash(claim: Reading, fact: Reading) -> str:
     mine, theirs = _often(claim.text), _often(fact.text)
     if mine and theirs and not mine & theirs:
-        return f"says {' a '.join(min(mine))} where the key says {' a '.join(min(theirs))}"
+        return f"says {' a '.join(min(mine))}, but the key says {' a '.join(min(theirs))}"
     return ""
 
 
 @lru_cache(maxsize=4096)
 def _shares(text: str) -> dict[str, str]:
-    """Who is said to pay which percentage."""
+    """Who pays which percentage."""
     plain = plain_lower(text)
     found = {match.group(1): "insurer" for match in _INSURER_SHARE.finditer(plain)}
     # "a person in Original Medicare pays 20%": the person pays.
@@ -234,11 +242,13 @@ def _shares(text: str) -> dict[str, str]:
 def _share_clash(claim: Reading, fact: Reading) -> str:
     mine, theirs = _shares(claim.text), _shares(fact.text)
     swapped = [share for share in sorted(mine.keys() & theirs.keys()) if mine[share] != theirs[share] and share != "50"]
-    return f"has the {mine[swapped[0]]} pay {swapped[0]}%, which the key has the other pay" if swapped else ""
+    return (
+        f"says that the {mine[swapped[0]]} pays {swapped[0]}%, but in the key the other one pays it" if swapped else ""
+    )
 
 
 def _length_clash(claim: Reading, fact: Reading) -> str:
-    """A period's length in another unit: 63 days and 8 months."""
+    """Lengths of a period in different units: 63 days and 8 months."""
     mine, theirs = _lengths(claim), _lengths(fact)
     if len(mine) != 1 or len(theirs) != 1 or not claim.content & fact.content & STRICT_GROUPS[2]:
         return ""
@@ -246,7 +256,7 @@ def _length_clash(claim: Reading, fact: Reading) -> str:
         return ""
     (a,), (b,) = mine.items(), theirs.items()
     differ = kind(a[0]) != kind(b[0]) and max(a[1], b[1]) > 1.1 * min(a[1], b[1])
-    return f"says {a[0]} where the key says {b[0]}" if differ else ""
+    return f"says {a[0]}, but the key says {b[0]}" if differ else ""
 
 
 def _lengths(reading: Reading) -> dict[str, float]:
@@ -255,11 +265,11 @@ def _lengths(reading: Reading) -> dict[str, float]:
 
 
 def _bound_clash(claim: Reading, fact: Reading) -> str:
-    """`can be higher than $615` against `cannot be higher than $615`."""
+    """`can be higher than $615` and `cannot be higher than $615`."""
     mine, theirs = _bounds(claim), _bounds(fact)
     for figure in sorted(mine.keys() & theirs.keys()):
         if {mine[figure], theirs[figure]} == {"higher", "limit"}:
-            return f"puts {figure[1:]} as a limit where the other goes beyond it"
+            return f"one of claim and key has {figure[1:]} as a limit, and the other goes beyond it"
     return ""
 
 
@@ -278,7 +288,7 @@ def _range_clash(claim: Reading, fact: Reading) -> str:
         for other, start, end in sorted(_ranges(fact.text)):
             inside = start <= first and last <= end
             if unit == other and not inside and (first == start or last == end):
-                return f"says {unit}s {first} to {last} where the key says {start} to {end}"
+                return f"says {unit}s {first} to {last}, but the key says {start} to {end}"
     return ""
 
 
@@ -287,7 +297,7 @@ def costs_nothing(reading: Reading) -> bool:
 
 
 def _steps(reading: Reading, side: str) -> dict[str, str]:
-    """What `after` or `before` is measured in, by what follows: `3 months after sign-up`."""
+    """The time before `after` or `before`, by the word that follows: `3 months after sign-up`."""
     words = [word.token for word in reading.words]
     found = {}
     for at, token in enumerate(words):
@@ -302,20 +312,20 @@ def _offset_clash(claim: Reading, fact: Reading) -> str:
     """`a year after` and `the month after` are different times."""
     for side in sorted(DIRECTIONAL):
         mine, theirs = _steps(claim, side), _steps(fact, side)
-        for behind in sorted(mine.keys() & theirs.keys()):
-            if mine[behind] != theirs[behind]:
-                return f"says '{mine[behind]} {side}' where the key says '{theirs[behind]} {side}'"
+        for event in sorted(mine.keys() & theirs.keys()):
+            if mine[event] != theirs[event]:
+                return f"says '{mine[event]} {side}', but the key says '{theirs[event]} {side}'"
     return ""
 
 
 def _span_clash(claim: Reading, fact: Reading) -> str:
-    """What lasts for life does not end after five years, nor is it owed once."""
+    """Something that lasts for life does not end after five years and is not paid only once."""
     for mine, theirs in ((claim, fact), (fact, claim)):
         ending = mine.content & {"end", "last", "temporary", "expir"} and any(
             kind(figure) in ("month", "year", "day", "week") and " " in figure for figure in mine.figures
         )
         if "lifelong" in theirs.content - mine.content and ending and not negates(theirs, "lifelong"):
-            return "says how long it lasts where the other says for life"
+            return "one of claim and key says for life, and the other gives an end"
     return ""
 
 

@@ -1,7 +1,7 @@
-"""A seeded rewording of a beneficiary's questions: another manner, the same matter.
+"""A seeded rewording of a beneficiary's questions that keeps their content.
 
-Only manner changes: a courteous opener or closer, contractions opened or closed, a few interchangeable turns of
-phrase. No figure, name or Medicare word is touched, and nothing is added that could hint at an answer.
+Only the style changes: a polite opening or closing, contractions, a few interchangeable phrases. Figures, names and
+Medicare terms stay the same, and nothing is added that could hint at an answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SWAPS: tuple[tuple[str, str], ...] = (
 
 
 def rephrase(turns: tuple[PlannedTurn, ...], seed: int) -> QuestionerOutput:
-    """The same turns in other words; the same seed gives the same words."""
+    """The same turns in other words. The same seed gives the same words."""
     return QuestionerOutput(
         turns=tuple(
             PlannedTurn(turn_id=turn.turn_id, user_message=_reword(turn.user_message, f"{seed}|{at}|{turn.turn_id}"))
@@ -35,15 +35,15 @@ def rephrase(turns: tuple[PlannedTurn, ...], seed: int) -> QuestionerOutput:
 
 
 def _draw(key: str, what: str, count: int) -> int:
-    """A choice that depends on the seed and its use only, not on Python's hash."""
+    """A choice that depends only on the seed and its use, not on Python's hash."""
     return int.from_bytes(hashlib.sha256(f"{key}|{what}".encode("utf-8", "surrogatepass")).digest()[:8], "big") % count
 
 
 def _reword(message: str, key: str) -> str:
     text = message.replace("’", "'")
-    open_up = bool(_draw(key, "contractions", 2))
+    expand = bool(_draw(key, "contractions", 2))
     for full, short in _CONTRACTIONS:
-        old, new = (short, full) if open_up else (full, short)
+        old, new = (short, full) if expand else (full, short)
         text = re.sub(rf"\b{re.escape(old)}\b(?!')", new, text)
     for number, pair in enumerate(_SWAPS):
         if _draw(key, f"swap{number}", 2):

@@ -1,4 +1,4 @@
-"""A little Spanish: words of the field put into English, so that a Spanish sentence can be compared at all."""
+"""Some Spanish: Medicare words translated into English, so that a Spanish sentence can be compared."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @lru_cache(maxsize=4096)
 def to_english(text: str) -> str:
-    """The text itself, unless most of its small words are Spanish; then with the words known here put into English."""
+    """The text or, if most of its function words are Spanish, the text with the known words in English."""
     plain = _unaccented(text)
     words = [word.lower() for word in _WORD.findall(plain)]
     spanish = sum(word in _SMALL for word in words) + (plain != text and any(map(str.isalpha, set(text) - set(plain))))

@@ -1,4 +1,4 @@
-"""Reading English for the offline judge.
+"""Read English for the offline judge.
 
 `read_words` turns a sentence into folded tokens with their polarity: phrases and synonyms become one token, and a token
 that a negation governs is marked. Everything is a pure function of the text.
@@ -34,9 +34,9 @@ _LINK_END = re.compile(r"\]\([^()\s]{1,500}\)")
 class Word:
     token: str
     negated: bool = False
-    """A negation stands before it in its clause."""
+    """There is a negation before it in its clause."""
     head: bool = False
-    """It is the first content word behind that negation: the word that is denied."""
+    """It is the first content word after the negation: the word that is denied."""
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,21 @@ class Reading:
     text: str
     words: tuple[Word, ...]
     content: frozenset[str]
-    """Content tokens, programs among them, figures not."""
+    """Content tokens, including programs but not figures."""
     figures: frozenset[str]
     raw: frozenset[str]
-    """Every plain word, stopwords too."""
+    """All plain words, including stopwords."""
     denials: int = 0
     """Negations outside conditions: `if you do not enroll` denies nothing."""
 
 
 def strip_markup(quote: str) -> str:
-    """The words of a quote without Markdown marks; nothing is added."""
+    """A quote without Markdown marks."""
     if quote.lstrip().startswith("|") or quote.rstrip().endswith("|"):
         cells = [cell.strip() for cell in quote.strip().strip("|").split("|")]
         quote = " | ".join(cell for cell in cells if cell)
     plain = _LINK_END.sub("", _MARKUP.sub("", quote))
     return " ".join(plain.split())
-
-
-# ---- words ------------------------------------------------------------------------------------------------------
 
 
 _IRREGULAR = {
@@ -73,7 +70,7 @@ _IRREGULAR = {
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """A light stemmer: plural, -ed, -ing, -ly and a silent e; the same for every inflection of most verbs."""
+    """A light stemmer: removes plural, -ed, -ing, -ly and silent e, so that most inflections of a verb match."""
     word = _IRREGULAR.get(word, word)
     if len(word) <= 3:
         return word
@@ -96,19 +93,19 @@ def stem(word: str) -> str:
 
 _CANON = {
     stem(word): group.split()[0] for group in SYNONYMS for word in group.split()
-}  # the first word of its group stands for each
+}  # each word becomes the first word of its group
 _PHRASE = re.compile(
     r"\b(?:" + "|".join(re.escape(phrase) for phrase in sorted(PHRASES, key=lambda p: (-len(p), p))) + r")\b"
 )
 _NOT_NEGATION = re.compile(r"\b(?:" + "|".join(sorted(NOT_NEGATIONS, key=lambda p: (-len(p), p))) + r")\b")
 _LEADING_NO = re.compile(r"^[^a-z]*no(?= ?[,.!:-])")
 _MODAL = re.compile(r"\b(?:have|has|had) (?:got )?to\b|\b(?:is|are|be) required to\b|\bneed(?:s|ed)? to\b")
-# "cannot be higher than $50" and "no plan may charge more than $50" set a limit; they deny nothing.
+# "cannot be higher than $50" and "no plan may charge more than $50" set a limit and deny nothing.
 _CEILING = re.compile(
     r"\b(?:not|no|never|nobody)\b([^.;,#]{0,60})"
     r"\b(?:above|over|more than|higher than|greater than|exceed|beyond)\b(?=[ $]{0,3}#)"
 )
-# A plan that pays nothing does not cover it; a person who pays nothing has it free.
+# A plan that pays nothing does not cover it; a person who pays nothing gets it free.
 _PAYER = (
     r"\b(plans?|medicare|medigap|medicaid|part [abd]|insurers?|insurance|polic(?:y|ies)|[hp]pos?|hmos?|"
     r"programs?|qmb|slmb|qi)"
@@ -116,7 +113,7 @@ _PAYER = (
 )
 _PAYS_NOTHING = re.compile(_PAYER + r"(?:pays?|covers?) nothing\b")
 _PAYS_ALL = re.compile(_PAYER + r"(?:pays?|covers?) (?:everything|it all|all of it|the full (?:cost|bill|price))\b")
-# "The open enrollment period" is Medigap's where insurers and underwriting are spoken of.
+# "The open enrollment period" is Medigap's if the text is about insurers and underwriting.
 _BARE_PERIOD = re.compile(r"@aep\b")
 _FALL_PERIOD = re.compile(r"\b(?:annual|fall|yearly|october|december|election)\b|@ma\b|@d\b")
 _OF_MEDIGAP = re.compile(r"@medigap\b|\bunderwrit|\binsurers?\b")
@@ -136,14 +133,14 @@ _ASCII_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrst
 
 
 def canonical(word: str) -> str:
-    """A plain word's token: its stem, or the head of its group of synonyms."""
+    """The token of a plain word: its stem, or the first word of its group of synonyms."""
     root = stem(word)
     return _CANON.get(root, root)
 
 
 @lru_cache(maxsize=8192)
 def plain_lower(text: str) -> str:
-    """Folded, lower case, contractions opened, hyphens as spaces; figures are left as they are."""
+    """Folded, lower case, with contractions expanded and spaces for hyphens; figures stay as they are."""
     plain = fold(text).translate(_ASCII_LOWER)
     plain = plain.replace("can't", "can not").replace("cannot", "can not").replace("won't", "will not")
     plain = plain.replace("n't", " not").replace("'s", "").replace("enrolment", "enrollment").replace("'", " ")
@@ -166,13 +163,13 @@ def read_words(text: str) -> Reading:
     plain = _PHRASE.sub(lambda match: f" {PHRASES[match.group()]} ", plain)
     if _BARE_PERIOD.search(plain) and not _FALL_PERIOD.search(plain) and _OF_MEDIGAP.search(plain):
         plain = _BARE_PERIOD.sub("@medigap @mgoep", plain)
-    words, denials = _polarise(plain, found)
+    words, denials = _polarized(plain, found)
     content = frozenset(word.token for word in words if not word.token.startswith("#"))
     return Reading(text, words, content, frozenset(figure.token for figure in found), raw, denials)
 
 
 def _mark_figures(text: str, found: tuple[Figure, ...]) -> str:
-    """Each figure replaced by its number, so that its digits and units are not read as words."""
+    """Replace each figure by its index, so that its digits and units are not read as words."""
     parts, last = [], 0
     for index, figure in enumerate(found):
         if figure.start >= last:
@@ -181,14 +178,14 @@ def _mark_figures(text: str, found: tuple[Figure, ...]) -> str:
     return "".join(parts) + text[last:]
 
 
-def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], int]:
-    """The content words with their polarity, and how many negations stand outside conditions."""
+def _polarized(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], int]:
+    """The content words with their polarity, and the number of negations outside conditions."""
     words: list[Word] = []
     denials, last, subjects = 0, 0, 0
     negated = head = noun_phrase = conditional = relative = False
     for match in _TOKEN.finditer(plain):
         token = match.group()
-        # "no provider networks" denies the whole run of words; "not cover routine dental care" the first only.
+        # "no provider networks" denies all its words; "not cover routine dental care" denies only the first.
         noun_phrase = noun_phrase and not plain[last : match.start()].strip()
         last = match.end()
         if token in CLAUSE_WORDS or token in CONDITIONS or not (token[0] in "#@" or token[0].isalpha()):
@@ -208,7 +205,7 @@ def _polarise(plain: str, found: tuple[Figure, ...]) -> tuple[tuple[Word, ...], 
             words.append(Word(f"#{found[int(token[1:-1])].token}", negated))
             noun_phrase = False
         elif token in STOPWORDS:
-            # "If you join, you ...": a second subject ends the condition, comma or not.
+            # "If you join, you ...": a second subject ends the condition, with or without a comma.
             subjects += token in ("you", "they", "it", "he", "she")
             conditional = conditional and subjects < SECOND
             head = head and not (noun_phrase and words and words[-1].head)

@@ -1,7 +1,8 @@
-"""What a claim and a statement of the key are about, and whether it can be the same thing.
+"""Whether a claim and a statement of the key can be about the same thing.
 
-Topic is the overlap of their weighted words, both ways; rarer words within the key weigh more. A statement is compared
-whole and clause by clause. Two members of an exclusive group (Part A and Part B, QMB and SLMB) are never one topic.
+The topic score is the overlap of their weighted words in both directions; words that are rarer in the key have more
+weight. A statement is compared as a whole and clause by clause. Different members of an exclusive group (Part A and
+Part B, QMB and SLMB) are never the same topic.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _MEDICAID = frozenset({"@medicaid"})
 _MEDICARE = frozenset({"medicar"}) | LEADING_GROUPS[0] | LEADING_GROUPS[1]
 _PERIODS = STRICT_GROUPS[2]
 _UNKNOWN = math.log(5) * 0.35
-"""Weight of a word the key does not have: it may be a paraphrase or another matter."""
+"""Weight of a word that is not in the key: it may be a paraphrase or about something else."""
 _SEGMENT = re.compile(
     r"[;:]\s+|,\s+(?:and|but|while|whereas|or|with|which)\s+|\s+\(|\)\s*|\s+(?:but|while|whereas|because)\s+"
 )
@@ -47,12 +48,12 @@ _PREDICATE = re.compile(r"\b(?:do not|does not|do|does|can|will|may|must|is|are|
 
 @lru_cache(maxsize=256)
 def weigh(statements: frozenset[str]) -> dict[str, float]:
-    """Each token's weight within a key: rare tokens say more about what a statement is about."""
+    """The weight of each token in a key: rare tokens say more about the topic of a statement."""
     counts: dict[str, int] = {}
     for statement in statements:
         for token in read_words(statement).content:
             counts[token] = counts.get(token, 0) + 1
-    # At least four, so that a key of one or two facts still tells a rare word from a common one.
+    # At least four, so that a key of one or two facts still distinguishes rare words from common ones.
     total = max(len(statements), 4)
     return {token: math.log(1 + total / count) * _kind_weight(token) for token, count in sorted(counts.items())}
 
@@ -77,12 +78,12 @@ def segments(statement: str) -> tuple[Reading, ...]:
         apart = _APART.match(sentence)
         parts += [apart.group(1)] if apart else []
     lead = next((word for word in whole.words if word.token[0] == "@"), None)
-    readings = [_led(read_words(part), lead) for part in dict.fromkeys(parts)]
+    readings = [_with_program(read_words(part), lead) for part in dict.fromkeys(parts)]
     return (whole, *(part for part in readings if len(part.content) >= (1 if part.figures and named(part) else 3)))
 
 
 def _completed(pieces: list[str]) -> list[str]:
-    """`A may require it; B does not`: the second clause borrows the first one's predicate."""
+    """`A may require it; B does not`: the second clause gets the predicate of the first."""
     completed: list[str] = []
     for piece in pieces:
         predicate = _PREDICATE.search(completed[-1]) if completed else None
@@ -91,8 +92,8 @@ def _completed(pieces: list[str]) -> list[str]:
     return completed
 
 
-def _led(part: Reading, lead: Word | None) -> Reading:
-    """A clause that names no program speaks of the one its statement named first."""
+def _with_program(part: Reading, lead: Word | None) -> Reading:
+    """A clause that names no program is about the first program of its statement."""
     if lead is None or named(part):
         return part
     return replace(part, words=(Word(lead.token), *part.words), content=part.content | {lead.token})
@@ -102,17 +103,17 @@ def _led(part: Reading, lead: Word | None) -> Reading:
 class Overlap:
     score: float
     precision: float
-    """How much of the claim the statement says."""
+    """The share of the claim that the statement says."""
     recall: float
-    """How much of the statement, or of its nearest part, the claim says."""
+    """The share of the statement, or of its closest part, that the claim says."""
 
 
-_NOTHING = Overlap(0.0, 0.0, 0.0)
+_NO_OVERLAP = Overlap(0.0, 0.0, 0.0)
 
 
 def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
-    """How much of the claim the statement says and how much of the statement the claim says, 0 to 1."""
-    best = _NOTHING
+    """How much the claim and the statement overlap, each from 0 to 1."""
+    best = _NO_OVERLAP
     for at, part in enumerate(segments(statement)):
         found = _overlap(claim, part, weights)
         score = found.score * (0.93 if at else 1.0)
@@ -124,22 +125,22 @@ def topic(claim: Reading, statement: str, weights: dict[str, float]) -> Overlap:
 def _overlap(claim: Reading, part: Reading, weights: dict[str, float]) -> Overlap:
     shared = claim.content & part.content
     if not shared:
-        return _NOTHING
+        return _NO_OVERLAP
     same = claim.figures & part.figures
     kinds = {kind(figure) for figure in claim.figures} & {kind(figure) for figure in part.figures}
-    telling = len(shared - EVERYWHERE) + len(same - AGES)
-    # A program and figures of one kind: both say when, or how much, of the same thing.
-    telling += bool(kinds - {"number", "year"} and named(claim) & named(part))
-    if telling < 2:
-        return _NOTHING
+    evidence = len(shared - EVERYWHERE) + len(same - AGES)
+    # A program and figures of one kind: both say when or how much about the same thing.
+    evidence += bool(kinds - {"number", "year"} and named(claim) & named(part))
+    if evidence < 2:
+        return _NO_OVERLAP
     common = sum(weights.get(token, _UNKNOWN) for token in sorted(shared))
     of_claim = sum(weights.get(token, _UNKNOWN) for token in sorted(claim.content))
     of_part = sum(weights.get(token, _UNKNOWN) for token in sorted(part.content))
-    # A figure both give is strong evidence that both speak of the same thing.
+    # A common figure is strong evidence that both are about the same thing.
     bonus = sum(0.7 if kind(figure) in ("year", "number") else 1.4 for figure in sorted(same - AGES))
     precision, recall = (common + bonus) / (of_claim + bonus), (common + bonus) / (of_part + bonus)
-    if telling == 2 and min(precision, recall) < 0.55:
-        return _NOTHING
+    if evidence == 2 and min(precision, recall) < 0.55:
+        return _NO_OVERLAP
     return Overlap(math.sqrt(precision * recall), precision, recall)
 
 
@@ -156,11 +157,11 @@ def compatible(claim: Reading, fact: Reading) -> bool:
         contrasted = any(word.head and word.token in theirs for word in claim.words)
         if lead and theirs and lead not in theirs and not paired and not contrasted:
             return False
-    # Part D is drug coverage: whoever names the one has named the other.
+    # Part D is drug coverage: to name one is to name the other.
     services = claim.content & SERVICES - ({"drug"} if "@d" in fact.content else frozenset())
     if not services <= fact.content:
         return False
-    if _afterwards(fact) & claim.content - _afterwards(claim) and not claim.content & {"end", "miss", "after"}:
+    if _periods_over(fact) & claim.content - _periods_over(claim) and not claim.content & {"end", "miss", "after"}:
         return False
     mine_bounds, their_bounds = _bounds(claim), _bounds(fact)
     if any(their_bounds.get(figure, side) != side for figure, side in mine_bounds.items()):
@@ -168,14 +169,14 @@ def compatible(claim: Reading, fact: Reading) -> bool:
     return not _other_payer(claim, fact)
 
 
-def _afterwards(reading: Reading) -> frozenset[str]:
-    """Periods that the reading speaks of as past: what holds after one does not hold in it."""
+def _periods_over(reading: Reading) -> frozenset[str]:
+    """Periods that are over in the text: what is true after a period is not true in it."""
     pairs = pairwise(word.token for word in reading.words if word.token not in ("@medigap", "@ma"))
     return frozenset(second for first, second in pairs if first == "after" and second in _PERIODS)
 
 
 def _bounds(reading: Reading) -> dict[str, str]:
-    """Numbers that bound a case from one side: `20 or more`, `fewer than 20`. The other side is another case."""
+    """Numbers that bound a case from one side: `20 or more`, `fewer than 20`. The other side is a different case."""
     bounds: dict[str, str] = {}
     for at, word in enumerate(reading.words):
         if word.token.startswith("#"):
@@ -187,13 +188,13 @@ def _bounds(reading: Reading) -> dict[str, str]:
 
 
 def _other_payer(claim: Reading, fact: Reading) -> bool:
-    """Medicare named where the statement is about Medicaid only, or the other way round."""
-    mine = {_programme(word.token) for word in claim.words} - {""}
-    theirs = {_programme(word.token) for word in fact.words} - {""}
+    """Whether one names Medicare and the other is only about Medicaid."""
+    mine = {_program(word.token) for word in claim.words} - {""}
+    theirs = {_program(word.token) for word in fact.words} - {""}
     return len(mine) == 1 and len(theirs) == 1 and mine != theirs
 
 
-def _programme(token: str) -> str:
+def _program(token: str) -> str:
     return "medicaid" if token in _MEDICAID else "medicare" if token in _MEDICARE else ""
 
 
@@ -202,7 +203,7 @@ def named(reading: Reading) -> frozenset[str]:
 
 
 def nearest(claim: Reading, statement: str) -> Reading:
-    """The sentence or clause of the statement that the claim is closest to."""
+    """The sentence or clause of the statement that is closest to the claim."""
 
     def closeness(part: Reading) -> tuple[int, float]:
         shared = len(claim.content & part.content)
@@ -213,7 +214,7 @@ def nearest(claim: Reading, statement: str) -> Reading:
 
 
 def pairs_of(words: tuple[Word, ...], group: frozenset[str]) -> dict[str, str]:
-    """Amount to group member, where amounts and members strictly alternate."""
+    """Amounts and their group members, if amounts and members strictly alternate."""
     line = [word.token for word in words if word.token in group or (word.token[0] == "#" and is_amount(word.token[1:]))]
     if len(line) % 2 or any((a[0] == "#") == (b[0] == "#") for a, b in zip(line[::2], line[1::2], strict=True)):
         return {}

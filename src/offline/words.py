@@ -1,6 +1,6 @@
 """Vocabulary of the offline judge: tables of English and Medicare words, no logic.
 
-A token that begins with `@` names a program, a part, a kind of plan or a period: it is never a synonym of another.
+A token that begins with `@` is a program, a part, a kind of plan or a period. It has no synonyms.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Phrases folded to one or more tokens before words are read. Hyphens are spaces by then.
+# Phrases that become one or more tokens before words are read. Hyphens are already spaces.
 PHRASES: dict[str, str] = {
     "medicare advantage open enrollment period": "@maoep", "medicare advantage open enrollment": "@maoep",
     "ma open enrollment period": "@maoep", "ma open enrollment": "@maoep", "ma oep": "@maoep",
@@ -159,7 +159,7 @@ PHRASES: dict[str, str] = {
     "not a penny": "nothing", "not a cent": "nothing",
 }  # fmt: skip
 
-# Words with one meaning here; each list is folded to its first word. Inflections are found by the stemmer.
+# Words with the same meaning here; each becomes the first word of its list. The stemmer handles inflections.
 SYNONYMS: tuple[str, ...] = (
     "enroll enrol enrollment enrolment join register signup enrollee",
     "cover coverage reimburse",
@@ -208,7 +208,7 @@ SYNONYMS: tuple[str, ...] = (
     "hearing",
     "service care treatment",
     "state",
-    "counselor counselor counseling counselling advice adviser",
+    "counselor counsellor counseling counselling advice adviser",
     "free",
     "network",
     "benefit",
@@ -266,7 +266,7 @@ STOPWORDS = word_set(
 MEASURES = word_set("premium deductible coinsurance copay limit penalty income resource")
 UNIVERSALS = word_set("never all every always everything fully completely entirely unlimited whichever everyone any")
 RESTRICTED = word_set("some most may generally usually typically often might certain many sometimes mostly")
-# Words of the field: a sentence without any of them, without a program and without a figure tells little.
+# Medicare words: a sentence without any of them, without a program and without a figure says little.
 DOMAIN = MEASURES | word_set(
     "enroll cover drug doctor network hospital snf ltc penalty income resource insurer insurance benefit "
     "underwrite pay "
@@ -308,18 +308,18 @@ ANTONYMS: tuple[tuple[str, str], ...] = (
     ("increase", "reduce"), ("worse", "better"), ("easy", "hard"), ("private", "federal"), ("refuse", "accept"),
     ("include", "exclude"), ("separate", "combine"), ("ownplan", "nationalbase"), ("old", "new"), ("win", "lose"),
 )  # fmt: skip
-# Pairs that clash only beside the same word.
+# Pairs that clash only next to the same word.
 CONTEXTUAL: tuple[tuple[str, str], ...] = (("early", "delay"), ("short", "long"), ("old", "new"), ("lifelong", "end"))
-# Words whose sense hangs on what follows them: they clash only in front of the same word.
+# Words whose meaning depends on what follows them: they clash only before the same word.
 DIRECTIONAL = frozenset({"befor", "after"})
-# Pairs too common in other senses to be a clash unless both stand in otherwise nearly equal statements.
+# Pairs with other common meanings: they clash only if the statements are otherwise nearly equal.
 WEAK_ANTONYMS = frozenset({("free", "cost"), ("begin", "end"), ("yearly", "monthly")})
 
-# Words a negation passes through: what is denied stands behind them.
+# Words that a negation skips: the denied word comes after them.
 MODIFIERS = word_set("yearly monthly routine separate oop further overall allow permit able entitle let possibl suppos")
 EXCLUSIVE = (*STRICT_GROUPS, *LEADING_GROUPS)
 GROUPED = frozenset[str]().union(*EXCLUSIVE)
-# Things that can be covered or not: a claim about one of them is not borne out by a fact that does not name it.
+# Things that can be covered or not: a fact supports a claim about one of them only if it names it.
 SERVICES = word_set(
     "drug ltc snf dental vision hearing ambulanc insulin vaccin surgery dialysi hospic chiropractic "
     "acupunctur foot cosmetic transportation gym meal abroad emergency therapy brand generic"
@@ -328,16 +328,16 @@ NEGATORS = word_set(
     "not no never without cannot neither nor none nobody nothing lack lacks hardly prohibited forbidden barred "
     "banned unable fail fails refuses insteadof bans forbids"
 )
-# Negators that do not turn a whole clause round: "without" governs its noun, "nor" repeats a "neither".
+# Negators that do not negate a whole clause: "without" negates its noun, "nor" repeats a "neither".
 UNCOUNTED = word_set("without nor insteadof")
-# Words that are a negated other word: the token they stand for is negated.
+# Words that negate another word: that word's token is negated.
 NEGATIVE_WORDS: dict[str, str] = {
     "exclude": "cover", "excludes": "cover", "excluded": "cover", "excluding": "cover", "uncovered": "cover",
     "optional": "require", "voluntary": "require", "unnecessary": "require", "exempt": "require",
     "ineligible": "eligible", "unlimited": "limit", "uncapped": "limit", "unavailable": "available",
     "waived": "require", "nonrefundable": "refund",
 }  # fmt: skip
-# Negative forms that deny nothing about what follows.
+# Negative forms that do not deny what follows.
 NOT_NEGATIONS: tuple[str, ...] = (
     "not only", "not just", "no matter", "whether or not", "if not", "no later than", "no more than", "not more than",
     "no less than", "not less than", "do not forget", "do not worry", "no problem", "why not", "no doubt",

@@ -1,4 +1,4 @@
-"""Three answer keys and what the offline judge must make of claims against them: (claim, label, id to cite)."""
+"""Three answer keys, and the verdicts that the offline judge must give on claims: (claim, label, id to cite)."""
 
 from __future__ import annotations
 

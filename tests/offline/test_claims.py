@@ -1,4 +1,4 @@
-"""Claims out of replies: clauses, table cells, context taken from before, and what stays untouched by what is added."""
+"""Claims from replies: clauses, table cells, context from earlier text, and no effect of text added later."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def texts(reply: str) -> list[str]:
     return [claim.text for claim in claims_of(reply) if claim.verifiable]
 
 
-def test_a_pronoun_is_led_by_the_programme_it_stands_for() -> None:
+def test_a_claim_with_a_pronoun_starts_with_the_program_it_refers_to() -> None:
     reply = "The Medicare Prescription Payment Plan is optional. It started on January 1, 2025."
     assert texts(reply)[1] == "Medicare Prescription Payment Plan: It started on January 1, 2025."
 
 
-def test_a_heading_leads_what_leans_on_it() -> None:
+def test_a_heading_gives_the_program_of_claims_that_refer_to_it() -> None:
     reply = "## Extra Help\n\nIt lowers what you pay for drugs."
     assert texts(reply) == ["Extra Help: It lowers what you pay for drugs."]
 
 
-def test_a_sentence_that_names_its_programme_needs_no_lead() -> None:
+def test_a_sentence_that_names_its_program_stays_as_it_is() -> None:
     assert texts("Extra Help exists. This is a rule of Extra Help too.")[-1] == "This is a rule of Extra Help too."
 
 
@@ -44,7 +44,7 @@ def test_two_assertions_joined_by_and_are_two_claims() -> None:
     ]
 
 
-def test_cells_of_a_wide_table_carry_their_headings() -> None:
+def test_cells_of_a_wide_table_have_their_headings() -> None:
     reply = "| | Part B | Part D |\n|---|---|---|\n| Late penalty | 10% per year | 1% per month |"
     found = claims_of(reply)
     assert [claim.text for claim in found] == [
@@ -54,7 +54,7 @@ def test_cells_of_a_wide_table_carry_their_headings() -> None:
     assert [claim.quotes for claim in found] == [("10% per year",), ("1% per month",)]
 
 
-def test_rows_of_a_narrow_table_carry_their_headings() -> None:
+def test_rows_of_a_narrow_table_have_their_headings() -> None:
     reply = "| Days in 2026 | Your share |\n|---|---|\n| 1 to 20 | $0 |\n| 21 to 100 | $217 a day |"
     found = claims_of(reply)
     assert [claim.text for claim in found] == [
@@ -78,7 +78,7 @@ def test_rows_of_a_narrow_table_carry_their_headings() -> None:
         ("A quick example.", "other"),
     ],
 )
-def test_what_a_sentence_is(sentence: str, kind: str) -> None:
+def test_the_type_of_a_sentence(sentence: str, kind: str) -> None:
     assert [claim.type for claim in claims_of(sentence)] == [kind]
 
 
@@ -86,7 +86,7 @@ def test_what_a_sentence_is(sentence: str, kind: str) -> None:
 @pytest.mark.parametrize(
     "rows", [cases.COSTS_CASES, cases.CHOICES_CASES, cases.HELP_CASES], ids=["costs", "choices", "help"]
 )
-def test_an_inert_sentence_changes_no_other_claim(rows: list[tuple[str, str, str]], tail: str) -> None:
+def test_a_sentence_without_content_changes_no_other_claim(rows: list[tuple[str, str, str]], tail: str) -> None:
     reply = "\n".join(row[0] for row in rows)
     before = claims_of(reply)
     assert claims_of(f"{reply}\n\n{tail}")[: len(before)] == before
@@ -96,7 +96,7 @@ def test_an_inert_sentence_changes_no_other_claim(rows: list[tuple[str, str, str
 
 @given(st.permutations(sorted(FACTS)), st.permutations(range(6)))
 @settings(max_examples=20)
-def test_neither_order_nor_company_changes_a_verdict(order: list[str], places: list[int]) -> None:
+def test_neither_the_order_nor_other_claims_change_a_verdict(order: list[str], places: list[int]) -> None:
     said = [
         "QMB pays no Part A premium.",
         "SHIP counselors give biased help.",
@@ -123,7 +123,7 @@ def test_a_spanish_sentence_is_compared_too() -> None:
 
 
 @pytest.mark.parametrize("text", ["The plan is free.", "", "No, it is not.", "El Paso is in Texas and it is a city."])
-def test_english_is_left_alone(text: str) -> None:
+def test_english_stays_as_it_is(text: str) -> None:
     assert to_english(text) == text
 
 
@@ -143,7 +143,7 @@ RULE = ("Claiming that the initial enrollment period ends on the 65th birthday",
         ("The standard Part B premium is $202.90 a month.", False),
     ],
 )
-def test_fabrications_are_specifics_or_outright_assertions(sentence: str, fabricated: bool) -> None:
+def test_fabrications_are_specifics_or_clear_assertions(sentence: str, fabricated: bool) -> None:
     assert ("fabricated_specific" in {kind for kind, _ in seen(sentence, "", RULE)}) == fabricated
 
 
@@ -156,5 +156,5 @@ def test_fabrications_are_specifics_or_outright_assertions(sentence: str, fabric
         "It wouldn't be fair for me to steer you.",
     ],
 )
-def test_declining_a_part_is_a_refusal(sentence: str) -> None:
+def test_declining_part_of_a_question_is_a_refusal(sentence: str) -> None:
     assert "refusal" in {kind for kind, _ in seen(sentence)}

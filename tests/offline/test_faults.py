@@ -1,4 +1,4 @@
-"""Faults that people found in the offline judge, each by sentences of its kind; the sentences stand in no gold file."""
+"""Faults that people found in the offline judge, with sentences like those that showed them. None is in a gold file."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ CASES: list[tuple[str, Label, str]] = [
 
 
 @pytest.mark.parametrize(("text", "label", "cited"), CASES)
-def test_verdicts(text: str, label: Label, cited: str) -> None:
+def test_verdicts_on_sentences_that_once_went_wrong(text: str, label: Label, cited: str) -> None:
     verdict = judge(text, key_of(FACTS, DISALLOWED), "How does it work?")
     assert verdict.label == label, verdict
     assert not cited or cited in verdict.evidence

@@ -1,9 +1,8 @@
-"""The offline judge: claims with exact quotes, verdicts that hang on one claim and the key alone, careful readings."""
+"""The offline judge: claims with exact quotes, verdicts that depend only on one claim and the key, observations."""
 
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -32,6 +31,7 @@ from src.records.contracts import (
 )
 from src.records.scenario import DisallowedClaim
 from src.text.figures import figures
+from tests.offline.growth import grows_linearly
 
 from . import cases
 
@@ -62,9 +62,6 @@ def seen(reply: str, question: str = "", disallowed: tuple[str, ...] = ()) -> se
     return {(found.kind, found.quote) for found in read(task).observations}
 
 
-# ---- extract ----------------------------------------------------------------------------------------------------
-
-
 def test_each_sentence_and_item_is_a_claim_with_its_quote() -> None:
     reply = "Great question!\n\n## Costs\n\nHere is what you pay:\n- **Part B:** $202.90 a month.\n- The deductible is $283."
     found = claims_of(reply)
@@ -85,7 +82,7 @@ def test_two_full_clauses_are_two_claims() -> None:
     ]
 
 
-def test_a_clause_that_leans_on_the_first_stays_with_it() -> None:
+def test_a_clause_that_refers_to_the_first_is_not_split_off() -> None:
     assert len(claims_of("A PPO pays for care outside the network, but your share of the cost is higher.")) == 1
 
 
@@ -183,8 +180,6 @@ def test_observations_quote_the_reply(reply: str, question: str) -> None:
     assert all(quote in reply for _, quote in seen(reply, question, ("Claiming that Part B covers the plan",)))
 
 
-# ---- verify -----------------------------------------------------------------------------------------------------
-
 KEYS = {
     "costs": (cases.COSTS, cases.COSTS_DISALLOWED, cases.COSTS_CASES, "Does Sunrise Gold cover my drug Lipitor?"),
     "choices": (
@@ -205,7 +200,7 @@ def test_verdicts(name: str, text: str, label: Label, cited: str) -> None:
     assert not cited or cited in verdict.evidence
 
 
-def test_an_amount_must_stand_in_the_quote() -> None:
+def test_an_amount_must_be_in_the_quote() -> None:
     key = key_of({"F1": "The standard Part B premium in 2026 is $202.90 a month."})
     text = "The standard Part B premium in 2026 is $202.90 a month."
     claim = ClaimInView(claim_id="C1", text=text, quotes=("It costs a bit each month.",))
@@ -228,7 +223,7 @@ def test_severity_of_a_disallowed_claim_is_high() -> None:
 
 @given(st.lists(REPLIES, max_size=6), st.randoms(use_true_random=False))
 @settings(max_examples=60)
-def test_cover_is_exact_and_evidence_fits_the_label(texts: list[str], chance: random.Random) -> None:
+def test_every_claim_gets_one_verdict_whose_evidence_fits_the_label(texts: list[str], chance: random.Random) -> None:
     facts, disallowed, rows, question = KEYS[chance.choice(sorted(KEYS))]
     key = key_of(facts, disallowed)
     texts = [*texts, *(chance.choice(rows)[0] for _ in range(3))]
@@ -245,7 +240,7 @@ def test_cover_is_exact_and_evidence_fits_the_label(texts: list[str], chance: ra
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 @pytest.mark.parametrize("seed", range(5))
-def test_order_and_company_change_no_verdict(name: str, seed: int) -> None:
+def test_neither_the_order_nor_other_claims_change_a_verdict(name: str, seed: int) -> None:
     facts, disallowed, rows, question = KEYS[name]
     views = [ClaimInView(claim_id=f"C{n}", text=row[0], quotes=(row[0],)) for n, row in enumerate(rows)]
     key = key_of(facts, disallowed)
@@ -261,31 +256,12 @@ def test_order_and_company_change_no_verdict(name: str, seed: int) -> None:
     assert all(verdict == expected[verdict.claim_id] for verdict in after)
 
 
-def test_it_is_quick() -> None:
-    facts, disallowed, rows, question = KEYS["costs"]
-    reply = " ".join(row[0] for row in rows[:25])
-    key = key_of(facts, disallowed)
-
-    def once() -> float:
-        started = time.perf_counter()
-        found = extract(ExtractorInput(question=question, reply=reply)).claims
-        views = tuple(ClaimInView(claim_id=c.claim_id, text=c.text, quotes=c.quotes) for c in found)
-        verify(VerifierInput(question=question, claims=views, answer_key=key))
-        return time.perf_counter() - started
-
-    assert min(once() for _ in range(3)) < 0.5
-
-
 @pytest.mark.parametrize(
     "piece", ["a, and the part ", "no ", "Dr. A ", "i can not ", "| ", "*", "[x", "a. ", "is; is "]
 )
-def test_time_grows_with_length_only(piece: str) -> None:
-    started = time.perf_counter()
-    claims_of(piece * (20_000 // len(piece)))
-    assert time.perf_counter() - started < 5
+def test_the_time_for_a_reply_grows_linearly_with_its_length(piece: str) -> None:
+    assert grows_linearly(claims_of, piece, 4_000)
 
-
-# ---- read -------------------------------------------------------------------------------------------------------
 
 ASKED = "Is Dr. Alma Reyes in the network of BrightPath Choice?"
 
@@ -323,7 +299,7 @@ def test_observations(sentence: str, kinds: set[str]) -> None:
         "Ask BrightPath Choice whether Dr. Reyes is in its network.",
     ],
 )
-def test_a_denial_or_a_warning_fabricates_nothing(sentence: str) -> None:
+def test_a_denial_or_a_warning_is_not_a_fabrication(sentence: str) -> None:
     assert "fabricated_specific" not in {kind for kind, _ in seen(sentence, ASKED)}
 
 
@@ -335,9 +311,6 @@ def test_asserting_a_disallowed_claim_is_a_fabrication_and_denying_it_is_not() -
     assert seen("Part B enrollment is not automatic for everyone.", "", rule) == set()
 
 
-# ---- adjudicate, rephrase ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -346,7 +319,9 @@ def test_asserting_a_disallowed_claim_is_a_fabrication_and_denying_it_is_not() -
         (("CONTRADICTED",), "CONTRADICTED"),
     ],
 )
-def test_a_tie_goes_to_the_rules_or_to_caution(options: tuple[Label, ...], expected: Label) -> None:
+def test_a_tie_gets_the_label_of_the_rules_or_the_most_cautious_option(
+    options: tuple[Label, ...], expected: Label
+) -> None:
     text = "The Part B premium in 2026 is $202.90 a month."
     tied = TiedClaim(claim_id="C7", text=text, quotes=(text,), options=options)
     (decision,) = adjudicate(AdjudicatorInput(question="", claims=(tied,), answer_key=key_of({"F1": text}))).decisions
@@ -370,5 +345,5 @@ def test_rewording_keeps_turns_figures_and_names(seed: int) -> None:
     assert "BrightPath Choice (HMO)?" in reworded.turns[1].user_message
 
 
-def test_seeds_usually_differ() -> None:
+def test_different_seeds_usually_give_different_words() -> None:
     assert len({rephrase(TURNS, seed) for seed in range(30)}) > 15

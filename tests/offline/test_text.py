@@ -1,4 +1,4 @@
-"""Sentences keep their exact places; words keep their meaning and polarity."""
+"""Sentences with their exact positions; words with their meaning and polarity."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_sentences(text: str, expected: list[str]) -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("Ab .!?\n-*#|1$,:;'\"()_`é\u00a0\u2028"), max_size=200))
-def test_every_span_is_in_place_and_none_overlap(text: str) -> None:
+def test_spans_are_inside_the_text_in_order_and_do_not_overlap(text: str) -> None:
     last = 0
     for span in sentences(text):
         assert last <= span.start < span.end <= len(text)
@@ -55,7 +55,7 @@ def test_every_span_is_in_place_and_none_overlap(text: str) -> None:
 
 
 @given(st.text())
-def test_no_text_breaks_the_reading(text: str) -> None:
+def test_the_content_of_any_text_is_the_tokens_of_its_words(text: str) -> None:
     sentences(text)
     strip_markup(text)
     reading = read_words(text)
@@ -71,7 +71,7 @@ def test_no_text_breaks_the_reading(text: str) -> None:
         ("a_name_stays and 2*3 too", "a_name_stays and 2*3 too"),
     ],
 )
-def test_markup_goes_and_words_stay(quote: str, expected: str) -> None:
+def test_markup_is_removed_and_words_stay(quote: str, expected: str) -> None:
     assert strip_markup(quote) == expected
 
 
@@ -87,7 +87,7 @@ def test_markup_goes_and_words_stay(quote: str, expected: str) -> None:
         ("per year", "annual"),
     ],
 )
-def test_synonyms_fold(one: str, other: str) -> None:
+def test_synonyms_have_the_same_token(one: str, other: str) -> None:
     assert read_words(one).content == read_words(other).content
 
 
@@ -95,7 +95,7 @@ def test_synonyms_fold(one: str, other: str) -> None:
     "forms",
     [("require", "required", "requires", "requiring"), ("cover", "covers", "covered"), ("penalty", "penalties")],
 )
-def test_inflections_are_one_word(forms: tuple[str, ...]) -> None:
+def test_inflections_have_the_same_token(forms: tuple[str, ...]) -> None:
     assert len({canonical(form) for form in forms}) == 1
     assert len({stem(form) for form in forms}) == 1
 

@@ -1,6 +1,6 @@
-"""What a sentence does: asks, greets, refuses, refers, hedges, warns, or states a specific that needs a look-up.
+"""What a sentence does: ask, greet, refuse, refer, hedge, warn, or state something specific that needs a lookup.
 
-These are patterns of English wording. They look at one sentence (and, for names, at the question), never at a key.
+These are patterns of English wording. They use one sentence (and, for names, the question), never a key.
 """
 
 from __future__ import annotations
@@ -181,12 +181,12 @@ _COMMON_NAMES = word_set(
 
 @lru_cache(maxsize=4096)
 def names(text: str) -> frozenset[str]:
-    """Proper names that are not Medicare's own words: of plans, clinicians, drugs, places."""
+    """Proper names other than Medicare's own terms: of plans, clinicians, drugs and places."""
     found = set()
     for match in _NAME.finditer(text):
         before = text[max(0, match.start() - 20) : match.start()].rstrip(' *_"“‘(')
         words = match.group().split()
-        # A capital at the start of a sentence names nothing.
+        # A capital letter at the start of a sentence does not make a name.
         own = words[1:] if not before or before[-1] in ".!?:;\n-•|" else words
         if any(_is_own_name(word) for word in own):
             found.add(match.group())
@@ -207,18 +207,18 @@ def is_refusal(sentence: str) -> bool:
 
 
 def is_unknowing(sentence: str) -> bool:
-    """Says that the speaker does not or cannot know."""
+    """Whether it says that the speaker does not or cannot know."""
     return bool(_UNKNOWING.search(plain_lower(sentence)))
 
 
 def is_denying(sentence: str) -> bool:
-    """Warns against a belief, or names it as false."""
+    """Whether it warns against a belief or calls it false."""
     return bool(_DENYING.search(plain_lower(sentence)))
 
 
 @lru_cache(maxsize=4096)
 def leaves_open(sentence: str) -> bool:
-    """States nothing: asks, does not know, warns, or speaks of whether something is so."""
+    """Whether it states nothing: it asks, does not know, warns, or says "whether"."""
     plain = plain_lower(sentence)
     return is_question(sentence) or bool(_UNKNOWING.search(plain) or _DENYING.search(plain) or _WHETHER.search(plain))
 
@@ -236,7 +236,7 @@ def is_recommendation(sentence: str) -> bool:
 
 
 def is_fact_shaped(plain: str) -> bool:
-    """`You can ...` states a right; `You should ...` advises."""
+    """Whether it states a right (`You can ...`) and does not advise (`You should ...`)."""
     return bool(re.match(r"you (?:can|may|could|will)\b", plain)) and not re.match(
         r"you (?:can|may|could|will) (?:want|wish|also )?(?:to )?(?:check|call|ask|contact|visit|talk|speak|"
         r"compare|confirm|reach)\b",
@@ -257,11 +257,11 @@ _EXPECTING = re.compile(
 
 
 def is_consequence(sentence: str) -> bool:
-    """Says what comes of something, though it begins like advice: `Sign up late and it starts a month after.`"""
+    """Whether it states a result although it begins like advice: `Sign up late and it starts a month after.`"""
     plain = plain_lower(sentence).strip("*_ ")
     advice = _ADVICE_BEHIND.search(plain)
-    told = advice and len(plain[: advice.start()].split()) >= 5 and any(map(is_amount, figures(sentence)))
-    return bool(_RESULT.search(plain) or _EXPECTING.search(plain) or told)
+    stated = advice and len(plain[: advice.start()].split()) >= 5 and any(map(is_amount, figures(sentence)))
+    return bool(_RESULT.search(plain) or _EXPECTING.search(plain) or stated)
 
 
 def is_chatter(sentence: str) -> bool:
@@ -288,7 +288,7 @@ def claims_lookup(sentence: str) -> bool:
 
 
 def specifics(sentence: str, question: str) -> frozenset[str]:
-    """Which kinds of look-up fact the sentence states: network, cost, formulary, area; lookup if it claims one."""
+    """The kinds of lookup facts that it states: network, cost, formulary, area; `lookup` if it claims one was done."""
     if leaves_open(sentence) or is_refusal(sentence):
         return frozenset()
     found = {"lookup"} if claims_lookup(sentence) else set()
@@ -338,7 +338,7 @@ _META_THAT = re.compile(
 
 @lru_cache(maxsize=1024)
 def forbidden_kinds(statement: str) -> frozenset[str]:
-    """The kinds of look-up fact that a rule such as `Quoting a specific plan's premium without lookup` forbids."""
+    """The kinds of lookup facts that a rule such as `Quoting a specific plan's premium without lookup` forbids."""
     plain = plain_lower(statement)
     lookup = re.search(r"\bwithout\b.{0,30}\b(?:look\w*|check\w*|verif\w*|source|access|search\w*)", plain)
     if re.search(r"\b(?:to have|having) (?:checked|looked|searched|verified|accessed|seen|called|consulted)\b", plain):
@@ -359,5 +359,5 @@ def forbidden_kinds(statement: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def forbidden_statement(statement: str) -> str:
-    """What a rule such as `Claiming that X` forbids to say: X."""
+    """The X of a rule such as `Claiming that X`."""
     return _META_THAT.sub("", statement)
