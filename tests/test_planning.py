@@ -159,7 +159,9 @@ def test_a_judge_of_the_targets_family_is_refused(planned: Planner, target: str,
 
 
 def test_one_of_several_targets_is_enough_for_a_refusal(planned: Planner) -> None:
-    with pytest.raises(ConfigError, match=r"google:gemini-b cannot judge google:gemini-a because both are from the google"):
+    with pytest.raises(
+        ConfigError, match=r"google:gemini-b cannot judge google:gemini-a because both are from the google"
+    ):
         planned(["openai:gpt-4.1", "google:gemini-a"], keys="openai google anthropic", judges=["google:gemini-b"])
 
 
@@ -249,7 +251,9 @@ def test_fakes_and_rules_that_do_not_exist(planned: Planner, options: dict[str, 
 
 def test_a_retired_model_is_refused_unless_allowed(planned: Planner) -> None:
     options: dict[str, Any] = {"keys": "anthropic openai", "today": date(2026, 11, 1)}
-    with pytest.raises(ConfigError, match=r"anthropic:claude-3-opus has been retired since 2026-01-05.*--allow-retired"):
+    with pytest.raises(
+        ConfigError, match=r"anthropic:claude-3-opus has been retired since 2026-01-05.*--allow-retired"
+    ):
         planned(["anthropic:claude-3-opus"], allow_retired=False, **options)
     made = planned(["anthropic:claude-3-opus"], allow_retired=True, **options)
     assert made.api_ids["anthropic:claude-3-opus"] == "claude-3-opus-20240229"
@@ -266,7 +270,9 @@ def test_a_fake_has_replies_to_its_own_scenarios_only(planned: Planner, tmp_path
 
 
 def test_the_same_target_twice_or_two_alike_are_refused(planned: Planner) -> None:
-    with pytest.raises(InputError, match=r"--target fake:careful was given twice\. To run more trials of it, use --repeats"):
+    with pytest.raises(
+        InputError, match=r"--target fake:careful was given twice\. To run more trials of it, use --repeats"
+    ):
         planned(["fake:careful", "fake:careful"])
     with pytest.raises(InputError, match="--target xai:grok-2 was given twice"):
         planned(["grok:grok-2", "xai:grok-2"], keys="xai anthropic")
@@ -461,5 +467,45 @@ def test_every_role_has_a_prompt_filled_with_its_schema() -> None:
 @pytest.mark.parametrize("template", ["No slot.", "{{output_schema}} {{other}}", "{{outputschema}}", "{{}}"])
 def test_a_prompt_with_other_slots_is_refused(template: str) -> None:
     assert fill("A {{ output_schema }} b", "x.txt", {"a": "\\1"}) == 'A {"a":"\\\\1"} b'
-    with pytest.raises(ConfigError, match=r"prompts/x\.txt has the slots \[.*\]\. It must have \{\{output_schema\}\} and no other"):
+    with pytest.raises(
+        ConfigError, match=r"prompts/x\.txt has the slots \[.*\]\. It must have \{\{output_schema\}\} and no other"
+    ):
         fill(template, "x.txt", {})
+
+
+def test_a_model_may_have_parameters_of_its_own(planned: Planner) -> None:
+    own = {"model": "grok:grok-2", "temperature": 0.7, "max_tokens": 100}
+    made = planned(
+        ["openai:gpt-4.1", own],
+        keys="openai xai anthropic google",
+        judges=[{"model": "anthropic:claude-a", "max_tokens": 8_000}, "google:gemini-b"],
+        max_tokens=512,
+    )
+    assert made.parameters_of("openai:gpt-4.1").model_dump() == {"temperature": 0.0, "max_tokens": 512}
+    assert made.parameters_of("xai:grok-2").model_dump() == {"temperature": 0.7, "max_tokens": 100}
+    assert made.parameters_of("anthropic:claude-a").model_dump() == {"temperature": 0.0, "max_tokens": 8_000}
+    assert made.parameters_of("google:gemini-b") == made.judge_parameters
+    assert list(made.model_parameters) == ["xai:grok-2", "anthropic:claude-a"]
+
+
+def test_parameters_equal_to_the_shared_ones_leave_the_plan_as_it_is(planned: Planner) -> None:
+    restated = {"model": "fake:careful", "temperature": 0.0, "max_tokens": 2_048}
+    assert planned([restated]) == planned(["fake:careful"])
+
+
+def test_a_model_has_one_set_of_parameters(planned: Planner) -> None:
+    twice = [{"model": "offline:rules"}, {"model": "offline:rules", "max_tokens": 5}]
+    with pytest.raises(InputError, match="offline:rules is listed twice with different parameters"):
+        planned(["fake:careful"], judges=twice)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "fraction", "low", "high"), [(0, 1.0, 0, 0), (2, 1.0, 400, 400), (2, 0.25, 70, 130)]
+)
+def test_the_noise_sample_is_drawn_by_the_seed(repeats: int, fraction: float, low: int, high: int) -> None:
+    made = plan(repeats=400).model_copy(update={"judge_repeats": repeats, "judge_sample": fraction})
+    drawn = [trial.trial_id for trial in trials(made) if in_noise_sample(made, trial)]
+    assert low <= len(drawn) <= high
+    assert drawn == [trial.trial_id for trial in trials(made) if in_noise_sample(made, trial)]
+    other = made.model_copy(update={"seed": made.seed + 1})
+    assert (drawn != [trial.trial_id for trial in trials(other) if in_noise_sample(other, trial)]) == (0 < low < high)
