@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import doctest
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from src.calls.gateway import Stop
 from src.cli.judge_check import LABELS, measure_table
 from src.errors import IncompleteRun
 from src.findings.analysis.judge_agreement import RECORD, read_check
+from src.judge_check import check as check_module
 from src.judge_check.check import CheckOptions, check_judges, check_judges_async
 from src.judge_check.gold import Gold, load_gold
 from src.judge_check.measure import PANEL
@@ -543,3 +545,10 @@ def test_a_check_stopped_from_python_names_the_folder_to_resume(tmp_path: Path) 
     folder = newest(tmp_path / "out")
     assert error.value.run == folder
     assert check_judges(CheckOptions(gold=own, resume=folder)).record.replies == 2
+
+
+def test_the_example_of_check_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = doctest.DocTestFinder().find(check_judges, globs={**vars(check_module)})
+    assert len(example.examples) == 2
+    assert doctest.DocTestRunner().run(example).failed == 0

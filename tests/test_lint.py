@@ -273,6 +273,7 @@ def test_a_figure_must_exist_for_every_year_of_the_scenario_unless_its_fact_is_l
 
     only_now = second_fact(statement="The poverty guideline for one person is {{figure.poverty_guideline_one}} a year.")
     (found,) = findings(tmp_path, good(), early, only_now)
+    assert found.endswith("(plan year 2025).")
     assert found.startswith("answer_key fact F2: facts/2025.json has no figure 'poverty_guideline_one'")
     passes(tmp_path, good(), only_now)
     passes(tmp_path, good(), early, only_now, second_fact(only={"plan_years": [2026]}))
@@ -286,16 +287,16 @@ def test_facts_and_plans_given_by_the_user_are_checked_too(tmp_path: Path) -> No
     mine.write_text(json.dumps(new), encoding="utf-8")
     code, _, err = call("validate", COBRA, "--facts", mine)
     assert code == 2
-    assert f"{COBRA}: field answer_key fact F10: " in err
+    assert f"{COBRA}: answer_key fact F10: " in err
     assert "(plan year 2027)" in err
     study = BANK / "v1" / "study" / "medicare_only.json"
     plans = json.loads((ROOT / "plans" / "invented.json").read_text(encoding="utf-8"))
     del plans["plans"]["stonebridge_ppo"]
     other = tmp_path / "plans.json"
     other.write_text(json.dumps(plans), encoding="utf-8")
-    code, _, err = call("validate", study, "--plan-file", other)
+    code, _, err = call("validate", study, "--invented-plans", other)
     assert code == 2
-    assert f"{study}: field variant ppo plan: 'stonebridge_ppo' is not in the plan file" in err
+    assert f"{study}: variant ppo plan: 'stonebridge_ppo' is not in the file of invented plans" in err
 
 
 def test_an_expired_fact_is_reported_by_its_position_in_the_file(tmp_path: Path) -> None:
@@ -327,7 +328,7 @@ def test_a_fact_of_a_plan_must_say_how_it_was_confirmed(tmp_path: Path) -> None:
 
 def test_a_variant_with_a_bad_persona_is_reported_once(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, good(), variant(persona={"age": "sixty"}))
-    assert "once its slots are filled, field" not in found
+    assert found == "variant other persona: field age: input should be a valid integer (got 'sixty') (plan year 2026)."
 
 
 def test_validate_lists_secondary_and_derived_facts(tmp_path: Path) -> None:

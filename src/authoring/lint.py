@@ -69,8 +69,12 @@ Replies = dict[str, dict[str, str | dict[str, str]]]
 class Problem:
     """One problem, and the field it is in."""
 
-    where: str
+    where: str | None
+    """None if `what` says where."""
     what: str
+
+    def __str__(self) -> str:
+        return f"field {self.where}: {self.what}." if self.where else f"{self.what}."
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def lint_files(patterns: Sequence[str], library: Library, today: date) -> list[s
         except InputError as error:
             found.append(str(error))
         else:
-            found += [f"{path.as_posix()}: field {problem.where}: {problem.what}." for problem in problems]
+            found += [f"{path.as_posix()}: {problem}" for problem in problems]
     return found
 
 
@@ -120,8 +124,7 @@ def _filled_in(file: ScenarioFile, library: Library, today: date) -> tuple[tuple
             planned = file.planned(year, library)
         except InputError as error:
             text = str(error).removeprefix(f"{file.path}: ").rstrip(".")
-            where, _, what = text.partition(": ")
-            problems[text] = Problem(where, f"{what} (plan year {year})")
+            problems[text] = Problem(None, f"{text} (plan year {year})")
         else:
             ready = planned if year == current_year(library, today) else ready
     return ready, list(problems.values())

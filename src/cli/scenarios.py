@@ -96,7 +96,7 @@ def _list_table(rows: Sequence[ScenarioRow]) -> str:
     ]  # fmt: skip
     cells = [
         [
-            f"{row.scenario_id}\n  {', '.join(row.themes) or row.title}",
+            f"{row.scenario_id}\n({', '.join(row.themes) or row.title})",
             str(len(row.variants) or 1),
             str(len(row.groups)),
             _span(row.plan_years),
