@@ -166,7 +166,7 @@ def test_hostile_words_of_a_pre_registration_are_inert() -> None:
 
 def test_every_placeholder_of_the_texts_has_a_value_and_every_value_is_used(real: Path) -> None:
     texts = load_checklist()
-    lines = [texts.filled_in_by, *(line for item in texts.items for line in item.known)]
+    lines = [texts.filled_in, *(line for item in texts.items for line in item.known)]
     used = {name for line in lines for name in re.findall(r"\{(\w+)\}", line)}
     assert used | {"run_id"} == set(facts_of(gather(real), None))
 

@@ -9,6 +9,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ from src.errors import (
     IntegrityError,
     StorageError,
 )
-from src.findings.analysis.read_run import SCORES
+from src.findings.analysis.read_run import NOT_RECORDED, SCORES
 from src.findings.export import inspect_log, tables, writers
 from src.findings.export import rows as row_maker
 from src.findings.export.export import FORMATS, export
 from src.findings.export.tables import MISSING, TABLES
-from src.schemas import Registration, TrialResult
+from src.schemas import Registration, ReviewReason, TrialResult
 from src.storage import (
     MANIFEST,
     RESULTS,
@@ -41,16 +42,8 @@ from .made_runs import HOSTILE, OUTCOMES, hostile, nothing_to_check, of_outcome,
 TABULAR = ("csv", "jsonl", "parquet", "dta", "sav")
 
 
-def need(*formats: str) -> None:
-    """Skip where a package of these formats is not installed."""
-    modules = {"parquet": ["pyarrow"], "dta": ["pandas", "pyreadstat"], "sav": ["pandas", "pyreadstat"]}
-    for name in formats:
-        for module in modules.get(name, ["inspect_ai"] if name == "inspect" else []):
-            pytest.importorskip(module)
-
-
 def module(name: str) -> Any:
-    return pytest.importorskip(name)
+    return import_module(name)
 
 
 def rows_of_csv(path: Path) -> list[dict[str, str]]:
@@ -120,7 +113,6 @@ def test_keys_are_unique_and_empty_cells_are_only_where_the_codebook_says(tmp_pa
 
 
 def test_a_real_run_gives_the_same_rows_in_every_format(real: Path, tmp_path: Path) -> None:
-    need(*TABULAR)
     export(real, tmp_path / "out", TABULAR)
     for table in TABLES:
         lines = rows_of_jsonl(tmp_path / "out" / f"{table.name}.jsonl")
@@ -163,7 +155,6 @@ def test_csv_numbers_keep_their_precision_and_flags_are_words(tmp_path: Path) ->
 
 
 def test_missing_scores_say_why_and_no_two_reasons_look_alike(tmp_path: Path) -> None:
-    need(*TABULAR)
     out = tmp_path / "out"
     export(write_run(tmp_path / "run", one_of_each(), planned()), out, TABULAR)
     reasons = [outcome for outcome in OUTCOMES if outcome != "scored"] + ["nothing_to_check"]
@@ -189,7 +180,6 @@ def test_missing_scores_say_why_and_no_two_reasons_look_alike(tmp_path: Path) ->
 
 
 def test_a_package_that_knows_no_codes_reads_missing_values_as_missing(tmp_path: Path) -> None:
-    need("dta", "sav")
     out = tmp_path / "out"
     export(write_run(tmp_path / "run", one_of_each(), planned()), out, ["dta", "sav"])
     for name in ("trial.dta", "trial.sav"):
@@ -221,7 +211,6 @@ def test_a_verdict_that_a_judge_did_not_give_is_a_row_with_its_reason(tmp_path: 
 
 
 def test_hostile_text_is_verbatim_in_jsonl_and_parquet(tmp_path: Path) -> None:
-    need("parquet")
     out = tmp_path / "out"
     results = hostile()
     export(write_run(tmp_path / "run", results, planned()), out, ["jsonl", "parquet"])
@@ -251,7 +240,6 @@ def test_hostile_text_is_inert_in_csv_and_loses_nothing_else(tmp_path: Path) -> 
 
 
 def test_hostile_text_survives_stata_and_spss(tmp_path: Path) -> None:
-    need("dta", "sav")
     out = tmp_path / "out"
     export(write_run(tmp_path / "run", hostile(), planned()), out, ["dta", "sav"])
     wanted = [(text or "x").replace("\0", "␀") for text in HOSTILE]
@@ -266,7 +254,6 @@ def test_hostile_text_survives_stata_and_spss(tmp_path: Path) -> None:
 
 
 def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
-    need("sav")
     out = tmp_path / "out"
     text = "é" * 30_000
     export(write_run(tmp_path / "run", [rich(1, text)], planned()), out, ["sav"])
@@ -276,7 +263,6 @@ def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
 
 
 def test_a_run_of_failures_alone_and_one_without_results(tmp_path: Path) -> None:
-    need(*FORMATS)
     failures = [of_outcome(outcome, n) for n, outcome in enumerate(OUTCOMES[1:], 1)]
     silent = [one.model_copy(update={"conversation": ()}) for one in failures]
     for name, results in (("failures", failures), ("silent", silent), ("none", [])):
@@ -450,7 +436,6 @@ def test_formats_without_packages_need_none(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_codebook_names_every_column_of_every_file(tmp_path: Path) -> None:
-    need(*TABULAR)
     out = tmp_path / "out"
     files = export(write_run(tmp_path / "run", one_of_each(), planned()), out, TABULAR)
     assert {out / "codebook.csv", out / "codebook.md"} <= set(files)
@@ -474,7 +459,6 @@ def test_the_codebook_names_every_column_of_every_file(tmp_path: Path) -> None:
 
 
 def test_labels_of_columns_and_values_are_in_the_files(tmp_path: Path) -> None:
-    need("dta", "sav", "parquet")
     out = tmp_path / "out"
     export(write_run(tmp_path / "run", [rich()], planned()), out, ["dta", "sav", "parquet"])
     for name in ("claim.dta", "claim.sav"):
@@ -491,7 +475,6 @@ def test_labels_of_columns_and_values_are_in_the_files(tmp_path: Path) -> None:
 
 def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many trials, no writer ever holds more rows than a batch, and trials are asked for one by one."""
-    need("parquet", "dta", "sav")
     monkeypatch.setattr(writers, "BATCH_ROWS", 7)
     monkeypatch.setattr(writers, "PIECE_ROWS", 11)
     held: list[int] = []
@@ -525,13 +508,13 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
 
 
 def test_long_texts_end_a_piece_before_it_grows_too_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    need("dta")
     monkeypatch.setattr(writers, "PIECE_CELLS", 100_000)
     folder = write_run(tmp_path / "run", [rich(n, "y" * 9_000) for n in range(1, 6)], planned())
     export(folder, tmp_path / "out", ["dta"])
     assert len(list((tmp_path / "out").glob("turn*.dta"))) > 1
 
 
+@pytest.mark.slow
 def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Path) -> None:
     log = module("inspect_ai.log")
     results = [rich(1), rich(2), rich(1, target="openai:gpt-x"), nothing_to_check(3), of_outcome("failed", 4)]
@@ -561,6 +544,7 @@ def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Pat
     assert by_name["accuracy"].metrics["mean"].value == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_inspect_keeps_hostile_text_and_a_log_is_cut_where_it_grows_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -574,6 +558,7 @@ def test_inspect_keeps_hostile_text_and_a_log_is_cut_where_it_grows_long(
     assert [sample.messages[1].text for sample in samples] == [text or "x" for text in HOSTILE]
 
 
+@pytest.mark.slow
 def test_inspect_logs_are_written_when_much_text_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = module("inspect_ai.log")
     monkeypatch.setattr(inspect_log, "LOG_CHARACTERS", 100_000)
@@ -597,3 +582,45 @@ def test_a_trial_with_a_variant_carries_it(tmp_path: Path) -> None:
     one = result().model_copy(update={"variant": "hmo"})
     export(write_run(tmp_path / "run", [one], planned()), tmp_path / "out", ["csv"])
     assert rows_of_csv(tmp_path / "out" / "trial.csv")[0]["variant"] == "hmo"
+
+
+def test_review_reasons_are_exported_as_recorded(tmp_path: Path) -> None:
+    reasons = (
+        ReviewReason(kind="low_coverage", detail="Claims cover only 1 of 9 sentences.", turn_ids=("Q1",)),
+        ReviewReason(kind="open_claims", detail="1 claim has no final label.", claim_ids=("Q1.C4",)),
+    )
+    marked = rich(1).model_copy(update={"needs_manual_review": True, "review_reasons": reasons})
+    results = [
+        marked,
+        rich(2).model_copy(update={"needs_manual_review": False, "review_reasons": ()}),
+        rich(3).model_copy(update={"needs_manual_review": True, "review_reasons": None}),
+        rich(4).model_copy(update={"needs_manual_review": False, "review_reasons": None}),
+    ]
+    export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["jsonl"])
+    trials = rows_of_jsonl(tmp_path / "out" / "trial.jsonl")
+    assert [row["review_reasons"] for row in trials] == ["low_coverage; open_claims", None, NOT_RECORDED, None]
+    assert [row["review_details"] for row in trials] == [
+        "Claims cover only 1 of 9 sentences.; 1 claim has no final label.", None, NOT_RECORDED, None,
+    ]  # fmt: skip
+
+
+def test_inspect_samples_carry_the_recorded_reasons(tmp_path: Path) -> None:
+    log = module("inspect_ai.log")
+    reason = ReviewReason(kind="open_claims", detail="1 claim has no final label.", claim_ids=("Q1.C4",))
+    results = [
+        rich(1).model_copy(update={"needs_manual_review": True, "review_reasons": (reason,)}),
+        rich(2).model_copy(update={"review_reasons": None}),
+    ]
+    files = export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["inspect"])
+    (path, *_) = [file for file in files if "careful" in file.name]
+    first, second = log.read_eval_log(str(path)).samples
+    assert first.metadata["review_reasons"] == [reason.model_dump(mode="json")]
+    assert second.metadata["review_reasons"] is None
+
+
+def test_codes_of_missing_values_stay_what_earlier_exports_used() -> None:
+    """Files of different releases are analyzed together: a reason keeps its code."""
+    assert [(one.name, one.stata, one.spss) for one in MISSING.values()][:3] == [
+        ("refused", "a", -1), ("blocked", "b", -2), ("truncated", "c", -3),
+    ]  # fmt: skip
+    assert (MISSING["tampered"].stata, MISSING["not_of_the_study"].stata) == ("h", "r")

@@ -45,7 +45,7 @@ class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Checklist(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
-    filled_in_by: str
+    filled_in: str
     chart_items: dict[int, str]
     """Number of CHART's item to its topic."""
     items: tuple[Item, ...]
@@ -64,7 +64,7 @@ def chart_checklist(findings: Findings, registration: Registration | None = None
     texts = load_checklist()
     registered = registration or findings.manifest.registration
     facts = facts_of(findings, registered)
-    blocks = [*fill(["# Reporting checklist: run {run_id}", texts.source, texts.filled_in_by], facts)]
+    blocks = [*fill(["# Reporting checklist: run {run_id}", texts.source, texts.filled_in], facts)]
     blocks.append("\n".join(notice_lines(notices(runs_of([findings], [None])))))
     number = 0
     for item in texts.items:

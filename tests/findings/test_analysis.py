@@ -1,0 +1,196 @@
+"""The functions behind compare, power, cost and report, as Python calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from src.errors import InputError
+from src.findings.analysis.compare import compare_runs
+from src.findings.analysis.compare_judges import JudgesCompared
+from src.findings.analysis.compare_targets import Compared
+from src.findings.analysis.cost import CallTimes, read_calls, spending
+from src.findings.analysis.pairs import MEASURES, pilot_sd
+from src.findings.analysis.power import DIFFERENCES, PowerDesign, pairs_needed, power_reached, spread
+from src.findings.analysis.read_run import gather, software_version
+from src.findings.report.write import CHECKLIST, write_report
+from src.records.price import Price
+from src.records.run import Usage
+from src.text.money import money_text
+
+from ..helpers import ROOT, call_record, manifest, result
+from .made_runs import call_on, planned, rich, write_journal, write_run
+
+FORMAT_1 = ROOT / "tests" / "formats" / "0.1" / "run"
+CAREFUL, OTHER = "fake:careful", "openai:gpt-x"
+
+
+def two_targets(folder: Path) -> Path:
+    results = [
+        result(target=target, repetition=n, accuracy=accuracy)
+        for target, levels in ((CAREFUL, (1.0, 0.5, 1.0)), (OTHER, (0.5, 0.25, 0.0)))
+        for n, accuracy in enumerate(levels, 1)
+    ]
+    return write_run(folder, results, planned())
+
+
+def test_targets_are_compared_on_the_measures_asked_for(tmp_path: Path) -> None:
+    run = two_targets(tmp_path / "run")
+    found = compare_runs([run], measures=["accuracy"])
+    assert isinstance(found, Compared)
+    assert found.measures == ("accuracy",)
+    assert found.means["accuracy"] == pytest.approx({CAREFUL: 2.5 / 3, OTHER: 0.25})
+    (one,) = found.comparisons
+    assert (one.first, one.second, one.difference.n) == (CAREFUL, OTHER, 3)
+    everything = compare_runs([run])
+    assert isinstance(everything, Compared)
+    assert everything.measures == MEASURES
+
+
+def test_a_larger_floor_changes_the_verdict(tmp_path: Path) -> None:
+    results = [result(target=t, repetition=n, accuracy=a) for t, a in ((CAREFUL, 0.8), (OTHER, 0.7)) for n in range(9)]
+    run = write_run(tmp_path / "run", results, planned())
+    verdicts = []
+    for floor in (0.05, 0.2):
+        found = compare_runs([run], measures=["accuracy"], floor=floor)
+        assert isinstance(found, Compared)
+        verdicts += [one.verdict for one in found.comparisons]
+    assert verdicts[0] == f"{CAREFUL} better"
+    assert verdicts[1] != verdicts[0]
+
+
+def test_judges_are_compared_claim_by_claim(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, [rich()], planned()) for name in ("a", "b")]
+    found = compare_runs(runs, by="judges")
+    assert isinstance(found, JudgesCompared)
+    assert (found.trials, found.same, found.changed, found.gone, found.new) == (1, 3, [], 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "options", "says"),
+    [
+        ([], {}, "at least one run folder"),
+        (["run"], {"measures": ["beauty"]}, "'beauty' is not a measure. Use accuracy, completeness"),
+        (["nowhere"], {}, "There is no such folder"),
+        (["run"], {"by": "judges"}, "two runs of the same transcripts; 1 were given"),
+        (["one"], {}, "needs two targets, but there is only one"),
+        (["run", "one"], {"by": "judges"}, "different transcripts"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    runs: list[str], options: dict[str, list[str]], says: str, tmp_path: Path
+) -> None:
+    two_targets(tmp_path / "run")
+    write_run(tmp_path / "one", [result()], planned().model_copy(update={"targets": (CAREFUL,)}))
+    with pytest.raises(InputError, match=says):
+        compare_runs([tmp_path / name for name in runs], **options)  # type: ignore[arg-type]
+
+
+def test_the_pilots_spread_is_that_of_paired_differences(tmp_path: Path) -> None:
+    found = gather(two_targets(tmp_path / "run"))
+    assert pilot_sd(found, "accuracy") == pytest.approx(0.3818813)  # of 0.5, 0.25 and 1
+    assert spread(tmp_path / "run", None, "accuracy") == pilot_sd(found, "accuracy")
+    assert spread(None, 0.3, "accuracy") == 0.3
+    with pytest.raises(InputError, match="--pilot RUN, or --sd"):
+        spread(None, None, "accuracy")
+    with pytest.raises(InputError, match="too few pairs of trials with incorrect"):
+        pilot_sd(found, "incorrect")
+
+
+def test_pairs_needed_and_power_agree() -> None:
+    design = PowerDesign(0.3)
+    needed = pairs_needed(design, 0.15)
+    assert [one.difference for one in needed] == sorted({0.15, *DIFFERENCES})
+    pairs = {one.difference: one.pairs for one in needed}
+    assert pairs[0.15] == 34  # the textbook's n for d = 0.5
+    for enough, difference in ((34, 0.15), (pairs[0.1], 0.1)):
+        assert enough is not None
+        reached, below = power_reached(design, enough, difference), power_reached(design, enough - 1, difference)
+        assert reached is not None and below is not None
+        assert below < design.power <= reached
+    assert {one.pairs for one in pairs_needed(PowerDesign(0.3, clusters=3, icc=0.9), 0.05)} >= {None}
+    with pytest.raises(InputError, match="power: "):
+        pairs_needed(PowerDesign(0.3, alpha=2), 0.1)
+    with pytest.raises(InputError, match="power: "):
+        power_reached(PowerDesign(0.3, clusters=9), 3, 0.1)
+
+
+def test_calls_are_counted_priced_and_dated_in_one_pass(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [rich()], planned())
+    used = Usage(input_tokens=1_000, output_tokens=500)
+    calls = [
+        call_on("2026-03-02", OTHER).model_copy(update={"usage": used}),
+        call_on("2026-03-01", OTHER).model_copy(update={"usage": used}),
+        call_record("t|verifier|Q1|1|0|1").model_copy(update={"model": "google:y"}),
+    ]
+    write_journal(folder, calls)
+    made = manifest(planned()).model_copy(
+        update={"prices": {OTHER: Price(input=1.0, output=2.0, source="a test", read="2026-01-01")}}
+    )
+    found = read_calls(folder, made)
+    target, judge = found.spending
+    assert (target.part, target.model, target.attempts, target.input_tokens) == ("target", OTHER, 2, 2_000)
+    assert target.cost == pytest.approx(0.004)
+    assert (judge.part, judge.cost, judge.without_usage) == ("judges", None, 1)
+    assert spending(folder, made) == found.spending
+    assert found.times[OTHER] == ("2026-03-01T23:59:59.000+00:00", "2026-03-02T23:59:59.000+00:00")
+    assert CallTimes.spanning(list(found.times.values())) == (
+        "2026-01-01T00:00:00.000+00:00", "2026-03-02T23:59:59.000+00:00",
+    )  # fmt: skip
+
+
+def test_a_run_without_a_journal_has_no_calls(tmp_path: Path) -> None:
+    found = read_calls(write_run(tmp_path / "run", [], planned()), manifest(planned()))
+    assert (found.spending, found.times, CallTimes.spanning([])) == ([], {}, None)
+
+
+def test_a_report_is_written_from_run_folders(tmp_path: Path) -> None:
+    runs = [two_targets(tmp_path / "a"), two_targets(tmp_path / "b")]
+    out = tmp_path / "out"
+    written = write_report(runs, out, checklist="chart")
+    assert sorted(written) == sorted(path for path in out.rglob("*") if path.is_file())
+    assert written[-1] == out / CHECKLIST
+    text = (out / "report.md").read_text(encoding="utf-8")
+    assert "no. 2" in text
+    before = {path: path.read_bytes() for path in written}
+    assert write_report(runs, out, checklist="chart") == written
+    assert {path: path.read_bytes() for path in written} == before
+    assert out / CHECKLIST not in write_report(runs, tmp_path / "without")
+
+
+def test_a_report_of_what_is_no_run_writes_nothing(tmp_path: Path) -> None:
+    run = two_targets(tmp_path / "run")
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(InputError, match="There is no such folder"):
+        write_report([run, nowhere], tmp_path / "out")
+    with pytest.raises(InputError, match=str(nowhere)):
+        write_report([run], tmp_path / "out", judge_check=nowhere)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_of_format_1_can_be_reported_and_compared(tmp_path: Path) -> None:
+    found = gather(FORMAT_1)
+    assert software_version(found.manifest) == "0.1.0"
+    assert len(found.rows) == found.planned == 9
+    written = write_report([FORMAT_1], tmp_path / "out", checklist="chart")
+    assert "not recorded by release 0.1" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "medicare-eval 0.1.0" in written[-1].read_text(encoding="utf-8")
+    compared = compare_runs([FORMAT_1], measures=["accuracy"])
+    assert isinstance(compared, Compared)
+    assert compared.means["accuracy"]["fake:wrong"] == pytest.approx(0.0196, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(None, "unknown"), (0.0, "$0.00"), (0.00012, "$0.0001"), (0.5, "$0.5000"), (1.0, "$1.00"), (1234.5, "$1,234.50")],
+)
+def test_money_as_text(amount: float | None, text: str) -> None:
+    assert money_text(amount) == text
+
+
+def test_the_functions_of_findings_print_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = two_targets(tmp_path / "run")
+    compare_runs([run])
+    write_report([run], tmp_path / "out", checklist="chart")
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,78 @@
+"""Tables for a terminal: never wider than it, and no word is broken while there is another way."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.cli.tables import Columns, plain_table
+
+NUMBERS: Columns = [("label", "left"), ("first", "right"), ("second", "right")]
+
+
+def test_columns_are_aligned_and_two_spaces_apart() -> None:
+    table = plain_table(NUMBERS, [["a", "1", "22"], ["longer", "333", "4"]], width=80)
+    assert table.splitlines() == [
+        "label   first  second",
+        "a           1      22",
+        "longer    333       4",
+    ]
+
+
+def test_wide_numbers_wrap_before_a_word_of_the_first_column_breaks() -> None:
+    cells = [[name, *(["100.0% (97.1-100.0%)"] * 4)] for name in ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")]
+    columns: Columns = [("judge, label", "left"), *((f"measure {n}", "right") for n in range(4))]
+    table = plain_table(columns, cells, width=80)
+    assert max(map(len, table.splitlines())) <= 80
+    for name in ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"):
+        assert re.search(rf"^{name}\b", table, re.MULTILINE)
+
+
+def test_the_widest_column_wraps_between_words() -> None:
+    table = plain_table([("name", "left"), ("detail", "left")], [["key", "one two three four five"]], width=20)
+    assert table.splitlines() == ["name  detail", "key   one two three", "      four five"]
+
+
+def test_a_name_that_fits_nowhere_is_cut_and_nothing_is_lost() -> None:
+    table = plain_table([("target", "left"), ("n", "right")], [["x" * 50, "1"]], width=20)
+    lines = table.splitlines()
+    assert max(map(len, lines)) <= 20
+    assert "".join(line.split()[0] for line in lines[1:]) == "x" * 50
+    assert lines[1].endswith(" 1")
+
+
+def test_line_breaks_in_cells_are_kept_and_captions_wrap() -> None:
+    table = plain_table([("t", "left"), ("a\nb", "right")], [["x", "0.5\nn=2"]], caption="one two three", width=10)
+    assert table.splitlines() == ["t    a", "     b", "x  0.5", "   n=2", "one two", "three"]
+
+
+def test_control_characters_are_not_printed() -> None:
+    assert "\x1b" not in plain_table([("a", "left")], [["\x1b[31mred"]], width=40)
+
+
+def test_a_table_without_rows_has_its_header() -> None:
+    assert plain_table(NUMBERS, [], width=80) == "label  first  second"
+
+
+def test_the_terminal_decides_without_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = "word " * 30
+    for columns in (40, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        longest = max(map(len, plain_table([("a", "left")], [[cell]]).splitlines()))
+        assert columns - 5 <= longest <= columns
+
+
+WORDS = st.text(alphabet="abcdefgh ", max_size=30)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), st.integers(30, 100))
+def test_every_word_is_printed_and_no_line_is_too_long(rows: list[tuple[str, str, str]], width: int) -> None:
+    table = plain_table(NUMBERS, rows, width=width)
+    words = [word for row in rows for cell in row for word in cell.split()]
+    fits = sum(max(map(len, [name, *" ".join(row[n] for row in rows).split()])) for n, (name, _) in enumerate(NUMBERS))
+    if fits + 4 <= width:
+        assert max(map(len, table.splitlines())) <= width
+        assert sorted(table.split()) == sorted(["label", "first", "second", *words])
