@@ -418,8 +418,6 @@ def test_a_registered_run_names_its_deviations(tmp_path: Path) -> None:
 def test_a_missing_package_is_named_with_its_extra(
     name: str, absent: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if absent == "pyreadstat":
-        pytest.importorskip("pandas")
     monkeypatch.setitem(sys.modules, absent, None)
     monkeypatch.setitem(sys.modules, absent.partition(".")[0], None)
     folder = write_run(tmp_path / "run", [rich()], planned())
