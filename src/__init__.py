@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .records.study import ModelSettings, Study
     from .runner.new_run import RunSettings
     from .runner.progress import RunProgress
-    from .schemas import RunPlan, TrialResult
+    from .schemas import RunPlan, TrialResult, Usage
 
 __version__ = "0.2.0"
 
@@ -51,14 +51,14 @@ _PUBLIC = {
     "records.study": ("ModelSettings", "Study"),
     "runner.new_run": ("RunSettings",),
     "runner.progress": ("RunProgress",),
-    "schemas": ("RunPlan", "TrialResult"),
+    "schemas": ("RunPlan", "TrialResult", "Usage"),
 }  # fmt: skip
 """Public names by the module that has them."""
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = [
     "Adapter", "CallFailure", "ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "Message",
     "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress", "RunSettings", "ShowProgress",
-    "Stop", "StorageError", "Study", "TrialResult", "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async",
+    "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async",
     "replay", "report", "resume", "resume_async", "run", "run_async", "study", "verify",
 ]  # fmt: skip
 

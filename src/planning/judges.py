@@ -21,12 +21,12 @@ def judge_models(options: JudgeOptions, targets: Sequence[str]) -> tuple[str, ..
     """The judge models given, or the defaults: rules for fake targets, other providers' models for real ones."""
     if options.judges:
         return tuple(dict.fromkeys(canonical_name(judge.model) for judge in options.judges))
-    if all(split_name(target)[0] == "fake" for target in targets):
+    if all(split_name(target).provider == "fake" for target in targets):
         return (OFFLINE_JUDGE,)
     usable = _default_judges(targets, with_key=True)
     if not usable:
         keys = ", ".join(
-            str(PROVIDERS[split_name(name)[0]].key_variable) for name in _default_judges(targets, with_key=False)
+            str(PROVIDERS[split_name(name).provider].key_variable) for name in _default_judges(targets, with_key=False)
         )
         raise ConfigError(
             f"No judge is available for {', '.join(targets)}. A judge must come from a different provider than the "
@@ -95,7 +95,7 @@ def _check_third_family(plan: RunPlan, options: JudgeOptions) -> None:
 
 
 def check_is_judge(judge: str) -> None:
-    if split_name(judge)[0] == "fake":
+    if split_name(judge).provider == "fake":
         raise ConfigError(f"{judge} is a canned target, not a judge. To try it without a key use {OFFLINE_JUDGE}.")
     if judge == "offline:rephrase":
         raise ConfigError("offline:rephrase rewords questions and judges nothing. Use --judge-model offline:rules.")
@@ -115,7 +115,7 @@ def check_models(plan: RunPlan, *, today: date, allow_retired: bool) -> None:
     for judge in plan.judge_models():
         check_is_judge(judge)
     for target in plan.targets:
-        provider = split_name(target)[0]
+        provider = split_name(target).provider
         if provider == "offline":
             raise ConfigError(f"{target} is a judge, not a target. To try it without a key use a fake: target.")
         if provider == "fake":

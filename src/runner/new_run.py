@@ -57,7 +57,7 @@ class RunSettings:
         given: dict[str, dict[str, int]] = {}
         for what, rates in self._rates().items():
             for name, rate in rates.items():
-                provider = split_name(canonical_name(f"{name}:any"))[0]
+                provider = split_name(canonical_name(f"{name}:any")).provider
                 given.setdefault(provider, {})[what.partition("_")[0]] = rate
         return {provider: Ceilings(**rates) for provider, rates in given.items()}
 
@@ -82,7 +82,7 @@ def create_run(
     settings.ceilings()
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
-    providers = {split_name(name)[0] for name in plan.api_ids}
+    providers = {split_name(name).provider for name in plan.api_ids}
     manifest = Manifest(
         run_id="",
         created=now.isoformat(timespec="seconds"),
@@ -93,7 +93,7 @@ def create_run(
         prices=prices_for(plan.api_ids, prices),
         transcripts=transcripts,
         registration=registration,
-        plugins=plugins.used_by(providers, study.scenarios if study else ()),
+        plugins=plugins.used_by(providers, _packs(plan)),
         study=as_document(study) if study else None,
         plan=plan,
     )
@@ -102,6 +102,11 @@ def create_run(
     manifest = manifest.model_copy(update={"run_id": folder.name})
     storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
     return NewRun(folder, manifest)
+
+
+def _packs(plan: RunPlan) -> set[str]:
+    """The scenario packs of a plan, as a user names them."""
+    return {one.path.partition("/")[0] for one in plan.scenarios if one.path.startswith(plugins.PACK_PREFIX)}
 
 
 def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcripts:
@@ -141,7 +146,7 @@ def prices_as_of(override: Path | None) -> str:
 def prices_for(api_ids: Mapping[str, str], override: Path | None) -> dict[str, Price]:
     """The known price of each model, by the name it has in the plan."""
     table = price_table(override)
-    known = {name: price_for(table, split_name(name)[0], api_id) for name, api_id in api_ids.items()}
+    known = {name: price_for(table, split_name(name).provider, api_id) for name, api_id in api_ids.items()}
     return {name: price for name, price in known.items() if price is not None}
 
 
