@@ -56,10 +56,10 @@ _PUBLIC = {
 """Public names by the module that has them."""
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = [
-    "Adapter", "CallFailure", "ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "Message",
-    "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress", "RunSettings", "ShowProgress",
-    "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async",
-    "replay", "report", "resume", "resume_async", "run", "run_async", "study", "verify",
+    "Adapter", "CallFailure", "ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError",
+    "Message", "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress", "RunSettings",
+    "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "freeze", "open_run", "plan",
+    "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async", "study", "verify",
 ]  # fmt: skip
 
 
