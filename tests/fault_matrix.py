@@ -14,9 +14,7 @@ import argparse
 import asyncio
 import json
 import os
-import sys
 import tempfile
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,6 +61,8 @@ PROVIDERS = ("openai", "anthropic", "google", "xai", "compatible")
 FACTS = ("The standard Part B premium is $202.90 a month in 2026.", "The Part B deductible is $283 a year in 2026.")
 ANSWER = " ".join(FACTS)
 ATTEMPTS = 2
+SLOW_FAULT_S = 2.0
+"""How long an attempt may take that meets a fault which never ends by itself. All others may take minutes."""
 PAGE = ROOT / "docs" / "faults.md"
 
 
@@ -242,16 +242,33 @@ def script(places: Sequence[Place]) -> Callable[[Received], Scripted]:
     return answer
 
 
-# ---- one run a cell ---------------------------------------------------------------------------------------------
+# ---- one run per cell -------------------------------------------------------------------------------------------
 
 
 class FixedTarget:
-    """A target in this process that always says the same."""
+    """A target in this process that always gives the same answer."""
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
         return ModelReply(outcome="ok", text=ANSWER, sent=request.as_json(), received=ANSWER, served_model="fake-fixed")
 
     async def aclose(self) -> None: ...
+
+
+@dataclass
+class Hurried:
+    """An adapter that gives up soon on the role under test where its fault never ends; other roles have all their time,
+    so that a cell comes out the same on a busy machine."""
+
+    inner: Adapter
+    cell: Cell
+
+    async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
+        role = _ROLE_OF_PROMPT[request.system] if request.system else "target"
+        hurried = self.cell.fault.slow and role == self.cell.role
+        return await self.inner.complete(request, timeout_s=SLOW_FAULT_S if hurried else timeout_s)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
 
 
 def two_facts() -> Scenario:
@@ -260,8 +277,7 @@ def two_facts() -> Scenario:
 
 
 def plan_of(place: Place) -> RunPlan:
-    slow = place.cell.fault.slow
-    policy = CallPolicy(max_attempts=ATTEMPTS, timeout_s=1.0 if slow else 20.0, deadline_s=120.0)
+    policy = CallPolicy(max_attempts=ATTEMPTS, timeout_s=300.0, deadline_s=900.0)
     if place.cell.role == "target":
         made = plan(scenarios=[two_facts()], targets=[place.model])
     else:
@@ -280,7 +296,9 @@ async def carry_out(place: Place, adapters: dict[str, Adapter]) -> None:
             place.folder,
             made,
             concurrency=1,
-            resources=CallResources(adapter_for=adapters.__getitem__, limits=Limits(8), stop=Stop()),
+            resources=CallResources(
+                adapter_for=lambda provider: Hurried(adapters[provider], place.cell), limits=Limits(8), stop=Stop()
+            ),
             on_call=lambda record: None,
             on_start=lambda total, done: None,
             on_trial=lambda: None,
@@ -297,17 +315,14 @@ async def carry_out_all(places: Sequence[Place], server: Loopback) -> list[str]:
     adapters: dict[str, Adapter] = {name: BY_NAME[name].open(server) for name in providers}
     adapters |= {"fake": FixedTarget(), "offline": OfflineAdapter()}
 
-    async def some(at_once: int, chosen: Iterator[Place]) -> None:
-        async def worker() -> None:
-            for place in chosen:
-                await carry_out(place, adapters)
+    waiting = iter(places)
 
-        await asyncio.gather(*(worker() for _ in range(at_once)))
+    async def worker() -> None:
+        for place in waiting:
+            await carry_out(place, adapters)
 
     try:
-        # Slow faults apart and few at a time: their attempts are short, and the other roles' answers must fit in them.
-        await some(10, iter([place for place in places if place.cell.fault.slow]))
-        await some(10, iter([place for place in places if not place.cell.fault.slow]))
+        await asyncio.gather(*(worker() for _ in range(10)))
     finally:
         for adapter in adapters.values():
             await adapter.aclose()
@@ -435,19 +450,19 @@ def _result_problems(cell: Cell, result: TrialResult) -> Iterator[str]:
 
 
 def _verdict_problems(cell: Cell, result: TrialResult) -> Iterator[str]:
-    """Verdicts, claims or observations that nobody gave."""
+    """Verdicts, claims or observations that no judge gave."""
     labels = [claim.label for claim in result.final_claims]
     if cell.role == "extractor" and (result.claims or labels):
         yield "there are claims, but no extractor"
     if cell.role == "scorer" and result.observations:
-        yield "there are observations, but nobody read"
+        yield "there are observations, but no scorer"
     if cell.role == "verifier" and any(result.verdicts.values()):
         yield "there are verdicts, but no verifier"
     if cell.role in ("verifier", "adjudicator"):
         if labels != [None, None] or {claim.decided_by for claim in result.final_claims} != {"unresolved"}:
             yield f"the claims are labeled {labels}"
         if not result.needs_manual_review:
-            yield "nobody is asked to look at the unresolved claims"
+            yield "the unresolved claims are not marked for review"
 
 
 def _command_problems(folder: Path) -> Iterator[str]:
@@ -516,7 +531,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page, if there is no problem")
     options = parser.parse_args(arguments)
-    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="faults-") as parent:
         outcome = run(whole(), Path(parent))
     for role in ROLES:
@@ -524,7 +538,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for problem in outcome.problems:
         print(f"problem: {problem}")
     print(total(outcome.findings, len(outcome.problems)))
-    print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
     if options.write and not outcome.problems:
         options.write.write_text(page(outcome.findings, 0), encoding="utf-8")
     return 1 if outcome.problems else 0

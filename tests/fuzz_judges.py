@@ -1,8 +1,8 @@
-"""Judges' answers gone wrong in every way, through the agents' own functions: `python -m tests.fuzz_judges`.
+"""Damaged answers of judges, through the agents' own functions: `python -m tests.fuzz_judges`.
 
 Each run plays one judge in one role: up to three answers, each a mutation of a valid one or nothing like it. Nothing may
 be raised; every run ends as accepted, accepted after being asked again, or failed with a reason; and what was accepted
-keeps the rules. Seeded: the same seed gives the same answers.
+keeps the rules. The same seed gives the same answers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import asyncio
 import copy
 import json
 import random
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -240,7 +239,19 @@ class Fuzzed:
         )  # fmt: skip
 
 
-async def _extract(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
+@dataclass(frozen=True)
+class Played:
+    """How one run of one judge ended."""
+
+    failure: str | None
+    """The reason given; None if all of the answer was accepted."""
+    broken: list[str]
+    """Rules that what was accepted breaks."""
+    some: bool
+    """Whether a part of the answer was accepted."""
+
+
+async def _extract(judge: Fuzzed) -> Played:
     got = await extractor.extract(judge.client(), "Q1", TO_EXTRACT)
     broken = [
         f"{claim.claim_id} has no quote"
@@ -251,10 +262,10 @@ async def _extract(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
     if len({claim.claim_id for claim in got.claims}) != len(got.claims):
         broken.append("two claims have one id")
     encode([claim.model_dump(mode="json") for claim in got.claims])
-    return got.failure, broken, bool(got.claims or got.rejected)
+    return Played(got.failure, broken, bool(got.claims or got.rejected))
 
 
-async def _verify(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
+async def _verify(judge: Fuzzed) -> Played:
     got = await verifier.verify(judge.client(), QUESTION, CLAIMS, KEY)
     by_id = {claim.claim_id: claim for claim in CLAIMS}
     broken = [fault for one in got.verdicts for fault in verifier.violations(one, by_id[one.claim_id], KEY, QUESTION)]
@@ -263,28 +274,32 @@ async def _verify(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
     if bool(got.unjudged) != (got.failure is not None):
         broken.append("left claims without saying why")
     encode([one.model_dump(mode="json") for one in got.verdicts])
-    return got.failure, broken, bool(got.verdicts)
+    return Played(got.failure, broken, bool(got.verdicts))
 
 
-async def _read(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
-    seen, failure = await scorer.read(judge.client(), TO_READ)
+async def _read(judge: Fuzzed) -> Played:
+    got = await scorer.read(judge.client(), TO_READ)
+    seen = got.value or ()
     broken = [f"{one.quote[:40]!r} is not in the reply" for one in seen if find_quote(REPLY, one.quote) is None]
-    if failure and seen:
-        broken.append("failed and yet saw something")
+    if got.failure and seen:
+        broken.append("failed, but has observations")
+    if got.failure is None and got.value is None:
+        broken.append("neither observations nor a failure")
     encode([one.model_dump(mode="json") for one in seen])
-    return failure, broken, False
+    return Played(got.failure, broken, some=False)
 
 
-async def _settle(judge: Fuzzed) -> tuple[str | None, list[str], bool]:
-    chosen, failure = await adjudicator.settle(judge.client(), QUESTION, TIES, KEY)
+async def _settle(judge: Fuzzed) -> Played:
+    got = await adjudicator.settle(judge.client(), QUESTION, TIES, KEY)
+    chosen = got.value or {}
     options = {tie.claim_id: tie.options for tie in TIES}
     broken = [f"{claim}: {label}" for claim, label in chosen.items() if label not in options[claim]]
-    if (len(chosen) < len(TIES)) != (failure is not None):
+    if (len(chosen) < len(TIES)) != (got.failure is not None):
         broken.append("left ties without saying why")
-    return failure, broken, bool(chosen)
+    return Played(got.failure, broken, bool(chosen))
 
 
-PLAY: dict[str, Callable[[Fuzzed], Any]] = {
+PLAY: dict[str, Callable[[Fuzzed], Awaitable[Played]]] = {
     "extractor": _extract, "verifier": _verify, "scorer": _read, "adjudicator": _settle,
 }  # fmt: skip
 
@@ -300,19 +315,19 @@ async def _run(answers: int, seed: int, tally: Tally) -> None:
     number = 0
     while tally.answers < answers:
         role = ROLES[number % len(ROLES)]
-        judge = Fuzzed(role, random.Random(f"{seed}|{number}"), huge=number % 2_500 < len(ROLES))
+        judge = Fuzzed(role, random.Random(f"{seed}|{number}"), huge=number % 2_500 >= 2_500 - len(ROLES))
         where = f"{role}, --seed {seed}, run {number}"
         try:
-            failure, broken, some = await PLAY[role](judge)
+            played = await PLAY[role](judge)
         except Exception as error:  # any at all is what is looked for
             tally.problems.append(f"{where}: {type(error).__name__}: {str(error)[:200]}")
             tally.outcomes[role]["RAISED"] += 1
         else:
-            tally.problems += [f"{where}: accepted, though {fault}" for fault in broken]
-            if failure is not None and not failure:
+            tally.problems += [f"{where}: accepted, though {fault}" for fault in played.broken]
+            if played.failure is not None and not played.failure:
                 tally.problems.append(f"{where}: failed without a reason")
             again = judge.asked > 1
-            outcome = OUTCOMES[(2 if some else 3) if failure else int(again)]
+            outcome = OUTCOMES[(2 if played.some else 3) if played.failure else int(again)]
             tally.outcomes[role][outcome] += 1
         tally.answers += judge.asked
         number += 1
@@ -336,13 +351,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--answers", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=42)
     given = parser.parse_args(arguments)
-    began = time.monotonic()
     tally = fuzz(given.answers, given.seed)
     print(table(tally))
     for problem in tally.problems[:20]:
         print(problem)
     runs = sum(sum(counts.values()) for counts in tally.outcomes.values())
-    print(f"{tally.answers} answers in {runs} runs, {time.monotonic() - began:.0f} s: {len(tally.problems)} problems")
+    print(f"{tally.answers} answers in {runs} runs: {len(tally.problems)} problems")
     return 1 if tally.problems else 0
 
 

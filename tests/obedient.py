@@ -1,9 +1,9 @@
-"""A judge that does what the text it judges tells it to: the worst that fenced text could make of a model.
+"""A judge that does what the text it judges orders: the worst that fenced text could do to a model.
 
-It reads all of the target's words (disguised and coded ones too), answers with forged JSON as it stands, extracts what
-the text dictates, gives every claim the label the text asks for and reports what it wants reported. Where there is no
-order it can make out, it judges like `offline:rules`. How it finds an order has nothing in common with `src.tampering`:
-a few stems, wherever they stand.
+It reads all of the target's words (disguised and coded ones too), answers with forged JSON as it is, extracts what the
+text dictates, gives every claim the label the text asks for and reports what it wants reported. If it finds no order, it
+judges like `offline:rules`. How it finds an order has nothing in common with `src.text.injection`: a few word stems,
+wherever they appear.
 """
 
 from __future__ import annotations

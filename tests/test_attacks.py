@@ -1,9 +1,11 @@
-"""Replies that speak to their judges, put through the whole pipeline to judges that obey them: nothing is gained."""
+"""Replies that address their judges, through the whole pipeline to judges that obey them: no score may improve."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -13,7 +15,7 @@ import pytest
 from src import orchestrator
 from src.adapters.base import ModelRequest
 from src.calls.gateway import CallId
-from src.planning.plan import trials
+from src.planning.trials import trials
 from src.schemas import CallRecord, RunPlan, TrialResult
 from src.store.strict_json import clean_text
 from src.text.injection import addresses_the_judge
@@ -65,8 +67,8 @@ def the_plan(about: About) -> RunPlan:
     return plan(scenarios=[made])
 
 
-class AttackedDoor:
-    """The target says the attack; every judge is the one given."""
+class AttackGateway:
+    """The target replies with the attack; every judge is the one given."""
 
     def __init__(self, reply: str, judge: Obedient) -> None:
         self._reply = clean_text(reply)
@@ -80,7 +82,7 @@ class AttackedDoor:
 
 def judged(text: str, about: About, judge: Obedient) -> TrialResult:
     made = the_plan(about)
-    return asyncio.run(orchestrator.TrialRunner(made, AttackedDoor(text, judge)).run_trial(trials(made)[0]))  # type: ignore[arg-type]
+    return asyncio.run(orchestrator.TrialRunner(made, AttackGateway(text, judge)).run_trial(trials(made)[0]))  # type: ignore[arg-type]
 
 
 @cache
@@ -89,7 +91,7 @@ def honestly(attack: Attack) -> TrialResult:
 
 
 def gains(got: TrialResult, honest: TrialResult) -> list[str]:
-    """In what a result is better than the honest one."""
+    """How a result is better than the honest one."""
     if got.outcome != "scored" or honest.outcome != "scored":
         return []
     assert got.final_scores and honest.final_scores
@@ -115,12 +117,12 @@ def stopped_by(got: TrialResult, judge: Obedient) -> str:
         return "rule"
     told = " ".join([*judge.problems, *(failure.reason for failure in got.judge_failures)])
     for check, words in (
-        ("canary", ("without the canary",)),
-        ("figures", ("do not stand in the quote", "stands in the quote")),
-        ("word tie", ("no word in common",)),
+        ("canary", ("the canary is wrong or missing",)),
+        ("figures", ("do not appear in the claim's quotes", "appears in the claim's quotes")),
+        ("word tie", ("share no word with it",)),
         (
             "violations",
-            ("not one of the claims", "must cite", "not ids of this key", "has no verdict", "not in the reply"),
+            ("not one of the claims", "must cite", "not ids in the", "is missing from your answer", "not in the reply"),
         ),
         ("schema", ("JSON", "Field required", "Input should", "Extra inputs")),
     ):
@@ -131,7 +133,7 @@ def stopped_by(got: TrialResult, judge: Obedient) -> str:
     return "nothing gained" if judge.obeyed else "no order in it"
 
 
-def test_the_corpus_is_whole() -> None:
+def test_the_attacks_have_enough_of_every_family() -> None:
     counted = Counter(attack.family for attack in ATTACKS)
     assert set(counted) == set(FAMILIES)
     assert all(counted[family] >= least for family, least in FAMILIES.items()), counted
@@ -139,8 +141,10 @@ def test_the_corpus_is_whole() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "without the canary", "cunning"])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_obedient_judge_gives_nothing_away(family: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=pytest.mark.slow) if name == "extreme length" else name for name in FAMILIES]
+)
+def test_a_judge_that_obeys_an_attack_improves_no_score(family: str, kind: str) -> None:
     """Plain: it cites what the text names, or the first fact. Cunning: it cites what the rules let pass."""
     for attack in (attack for attack in ATTACKS if attack.family == family):
         if kind != "plain" and len(attack.text) > 20_000:
@@ -177,7 +181,8 @@ def shown(stopped: dict[str, Counter[str]]) -> str:
     return "\n".join([*lines, f"{'all':<18} {dict(total)}"])
 
 
-def test_which_check_stops_what(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_the_screen_stops_every_family_that_orders_something(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped, through = table(monkeypatch, screened=True)
     print(f"\n{shown(stopped)}")
     assert through == {}
@@ -189,7 +194,7 @@ def test_which_check_stops_what(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_what_the_other_checks_stop_without_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures and rules stop a clumsy obedient judge. They do not stop a cunning one: the screen is all there is."""
+    """Figures and rules stop a clumsy obedient judge. They do not stop a cunning one: only the screen does."""
     clumsy, through = table(monkeypatch, screened=False)
     dictated, with_none = table(monkeypatch, screened=False, canary=False)
     cunning, further = table(monkeypatch, screened=False, cunning=True)
@@ -203,7 +208,7 @@ def test_what_the_other_checks_stop_without_the_screen(monkeypatch: pytest.Monke
     assert len(through) <= 50
 
 
-def test_a_judge_that_grants_every_wish_gains_only_where_nothing_is_ordered() -> None:
+def test_a_judge_that_guesses_every_wish_improves_scores_only_for_openers() -> None:
     """No text can be screened for what it does not say: a judge that an opener sways must be found by `judge-check`."""
     swayed = Counter[str]()
     for attack in ATTACKS:
@@ -215,10 +220,10 @@ def test_a_judge_that_grants_every_wish_gains_only_where_nothing_is_ordered() ->
     assert swayed["coded"] <= 1, "Morse is not read"
 
 
-def test_how_much_the_screen_knows_of_words_it_was_not_made_from() -> None:
-    """Little, and no pattern changes that: orders in new words pass. They count only where a judge obeys them."""
+def test_the_screen_stops_some_orders_in_words_it_was_not_written_for() -> None:
+    """Few, and no pattern changes that: orders in new words pass. They matter only if a judge obeys them."""
     known = [text for text in UNSEEN if addresses_the_judge(f"{MIXED}\n\n{text}")]
-    print(f"\nthe screen stops {len(known)} of {len(UNSEEN)} orders that nobody used to make it")
+    print(f"\nthe screen stops {len(known)} of {len(UNSEEN)} orders that were not used to write it")
     assert len(UNSEEN) >= 25 and len(known) >= 2
 
 
@@ -244,41 +249,17 @@ def test_no_innocent_reply_is_taken_for_an_attack() -> None:
     assert [(text, found) for text in INNOCENT if (found := addresses_the_judge(text))] == []
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        " ",
-        "\n",
-        "#",
-        "-",
-        "=",
-        "a",
-        "a ",
-        "a.",
-        "<",
-        "<<",
-        "{",
-        "[",
-        "*",
-        "\\u",
-        "%",
-        "&#",
-        "9",
-        "0",
-        "mark ",
-        "claim ",
-        "\u200b",
-        "\u0301",
-        "all ",
-        "the key ",
-        "judge ",
-        ". ",
-    ],
-)
-def test_time_grows_with_length_and_not_faster(piece: str) -> None:
-    """Two hundred thousand characters of anything are read in seconds; before, newlines alone took minutes."""
-    import time
+REPEATED = (
+    " ", "\n", "#", "-", "=", "a", "a ", "a.", "<", "<<", "{", "[", "*", "\\u", "%", "&#", "9", "0", "mark ", "claim ", "\u200b", "\u0301",
+    "all ", "the key ", "judge ", ". ",
+)  # fmt: skip
 
-    began = time.process_time()
-    addresses_the_judge(piece * (200_000 // len(piece)))
-    assert time.process_time() - began < 8
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", REPEATED)
+def test_200_000_characters_of_the_same_piece_do_not_hang_the_screen(piece: str) -> None:
+    """It takes about a second; a pattern that is not linear takes hours. The time limit only ends a hang."""
+    code = (
+        f"from src.text.injection import addresses_the_judge; addresses_the_judge({piece!r} * {200_000 // len(piece)})"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=600)
