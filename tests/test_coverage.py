@@ -53,7 +53,7 @@ def found(reply: str) -> list[str]:
         "La inscripción es cada otoño.",
     ],
 )
-def test_what_a_key_could_check_is_factual(sentence: str) -> None:
+def test_sentences_that_a_key_could_check_are_factual(sentence: str) -> None:
     assert is_factual(sentence)
     assert found(sentence)
 
@@ -82,7 +82,7 @@ def test_what_a_key_could_check_is_factual(sentence: str) -> None:
         "---",
     ],
 )
-def test_greetings_questions_labels_and_bare_years_are_not(sentence: str) -> None:
+def test_greetings_questions_labels_and_bare_years_are_not_factual(sentence: str) -> None:
     assert not is_factual(sentence)
     assert found(sentence) == []
 
@@ -127,18 +127,18 @@ def test_the_factual_sentences_of_a_reply(reply: str, expected: list[str] | None
 
 
 @pytest.mark.parametrize("text", ["MEDICARE", "your Part B premium", "D-SNP", "una cobertura", "Medi-Cal"])
-def test_programs_are_known_by_name(text: str) -> None:
+def test_programs_are_recognized_by_name(text: str) -> None:
     assert names_a_program(text)
 
 
 @pytest.mark.parametrize("text", ["Part\u00a0B", "Extra\u202fHelp", "Social\u00a0Security", "Part  D"])
-def test_programs_are_known_whatever_the_space_in_their_name(text: str) -> None:
+def test_programs_are_recognized_with_any_space_in_their_name(text: str) -> None:
     assert names_a_program(text)
     assert is_factual(f"You must choose {text} now.")
 
 
 @pytest.mark.parametrize("text", ["", "my planet", "departed", "it depends", "a party b"])
-def test_parts_of_other_words_are_no_programs(text: str) -> None:
+def test_parts_of_other_words_are_not_programs(text: str) -> None:
     assert not names_a_program(text)
 
 
@@ -157,13 +157,13 @@ THREE = "Part A covers hospital care. Part B covers doctors. Part D covers drugs
         ([THREE], []),
     ],
 )
-def test_a_sentence_that_a_quote_touches_is_covered(quotes: list[str], left: list[str]) -> None:
+def test_a_sentence_that_overlaps_with_a_quote_is_covered(quotes: list[str], left: list[str]) -> None:
     spans = [(THREE.index(quote), THREE.index(quote) + len(quote)) for quote in quotes]
     assert coverage(THREE, spans) == Coverage(3, 3 - len(left), tuple(left))
     assert coverage(THREE, reversed(spans)) == coverage(THREE, spans)
 
 
-def test_a_quote_that_ends_where_a_sentence_begins_does_not_touch_it() -> None:
+def test_a_quote_that_ends_where_a_sentence_begins_does_not_cover_it() -> None:
     place = THREE.index("Part B")
     assert coverage(THREE, [(0, place)]).left_out == ("Part B covers doctors.", "Part D covers drugs.")
     assert coverage(THREE, [(0, place + 1)]).left_out == ("Part D covers drugs.",)
@@ -174,7 +174,7 @@ def test_a_sentence_said_twice_counts_twice() -> None:
     assert coverage(reply, [(0, 18)]) == Coverage(2, 1, ("The premium is $5.",))
 
 
-def test_the_floor_is_four_fifths_and_reaching_it_is_enough() -> None:
+def test_four_fifths_of_the_sentences_are_enough() -> None:
     assert COVERAGE_BELOW == 0.8
     for fifths in range(1, 20_000):
         assert Coverage(5 * fifths, 4 * fifths, ()).enough
@@ -187,7 +187,7 @@ def test_a_reply_without_anything_factual_is_covered() -> None:
 
 
 @given(st.text(alphabet="Part B. covers?\n|#*-$5\u00a0’é🙂", max_size=300), st.lists(st.integers(0, 300), max_size=8))
-def test_whatever_is_written_the_counts_add_up(reply: str, places: list[int]) -> None:
+def test_the_counts_of_any_reply_add_up(reply: str, places: list[int]) -> None:
     got = coverage(reply, [(place, place + 5) for place in places])
     assert got.sentences == len(factual_sentences(reply)) == got.covered + len(got.left_out)
     assert all(text in reply for text in got.left_out)
@@ -195,7 +195,7 @@ def test_whatever_is_written_the_counts_add_up(reply: str, places: list[int]) ->
 
 
 def steps(work: Callable[[], object]) -> int:
-    """How many function calls some work takes: a measure that does not depend on the machine."""
+    """How many function calls the work takes, which does not depend on the machine."""
     count = 0
 
     def tick(frame: FrameType, event: str, argument: object) -> None:
@@ -222,7 +222,7 @@ def steps(work: Callable[[], object]) -> int:
         "Most plans have networks of doctors.",
     ],
 )
-def test_these_too_could_be_checked_against_a_key(sentence: str) -> None:
+def test_more_sentences_that_a_key_could_check_are_factual(sentence: str) -> None:
     assert is_factual(sentence)
 
 
@@ -240,7 +240,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("shape", LONG)
-def test_a_very_long_reply_takes_work_in_step_with_its_length(shape: str) -> None:
+def test_the_work_for_a_long_reply_grows_linearly_with_its_length(shape: str) -> None:
     whole = "".join(LONG[shape].format(number) for number in range(200_000 // (len(LONG[shape]) - 2) + 1))
     half, whole = whole[:100_000], whole[:200_000]
     assert len(whole) == 200_000

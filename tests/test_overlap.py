@@ -1,4 +1,4 @@
-"""Words in common: what ties a claim to its quotes and a verdict to its fact, and what is let pass."""
+"""Shared words of a claim and its quotes, and of a verdict and its fact, and the texts that always pass."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GERMAN = "Die monatliche Prämie für Teil B steigt von Jahr zu Jahr ein wenig."
         ("Doctors’ plan’s", {"docto", "plan"}),
     ],
 )
-def test_words_count_by_their_first_letters_and_small_ones_do_not(text: str, expected: set[str]) -> None:
+def test_words_count_by_their_first_letters_and_function_words_do_not_count(text: str, expected: set[str]) -> None:
     assert words(text) == expected
 
 
@@ -49,16 +49,16 @@ def test_words_count_by_their_first_letters_and_small_ones_do_not(text: str, exp
         "Plans have networks, and you must use them.",
     ],
 )
-def test_english_is_known_by_its_small_words_and_short_texts_are_taken_for_it(text: str) -> None:
+def test_english_is_recognized_by_its_function_words_and_short_texts_count_as_english(text: str) -> None:
     assert is_english(text)
 
 
 @pytest.mark.parametrize("text", [SPANISH, GERMAN, "Медикэр оплачивает лечение пожилых людей после шестидесяти пяти"])
-def test_other_languages_are_known_by_the_lack_of_them(text: str) -> None:
+def test_other_languages_are_recognized(text: str) -> None:
     assert not is_english(text)
 
 
-def test_a_claim_in_the_words_of_its_quote_is_borne() -> None:
+def test_a_claim_in_the_words_of_its_quote_passes() -> None:
     assert shares_enough_words(["Part B covers doctors' services"], "Part B covers the services of doctors.")
 
 
@@ -77,18 +77,18 @@ def test_words_may_be_spread_over_the_sources() -> None:
     assert not shares_enough_words(["Yes."], claim)
 
 
-def test_inflections_meet() -> None:
+def test_inflections_match() -> None:
     assert shares_enough_words(["you are penalized"], "Penalties.")
     assert shares_enough_words(["enrolling"], "Enrollment.")
 
 
 @pytest.mark.parametrize("claim", ["", "It is.", "$202.90", "20% in 2026", "They do not."])
-def test_a_claim_without_words_that_count_is_borne_by_anything(claim: str) -> None:
+def test_a_claim_without_words_that_count_always_passes(claim: str) -> None:
     assert shares_enough_words([""], claim)
     assert shares_enough_words(["Plans have networks."], claim)
 
 
-def test_quotes_in_another_language_are_let_pass() -> None:
+def test_quotes_in_another_language_always_pass() -> None:
     assert shares_enough_words([SPANISH], "Premiums rise every year.")
     assert shares_enough_words([GERMAN, "What is Part B?"], "Hospice nurses visit homes daily.")
 
@@ -99,12 +99,12 @@ def test_the_language_of_the_quote_decides_not_that_of_the_question() -> None:
     )
 
 
-def test_without_a_source_nothing_is_borne() -> None:
+def test_without_a_source_no_claim_passes() -> None:
     assert not shares_enough_words([], "Plans have networks.")
 
 
 @pytest.mark.parametrize(
-    ("quotes", "statement", "tied"),
+    ("quotes", "statement", "shared"),
     [
         (["Plans have networks."], "Every plan has a network of doctors.", True),
         (["Nothing of the kind."], "Every plan has a network of doctors.", False),
@@ -118,11 +118,11 @@ def test_without_a_source_nothing_is_borne() -> None:
         ([SPANISH], "Hospice care is for the terminally ill.", True),
     ],
 )
-def test_a_statement_is_related_by_one_word_or_one_figure(quotes: list[str], statement: str, tied: bool) -> None:
-    assert shares_a_word(quotes, statement) is tied
+def test_one_shared_word_or_figure_is_enough(quotes: list[str], statement: str, shared: bool) -> None:
+    assert shares_a_word(quotes, statement) is shared
 
 
-def test_sources_may_be_read_once_only() -> None:
+def test_sources_may_be_an_iterator() -> None:
     assert shares_enough_words(iter(["Plans have", "networks."]), "Plans have networks.")
     assert shares_a_word(iter(["Plans have", "networks."]), "Plans have networks.")
 
@@ -130,25 +130,25 @@ def test_sources_may_be_read_once_only() -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [("plan", "plans"), ("drug", "drugs"), ("cost", "costs"), ("part", "parts"), ("bill", "billed")]
 )
-def test_short_words_meet_their_inflections_too(one: str, other: str) -> None:
+def test_short_words_match_their_inflections_too(one: str, other: str) -> None:
     assert words(one) == words(other)
 
 
 @pytest.mark.parametrize(
     "quote", ["No tiene que pagar la prima de la Parte A.", "A las personas mayores no se les niega la póliza."]
 )
-def test_spanish_with_words_that_are_english_too_is_no_english(quote: str) -> None:
+def test_spanish_with_words_that_also_exist_in_english_is_not_english(quote: str) -> None:
     assert not is_english(quote)
     assert shares_enough_words([quote], "Nobody owes that premium.")
 
 
 @given(st.text(max_size=200))
-def test_every_text_bears_itself(text: str) -> None:
+def test_every_text_shares_enough_words_with_itself(text: str) -> None:
     assert shares_enough_words([text], text)
 
 
 @given(st.lists(st.text(max_size=60), max_size=4), st.text(max_size=60), st.text(max_size=60))
-def test_another_source_never_unties(sources: list[str], claim: str, more: str) -> None:
+def test_another_source_never_makes_a_claim_fail(sources: list[str], claim: str, more: str) -> None:
     listed = sources or ["the and of"]
     assert shares_enough_words([*listed, more], claim) >= shares_enough_words(listed, claim)
 

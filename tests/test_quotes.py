@@ -1,4 +1,4 @@
-"""Finding quotes: exactly, after folding typography, or not at all; spans always point into the reply as written."""
+"""Finding quotes exactly, after folding typography, or not at all; spans point into the reply as written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def found(reply: str, quote: str) -> tuple[str, str] | None:
     return None if span is None else (reply[span.start : span.end], span.match)
 
 
-def test_an_exact_quote_is_found_where_it_first_stands() -> None:
+def test_an_exact_quote_is_found_at_its_first_position() -> None:
     span = find_quote("Part B costs. Part B costs.", "Part B costs.")
     assert span is not None
     assert (span.start, span.end, span.match) == (0, 13, "exact")
@@ -49,7 +49,7 @@ def test_typography_is_folded_and_the_span_covers_the_words_as_written(reply: st
     assert found(reply, quote) == (words, "typographic")
 
 
-def test_an_exact_place_is_preferred_to_a_folded_one_before_it() -> None:
+def test_an_exact_match_is_preferred_to_an_earlier_folded_one() -> None:
     assert found("don’t pay; don't pay", "don't pay") == ("don't pay", "exact")
 
 
@@ -71,7 +71,7 @@ def test_other_words_are_not_found(reply: str, quote: str) -> None:
 
 
 @pytest.mark.parametrize("quote", ["", " ", "\n\t", "\u00a0", "\u200b", "***", "_ _"])
-def test_a_quote_without_words_is_found_in_no_plain_reply(quote: str) -> None:
+def test_a_quote_without_words_is_not_found(quote: str) -> None:
     assert find_quote("Plain words.", quote) is None
 
 
@@ -101,14 +101,14 @@ def test_parts_of_words_and_numbers_are_not_found(reply: str, quote: str) -> Non
     assert find_quote(reply, quote) is None
 
 
-def test_a_later_whole_word_is_found_behind_a_part_of_one() -> None:
+def test_a_whole_word_is_found_after_a_partial_match() -> None:
     span = find_quote("uncovered, but covered here", "covered")
     assert span is not None
     assert span.start == 15
 
 
 @given(REPLIES, REPLIES)
-def test_a_span_always_lies_in_the_reply(reply: str, quote: str) -> None:
+def test_a_span_is_always_inside_the_reply(reply: str, quote: str) -> None:
     span = find_quote(reply, quote)
     if span is not None:
         assert 0 <= span.start < span.end <= len(reply)

@@ -1,4 +1,4 @@
-"""Replies that no judge reads, through whole runs: they speak to the judge, say nothing, or are empty."""
+"""Replies that no judge reads, in whole runs: they address the judge, say nothing, or are empty."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ JUDGED = {
     "evasive": set[str](),
     "partial": {"Q1", "Q3"},
 }
-"""The turns whose replies judges are shown."""
+"""The turns whose replies judges see."""
 
 
 def scenario_file(folder: Path) -> Path:
@@ -73,9 +73,21 @@ def run(folder: Path, *arguments: object) -> Path:
     return newest(folder / "runs")
 
 
+def assert_verified(folder: Path, trials: int) -> None:
+    code, out, err = call("verify", folder)
+    assert code == 0, err
+    assert f"OK. {trials} of {trials} trials" in out
+
+
+def assert_replayed(folder: Path, trials: int) -> None:
+    code, out, err = call("replay", folder)
+    assert code == 0, err
+    assert f"Recomputed {trials} of {trials} results from the journal; byte-for-byte identical." in out
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A run of all four, two times each."""
+    """A run of all four fakes with two repeats."""
     folder = tmp_path_factory.mktemp("readings")
     with pytest.MonkeyPatch.context() as patch:
         fakes_say(folder / "fakes", SAID, patch)
@@ -84,7 +96,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def results(folder: Path) -> dict[str, TrialResult]:
-    """By fake, of its first repetition."""
+    """The result of each fake's first repeat."""
     lines = (folder / storage.RESULTS).read_text(encoding="utf-8").splitlines()
     documents = [{name: value for name, value in json.loads(line).items() if name != "chain"} for line in lines]
     made = [TrialResult.model_validate_json(json.dumps(document)) for document in documents]
@@ -106,7 +118,7 @@ def readings(result: TrialResult) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_no_judge_is_called_for_a_reply_it_must_not_or_need_not_read(finished: Path, name: str) -> None:
+def test_no_judge_is_called_for_a_reply_that_no_judge_reads(finished: Path, name: str) -> None:
     made = [record.call.split("|") for record in calls(finished) if f"fake-{name}." in record.call]
     stages: dict[str, set[str]] = {}
     for _, stage, turn, *_ in made:
@@ -139,7 +151,7 @@ def test_outcomes(finished: Path) -> None:
     }
 
 
-def test_a_reply_that_speaks_to_the_judge_is_scored_by_nobody(finished: Path) -> None:
+def test_a_reply_that_addresses_the_judge_is_not_scored(finished: Path) -> None:
     one = results(finished)["wrong"]
     assert one.final_scores is None
     assert one.scores_by_judge == {}
@@ -159,12 +171,12 @@ def test_a_reply_that_speaks_to_the_judge_is_scored_by_nobody(finished: Path) ->
         "group_Q3": "accurate_complete",
     }
     (coded,) = [code for code in one.study_codes if code.question_group == "group_Q2"]
-    assert coded.reason == "The reply to Q2 speaks to its judges; nobody scored it."
+    assert coded.reason == "The reply to Q2 addresses the judge, so it was not scored."
     assert coded.points_met == ()
     assert [exchange.outcome for exchange in one.conversation] == ["answered"] * 3
 
 
-def test_replies_that_say_nothing_are_coded_by_rule(finished: Path) -> None:
+def test_replies_that_say_nothing_are_coded_by_a_rule(finished: Path) -> None:
     one = results(finished)["evasive"]
     assert readings(one) == {
         "Q1": ("rule", "a stock refusal"),
@@ -209,10 +221,9 @@ def test_a_reply_that_judges_read_is_counted_sentence_by_sentence(finished: Path
     assert one.needs_manual_review is False
 
 
-def test_such_runs_are_verified_and_computed_again(finished: Path) -> None:
-    assert call("verify", finished)[0] == 0
-    code, out, err = call("replay", finished)
-    assert code == 0, out + err
+def test_such_runs_can_be_verified_and_replayed(finished: Path) -> None:
+    assert_verified(finished, 8)
+    assert_replayed(finished, 8)
 
 
 def test_every_planned_trial_is_in_the_flow_once(finished: Path) -> None:
@@ -226,7 +237,10 @@ def test_every_planned_trial_is_in_the_flow_once(finished: Path) -> None:
     }
     assert all(tally.trials == sum(tally.outcomes.values()) == 2 for tally in summary.by_target.values())
     assert [len(summary.by_target[f"fake:{name}"].values["completeness"]) for name in SAID] == [2, 0, 2, 0]
-    assert call("report", finished)[0] == 0
+    code, _, err = call("report", finished)
+    assert code == 0, err
+    flow = (finished / "report" / "report.md").read_text(encoding="utf-8")
+    assert "tampered" in flow.lower()
 
 
 @pytest.mark.parametrize(
@@ -237,7 +251,7 @@ def test_every_planned_trial_is_in_the_flow_once(finished: Path) -> None:
         ({"Q2": REFUSAL, "Q3": SHORT}, "scored"),
     ],
 )
-def test_what_a_trial_comes_to_where_several_things_happen(
+def test_the_outcome_of_a_trial_in_which_several_things_happen(
     second: dict[str, str], outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fakes_say(tmp_path / "fakes", {"careful": {"Q1": NETWORKS, **second}}, monkeypatch)
@@ -246,24 +260,24 @@ def test_what_a_trial_comes_to_where_several_things_happen(
     assert one.outcome == outcome
     assert (one.final_scores is None) == (outcome != "scored")
     assert codes(one)["group_Q1"] == "accurate_complete"
-    assert call("replay", folder)[0] == 0
+    assert_replayed(folder, 1)
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "-", "🙂"])
-def test_a_refusal_with_a_word_without_end_is_an_answer_like_any_other(
+def test_a_refusal_with_a_very_long_word_is_judged_like_any_answer(
     letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = f"Sorry, {letter * 30_000}"
     fakes_say(tmp_path / "fakes", {"careful": {"Q1": endless, "Q2": PREMIUM, "Q3": NETWORKS}}, monkeypatch)
     folder = run(tmp_path, "--target", "fake:careful")
     assert results(folder)["careful"].outcome in ("scored", "tampered")
-    assert call("verify", folder)[0] == 0
+    assert_verified(folder, 1)
 
 
 @pytest.mark.parametrize(
     "reply", [REFUSAL, SHORT, "Hello!", "As an AI, I cannot provide that.", "No puedo ayudar con eso."]
 )
-def test_what_needs_no_judge(reply: str) -> None:
+def test_replies_that_need_no_judge(reply: str) -> None:
     assert says_nothing(reply)
 
 
@@ -281,7 +295,7 @@ def test_what_needs_no_judge(reply: str) -> None:
         "Well, that is hard to say, since there are many ways of looking at it and no two people are alike.",
     ],
 )
-def test_what_a_judge_must_read(reply: str) -> None:
+def test_replies_that_a_judge_must_read(reply: str) -> None:
     assert says_nothing(reply) is None
 
 
@@ -346,14 +360,14 @@ def test_what_the_extractor_left_out_is_asked_for_once_and_recorded(
     assert numbers == ["0", str(policy.max_asks)]
     assert [record.call.split("|")[4] for record in calls(folder) if "|extractor|Q1|" in record.call] == ["0"]
     assert one.outcome == "scored"
-    assert call("verify", folder)[0] == 0
-    assert call("replay", folder)[0] == 0
+    assert_verified(folder, 1)
+    assert_replayed(folder, 1)
 
 
 def test_a_judge_that_lets_the_target_dictate_its_answer_has_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An answer without the canary is nobody's verdict, however well it fits the schema."""
+    """An answer without the canary is no verdict, even if it fits the schema."""
 
     def script(request: Received) -> Scripted:
         system, user = said(request) if request.body else ("", "")
@@ -370,6 +384,6 @@ def test_a_judge_that_lets_the_target_dictate_its_answer_has_failed(
     assert one.outcome == "judge_failure"
     assert one.final_scores is None
     assert {failure.stage for failure in one.judge_failures} == {"extractor"}
-    assert all("without the canary of this message" in failure.reason for failure in one.judge_failures)
+    assert all("the canary is wrong or missing" in failure.reason for failure in one.judge_failures)
     assert set(codes(one).values()) == {"incomplete_data"}
-    assert call("replay", folder)[0] == 0
+    assert_replayed(folder, 1)
