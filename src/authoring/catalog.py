@@ -116,7 +116,7 @@ def _row(file: ScenarioFile, library: Library, today: date) -> ScenarioRow:
         secondary=count["secondary"],
         derived=count["derived"],
         status="expired" if expired else "current",
-        path=file.path.as_posix(),
+        path=file.name,
     )
 
 

@@ -54,7 +54,7 @@ def _valid_lines(file: ScenarioFile, library: Library) -> list[str]:
         _count(len(facts), "fact"),
         _count(len(scenario.all_required_points()), "required point"),
     )
-    lines = [f"{file.path}: ok: {scenario.scenario_id}, {', '.join(counts)}"]
+    lines = [f"{file.name}: ok: {scenario.scenario_id}, {', '.join(counts)}"]
     for how in CONFIRMED[1:]:
         ids = [fact_id for fact_id, fact in facts.items() if fact.confirmed_by == how]
         if ids:
