@@ -139,7 +139,7 @@ def test_in_a_checkout_the_checkout_is_installed(installed: Path, monkeypatch: p
     monkeypatch.setattr(sys, "argv", [str(checkout / "src" / "orchestrator.py")])
     monkeypatch.chdir(checkout)
     assert commands() == [
-        ".venv/bin/python -m pip install '.[openai,anthropic]'", ".venv/bin/python -m src.orchestrator run",
+        ".venv/bin/python -m pip install --editable '.[openai,anthropic]'", ".venv/bin/python -m src.orchestrator run",
     ]  # fmt: skip
     monkeypatch.chdir(installed)
-    assert commands()[0].endswith(f"-m pip install '{checkout}[openai,anthropic]'")
+    assert commands()[0].endswith(f"-m pip install --editable '{checkout}[openai,anthropic]'")

@@ -43,7 +43,7 @@ def next_steps() -> str:
 
 def _way() -> _Way:
     environment = Path(sys.prefix)
-    wanted = shlex.quote(_requirement())
+    wanted = _requirement()
     if "UV" in os.environ and environment.parent.name.startswith("archive-v"):  # a folder of uv's cache
         return _Way(None, f"uvx --from {wanted} {NAME}")
     if (environment / "uv-receipt.toml").is_file():
@@ -58,19 +58,20 @@ def _way() -> _Way:
 
 
 def _requirement() -> str:
-    """What an installer needs to find this package again, with two extras: its name, its file or its checkout."""
+    """What an installer needs to find this package again, with two extras: its checkout, its name or its file."""
     checkout = data_folder("scenarios").parent
     if (checkout / "pyproject.toml").is_file():
-        return f"{'.' if checkout == Path.cwd() else checkout}{EXTRAS}"
+        return "--editable " + shlex.quote(f"{'.' if checkout == Path.cwd() else checkout}{EXTRAS}")
     try:
         source = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         source = None
     if source is None:
-        return f"{NAME}{EXTRAS}"
+        return shlex.quote(f"{NAME}{EXTRAS}")
     found = json.loads(source)
     version_control = found.get("vcs_info", {}).get("vcs")
-    return f"{NAME}{EXTRAS} @ {f'{version_control}+' if version_control else ''}{found['url']}"
+    address = f"{version_control}+{found['url']}" if version_control else found["url"]
+    return shlex.quote(f"{NAME}{EXTRAS} @ {address}")
 
 
 def _program(python: str) -> str:
