@@ -85,7 +85,7 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
         ]
         for target, tally in summary.by_target.items()
     ]
-    caption = "Mean over scored trials, and below it the 95% interval, or n if all values are equal."
+    caption = "Mean over scored trials, then its 95% interval (n if all values are equal)."
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
 
 
@@ -96,7 +96,7 @@ def code_table(summary: Summary, width: int | None = None) -> str:
         for target, tally in summary.by_target.items()
     ]
     names = ["ques-\ntions", *(HEADINGS[code].replace(", ", ",\n").replace(" ", "\n") for code in CODES)]
-    caption = "Study codes of the questions, computed from the verdicts. The report gives the reason for each."
+    caption = "Study codes of the questions. The report gives the reason for each code."
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
 
 

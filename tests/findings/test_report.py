@@ -349,6 +349,7 @@ def test_no_more_places_are_shown_than_n_supports() -> None:
 SPANS = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 60)), max_size=4)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="abc  .\n", max_size=400), SPANS)
 def test_a_passage_marks_exactly_what_was_quoted(reply: str, spans: list[tuple[int, int]]) -> None:
     quotes = [QuoteSpan(start=start, end=start + length) for start, length in spans]
@@ -382,7 +383,7 @@ def check_flow(made: Contents) -> None:
         assert count["planned"] + count.get("beyond the plan", 0) == sum(left)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from src.cli.tables import Columns, plain_table
@@ -68,6 +68,7 @@ def test_the_terminal_decides_without_a_width(monkeypatch: pytest.MonkeyPatch) -
 WORDS = st.text(alphabet="abcdefgh ", max_size=30)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), st.integers(30, 100))
 def test_every_word_is_printed_and_no_line_is_too_long(rows: list[tuple[str, str, str]], width: int) -> None:
     table = plain_table(NUMBERS, rows, width=width)

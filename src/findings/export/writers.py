@@ -72,54 +72,48 @@ def _csv_cell(value: Cell) -> Cell:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-class _Files:
+class _TextSink(ABC):
     """One text file per table, opened at the start, so that an empty table gets a file too."""
 
-    def __init__(self, folder: Path, suffix: str) -> None:
-        self.paths = {table.name: folder / f"{table.name}.{suffix}" for table in TABLES}
-        self.open: dict[str, TextIO] = {}
-        for name, path in self.paths.items():
-            self.open[name] = path.open("x", encoding="utf-8", newline="")
+    suffix = ""
+
+    def __init__(self, folder: Path) -> None:
+        self._paths = {table.name: folder / f"{table.name}.{self.suffix}" for table in TABLES}
+        self._open: dict[str, TextIO] = {}
+        for name, path in self._paths.items():
+            self._open[name] = path.open("x", encoding="utf-8", newline="")
+
+    @abstractmethod
+    def add(self, table: Table, row: Row) -> None: ...
 
     def close(self) -> list[Path]:
         self.abandon()
-        return list(self.paths.values())
+        return list(self._paths.values())
 
     def abandon(self) -> None:
-        for file in self.open.values():
+        for file in self._open.values():
             file.close()
 
 
-class CsvSink:
+class CsvSink(_TextSink):
+    suffix = "csv"
+
     def __init__(self, folder: Path) -> None:
-        self._files = _Files(folder, "csv")
-        self._writers = {name: csv.writer(file, lineterminator="\n") for name, file in self._files.open.items()}
+        super().__init__(folder)
+        self._writers = {name: csv.writer(file, lineterminator="\n") for name, file in self._open.items()}
         for table in TABLES:
             self._writers[table.name].writerow([column.name for column in table.columns])
 
     def add(self, table: Table, row: Row) -> None:
         self._writers[table.name].writerow([_csv_cell(row[column.name]) for column in table.columns])
 
-    def close(self) -> list[Path]:
-        return self._files.close()
 
-    def abandon(self) -> None:
-        self._files.abandon()
-
-
-class JsonlSink:
-    def __init__(self, folder: Path) -> None:
-        self._files = _Files(folder, "jsonl")
+class JsonlSink(_TextSink):
+    suffix = "jsonl"
 
     def add(self, table: Table, row: Row) -> None:
         ordered = {column.name: row[column.name] for column in table.columns}
-        self._files.open[table.name].write(json.dumps(ordered, ensure_ascii=False, allow_nan=False) + "\n")
-
-    def close(self) -> list[Path]:
-        return self._files.close()
-
-    def abandon(self) -> None:
-        self._files.abandon()
+        self._open[table.name].write(json.dumps(ordered, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 class _Batch:

@@ -54,7 +54,7 @@ REVIEW_KINDS = {
 """Column headings for the recorded kinds of review reasons."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _WrongClaim:
     trial: TrialResult
     claim: FinalClaim
@@ -244,8 +244,8 @@ def review_section(runs: Runs) -> Section:
         return Section(title, (Paragraph(words("None.")),))
     exhibits = [_review(runs, run, run.found.trial(trial_id)) for run in runs.runs for trial_id in run.found.review]
     intro = (
-        f"{len(exhibits):,} of {total:,} shown. `medicare-eval export` lists all of them: the columns "
-        "needs_manual_review, review_reasons and review_details of the trial table."
+        f"{len(exhibits):,} of {total:,} shown. The trial table of medicare-eval export has all of them; see its "
+        "columns needs_manual_review, review_reasons and review_details."
     )
     return Section(title, (_reason_table(runs), Paragraph(words(intro)), *exhibits))
 

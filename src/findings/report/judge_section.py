@@ -113,7 +113,7 @@ def _agreement_table(runs: Runs) -> Table:
 def _cautions(found: Findings) -> list[tuple[Cell, ...]]:
     verifiers = found.manifest.plan.verifiers
     if len(set(verifiers)) == 1:
-        same = f"All {len(verifiers)} verifiers are the same model, "
+        same = f"The {len(verifiers)} verifiers are the same model, "
         return [say(same, Text(verifiers[0]), ". Its agreement with itself says nothing about other judges.")]
     if len({family(name) for name in verifiers}) == 1:
         return [words("All verifiers are from one model family and may share its errors.")]
