@@ -1,12 +1,12 @@
 """Real kills on a real study: `python -m tests.crash --kills 200 --seed 1`.
 
-A child process carries out a study through the real journal; every call it makes is first written to a ledger of its
-own, as a provider's bill would be. The child is killed with SIGKILL at a random moment, again and again, and resumed
-until the study is complete; then the next study begins, until there were enough kills. After every kill it is checked:
+A child process runs a study through the real journal; every call it makes is first written to a ledger, as a provider's
+bill would be. The child is killed with SIGKILL after a random number of calls, again and again, and resumed until the
+study is complete; then the next study begins, until there were enough kills. After every kill it is checked:
 
-- nothing committed is lost: the journal and the results still begin with every byte they had at the kill;
-- nothing is paid twice but what was in flight: a call in the ledger again was not in the journal at the kill before;
-- the finished results.jsonl is identical to that of a study never killed, and `verify` and `replay` agree.
+- nothing saved is lost: the journal and the results still begin with every byte they had at the kill;
+- nothing is paid twice except calls in flight: a call in the ledger again was not in the journal at the kill before;
+- the finished results.jsonl is identical to that of a study that was never killed, and `verify` and `replay` agree.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import asyncio
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,10 @@ from src.store.hash_chain import ChainReader, is_recovery
 from tests.runs import ROOT, THREE, call, environment
 
 REPEATS = 3
+CALLS_PER_KILL = 50
+"""At most. Counted in calls and not in seconds, so that a slow machine gets as far between kills as a fast one."""
+NO_CALL_S = 120.0
+"""A child that makes no call for so long hangs."""
 
 
 class Billed:
@@ -54,7 +59,7 @@ class Billed:
 
 
 def child(folder: Path, ledger: Path) -> None:
-    """Carry out, or go on with, the study in this folder."""
+    """Run or resume the study in this folder."""
     bill = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     made: dict[str, Adapter] = {}
 
@@ -98,6 +103,22 @@ def read(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
+def wait_for_calls(process: subprocess.Popen[bytes], ledger: Path, calls: int) -> bool:
+    """Whether the child made so many more calls before it ended."""
+    before, seen, since = read(ledger).count(b"\n"), -1, time.monotonic()
+    while process.poll() is None:
+        made = read(ledger).count(b"\n") - before
+        if made >= calls:
+            return True
+        if made > seen:
+            seen, since = made, time.monotonic()
+        if time.monotonic() - since > NO_CALL_S:
+            process.kill()
+            raise RuntimeError(f"the child made no call for {NO_CALL_S:.0f} seconds")
+        time.sleep(0.002)
+    return False
+
+
 def one_study(folder: Path, expected: bytes, dice: random.Random, tally: Tally) -> None:
     """Kill and resume until the study is complete, checking after each kill."""
     ledger = folder / "ledger"
@@ -106,24 +127,20 @@ def one_study(folder: Path, expected: bytes, dice: random.Random, tally: Tally) 
     while not (folder / storage.SEAL).exists():
         arguments = [sys.executable, "-m", "tests.crash", "--child", str(folder), "--ledger", str(ledger)]
         process = subprocess.Popen(arguments, cwd=ROOT, env=environment())
-        began, paid = time.monotonic(), len(read(ledger))
-        while len(read(ledger)) == paid and process.poll() is None and time.monotonic() - began < 30:
-            time.sleep(0.002)
-        try:
-            process.wait(timeout=dice.random() * 0.25)
-            if process.returncode:
-                tally.problems.append(f"{folder.name}: the child ended with {process.returncode}")
-                return
-        except subprocess.TimeoutExpired:
+        if wait_for_calls(process, ledger, dice.randint(1, CALLS_PER_KILL)):
+            time.sleep(dice.random() * 0.01)  # anywhere between two calls
             process.kill()
-            process.wait()
+        if process.wait() == -signal.SIGKILL:
             tally.kills += 1
+        elif process.returncode:
+            tally.problems.append(f"{folder.name}: the child ended with {process.returncode}")
+            return
         journal, results = read(folder / storage.JOURNAL), read(folder / storage.RESULTS)
         if not journal.startswith(before_journal) or not results.startswith(before_results):
-            tally.problems.append(f"{folder.name}: bytes of before the kill are gone or changed")
+            tally.problems.append(f"{folder.name}: bytes written before the kill are gone or changed")
         before_journal, before_results = journal, results
         if not expected.startswith(results):
-            tally.problems.append(f"{folder.name}: results.jsonl is no beginning of the unkilled run's")
+            tally.problems.append(f"{folder.name}: results.jsonl is not the start of the unkilled run's")
         billed = Counter(read(ledger).decode().split())
         pending = set(billed) - (journaled(folder) if journal else set())
         for request, times in billed.items():
@@ -151,7 +168,7 @@ def unkilled(parent: Path) -> Path:
 
 
 def soak(kills: int, seed: int, parent: Path) -> Tally:
-    """At least so many kills, over as many studies as that takes."""
+    """At least this many kills, over as many studies as that takes."""
     reference = unkilled(parent / "reference")
     expected = (reference / storage.RESULTS).read_bytes()
     dice = random.Random(seed)

@@ -9,14 +9,18 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from src.cli.parser import main
+from src import storage
+from src.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "scenarios" / "v1"
 ONE = str(SCENARIOS / "scenario_001.json")
 THREE = str(SCENARIOS / "*.json")
 """The first three scenarios, without the study and the topics below them."""
+HANGS_S = 600
+"""When a process is given up, so that a test that hangs ends. No test takes that long, even on a busy machine."""
 
 
 def command(*arguments: object) -> list[str]:
@@ -32,19 +36,25 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 def process(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command in a process of its own, from the checkout."""
     return subprocess.run(
-        command(*arguments), cwd=ROOT, env=environment(env), capture_output=True, text=True, timeout=120
+        command(*arguments), cwd=ROOT, env=environment(env), capture_output=True, text=True, timeout=HANGS_S
     )
 
 
-def call(*arguments: object) -> tuple[int, str, str]:
-    """Run a command in this process: exit code, stdout, stderr."""
+class Called(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def call(*arguments: object) -> Called:
+    """Run a command in this process."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = main([str(argument) for argument in arguments])
         except SystemExit as stop:
             code = int(stop.code or 0)
-    return code, out.getvalue(), err.getvalue()
+    return Called(code, out.getvalue(), err.getvalue())
 
 
 def make_run(out: Path, *arguments: object) -> Path:
@@ -57,3 +67,19 @@ def make_run(out: Path, *arguments: object) -> Path:
 
 def newest(out: Path) -> Path:
     return max(out.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+
+
+def verifies(run: Path) -> None:
+    """`verify` accepts the run and gives the number of its trials and calls."""
+    code, out, err = call("verify", run)
+    assert code == 0, err
+    trials = len((run / storage.RESULTS).read_bytes().splitlines())
+    assert f"OK. {trials} of {trials} trials and " in out
+
+
+def replays(run: Path) -> None:
+    """`replay` computes every result again, to the same bytes."""
+    code, out, err = call("replay", run)
+    assert code == 0, err
+    trials = len((run / storage.RESULTS).read_bytes().splitlines())
+    assert f"{trials} of {trials} results" in out

@@ -1,4 +1,4 @@
-"""Every named failpoint struck once, and a few random kills; `make crash` does hundreds."""
+"""Kills and failing disks at every named place of storage; random kills in the slow suite, hundreds with `make crash`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from src import storage
 from src.audit import verify
 from src.store.failpoints import NAMES, VARIABLE
 from tests import crash
-from tests.runs import ONE, call, make_run, newest, process
+from tests.runs import ONE, call, make_run, newest, process, replays, verifies
 
-BEFORE_IT_BEGAN = ("run.after_mkdir", "manifest.before_link")
 ARGUMENTS = ("run", "--scenario", ONE, "--target", "fake:wrong", "--target", "fake:careful", "--quiet")
+BEFORE_THE_MANIFEST = ("run.after_mkdir", "manifest.before_link")
+AFTER_THE_MANIFEST = [name for name in NAMES if name not in (*BEFORE_THE_MANIFEST, "journal.before_recovery")]
+IN_EVERY_RUN = "journal.torn_write"
+"""The kill that needs most of the recovery; the others are in the slow suite."""
 
 
 @pytest.fixture(scope="module")
@@ -29,33 +32,40 @@ def killed_at(failpoint: str, out: Path) -> Path:
     return newest(out)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in (*BEFORE_IT_BEGAN, "journal.before_recovery")])
-def test_killed_at_every_failpoint_the_run_resumes_to_the_same_bytes(
-    name: str, tmp_path: Path, unkilled: bytes
-) -> None:
-    late = name.startswith(("journal.", "results.")) and name != "results.fsync"
-    run = killed_at(f"{name}:2" if late else name, tmp_path)
+def resumes_to(run: Path, expected: bytes) -> None:
+    """The run is resumed, and its results are those of a run that was never killed."""
     before = {path.name: path.read_bytes() for path in run.iterdir() if path.suffix == ".jsonl"}
     code, _, err = call("resume", run, "--quiet")
     assert code == 0, err
-    assert (run / storage.RESULTS).read_bytes() == unkilled
+    assert (run / storage.RESULTS).read_bytes() == expected
     for file, data in before.items():
-        assert (run / file).read_bytes().startswith(data)
-    found = verify(run)
-    assert found.sealed
-    assert found.torn_lines == (1 if name == "journal.torn_write" else 0)
-    assert call("replay", run)[0] == 0
+        assert (run / file).read_bytes().startswith(data), f"{file} does not start with what was in it"
+    verifies(run)
+    replays(run)
 
 
-@pytest.mark.parametrize("name", BEFORE_IT_BEGAN)
-def test_killed_before_the_manifest_nothing_was_spent_and_resume_says_so(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [name if name == IN_EVERY_RUN else pytest.param(name, marks=pytest.mark.slow) for name in AFTER_THE_MANIFEST],
+)
+def test_a_run_killed_at_a_failpoint_resumes_to_the_same_bytes(name: str, tmp_path: Path, unkilled: bytes) -> None:
+    late = name.startswith(("journal.", "results.")) and name != "results.fsync"
+    run = killed_at(f"{name}:2" if late else name, tmp_path)
+    resumes_to(run, unkilled)
+    assert verify(run).torn_lines == (1 if name == "journal.torn_write" else 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BEFORE_THE_MANIFEST)
+def test_a_run_killed_before_its_manifest_has_spent_nothing_and_resume_says_so(name: str, tmp_path: Path) -> None:
     run = killed_at(name, tmp_path)
     code, _, err = call("resume", run)
     assert code == 2
-    assert "the run never began" in err
+    assert "never started" in err
     assert not (run / storage.JOURNAL).exists()
 
 
+@pytest.mark.slow
 def test_a_crash_during_recovery_is_recovered_from_too(tmp_path: Path, unkilled: bytes) -> None:
     run = killed_at("journal.torn_write:3", tmp_path)
     for _ in range(2):
@@ -63,43 +73,45 @@ def test_a_crash_during_recovery_is_recovered_from_too(tmp_path: Path, unkilled:
         assert finished.returncode == -signal.SIGKILL
     with (run / storage.JOURNAL).open("ab") as file:  # a recovery that was itself cut off
         file.write(b'\n{"chain":"00')
-    assert call("resume", run, "--quiet")[0] == 0
-    assert (run / storage.RESULTS).read_bytes() == unkilled
+    resumes_to(run, unkilled)
     assert verify(run).torn_lines == 2
 
 
-FAILING_DISKS = (
-    "journal.before_write:3:ENOSPC",
-    "journal.fsync:2:EIO",
-    "results.before_write:1:ENOSPC",
-    "results.fsync:1:EIO",
-    "seal.before_link:1:ENOSPC",
-)
+FAILING_DISKS = {
+    "journal.before_write:3:ENOSPC": "No space left on device",
+    "journal.fsync:2:EIO": "Input/output error",
+    "results.before_write:1:ENOSPC": "No space left on device",
+    "results.fsync:1:EIO": "Input/output error",
+    "seal.before_link:1:ENOSPC": "No space left on device",
+}
 
 
 @pytest.mark.parametrize("failpoint", FAILING_DISKS)
-def test_a_failing_disk_stops_the_run_with_its_own_code_and_can_be_resumed(
-    failpoint: str, tmp_path: Path, unkilled: bytes
+def test_a_failing_disk_stops_the_run_with_exit_code_6_and_it_can_be_resumed(
+    failpoint: str, tmp_path: Path, unkilled: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finished = process(*ARGUMENTS, "--out", tmp_path, env={VARIABLE: failpoint})
-    assert finished.returncode == 6
-    assert "the disk refused" in finished.stderr
-    assert "Traceback" not in finished.stderr
-    run = newest(tmp_path)
-    before = (run / storage.JOURNAL).read_bytes()
-    assert call("resume", run, "--quiet")[0] == 0
-    assert (run / storage.JOURNAL).read_bytes().startswith(before)
-    assert (run / storage.RESULTS).read_bytes() == unkilled
+    with monkeypatch.context() as failing:
+        failing.setenv(VARIABLE, failpoint)
+        code, _, err = call(*ARGUMENTS, "--out", tmp_path)
+    assert code == 6
+    assert FAILING_DISKS[failpoint] in err
+    assert "medicare-eval resume" in err
+    resumes_to(newest(tmp_path), unkilled)
 
 
-def test_a_disk_full_before_the_manifest_leaves_no_manifest(tmp_path: Path) -> None:
-    finished = process(*ARGUMENTS, "--out", tmp_path, env={VARIABLE: "manifest.before_link:1:ENOSPC"})
-    assert finished.returncode == 6
+def test_a_disk_that_is_full_before_the_manifest_leaves_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "manifest.before_link:1:ENOSPC")
+    code, _, err = call(*ARGUMENTS, "--out", tmp_path)
+    assert code == 6
+    assert "No space left on device" in err
     assert list(newest(tmp_path).iterdir()) == []
 
 
-def test_random_kills_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
-    tally = crash.soak(kills=8, seed=7, parent=tmp_path)
+@pytest.mark.slow
+def test_random_kills_lose_nothing_and_pay_for_nothing_twice(tmp_path: Path) -> None:
+    tally = crash.soak(kills=20, seed=7, parent=tmp_path)
     assert tally.problems == []
-    assert tally.kills >= 8
+    assert tally.kills >= 20
     assert tally.studies >= 1
