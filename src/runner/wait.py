@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Callable, Coroutine
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 from ..calls.gateway import Stop
@@ -21,7 +21,7 @@ def wait(work: Callable[[Stop], Coroutine[Any, Any, T]]) -> T:
     results: list[T] = []
     errors: list[BaseException] = []
     stops: list[Callable[[], object]] = []
-    interrupted = threading.Event()
+    interrupted, finished = Event(), Event()
 
     async def main() -> T:
         stop, loop = Stop(), asyncio.get_running_loop()
@@ -35,12 +35,13 @@ def wait(work: Callable[[Stop], Coroutine[Any, Any, T]]) -> T:
             results.append(asyncio.run(main()))
         except BaseException as error:
             errors.append(error)
+        finally:
+            finished.set()
 
-    thread = threading.Thread(target=target, name="medicare-eval")
-    thread.start()
-    while thread.is_alive():
+    Thread(target=target, name="medicare-eval").start()
+    while not finished.is_set():
         try:
-            thread.join()
+            finished.wait()  # not Thread.join: on Python 3.11 a thread whose join was interrupted counts as ended
         except KeyboardInterrupt:
             interrupted.set()
             for stop in stops:
