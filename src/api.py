@@ -397,7 +397,7 @@ def report(
 
     Args:
         runs: one or more run folders.
-        out: the folder to write to. None: `report` inside the first run folder.
+        out: the folder to write to; files of an earlier report are replaced. None: `report` in the first run folder.
         judge_check: a judge check whose error rates correct the estimates.
         checklist: also write a reporting checklist, filled in as far as the run can.
 
@@ -406,7 +406,7 @@ def report(
 
     Raises:
         InputError: not a run folder.
-        StorageError: a file exists already or cannot be written.
+        StorageError: a file cannot be written.
 
     Example:
         >>> import medicare_eval as me
