@@ -1,8 +1,9 @@
-"""Sentinel keys in every place a key can be given: none may stand in any file or output of a run.
+"""Sentinel keys in every place a key can be given: none may appear in any file or output of a run.
 
 The real command line runs in a process of its own against a loopback server that repeats to the caller everything it
 was sent: in replies, in error messages, in headers. Then every byte written is searched for the sentinels, raw or as
-JSON, URLs, base64 and hex would write them.
+JSON, URLs, base64 and hex would write them. Most of it is in the slow suite; a server whose errors repeat the key is in
+every run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pytest
 
 from tests.fault_matrix import ANSWER, right_answer, role_and_task, two_facts
 from tests.loopback import Loopback, Received, Scripted, Wire
-from tests.runs import ONE, ROOT, command, environment
+from tests.runs import HANGS_S, ONE, ROOT, command, environment, process
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "COMPATIBLE_API_KEY")
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY")
@@ -44,7 +45,7 @@ DEBUG = {
 }
 TARGETS = ("openai:gpt-5.5-2026-04-23", "xai:grok-4.6", "compatible:qwen3-local")
 JUDGES = ("anthropic:claude-sonnet-4-6", "google:gemini-3.8-flash")
-QUICK = "import src.limits; src.limits.FIRST_CEILING_S = 0.001"
+QUICK = "import src.calls.limits; src.calls.limits.FIRST_CEILING_S = 0.001"
 """Retries without waiting."""
 
 
@@ -82,7 +83,7 @@ def settings(server: Loopback, *, userinfo: bool = False) -> dict[str, str]:
 
 
 def leaks(folder: Path, outputs: Mapping[str, str]) -> list[str]:
-    """Where a sentinel stands."""
+    """Where a sentinel appears."""
     found = {name: text.encode() for name, text in outputs.items()}
     found |= {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return [
@@ -110,7 +111,7 @@ def obedient(received: Received) -> Scripted:
 
 
 def chatty(received: Received) -> Scripted:
-    """A target says what it was sent, a judge so at its first asking only."""
+    """A target repeats what it was sent; a judge does so at its first ask only."""
     role, task = role_and_task(received)
     asked = received.body.get("messages") or received.body["contents"]
     text = right_answer(role, task)
@@ -195,7 +196,7 @@ def run(
             env=environment(settings(server, userinfo=userinfo) | surroundings),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANGS_S,
         )
         sent = [told(received).encode() for received in server.requests]
     places = (*KEYS, *ACCOUNT, *HEADERS, *BASE_URLS)
@@ -216,7 +217,7 @@ def outcomes(ran: Ran) -> list[str]:
 debug_or_not = pytest.mark.parametrize("env", [{}, DEBUG], ids=["plain", "debug"])
 
 
-def test_the_search_finds_every_form(tmp_path: Path) -> None:
+def test_the_search_finds_a_key_in_every_form(tmp_path: Path) -> None:
     key = sentinel("XAI_API_KEY")
     basic = [base64.b64encode(f"{'u' * length}:{key}".encode()).decode() for length in range(3)]
     for number, text in enumerate((key, json.dumps(key), key.replace("/", "%2F"), key.encode().hex(), *basic)):
@@ -226,81 +227,103 @@ def test_the_search_finds_every_form(tmp_path: Path) -> None:
     assert leaks(tmp_path, {"stderr": key})
 
 
+@pytest.mark.slow
 @debug_or_not
-def test_plain_run(tmp_path: Path, env: dict[str, str]) -> None:
+def test_no_key_is_written_by_a_run_its_report_and_its_resume(tmp_path: Path, env: dict[str, str]) -> None:
     ran = run(tmp_path, obedient, env=env)
     assert_clean(ran)
     assert outcomes(ran) == ["scored"] * 3
     assert set(KEYS) <= ran.reached <= {*SENT}
+    said = {}
     for arguments in (("report", ran.runs[0]), ("verify", ran.runs[0]), ("resume", ran.runs[0], "--json")):
-        done = subprocess.run(command(*arguments), cwd=ROOT, env=environment(), capture_output=True, text=True)
+        done = process(*arguments)
         assert_clean(Ran(tmp_path, done.returncode, done.stdout, done.stderr))
+        said[arguments[0]] = done.stdout
+    assert (ran.runs[0] / "report" / "report.md").stat().st_size > 0
+    assert "3 of 3 trials" in said["verify"]
+    assert json.loads(said["resume"])["done"] == 3
 
 
+@pytest.mark.slow
 @debug_or_not
-def test_servers_that_repeat_the_key(tmp_path: Path, env: dict[str, str]) -> None:
+def test_no_key_is_written_if_replies_repeat_it(tmp_path: Path, env: dict[str, str]) -> None:
     ran = run(tmp_path, chatty, env=env)
     assert_clean(ran)
-    assert len(outcomes(ran)) == 3
+    assert outcomes(ran) == ["scored"] * 3
     assert "[redacted]" in (ran.runs[0] / "calls.jsonl").read_text(encoding="utf-8")
 
 
-def test_errors_that_repeat_the_key(tmp_path: Path) -> None:
+def test_no_key_is_written_if_errors_repeat_it(tmp_path: Path) -> None:
     ran = run(tmp_path, refusing, env=DEBUG)
     assert_clean(ran)
     assert outcomes(ran) == ["failed"] * 3
+    assert "[redacted]" in (ran.runs[0] / "calls.jsonl").read_text(encoding="utf-8")
 
 
-def test_connections_that_break(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_no_key_is_written_if_connections_break(tmp_path: Path) -> None:
     ran = run(tmp_path, broken(), env=DEBUG, before=QUICK)
     assert_clean(ran)
     assert len(outcomes(ran)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [chatty, refusing], ids=["chatty", "refusing"])
-def test_password_in_the_base_url(tmp_path: Path, script: Callable[[Received], Scripted]) -> None:
-    """It may be refused before anything is sent; what is sent must not come to light."""
+def test_no_password_of_a_base_url_is_written(tmp_path: Path, script: Callable[[Received], Scripted]) -> None:
+    """The run may refuse the address before anything is sent; what is sent must not be written anywhere."""
     ran = run(tmp_path, script, env=DEBUG, userinfo=True)
     assert_clean(ran, code=3 if not ran.reached else 0)
     if not ran.reached:
         assert "without a name or password in it" in ran.err
 
 
+LOOKING: dict[tuple[str, ...], str] = {
+    ("models",): "OPENAI_API_KEY set",
+    ("models", "--json"): '"key_is_set": true',
+    ("doctor", "--reach"): "OPENAI_API_KEY is set",
+    ("doctor", "--reach", "--json"): "OPENAI_API_KEY is set",
+    ("run", "--dry-run"): "No call was made",
+}
+"""Commands that look at keys, and what each must say."""
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("userinfo", [False, True], ids=["keys", "passwords"])
-@pytest.mark.parametrize(
-    "arguments",
-    [("models",), ("models", "--json"), ("doctor", "--reach"), ("doctor", "--reach", "--json"), ("run", "--dry-run")],
-    ids=" ".join,
-)
-def test_commands_that_look_at_keys(tmp_path: Path, arguments: tuple[str, ...], userinfo: bool) -> None:
+@pytest.mark.parametrize("arguments", LOOKING, ids=" ".join)
+def test_commands_that_look_at_keys_show_none(tmp_path: Path, arguments: tuple[str, ...], userinfo: bool) -> None:
     given = (*arguments, *(("--scenario", ONE, "--target", TARGETS[0]) if "run" in arguments else ()))
     if "doctor" in arguments:
         given = (*given, "--out", str(tmp_path / "runs"))
     with Loopback(refusing) as server:
         env = environment(settings(server, userinfo=userinfo) | DEBUG)
-        done = subprocess.run(command(*given), cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command(*given), cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_S)
     assert leaks(tmp_path, {"stdout": done.stdout, "stderr": done.stderr}) == []
     refused = userinfo and "run" in arguments
     assert done.returncode == (3 if refused else 0)
     assert "Traceback" not in done.stderr
+    if refused:
+        assert "without a name or password in it" in done.stderr
+    else:
+        assert LOOKING[arguments] in " ".join(done.stdout.split())
 
 
 FAULTS_OF_OURS = {
     "reading the answer": "import src.adapters.openai_adapter as a; a.OpenAIAdapter._read = lambda *_: 1 / 0",
-    "handling the SDK's error": "import src.adapters.wire as w; w.classify_exception = lambda *_: 1 / 0",
+    "handling the SDK's error": "import src.adapters.http as h; h.classify_exception = lambda *_: 1 / 0",
     "letting the SDK's error out": (
-        "import src.adapters.wire as w\n"
+        "import src.adapters.http as h\n"
         "from src.adapters.capabilities import fitted\n"
         "async def attempt(self, request, timeout_s):\n"
         "    await self._send(fitted(self.provider, request), timeout_s)\n"
-        "w.HttpAdapter._attempt = attempt"
+        "h.HttpAdapter._attempt = attempt"
     ),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS_OF_OURS)
-def test_tracebacks(tmp_path: Path, fault: str) -> None:
-    """An error of the program itself ends it with a traceback; the SDK's own errors hold the request."""
+def test_no_key_is_in_a_traceback(tmp_path: Path, fault: str) -> None:
+    """A bug of ours ends the program with a traceback; the errors of the SDKs contain the request."""
     script = chatty if fault == "reading the answer" else refusing
     ran = run(tmp_path, script, env=DEBUG, before=FAULTS_OF_OURS[fault], alone=True)
     assert "Traceback" in ran.err
