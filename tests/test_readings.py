@@ -123,7 +123,7 @@ def test_no_judge_is_called_for_a_reply_that_no_judge_reads(finished: Path, name
     stages: dict[str, set[str]] = {}
     for _, stage, turn, *_ in made:
         stages.setdefault(turn, set()).add(stage)
-    assert set(stages) == set(QUESTIONS), "every turn is asked, whatever was said before it"
+    assert set(stages) == set(QUESTIONS), "every turn is asked, no matter what was said before"
     for turn_id, seen in stages.items():
         expected = {"target", "extractor", "verifier", "scorer"} if turn_id in JUDGED[name] else {"target"}
         assert seen == expected, turn_id

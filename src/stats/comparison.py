@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .intervals import NO_INTERVAL, Interval, wilson
-from .power import detectable
 from .student import student_quantile
 
 Pairs = Sequence[tuple[str, float, float]]
@@ -367,10 +366,3 @@ def _add_ranks(counts: Mapping[str, list[float]], means: Mapping[str, float]) ->
         level = sum(other == mean for other in means.values())
         for rank in range(above, above + level):
             counts[system][rank] += 1 / level
-
-
-def minimum_detectable(
-    sd: float, n: int, *, power: float = 0.8, alpha: float = 0.05, clusters: int | None = None, icc: float = 0.0
-) -> float | None:
-    """The smallest true mean difference that n pairs show with this power (`power.detectable`)."""
-    return detectable(sd, n, power=power, alpha=alpha, clusters=clusters, icc=icc)

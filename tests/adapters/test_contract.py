@@ -101,7 +101,7 @@ async def once(adapter: Adapter, request: ModelRequest, timeout_s: float = 5) ->
         await adapter.aclose()
 
 
-# What goes out
+# Requests
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def test_unknown_provider_counts_as_compatible() -> None:
     assert capabilities("plugin", "anything") == capabilities("compatible", "anything")
 
 
-# What comes back
+# Replies
 
 
 @every_adapter
@@ -286,7 +286,7 @@ REPLIES: list[tuple[Reply, str, dict[Wire, tuple[str, str]]]] = [
 ]
 
 
-# Google has no refusal of its own: a model that declines does so in plain text.
+# Google has no refusal outcome: a model that declines does so in plain text.
 REPLY_CASES = [
     pytest.param(case, kind, outcome, *stops[case.wire], id=f"{case.name}-{kind}")
     for case in CASES
@@ -357,7 +357,7 @@ def test_compatible_server_may_answer_in_parts(server: Loopback) -> None:
 def test_lone_surrogates_in_a_reply_are_replaced(server: Loopback, case: AdapterCase) -> None:
     reply = call(server, case, asked(case), Scripted(text="cut \ud83d", served="m\ud800"))
     assert (reply.text, reply.served_model) == ("cut \N{REPLACEMENT CHARACTER}", "m\N{REPLACEMENT CHARACTER}")
-    assert "\\ud83d" in reply.received, "the bytes are kept as they came"
+    assert "\\ud83d" in reply.received, "the bytes are kept unchanged"
     encode([reply.text, reply.received, reply.sent])
 
 

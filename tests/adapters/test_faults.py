@@ -69,13 +69,13 @@ def failed(server: Loopback, case: AdapterCase, scripted: Scripted, timeout_s: f
 def assert_hidden(failure: CallFailure) -> None:
     shown = [failure.message, repr(failure), repr(vars(failure)), json.dumps([failure.sent, failure.received])]
     shown += traceback.TracebackException.from_exception(failure, capture_locals=False).format(chain=True)
-    assert failure.__cause__ is None and failure.__context__ is None, "an SDK exception holds the request's headers"
+    assert failure.__cause__ is None and failure.__context__ is None, "an SDK exception contains the request's headers"
     assert not [text for text in shown if KEY in text]
 
 
 @every_adapter
 @pytest.mark.parametrize(("status", "outcome"), STATUSES)
-def test_status(server: Loopback, case: AdapterCase, status: int, outcome: FailureOutcome) -> None:
+def test_outcome_of_every_status(server: Loopback, case: AdapterCase, status: int, outcome: FailureOutcome) -> None:
     failure = failed(server, case, Scripted(status=status, headers={"location": "/v1/elsewhere"}), timeout_s=5)
     assert (failure.outcome, failure.status) == (outcome, status)
     assert f"HTTP {status}" in failure.message and "scripted error" in failure.message
@@ -87,7 +87,7 @@ def test_status(server: Loopback, case: AdapterCase, status: int, outcome: Failu
 
 @every_adapter
 @pytest.mark.parametrize(("fault", "outcome"), FAULTS)
-def test_fault(server: Loopback, case: AdapterCase, fault: Fault, outcome: FailureOutcome) -> None:
+def test_outcome_of_every_fault(server: Loopback, case: AdapterCase, fault: Fault, outcome: FailureOutcome) -> None:
     began = datetime.now(UTC)
     failure = failed(server, case, Scripted(fault=fault))
     assert failure.outcome == outcome
@@ -98,7 +98,7 @@ def test_fault(server: Loopback, case: AdapterCase, fault: Fault, outcome: Failu
         return
     assert (failure.status, failure.request_id) == (200, "req-loopback")
     starts = {"malformed_json": '{"choices": [{"mess', "null": "null", "html": "<html>", "empty_body": ""}
-    assert failure.received.startswith(starts.get(fault, "{")), "what came is kept, and be it the beginning"
+    assert failure.received.startswith(starts.get(fault, "{")), "a partial body is kept"
 
 
 @every_adapter

@@ -253,7 +253,7 @@ def test_json_of_another_shape_is_not_a_reply(text: str) -> None:
         parse(text, ScorerReply, CANARY)
 
 
-def test_an_endless_answer_is_refused_unread() -> None:
+def test_a_very_long_answer_is_refused_unread() -> None:
     padded = WITH_CANARY + " " * MAX_REPLY_CHARS
     with pytest.raises(StrictJSONError, match="longer than"):
         parse(padded, ScorerReply, CANARY)
@@ -281,7 +281,7 @@ def test_one_entry_per_claim_is_complete() -> None:
     assert one_per_claim(entries, ("C1", "C2"), None, allowed) == Answer({"C2": entries[0], "C1": entries[1]})
 
 
-def test_entries_that_break_a_rule_are_unknown_repeated_or_missing_are_named_and_the_rest_is_kept() -> None:
+def test_bad_unknown_repeated_and_missing_entries_are_named_and_the_rest_is_kept() -> None:
     entries = [
         decision("C1"),
         decision("C2", "NOT_IN_KEY"),

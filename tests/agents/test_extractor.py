@@ -1,4 +1,4 @@
-"""Claim extraction: quotes become spans, what the target did not say is rejected, what was left out is asked for."""
+"""Claim extraction: quotes become spans, claims that the target did not make are rejected, and omissions are asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from src.text.coverage import Coverage
 from tests.helpers import Failed, ScriptedJudge, ScriptedReply, client, quoted
 
 REPLY = "Part B costs $202.90 a month. It doesn’t cover **dental** care. Call 1-800-MEDICARE."
-"""Of its sentences the first is a factual one: a figure of money."""
+"""Only its first sentence is factual: it has an amount of money."""
 COSTS = "Part B costs $202.90 a month."
 FIVE = (
     "Part A covers hospital care.",

@@ -135,7 +135,7 @@ def test_if_nothing_is_decided_there_is_no_accuracy() -> None:
         assert output.missing_required_points == ("F1", "F2", "F3|F4", "F5")
 
 
-def test_where_nothing_is_required_there_is_no_completeness() -> None:
+def test_if_no_point_is_required_there_is_no_completeness() -> None:
     assert score(NO_POINTS, [judged("SUPPORTED", "F1")], []).scores.completeness is None
 
 

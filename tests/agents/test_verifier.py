@@ -82,7 +82,7 @@ def test_claims_are_shown_in_an_order_of_the_judges_own_seed() -> None:
     assert sorted(order(1)) == sorted(one.claim_id for one in many)
 
 
-def test_the_view_of_a_claim_holds_its_words_in_the_reply() -> None:
+def test_the_view_of_a_claim_has_its_words_in_the_reply() -> None:
     reply = "Well: plans have networks. Always."
     spans = (QuoteSpan(start=6, end=25), QuoteSpan(start=27, end=33))
     made = Claim(**{**claim().model_dump(), "quote_spans": spans})
@@ -288,7 +288,7 @@ def test_figures_that_the_question_states_are_not_required() -> None:
         "La vacuna es gratis, no cuesta nada para usted ni para su familia.",
     ],
 )
-def test_words_for_nothing_say_zero_dollars(quote: str) -> None:
+def test_words_for_no_cost_count_as_zero_dollars(quote: str) -> None:
     assert citing_f2(key_with("You pay $0 for a flu shot."), quote) == []
 
 
@@ -296,13 +296,13 @@ def test_words_for_nothing_say_zero_dollars(quote: str) -> None:
     "quote",
     ["You pay for a flu shot.", "You can freely choose where you get a flu shot.", "A flu shot costs $20."],
 )
-def test_other_words_do_not_say_zero_dollars(quote: str) -> None:
+def test_other_words_do_not_count_as_zero_dollars(quote: str) -> None:
     assert citing_f2(key_with("You pay $0 for a flu shot."), quote) == [
         "cites F2, but the figures ['$0'] do not appear in the claim's quotes"
     ]
 
 
-def test_words_for_nothing_say_no_other_amount() -> None:
+def test_words_for_no_cost_do_not_count_as_another_amount() -> None:
     assert citing_f2(key_with("You pay $5 for a flu shot."), "A flu shot is free.")
 
 

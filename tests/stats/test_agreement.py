@@ -29,8 +29,8 @@ krippendorff = importlib.import_module("krippendorff")
 raters = importlib.import_module("statsmodels.stats.inter_rater")
 
 Table = list[list[Label | None]]
-# Made once by irrCAC 0.4.4 (CAC(table, digits=15), rows without any rating left out). It pins scipy 1.12 and coverage
-# below 7, so it cannot live in this environment. Case: seed, items, raters, labels, share missing, share that is right.
+# Computed once with irrCAC 0.4.4 (CAC(table, digits=15), without rows that have no rating). It requires scipy 1.12 and
+# coverage below 7, so it is not installed here. Case: seed, items, raters, labels, share missing, share correct.
 IRRCAC = [
     ((1, 40, 3, "abc", 0.2, 0.6), 0.337579774102436, 0.338562567847098, 0.380988593155894, 0.558823529411765),
     ((2, 25, 2, "ab", 0.3, 0.5), 0.383449883449884, 0.38577648766328, 0.404761904761905, 0.692307692307692),
@@ -75,7 +75,7 @@ def test_alpha_against_krippendorff(seed: int) -> None:
     )
     with np.errstate(invalid="ignore"):
         expected = float(krippendorff.alpha(reliability_data=codes.T, level_of_measurement="nominal"))
-    if math.isnan(expected):  # every item rated twice got one and the same label
+    if math.isnan(expected):  # every item rated twice got the same label
         assert krippendorff_alpha(ratings) is None
     else:
         assert krippendorff_alpha(ratings) == pytest.approx(expected, abs=1e-9)

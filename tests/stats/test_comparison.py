@@ -23,7 +23,6 @@ from src.stats.comparison import (
     clustered_mean,
     holm,
     jackknife_interval,
-    minimum_detectable,
     newcombe,
     paired_difference,
     rank_stability,
@@ -32,7 +31,7 @@ from src.stats.comparison import (
     verdict,
 )
 from src.stats.intervals import NO_INTERVAL
-from src.stats.power import power_of
+from src.stats.power import detectable, power_of
 
 multitest = importlib.import_module("statsmodels.stats.multitest")
 proportion = importlib.import_module("statsmodels.stats.proportion")
@@ -59,7 +58,7 @@ def pairs_of(values: Sequence[tuple[str, float]]) -> list[tuple[str, float, floa
 
 
 def bell_mccaffrey(values: Sequence[tuple[str, float]], confidence: float) -> tuple[float, float, float]:
-    """CR2 and its degrees of freedom from the matrices of Bell and McCaffrey, nothing simplified."""
+    """CR2 and its degrees of freedom from the matrices of Bell and McCaffrey, without simplification."""
     y = np.array([value for _, value in values])
     names = [cluster for cluster, _ in values]
     n = len(y)
@@ -270,8 +269,8 @@ def test_verdicts() -> None:
     assert said(0.2, 0.1, 0.3, 0.01) == "a better"
     assert said(-0.2, -0.3, -0.1, 0.01) == "b better"
     assert said(0.02, 0.01, 0.03, 0.001) == "no meaningful difference"
-    assert said(0.04, 0.01, 0.07, 0.01) == "cannot tell"  # significant, yet below the floor and perhaps above
-    assert said(0.2, -0.01, 0.41, 0.04) == "cannot tell"  # p and interval at odds
+    assert said(0.04, 0.01, 0.07, 0.01) == "cannot tell"  # significant, but maybe below the floor
+    assert said(0.2, -0.01, 0.41, 0.04) == "cannot tell"  # p and interval disagree
     assert said(0.2, 0.1, 0.3, 0.06) == "cannot tell"
     assert said(0.2, None, None, 0.01) == "a better"
     assert said(0.0, None, None, 1.0) == "cannot tell"
@@ -362,10 +361,10 @@ def test_ranks_of_very_few_values() -> None:
 
 def test_the_smallest_detectable_difference() -> None:
     for clusters, icc in ((None, 0.0), (10, 0.2)):
-        least = minimum_detectable(0.3, 40, clusters=clusters, icc=icc)
+        least = detectable(0.3, 40, clusters=clusters, icc=icc)
         assert least is not None
         assert power_of(40, least, 0.3, clusters=clusters, icc=icc) == pytest.approx(0.8, abs=1e-9)
-    assert minimum_detectable(0.3, 1) is None
-    assert minimum_detectable(0.0, 10) is None
-    assert minimum_detectable(0.3, 10, clusters=1) is None
-    assert minimum_detectable(0.3, 10, power=0.05) is None
+    assert detectable(0.3, 1) is None
+    assert detectable(0.0, 10) is None
+    assert detectable(0.3, 10, clusters=1) is None
+    assert detectable(0.3, 10, power=0.05) is None

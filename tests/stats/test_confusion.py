@@ -1,4 +1,4 @@
-"""A judge's confusion matrix: measures by hand, Rogan and Gladen's closed form, shares found again, coverage."""
+"""A judge's confusion matrix: measures by hand, Rogan and Gladen's closed form, recovered shares, coverage."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def simulated(
 
 
 def test_corrected_accuracy_is_near_the_truth_where_the_raw_one_is_not_and_covers() -> None:
-    """Measured with 300 simulations, judges wrong in 3 or 10%: covered 93 to 95% with 30 trials of 8 claims and 60 gold
-    claims a label, but 88 to 90% with 10 trials and 20 gold claims a label."""
+    """Measured in 300 simulations with judges wrong in 3 or 10%: 93 to 95% covered with 30 trials of 8 claims and 60
+    gold claims per label, but 88 to 90% with 10 trials and 20 gold claims per label."""
     draw = random.Random(6)
     true = {"S": 0.72, "C": 0.18, "N": 0.1}
     simulations, covered, raw, corrected = 150, 0, 0.0, 0.0

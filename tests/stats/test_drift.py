@@ -1,4 +1,4 @@
-"""Drift between two runs: what is said, how often it is said wrongly, and codes by question."""
+"""Drift between two runs: verdicts, their error rates, and codes by question."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_drift_of_very_few_pairs_or_none() -> None:
     for pairs in ([], [("a", 0.1, 0.9)]):
         assert drift(pairs, floor=0.1, seed=1).verdict == "cannot tell"
     shifted = drift([(str(at), 0.25, 0.75) for at in range(8)], floor=0.1, seed=1)
-    assert shifted.verdict == "drifted" and shifted.low is None  # all alike: no interval, yet p = 2 / 256
+    assert shifted.verdict == "drifted" and shifted.low is None  # all equal: no interval, but p = 2 / 256
     for floor, alpha in ((0.0, 0.05), (0.1, 0.0), (0.1, 0.5)):
         with pytest.raises(ValueError, match="drift needs"):
             drift([], floor=floor, alpha=alpha, seed=1)

@@ -35,7 +35,7 @@ def test_the_noncentral_t(degrees: float, noncentrality: float) -> None:
             continue
         below = float(scipy_stats.nct.cdf(-critical, degrees, noncentrality))
         expected = float(scipy_stats.nct.sf(critical, degrees, noncentrality)) + (0 if math.isnan(below) else below)
-        assert found == pytest.approx(expected, abs=1e-9)  # scipy gives nan where the far tail is nothing
+        assert found == pytest.approx(expected, abs=1e-9)  # scipy gives nan if the far tail is negligible
 
 
 @pytest.mark.parametrize(("degrees", "noncentrality"), [(1, 40.0), (3, 15.0), (8, 9.0)])
@@ -78,7 +78,7 @@ def test_clusters_need_more_trials() -> None:
     assert n is not None
     reached, before = power_of(n, 0.6, 1.0, clusters=10, icc=0.2), power_of(n - 1, 0.6, 1.0, clusters=10, icc=0.2)
     assert reached is not None and before is not None and before < 0.8 <= reached
-    assert trials_needed(0.6, 1.0, clusters=10, icc=0.9) is None  # more trials of alike ones do not help
+    assert trials_needed(0.6, 1.0, clusters=10, icc=0.9) is None  # more trials of similar clusters do not help
     assert trials_needed(5.0, 1.0, clusters=10, icc=0.9) == 10
 
 

@@ -12,11 +12,11 @@ from ...stats.comparison import (
     SystemRank,
     benjamini_hochberg,
     holm,
-    minimum_detectable,
     paired_difference,
     rank_stability,
     verdict,
 )
+from ...stats.power import detectable
 from .judge_agreement import SEED
 from .pairs import (
     MEASURES,
@@ -105,7 +105,7 @@ def _comparisons(systems: dict[str, list[Row]], measure: str, floor: float) -> l
 
 def _detectable(paired: Paired) -> float | None:
     gaps = [one.first - one.second for one in paired.pairs]
-    return minimum_detectable(stdev(gaps), len(gaps)) if len(gaps) > 1 else None
+    return detectable(stdev(gaps), len(gaps)) if len(gaps) > 1 else None
 
 
 def _ranks(systems: dict[str, list[Row]], measure: str) -> tuple[SystemRank, ...]:
