@@ -69,6 +69,13 @@ def newest(out: Path) -> Path:
     return max(out.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
 
 
+def resumes(run: Path, *arguments: object) -> None:
+    """`resume` finishes the run: it is sealed and complete."""
+    code, _, err = call("resume", run, "--quiet", *arguments)
+    assert code == 0, err
+    verifies(run)
+
+
 def verifies(run: Path) -> None:
     """`verify` accepts the run and gives the number of its trials and calls."""
     code, out, err = call("verify", run)

@@ -11,7 +11,7 @@ from src import storage
 from src.audit import verify
 from src.store.failpoints import NAMES, VARIABLE
 from tests import crash
-from tests.runs import ONE, call, make_run, newest, process, replays, verifies
+from tests.runs import ONE, call, make_run, newest, process, replays, resumes
 
 ARGUMENTS = ("run", "--scenario", ONE, "--target", "fake:wrong", "--target", "fake:careful", "--quiet")
 BEFORE_THE_MANIFEST = ("run.after_mkdir", "manifest.before_link")
@@ -35,12 +35,10 @@ def killed_at(failpoint: str, out: Path) -> Path:
 def resumes_to(run: Path, expected: bytes) -> None:
     """The run is resumed, and its results are those of a run that was never killed."""
     before = {path.name: path.read_bytes() for path in run.iterdir() if path.suffix == ".jsonl"}
-    code, _, err = call("resume", run, "--quiet")
-    assert code == 0, err
+    resumes(run)
     assert (run / storage.RESULTS).read_bytes() == expected
     for file, data in before.items():
         assert (run / file).read_bytes().startswith(data), f"{file} does not start with what was in it"
-    verifies(run)
     replays(run)
 
 
