@@ -23,14 +23,20 @@ class HarnessError(Exception):
 
 
 class InputError(HarnessError):
+    """A file, flag, field or value cannot be used."""
+
     exit_code = 2
 
 
 class ConfigError(HarnessError):
+    """A key or SDK is missing, or a model is not allowed in its role."""
+
     exit_code = 3
 
 
 class IncompleteRun(HarnessError):  # noqa: N818 - it names a state of the run, not a fault
+    """The run stopped before its end; `resume` continues it."""
+
     exit_code = 4
 
     def __init__(self, message: str, *, run: Path | None = None) -> None:
@@ -40,8 +46,12 @@ class IncompleteRun(HarnessError):  # noqa: N818 - it names a state of the run, 
 
 
 class IntegrityError(HarnessError):
+    """Stored bytes are not what was written, or results cannot be recomputed from them."""
+
     exit_code = 5
 
 
 class StorageError(HarnessError):
+    """The disk refused, a file exists already, or the run is in use. What was saved is intact."""
+
     exit_code = 6

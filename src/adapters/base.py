@@ -24,6 +24,8 @@ RETRYABLE: frozenset[CallOutcome] = frozenset({"transient", "timeout", "rate_lim
 
 @dataclass(frozen=True)
 class Message:
+    """One message of the conversation that a model is sent."""
+
     role: Literal["user", "assistant"]
     content: str
 

@@ -208,6 +208,8 @@ class Manifest(Record):
 
 
 class Usage(Record):
+    """Tokens of one attempt, as the provider counted them; None where it did not say."""
+
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
