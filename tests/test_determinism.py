@@ -1,16 +1,17 @@
-"""Same plan, same seed, same replies: the same bytes, whatever else differs."""
+"""The same plan, seed and replies give the same bytes, whatever else differs."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from src import storage
 from tests.runs import THREE, call, make_run, newest, process
 
-STUDY = ("--scenario", THREE, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", "3")
+STUDY = ("--scenario", THREE, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", "2")
 
 
 def results(run: Path) -> bytes:
@@ -30,9 +31,11 @@ def test_concurrency_changes_no_byte(concurrency: str, tmp_path: Path, reference
 @pytest.mark.parametrize(
     "env",
     [
-        {"PYTHONHASHSEED": "0"},
         {"PYTHONHASHSEED": "12345", "TZ": "Pacific/Auckland", "LANG": "C", "LC_ALL": "C"},
-        {"TZ": "America/New_York", "LANG": "C.UTF-8", "PYTHONUTF8": "0", "LC_ALL": "POSIX"},
+        pytest.param({"PYTHONHASHSEED": "0"}, marks=pytest.mark.slow),
+        pytest.param(
+            {"TZ": "America/New_York", "LANG": "C.UTF-8", "PYTHONUTF8": "0", "LC_ALL": "POSIX"}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_hash_seed_time_zone_and_locale_change_no_byte(env: dict[str, str], tmp_path: Path, reference: bytes) -> None:
@@ -41,12 +44,12 @@ def test_hash_seed_time_zone_and_locale_change_no_byte(env: dict[str, str], tmp_
     assert results(newest(tmp_path)) == reference
 
 
-def trials_of(data: bytes) -> dict[str, dict]:  # type: ignore[type-arg]
+def trials_of(data: bytes) -> dict[str, dict[str, Any]]:
     lines = [json.loads(line) for line in data.splitlines()]
     return {line["trial_id"]: {name: value for name, value in line.items() if name != "chain"} for line in lines}
 
 
-def test_another_seed_changes_draws_where_knobs_allow_and_nothing_else(tmp_path: Path, reference: bytes) -> None:
+def test_another_seed_changes_only_what_the_knobs_allow_to_vary(tmp_path: Path, reference: bytes) -> None:
     before, after = trials_of(reference), trials_of(results(make_run(tmp_path, *STUDY, "--seed", "7")))
     assert before.keys() == after.keys()
     for trial_id in before:
@@ -62,15 +65,15 @@ def test_another_seed_changes_draws_where_knobs_allow_and_nothing_else(tmp_path:
     assert len({json.dumps(sorted(turn_id for turn_id, _ in turns)) for turns in asked}) == 1
 
 
-def test_every_target_is_asked_the_same(reference: bytes) -> None:
+def test_every_target_is_asked_the_same_questions(reference: bytes) -> None:
     trials = trials_of(reference)
-    for repetition in (1, 2, 3):
+    for repetition in (1, 2):
         careful = trials[f"scenario_002.fake-careful.r{repetition}"]["conversation"]
         wrong = trials[f"scenario_002.fake-wrong.r{repetition}"]["conversation"]
         assert [turn["user_message"] for turn in careful] == [turn["user_message"] for turn in wrong]
 
 
-def test_results_hold_no_clock_and_no_path(tmp_path: Path) -> None:
+def test_results_contain_no_date_and_no_path(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     text = results(run).decode()
     assert run.name[:8] not in text
@@ -81,8 +84,8 @@ def test_json_summary_is_machine_readable(tmp_path: Path) -> None:
     code, out, err = call("run", *STUDY, "--out", tmp_path, "--json")
     assert code == 0
     summary = json.loads(out)
-    assert summary["done"] == summary["planned"] == 18
-    assert summary["targets"]["fake:careful"]["scores"]["accuracy"]["n"] == 9
+    assert summary["done"] == summary["planned"] == 12
+    assert summary["targets"]["fake:careful"]["scores"]["accuracy"]["n"] == 6
     events = [json.loads(line) for line in err.splitlines()]
     assert [event["event"] for event in events] == ["start", "end"]
-    assert events[-1]["trials_done"] == 18
+    assert events[-1]["trials_done"] == 12

@@ -1,4 +1,4 @@
-"""A real run of the study with the canned targets: the codes each of them earns, pinned."""
+"""A real run of the study with the fake targets: the codes that each of them must get."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from src import storage
 from src.schemas import ResultLine
-from tests.runs import SCENARIOS, call, make_run
+from tests.runs import SCENARIOS, make_run, replays, verifies
 
 TARGETS = ("careful", "wrong", "evasive", "partial")
 STUDY = ("--scenario", SCENARIOS / "study", *(part for name in TARGETS for part in ("--target", f"fake:{name}")))
@@ -105,9 +105,7 @@ def coded(results: list[ResultLine], scenario_id: str, variant: str) -> list[lis
         ("medicare_only", "ppo", PPO),
     ],
 )
-def test_each_canned_target_earns_its_codes(
-    results: list[ResultLine], scenario_id: str, variant: str, table: str
-) -> None:
+def test_each_fake_target_gets_its_codes(results: list[ResultLine], scenario_id: str, variant: str, table: str) -> None:
     assert coded(results, scenario_id, variant) == rows(table)
 
 
@@ -123,7 +121,7 @@ def test_careful_and_evasive_say_nothing_wrong_and_invent_nothing(results: list[
             assert not any(code.wrong or code.minor or code.fabricated for code in result.study_codes)
 
 
-def test_every_quote_behind_a_code_stands_in_its_reply(results: list[ResultLine]) -> None:
+def test_every_quote_behind_a_code_is_in_its_reply(results: list[ResultLine]) -> None:
     quoted = 0
     for result in results:
         replies = {exchange.turn_id: exchange.reply or "" for exchange in result.conversation}
@@ -135,13 +133,13 @@ def test_every_quote_behind_a_code_stands_in_its_reply(results: list[ResultLine]
     assert quoted > 300
 
 
-def test_look_up_groups_owe_nothing_to_completeness(results: list[ResultLine]) -> None:
+def test_lookup_groups_do_not_count_toward_completeness(results: list[ResultLine]) -> None:
     careful = [result for result in results if result.target.model == "careful"]
     assert any(code.code == "not_substantive" for result in careful for code in result.study_codes)
     assert all(result.final_scores and result.final_scores.completeness == 1.0 for result in careful)
 
 
-def test_a_follow_up_is_asked_only_where_the_generic_was_not_named(results: list[ResultLine]) -> None:
+def test_a_follow_up_is_asked_only_if_the_generic_was_not_named(results: list[ResultLine]) -> None:
     for result in results:
         if result.scenario_id == "medicare_only":
             turns = {exchange.turn_id: exchange for exchange in result.conversation}
@@ -150,11 +148,11 @@ def test_a_follow_up_is_asked_only_where_the_generic_was_not_named(results: list
 
 
 def test_the_run_verifies_and_replays(run: Path) -> None:
-    for command in ("verify", "replay"):
-        code, _, err = call(command, run)
-        assert code == 0, err
+    verifies(run)
+    replays(run)
 
 
-def test_one_at_a_time_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_one_trial_at_a_time_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     alone = make_run(tmp_path, *STUDY, "--concurrency", "1")
     assert (alone / storage.RESULTS).read_bytes() == (run / storage.RESULTS).read_bytes()

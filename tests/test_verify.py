@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 
@@ -16,6 +18,14 @@ from src.store import hash_chain
 from tests.runs import ONE, call, make_run
 
 FILES = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
+
+
+class Change(Protocol):
+    """A random change to a file's bytes."""
+
+    __name__: str
+
+    def __call__(self, data: bytes, dice: random.Random, /) -> bytes: ...
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +82,15 @@ def swap_bytes(data: bytes, dice: random.Random) -> bytes:
     return data[:place] + data[place + 1 : place + 2] + data[place : place + 1] + data[place + 2 :]
 
 
+@pytest.mark.parametrize("rounds", [8, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("change", [flip, delete, insert, cut, delete_line, repeat_line, swap_lines, swap_bytes])
-def test_any_change_to_any_file_of_a_sealed_run_is_found(copy: Path, name: str, change, seed: int = 1) -> None:  # type: ignore[no-untyped-def]
-    dice = random.Random(f"{seed}{name}{change.__name__}")
+def test_any_change_to_any_file_of_a_sealed_run_is_found(copy: Path, name: str, change: Change, rounds: int) -> None:
+    dice = random.Random(f"{rounds}{name}{change.__name__}")
     path = copy / name
     original = path.read_bytes()
     tried = 0
-    for _ in range(100):
+    for _ in range(rounds):
         changed = change(original, dice)
         if changed == original:
             continue
@@ -89,7 +100,7 @@ def test_any_change_to_any_file_of_a_sealed_run_is_found(copy: Path, name: str, 
         tried += 1
     path.write_bytes(original)
     assert verify(copy).sealed
-    assert tried or name in (storage.MANIFEST, storage.SEAL)  # one line has no neighbour to change places with
+    assert tried or (change is swap_lines and name in (storage.MANIFEST, storage.SEAL))  # they have one line only
 
 
 @pytest.mark.parametrize("name", [storage.JOURNAL, storage.RESULTS])
@@ -103,8 +114,13 @@ def test_the_first_bad_line_is_named(copy: Path, name: str) -> None:
     assert f"{name}, line 2: hash chain broken" in err
 
 
-def rechained(path: Path, genesis: str, change) -> None:  # type: ignore[no-untyped-def]
-    """Forge a file whose chain holds: what only the content checks can find."""
+Document = dict[str, Any]
+Forge = Callable[[int, Document], None]
+"""Changes the document of a line, given the line's number."""
+
+
+def rechained(path: Path, genesis: str, change: Forge) -> None:
+    """Forge a file whose chain is valid, so that only the checks of its content can find the change."""
     head, lines = genesis, []
     for number, line in enumerate(list(hash_chain.ChainReader(path, genesis)), 1):
         document = json.loads(line.payload)
@@ -116,22 +132,22 @@ def rechained(path: Path, genesis: str, change) -> None:  # type: ignore[no-unty
     path.write_bytes(b"".join(lines))
 
 
-def span_outside(number: int, document: dict) -> None:  # type: ignore[type-arg]
+def span_outside(number: int, document: Document) -> None:
     if number == 2:
         document["claims"][0]["quote_spans"][0]["end"] = 999_999
 
 
-def unknown_evidence(number: int, document: dict) -> None:  # type: ignore[type-arg]
+def unknown_evidence(number: int, document: Document) -> None:
     if number == 2:
         document["final_claims"][0]["evidence"] = ["F99"]
 
 
-def unknown_field(number: int, document: dict) -> None:  # type: ignore[type-arg]
+def unknown_field(number: int, document: Document) -> None:
     if number == 2:
         document["bonus"] = 1
 
 
-def other_trial(number: int, document: dict) -> None:  # type: ignore[type-arg]
+def other_trial(number: int, document: Document) -> None:
     if number == 2:
         document["trial_id"] = "scenario_001.fake-partial.r1"
 
@@ -139,13 +155,13 @@ def other_trial(number: int, document: dict) -> None:  # type: ignore[type-arg]
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (span_outside, "lies outside its reply"),
-        (unknown_evidence, "cites F99, which is not in the key"),
-        (unknown_field, "field bonus does not fit"),
-        (other_trial, "not the one planned here"),
+        (span_outside, "Q1.C1 is outside its reply"),
+        (unknown_evidence, "F99"),
+        (unknown_field, "bonus"),
+        (other_trial, "scenario_001.fake-partial.r1 is not the one planned"),
     ],
 )
-def test_content_is_checked_even_where_the_chain_holds(copy: Path, change, says: str) -> None:  # type: ignore[no-untyped-def]
+def test_content_is_checked_even_if_the_chain_is_valid(copy: Path, change: Forge, says: str) -> None:
     (copy / storage.SEAL).unlink()
     rechained(copy / storage.RESULTS, hash_chain.GENESIS, change)
     with pytest.raises(IntegrityError, match=says) as found:
@@ -153,10 +169,12 @@ def test_content_is_checked_even_where_the_chain_holds(copy: Path, change, says:
     assert "line 2" in str(found.value)
 
 
-def test_a_head_kept_elsewhere_is_checked(sealed: Path) -> None:
+def test_verify_compares_the_results_hash_with_the_expected_one(sealed: Path) -> None:
     head = verify(sealed).head
-    assert call("verify", sealed, "--expect", head)[0] == 0
-    assert call("verify", sealed, "--expect", head.upper())[0] == 0
+    for given in (head, head.upper()):
+        code, out, err = call("verify", sealed, "--expect", given)
+        assert code == 0, err
+        assert head in out
     code, _, err = call("verify", sealed, "--expect", "0" * 64)
     assert code == 5
     assert head in err
@@ -166,8 +184,8 @@ def test_verify_of_an_unsealed_run_is_incomplete_not_broken(copy: Path) -> None:
     (copy / storage.SEAL).unlink()
     code, out, err = call("verify", copy)
     assert code == 4
-    assert "all is as it was written" in out
-    assert "not sealed" in err
+    assert "2 of 2 trials" in out
+    assert f"medicare-eval resume {copy}" in err
 
 
 def test_verify_says_what_it_found_as_json(sealed: Path) -> None:
@@ -182,16 +200,16 @@ def test_replay_gives_the_same_bytes_with_every_adapter_gone(sealed: Path, monke
     def no_adapter(name: str) -> None:
         raise AssertionError(f"{name} was made during a replay")
 
-    for place in ("executing", "checking", "adapters.registry"):
-        monkeypatch.setattr(f"src.{place}.make_adapter", no_adapter)
+    monkeypatch.setattr("src.adapters.registry.make_adapter", no_adapter)
+    monkeypatch.setattr("src.runner.adapter_pool.make_adapter", no_adapter)
     code, out, err = call("replay", sealed)
     assert code == 0, err
-    assert "2 of 2 results computed again" in out
+    assert "2 of 2 results" in out
     assert verify(sealed).head in out
 
 
 def test_replay_finds_a_forged_score(copy: Path) -> None:
-    def better(number: int, document: dict) -> None:  # type: ignore[type-arg]
+    def better(number: int, document: Document) -> None:
         document["final_scores"]["accuracy"] = 0.123
 
     rechained(copy / storage.RESULTS, hash_chain.GENESIS, better)
@@ -201,40 +219,43 @@ def test_replay_finds_a_forged_score(copy: Path) -> None:
 
 
 def test_replay_finds_a_reply_exchanged_in_the_journal(copy: Path) -> None:
-    def other_words(number: int, document: dict) -> None:  # type: ignore[type-arg]
+    def other_words(number: int, document: Document) -> None:
         if "|target|" in document["call"]:
             document["text"] = "Medicare is free for everybody."
 
     rechained(copy / storage.JOURNAL, storage.manifest_sha256(copy), other_words)
     code, _, err = call("replay", copy)
     assert code == 5
-    assert "asked something else" in err or "is not what its journal gives" in err
+    assert "scenario_001.fake-partial.r1" in err
 
 
 def test_replay_of_a_run_without_results_yet_is_incomplete(copy: Path) -> None:
     (copy / storage.RESULTS).unlink()
-    assert call("replay", copy)[0] == 4
+    code, _, err = call("replay", copy)
+    assert code == 4
+    assert str(copy) in err
 
 
 @pytest.mark.parametrize("name", [storage.JOURNAL, storage.RESULTS])
 @pytest.mark.parametrize("command", ["verify", "replay"])
-def test_a_file_gone_from_a_sealed_run_is_said_without_a_traceback(copy: Path, name: str, command: str) -> None:
+def test_a_file_missing_from_a_sealed_run_is_reported_in_one_line(copy: Path, name: str, command: str) -> None:
     (copy / name).unlink()
     code, _, err = call(command, copy)
     assert code == (4 if (command, name) == ("replay", storage.RESULTS) else 5)
+    assert str(copy) in err
     assert err.count("\n") == 1
 
 
-def test_results_without_their_journal_are_not_taken_over(copy: Path) -> None:
+def test_resume_refuses_results_without_their_journal(copy: Path) -> None:
     (copy / storage.SEAL).unlink()
     (copy / storage.JOURNAL).unlink()
     code, _, err = call("resume", copy, "--quiet")
     assert code == 5
-    assert "is gone, though results were computed from it" in err
+    assert f"{copy / storage.JOURNAL} is gone" in err
     assert not (copy / storage.SEAL).exists()
 
 
-def test_the_seal_is_told_when_a_finished_run_is_resumed(sealed: Path) -> None:
+def test_resume_of_a_finished_run_reports_its_seal(sealed: Path) -> None:
     summary = json.loads(call("resume", sealed, "--json")[1])
     assert summary["sealed"] is True
     assert summary["head"] == verify(sealed).head
