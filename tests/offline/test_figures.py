@@ -17,7 +17,6 @@ from src.text.figures import (
     is_amount,
     kind,
 )
-from tests.offline.growth import grows_linearly
 
 
 @pytest.mark.parametrize(
@@ -119,13 +118,6 @@ def test_positions_are_inside_the_text_and_folding_keeps_its_length(text: str) -
 @given(st.integers(min_value=0, max_value=10**9))
 def test_commas_and_zero_cents_do_not_change_an_amount(amount: int) -> None:
     assert figures(f"${amount:,}") == figures(f"${amount}.00") == {f"${amount}"}
-
-
-@pytest.mark.parametrize(
-    "piece", ["1,111", "9", "1-", "$", "one hundred ", "October ", "1/", "(800) ", "%", "20 to ", "-", "a "]
-)
-def test_the_time_to_find_figures_grows_linearly_with_the_length(piece: str) -> None:
-    assert grows_linearly(figures, piece, 5_000)
 
 
 def test_the_hash_seed_and_locale_do_not_matter() -> None:

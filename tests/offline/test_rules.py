@@ -31,7 +31,6 @@ from src.records.contracts import (
 )
 from src.records.scenario import DisallowedClaim
 from src.text.figures import figures
-from tests.offline.growth import grows_linearly
 
 from . import cases
 
@@ -254,13 +253,6 @@ def test_neither_the_order_nor_other_claims_change_a_verdict(name: str, seed: in
     after = verify(VerifierInput(question=question, claims=tuple(views[:20]), answer_key=shuffled)).verdicts
     expected = {verdict.claim_id: verdict for verdict in before}
     assert all(verdict == expected[verdict.claim_id] for verdict in after)
-
-
-@pytest.mark.parametrize(
-    "piece", ["a, and the part ", "no ", "Dr. A ", "i can not ", "| ", "*", "[x", "a. ", "is; is "]
-)
-def test_the_time_for_a_reply_grows_linearly_with_its_length(piece: str) -> None:
-    assert grows_linearly(claims_of, piece, 4_000)
 
 
 ASKED = "Is Dr. Alma Reyes in the network of BrightPath Choice?"
