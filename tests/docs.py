@@ -7,8 +7,8 @@ In a Markdown file, a comment before a fenced block says which command printed i
 
 `first N` and `last N` keep only so many lines; the cut is shown as `...`. A block that already holds `...` lines is
 left as it is while the rest still matches. The commands of one document run in order in one empty folder, with no API
-key set and 80 columns; RUN is the newest run folder there. A command written `medicare-eval ... | tail -n 5` is not
-possible: use `last 5`. Time stamps and elapsed times are replaced by fixed ones.
+key set and 80 columns; RUN is the newest run folder there, and OLD the one before it. A command written
+`medicare-eval ... | tail -n 5` is not possible: use `last 5`. Time stamps and elapsed times are replaced by fixed ones.
 
 `python -m tests.docs` checks all documents; `python -m tests.docs --write` writes them (`make docs`).
 """
@@ -100,7 +100,8 @@ def printed(command: str, folder: Path) -> list[str]:
     if words[0] != PROGRAM:
         raise ValueError(f"{command}: only {PROGRAM} commands can be shown")
     runs = sorted(folder.glob("runs/*"), key=lambda path: path.stat().st_mtime_ns)
-    words = [str(runs[-1].relative_to(folder)) if word == "RUN" else word for word in words]
+    places = {"RUN": -1, "OLD": -2}
+    words = [str(runs[places[word]].relative_to(folder)) if word in places else word for word in words]
     done = subprocess.run(
         [sys.executable, "-m", "src.orchestrator", *words[1:]],
         cwd=folder,

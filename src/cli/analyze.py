@@ -171,7 +171,7 @@ def _drift_text(found: Drifts, show: int) -> Iterator[str]:
 
 def _frozen_text(judge: JudgeDrift | None) -> str:
     if judge is None:
-        return "not checked on frozen transcripts: run `rejudge OLD`, then pass that run as --frozen"
+        return "not checked on frozen transcripts: `rejudge OLD`, then pass it as --frozen"
     state = "drifted" if judge.drifted else "within bounds"
     return f"on frozen transcripts, {judge.changed.count} of {judge.changed.n} labels changed: {state}"
 
@@ -196,6 +196,8 @@ def _target_text(target: TargetDrift, show: int) -> Iterator[str]:
         ("question", "left"), ("better", "right"), ("worse", "right"), ("same", "right"), ("p Holm", "right"),
     ]  # fmt: skip
     yield tables.plain_table(names, rows) if rows else "  No question's code changed."
+    if len(moved) > len(rows):
+        yield f"  {len(rows)} of {len(moved)} questions with a changed code shown"
     for answer in target.answers[:show]:
         yield from _answer_text(answer)
 
