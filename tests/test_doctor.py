@@ -1,4 +1,4 @@
-"""The doctor: what it finds, what it never shows, and that it sends nothing unless told to."""
+"""The doctor: what it finds, what it never shows, and that it sends nothing unless asked to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -27,7 +26,7 @@ from src.cli.doctor import (
     origin,
     table,
 )
-from tests.runs import ROOT, environment
+from tests.runs import HANGS_S, ROOT, environment
 
 KEYS = [provider.key_variable for provider in PROVIDERS.values() if provider.key_variable]
 URLS = [provider.base_url_variable for provider in PROVIDERS.values() if provider.base_url_variable]
@@ -39,6 +38,8 @@ def sentinel(variable: str) -> str:
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, no address, no proxy, and time enough for a server on a busy machine."""
+    monkeypatch.setattr(doctor, "REACH_S", 60.0)
     for name in list(os.environ):
         if name in (*KEYS, *URLS) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -47,14 +48,18 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 class Server:
     """A tiny web server on 127.0.0.1 that keeps what it was sent."""
 
-    def __init__(self, *, status: int, ahead: timedelta, wait_s: float, date: str | None) -> None:
+    def __init__(self, *, status: int, ahead: timedelta, hangs: bool, date: str | None) -> None:
         requests: list[tuple[str, str, dict[str, str]]] = []
+        answered: list[str] = []
         stop = threading.Event()
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 requests.append((self.command, self.path, dict(self.headers)))
-                stop.wait(wait_s)
+                if hangs:
+                    stop.wait(HANGS_S)
+                    return
+                answered.append(self.path)
                 shown = date if date is not None else format_datetime(datetime.now(UTC) + ahead, usegmt=True)
                 self.send_response_only(status)
                 self.send_header("Date", shown)
@@ -64,7 +69,7 @@ class Server:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.requests, self._stop = requests, stop
+        self.requests, self.answered, self._stop = requests, answered, stop
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
@@ -82,9 +87,9 @@ def serve() -> Iterator[Any]:
     made: list[Server] = []
 
     def start(
-        status: int = 404, ahead: timedelta = timedelta(), wait_s: float = 0.0, date: str | None = None
+        status: int = 404, ahead: timedelta = timedelta(), *, hangs: bool = False, date: str | None = None
     ) -> Server:
-        made.append(Server(status=status, ahead=ahead, wait_s=wait_s, date=date))
+        made.append(Server(status=status, ahead=ahead, hangs=hangs, date=date))
         return made[-1]
 
     yield start
@@ -118,16 +123,16 @@ def test_a_missing_sdk_comes_with_the_command_that_installs_it(tmp_path: Path) -
     absent = Provider("absent", "absent_adapter", "Absent", sdk="no.such.sdk", extra="absent")
     finding = find(examine(reach=False, out=tmp_path, providers={"absent": absent}), "sdk", "absent")
     assert finding.state == "missing"
-    assert finding.detail == "no-such-sdk is not installed; run: pip install 'ai-medicare-eval[absent]'"
+    assert finding.detail == "no-such-sdk is not installed; run: pip install 'medicare-eval[absent]'"
 
 
 def test_no_sdk_is_imported() -> None:
     code = (
-        "import sys; from pathlib import Path; from src.doctor import examine; examine(reach=False, out=Path('.')); "
+        "import sys; from pathlib import Path; from src.cli.doctor import examine; examine(reach=False, out=Path('.')); "
         "print([name for name in ('openai', 'anthropic', 'google.genai') if name in sys.modules])"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=HANGS_S
     )
     assert (ran.stdout.strip(), ran.stderr) == ("[]", "")
 
@@ -146,7 +151,7 @@ def test_keys_are_set_or_not_and_never_shown(tmp_path: Path, monkeypatch: pytest
     assert "sentinel" not in shown(after).lower()
 
 
-def test_neither_a_key_nor_its_length_shows_in_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_different_lengths_give_the_same_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = []
     for length in (10, 50):
         monkeypatch.setenv("OPENAI_API_KEY", "s" * length)
@@ -173,7 +178,7 @@ def test_neither_a_key_nor_its_length_shows_in_anything(tmp_path: Path, monkeypa
         ("https://[::1", None),
     ],
 )
-def test_of_an_address_only_the_origin_is_shown(
+def test_only_the_origin_of_an_address_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, expected: str | None
 ) -> None:
     assert origin(address) == expected
@@ -181,7 +186,7 @@ def test_of_an_address_only_the_origin_is_shown(
     found = examine(reach=False, out=tmp_path)
     finding = find(found, "address", "openai")
     assert finding.state == ("ok" if expected else "error")
-    assert expected is None or finding.detail == f"OPENAI_BASE_URL leads to {expected}"
+    assert expected is None or finding.detail == f"OPENAI_BASE_URL points to {expected}"
     assert "sentinel" not in shown(found).lower()
 
 
@@ -191,22 +196,22 @@ def test_a_key_put_where_an_address_belongs_is_not_shown(tmp_path: Path, monkeyp
     assert "sentinel" not in shown(examine(reach=False, out=tmp_path)).lower()
 
 
-def test_a_server_without_an_address_is_missing_one(tmp_path: Path) -> None:
+def test_a_provider_without_an_address_is_reported_as_missing_one(tmp_path: Path) -> None:
     finding = find(examine(reach=False, out=tmp_path), "address", "compatible")
     assert finding.state == "missing" and "COMPATIBLE_BASE_URL is not set" in finding.detail
 
 
 @pytest.mark.parametrize(("year", "state"), [(1970, "error"), (2026, "ok"), (2101, "error")])
-def test_the_clock_must_show_a_year_that_can_be(year: int, state: str) -> None:
+def test_a_clock_with_an_impossible_year_is_an_error(year: int, state: str) -> None:
     found = list(doctor._clock(datetime(year, 5, 1, tzinfo=UTC)))
     assert [finding.state for finding in found] == [state]
     naive = list(doctor._clock(datetime(2026, 5, 1)))
     assert find(naive, "clock", "UTC offset").state == "warning"
 
 
-def test_the_disk_is_tried_where_the_runs_will_go_and_nothing_is_left_there(tmp_path: Path) -> None:
+def test_the_disk_is_tested_where_runs_will_go_and_nothing_is_left_there(tmp_path: Path) -> None:
     found = examine(reach=False, out=tmp_path / "not" / "yet" / "made")
-    assert find(found, "disk", "runs folder") == Finding("disk", "runs folder", "ok", f"{tmp_path} can be written to")
+    assert find(found, "disk", "runs folder") == Finding("disk", "runs folder", "ok", f"{tmp_path} is writable")
     assert find(found, "disk", "free space").detail.endswith("GiB")
     assert find(found, "disk", "one sync").detail.endswith(" ms")
     assert list(tmp_path.iterdir()) == []
@@ -221,7 +226,7 @@ def test_a_folder_that_is_a_file_or_cannot_be_written_is_an_error(
     def refuse(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("src.doctor.os.fsync", refuse)
+    monkeypatch.setattr("src.cli.doctor.os.fsync", refuse)
     finding = find(examine(reach=False, out=tmp_path), "disk", "runs folder")
     assert finding.state == "error" and "No space left on device" in finding.detail
 
@@ -231,7 +236,7 @@ def test_little_space_is_a_warning() -> None:
     assert doctor._space(1 << 30).state == "ok"
 
 
-def test_nothing_is_sent_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any) -> None:
+def test_nothing_is_sent_without_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any) -> None:
     server = serve()
     monkeypatch.setenv("OPENAI_API_KEY", sentinel("OPENAI"))
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
@@ -241,7 +246,7 @@ def test_nothing_is_sent_unless_asked_for(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("status", [200, 302, 401, 404, 503])
-def test_one_request_without_the_key_shows_that_a_server_is_there(
+def test_reach_sends_one_request_without_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any, status: int
 ) -> None:
     server = serve(status)
@@ -257,7 +262,9 @@ def test_one_request_without_the_key_shows_that_a_server_is_there(
     assert [finding.name for finding in found if finding.area == "network"] == ["openai"]  # no other has a key
 
 
-def test_a_server_that_needs_no_key_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any) -> None:
+def test_reach_also_asks_a_server_that_needs_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
+) -> None:
     monkeypatch.setenv("COMPATIBLE_BASE_URL", f"{serve().url}/v1")
     assert find(examine(reach=True, out=tmp_path), "network", "compatible").state == "ok"
 
@@ -269,10 +276,12 @@ def test_a_clock_that_differs_from_the_servers_is_a_warning(
     monkeypatch.setenv("COMPATIBLE_BASE_URL", serve(ahead=timedelta(hours=hours)).url)
     finding = find(examine(reach=True, out=tmp_path), "clock", "against servers")
     assert finding.state == "warning"
-    assert said in finding.detail and finding.detail.startswith(("3599 s", "3600 s", "3601 s"))
+    seconds, _, rest = finding.detail.partition(" s ")
+    assert rest.startswith(said)
+    assert abs(int(seconds) - 3600) <= 60
 
 
-def test_a_server_without_a_sane_date_says_nothing_of_the_clock(
+def test_a_server_without_a_valid_date_gives_no_finding_on_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
 ) -> None:
     monkeypatch.setenv("COMPATIBLE_BASE_URL", serve(date="yesterday").url)
@@ -281,7 +290,7 @@ def test_a_server_without_a_sane_date_says_nothing_of_the_clock(
     assert not [finding for finding in found if finding.name == "against servers"]
 
 
-def test_a_server_that_is_not_there_or_not_a_web_server_is_an_error_in_words(
+def test_a_server_that_cannot_be_reached_is_an_error_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
 ) -> None:
     server = serve()
@@ -299,21 +308,23 @@ def test_a_server_that_is_not_there_or_not_a_web_server_is_an_error_in_words(
     assert "sentinel" not in shown(found).lower() and "Traceback" not in shown(found)
 
 
-def test_a_server_that_hangs_is_left_behind_in_time(
+def test_the_doctor_does_not_wait_for_a_server_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
 ) -> None:
+    server = serve(hangs=True)
     monkeypatch.setattr(doctor, "REACH_S", 0.2)
-    monkeypatch.setenv("COMPATIBLE_BASE_URL", serve(wait_s=30).url)
-    began = time.monotonic()
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", server.url)
     finding = find(examine(reach=True, out=tmp_path), "network", "compatible")
     assert finding.state == "error" and "no answer within 0.2 s" in finding.detail
-    assert time.monotonic() - began < 5
+    assert server.answered == []
 
 
-def test_a_request_that_never_comes_back_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_does_not_wait_for_a_request_that_never_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stuck = threading.Event()  # as name resolution can be, which knows no time limit
     monkeypatch.setattr(doctor, "REACH_S", 0.1)
-    monkeypatch.setattr(doctor, "_ask", lambda name, address: stuck.wait(30))
+    monkeypatch.setattr(doctor, "_ask", lambda name, address: stuck.wait(HANGS_S))
     monkeypatch.setenv("COMPATIBLE_BASE_URL", "http://127.0.0.1:9")
     finding = find(examine(reach=True, out=tmp_path), "network", "compatible")
     stuck.set()
@@ -321,9 +332,9 @@ def test_a_request_that_never_comes_back_is_left_behind(tmp_path: Path, monkeypa
 
 
 def test_the_table_fits_its_width_and_shows_every_finding(tmp_path: Path) -> None:
-    found = [Finding("key", "openai", "missing", "[bold]OPENAI_API_KEY[/bold] is not set " + "x" * 200)]
+    found = [Finding("key", "openai", "missing", "[bold]OPENAI_API_KEY[/bold] is not set" + " word" * 40)]
     drawn = table(found, 80)
     assert max(map(len, drawn.splitlines())) <= 80
     assert drawn.splitlines()[0].split() == ["area", "name", "state", "detail"]
-    assert "[bold]" in drawn and drawn.count("x") == 200
+    assert "[bold]" in drawn and drawn.count("word") == 40
     assert as_json(found) == [{"area": "key", "name": "openai", "state": "missing", "detail": found[0].detail}]

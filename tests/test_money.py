@@ -1,4 +1,4 @@
-"""Prices, costs, the budget that is never passed, and the estimate of a plan."""
+"""Prices, costs, the budget that is never exceeded, and the estimate of a plan."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from src import api
 from src.adapters.models import MODELS, full_id, resolve
 from src.adapters.registry import canonical_name
+from src.calls.budget import Budget
+from src.calls.estimate import EstimateRow, estimate
 from src.calls.prices import (
     PRICE_FILE,
-    Budget,
-    EstimateRow,
     charge,
     cost,
-    estimate,
     load_prices,
     price_for,
     read_table,
     worst_case,
 )
 from src.errors import InputError
-from src.planning.plan import make_plan
 from src.planning.trials import planned_calls
-from src.records.study import Study
 from src.schemas import (
     CallOutcome,
     CallParameters,
@@ -85,7 +83,7 @@ def test_a_price_that_ends_is_followed_by_the_next() -> None:
     assert before["xai:grok-4.6"] == after["xai:grok-4.6"]
 
 
-def test_an_own_file_adds_and_replaces(tmp_path: Path) -> None:
+def test_a_price_file_adds_to_and_overrides_the_built_in_prices(tmp_path: Path) -> None:
     own = price_file(tmp_path, {"compatible:llama3:8b": {**ROW, "input": 0}, "xai:grok-4.6": {**ROW, "output": 99}})
     prices = load_prices(own)
     assert prices["compatible:llama3:8b"].input == 0
@@ -93,13 +91,13 @@ def test_an_own_file_adds_and_replaces(tmp_path: Path) -> None:
     assert len(prices) == len(load_prices(None)) + 1
 
 
-def test_an_own_file_may_use_friendly_names(tmp_path: Path) -> None:
+def test_a_price_file_may_use_friendly_names(tmp_path: Path) -> None:
     own = price_file(tmp_path, {"grok:grok-2": {**ROW, "output": 99}})
     prices = load_prices(own, full_id=lambda name: full_id(canonical_name(name)))
     found = price_for(prices, "xai", "grok-2-1212")
     assert found is not None and found.output == 99
     twice = price_file(tmp_path, {"grok:grok-2": ROW, "xai:grok-2-1212": ROW})
-    with pytest.raises(InputError, match="xai:grok-2-1212: means the same as grok:grok-2"):
+    with pytest.raises(InputError, match="xai:grok-2-1212 and grok:grok-2 are the same model"):
         load_prices(twice, full_id=lambda name: full_id(canonical_name(name)))
 
 
@@ -156,7 +154,7 @@ def test_a_file_in_another_currency_or_with_a_bad_name_is_refused(tmp_path: Path
 # Finding a price
 
 
-def test_a_date_may_be_missing_on_either_side_where_one_row_is_meant() -> None:
+def test_a_price_is_found_without_the_date_of_the_model_if_only_one_row_fits() -> None:
     dated, bare = price(1), price(2)
     assert price_for({"openai:gpt-4.1-2025-04-14": dated}, "openai", "gpt-4.1") is dated
     assert price_for({"openai:gpt-4.1": bare}, "openai", "gpt-4.1-2025-04-14") is bare
@@ -178,7 +176,7 @@ def test_no_price_is_guessed() -> None:
 
 
 @pytest.mark.parametrize("provider", ["fake", "offline"])
-def test_what_runs_here_is_free(provider: str) -> None:
+def test_fake_and_offline_models_are_free(provider: str) -> None:
     free = price_for({}, provider, "anything")
     assert free is not None and cost(free, Usage(input_tokens=10**9, output_tokens=10**9)) == 0
 
@@ -228,11 +226,11 @@ USED = Usage(input_tokens=1_000, output_tokens=1_000)
         ("rate_limited", None, Usage(), 0.0),
     ],
 )
-def test_what_an_attempt_counts_as(outcome: CallOutcome, status: int | None, usage: Usage, charged: float) -> None:
+def test_an_attempt_is_charged_by_its_outcome_and_status(outcome: CallOutcome, status: int | None, usage: Usage, charged: float) -> None:
     assert charge(outcome, status, usage, price(), 0.5) == pytest.approx(charged)
 
 
-def test_without_a_price_what_was_reserved_stands() -> None:
+def test_without_a_price_the_reserved_amount_is_charged() -> None:
     assert charge("ok", None, USED, None, 0.5) == 0.5
 
 
@@ -242,7 +240,7 @@ AMOUNTS = st.floats(min_value=0, max_value=50, allow_nan=False)
 
 
 @given(limit=AMOUNTS, steps=st.lists(st.tuples(AMOUNTS, st.floats(0, 1), st.booleans()), max_size=60))
-def test_a_budget_is_never_passed(limit: float, steps: list[tuple[float, float, bool]]) -> None:
+def test_a_budget_is_never_exceeded(limit: float, steps: list[tuple[float, float, bool]]) -> None:
     budget = Budget(limit)
     under_way: list[tuple[float, float]] = []
     for amount, share, finish in steps:
@@ -270,7 +268,7 @@ def test_a_budget_is_used_to_the_last_cent() -> None:
     assert (budget.spent, budget.reserved) == (0.05, 0.25)
 
 
-def test_a_call_that_cost_more_than_was_reserved_is_counted_and_ends_it() -> None:
+def test_a_call_that_cost_more_than_reserved_is_counted_and_no_more_are_granted() -> None:
     budget = Budget(1.0)
     assert budget.reserve(0.6)
     budget.settle(0.6, 1.5)
@@ -278,14 +276,14 @@ def test_a_call_that_cost_more_than_was_reserved_is_counted_and_ends_it() -> Non
     assert not budget.reserve(0.01)
 
 
-def test_what_an_earlier_session_spent_counts() -> None:
+def test_money_spent_before_a_resume_counts() -> None:
     budget = Budget(1.0)
     budget.settle(0, 0.9)
     assert not budget.reserve(0.2)
     assert budget.reserve(0.1)
 
 
-def test_without_a_limit_all_is_granted_and_counted() -> None:
+def test_without_a_limit_every_call_is_granted_and_counted() -> None:
     budget = Budget(None)
     assert budget.reserve(10**6)
     budget.settle(10**6, 3)
@@ -293,7 +291,7 @@ def test_without_a_limit_all_is_granted_and_counted() -> None:
 
 
 @pytest.mark.parametrize("amount", [-0.01, float("nan"), float("inf")])
-def test_an_amount_that_is_none_is_refused(amount: float) -> None:
+def test_an_amount_that_is_negative_or_not_finite_is_refused(amount: float) -> None:
     attempts: list[Callable[[], object]] = [
         lambda: Budget(amount), lambda: Budget(1).reserve(amount), lambda: Budget(1).settle(0, amount),
     ]  # fmt: skip
@@ -312,7 +310,7 @@ def test_more_cannot_be_settled_than_was_reserved() -> None:
 
 @pytest.fixture(scope="module")
 def plan() -> RunPlan:
-    made = make_plan(Study(scenarios=[ONE], targets=["fake:careful"], repeats=3))
+    made = api.plan(scenarios=[ONE], targets=["fake:careful"], repeats=3)
     return made.model_copy(
         update={
             "targets": ("openai:gpt-4.1", "xai:unpriced"),
@@ -331,7 +329,7 @@ def rows_of(plan: RunPlan) -> dict[tuple[str, str, str | None], EstimateRow]:
     return found
 
 
-def test_the_calls_are_those_that_planning_counts(plan: RunPlan) -> None:
+def test_the_estimate_has_as_many_calls_as_the_plan(plan: RunPlan) -> None:
     calls: dict[str, int] = {}
     for (role, _, _), row in rows_of(plan).items():
         calls[role] = calls.get(role, 0) + row.calls
@@ -372,15 +370,15 @@ def test_judges_are_counted_by_target_and_model(plan: RunPlan) -> None:
     assert rows["scorer", "anthropic:claude-sonnet-4-6", "openai:gpt-4.1"].output_tokens == 3 * len(turns) * 100
 
 
-def test_an_unknown_price_stays_unknown_and_what_runs_here_is_free(plan: RunPlan) -> None:
+def test_an_unknown_price_gives_an_unknown_cost_and_fake_models_cost_nothing(plan: RunPlan) -> None:
     rows = rows_of(plan)
     assert rows["target", "xai:unpriced", "xai:unpriced"].cost is None
     assert all(row.cost is not None for (_, model, _), row in rows.items() if model != "xai:unpriced")
-    free = make_plan(Study(scenarios=[ONE], targets=["fake:careful"]))
+    free = api.plan(scenarios=[ONE], targets=["fake:careful"])
     assert {row.cost for row in rows_of(free).values()} == {0.0}
 
 
-def test_a_short_limit_makes_short_replies_and_seldom_a_tie(plan: RunPlan) -> None:
+def test_a_low_token_limit_lowers_the_estimated_reply_and_ties(plan: RunPlan) -> None:
     short = plan.model_copy(update={"target_parameters": CallParameters(temperature=0.0, max_tokens=50)})
     rows = rows_of(short)
     turns = len(plan.scenarios[0].scenario.scripted_turns)

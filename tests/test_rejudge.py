@@ -21,7 +21,7 @@ from src.schemas import VerifierInput
 from src.text.fence import unwrap
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
-from tests.runs import ONE, THREE, call, make_run, newest
+from tests.runs import ONE, THREE, call, make_run, newest, replays, resumes, verifies
 from tests.test_wire_runs import redirect, results, said, sensible
 
 JUDGE = "openai:gpt-4.1"
@@ -96,7 +96,7 @@ def wired(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
 
 
 @pytest.mark.parametrize("flags", [(), ("--keep-claims",)])
-def test_judging_again_leaves_the_old_run_to_the_byte_and_the_new_one_verifies(
+def test_rejudge_leaves_the_old_run_unchanged_and_the_new_one_verifies(
     flags: tuple[str, ...], old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:
@@ -106,8 +106,8 @@ def test_judging_again_leaves_the_old_run_to_the_byte_and_the_new_one_verifies(
     monkeypatch.setattr(FakeAdapter, "complete", refuse)
     new = again(old, tmp_path, *flags)
     assert kept(old) == before
-    assert call("verify", new)[0] == 0
-    assert call("replay", new)[0] == 0
+    verifies(new)
+    replays(new)
     assert calls(new, "target") == calls(old, "target")
     manifest = storage.read_manifest(new)
     assert manifest.transcripts
@@ -121,9 +121,10 @@ def test_a_run_judged_again_replays_and_verifies_without_the_old_one(tmp_path: P
     first = make_run(tmp_path)
     new = again(first, tmp_path)
     shutil.rmtree(first)
-    assert call("verify", new)[0] == 0
-    assert call("replay", new)[0] == 0
-    assert call("report", new)[0] == 0
+    verifies(new)
+    replays(new)
+    code, _, err = call("report", new)
+    assert code == 0, err
     report = (new / "report" / "report.md").read_text(encoding="utf-8")
     assert first.name in report.replace("\\", "")
 
@@ -156,8 +157,8 @@ def test_kept_claims_are_the_old_ones_and_their_extractor_is_not_asked(
     assert not any(said(request)[0].startswith("You split an answer") for request in wired.requests)
     assert {one["judged_by"]["extractor"] for one in results(new)} == {"offline:rules"}
     assert {name for one in results(new) for name in one["judged_by"]["verifiers"].values()} == {JUDGE}
-    assert call("verify", new)[0] == 0
-    assert call("replay", new)[0] == 0
+    verifies(new)
+    replays(new)
     afresh = again(old, tmp_path / "afresh", "--judge-model", JUDGE)
     assert any(said(request)[0].startswith("You split an answer") for request in wired.requests)
     assert {one["judged_by"]["extractor"] for one in results(afresh)} == {JUDGE}
@@ -166,7 +167,7 @@ def test_kept_claims_are_the_old_ones_and_their_extractor_is_not_asked(
 def test_a_run_judged_again_can_be_judged_once_more(tmp_path: Path) -> None:
     first = make_run(tmp_path / "1")
     third = again(again(first, tmp_path / "2"), tmp_path / "3")
-    assert call("verify", third)[0] == 0
+    verifies(third)
     assert calls(third, "target") == calls(first, "target")
     assert labels(third) == labels(first)
 
@@ -204,39 +205,38 @@ def unfinished(tmp_path: Path) -> tuple[Path, Path]:
     return first, new
 
 
-def test_judging_again_is_gone_on_with_where_it_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_rejudge_is_resumed_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, new = unfinished(tmp_path)
     journal = (new / storage.JOURNAL).read_bytes()
     monkeypatch.setattr(FakeAdapter, "complete", None)
-    code, _, err = call("resume", new, "--quiet")
-    assert code == 0, err
+    resumes(new)
     assert (new / storage.JOURNAL).read_bytes() == journal
-    assert call("verify", new)[0] == 0
 
 
 @pytest.mark.parametrize("name", [storage.JOURNAL, storage.MANIFEST])
-def test_going_on_is_refused_where_the_old_run_was_changed_or_is_gone(name: str, tmp_path: Path) -> None:
+def test_resume_of_a_rejudge_refuses_an_old_run_that_was_changed_or_is_gone(name: str, tmp_path: Path) -> None:
     first, new = unfinished(tmp_path)
     path = first / name
     path.write_bytes(path.read_bytes().replace(b"2026", b"2027", 1))
     code, _, err = call("resume", new, "--quiet")
     assert code == 5
-    assert "no longer, the run whose transcripts were to be judged again" in err
+    assert f"{first} is not, or is no longer, the run" in err
     shutil.rmtree(first)
     code, _, err = call("resume", new, "--quiet")
     assert code == 2
-    assert "put it back" in err
+    assert str(first) in err
 
 
-def test_judging_again_into_another_folder_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_a_rejudge_into_another_folder_can_be_resumed(tmp_path: Path) -> None:
     first = make_run(tmp_path / "old")
     new = again(first, tmp_path / "new")
     (new / storage.SEAL).unlink()
-    code, _, err = call("resume", new, "--quiet")
-    assert code == 0, err
+    resumes(new)
 
 
-def test_a_run_is_named_by_its_folder_however_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejudge_records_the_old_run_s_folder_name_even_if_given_as_a_dot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = make_run(tmp_path / "old")
     monkeypatch.chdir(first)
     new = again(Path(), tmp_path / "new")
@@ -246,28 +246,30 @@ def test_a_run_is_named_by_its_folder_however_it_was_given(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "option"),
     [
-        (("--judges", "1"), "at least two"),
-        (("--judge-repeats", "-1"), "--judge-repeats -1"),
-        (("--judge-repeats", "1000"), "--judge-repeats 1000"),
-        (("--judge-repeats", "1", "--judge-sample", "0"), "--judge-sample 0"),
-        (("--judge-repeats", "1", "--judge-sample", "1.5"), "--judge-sample 1.5"),
+        (("--judges", "1"), "--judges"),
+        (("--judge-repeats", "-1"), "--judge-repeats"),
+        (("--judge-repeats", "1000"), "--judge-repeats"),
+        (("--judge-repeats", "1", "--judge-sample", "0"), "--judge-sample"),
+        (("--judge-repeats", "1", "--judge-sample", "1.5"), "--judge-sample"),
     ],
 )
-def test_a_judging_that_cannot_be_is_refused_before_anything_is_written(
-    flags: tuple[str, ...], told: str, old: Path, tmp_path: Path
+def test_rejudge_refuses_impossible_options_before_anything_is_written(
+    flags: tuple[str, ...], option: str, old: Path, tmp_path: Path
 ) -> None:
     code, _, err = call("rejudge", old, *flags, "--out", tmp_path / "new", "--quiet")
     assert code == 2
-    assert told in err
+    assert f"{option}: " in err
+    assert flags[-1] in err
+    assert len(err.strip().splitlines()) == 1
     assert not (tmp_path / "new").exists()
 
 
-def test_a_canned_target_is_no_judge_of_a_run(old: Path, tmp_path: Path) -> None:
+def test_rejudge_refuses_a_fake_target_as_judge(old: Path, tmp_path: Path) -> None:
     code, _, err = call("rejudge", old, "--judge-model", "fake:wrong", "--out", tmp_path / "new", "--quiet")
     assert code == 3
-    assert "may not judge" in err
+    assert "fake:wrong cannot judge" in err
     assert not (tmp_path / "new").exists()
 
 
@@ -312,14 +314,14 @@ def test_compare_lists_each_changed_claim_with_both_reasons(old: Path, doubted: 
     assert call("compare", old, doubted, "--show", 0)[1].count("SUPPORTED -> NOT_IN_KEY") == 0
 
 
-def test_comparing_two_judgings_the_other_way_round_turns_every_move_round(old: Path, doubted: Path) -> None:
+def test_comparing_two_judgings_in_reverse_reverses_every_change(old: Path, doubted: Path) -> None:
     there, back = compare_judges(old, doubted), compare_judges(doubted, old)
     assert back.moves == Counter({(b, a): n for (a, b), n in there.moves.items()})
     assert back.same == there.same
     assert [(one.trial_id, one.quote) for one in back.changed] == [(one.trial_id, one.quote) for one in there.changed]
 
 
-def test_two_judgings_of_the_same_judge_differ_in_nothing(old: Path, tmp_path: Path) -> None:
+def test_two_judgings_by_the_same_rules_do_not_differ(old: Path, tmp_path: Path) -> None:
     new = again(old, tmp_path)
     found = compare_judges(old, new)
     assert (found.changed, found.gone, found.new) == ([], 0, 0)
@@ -340,14 +342,14 @@ def test_other_transcripts_are_not_compared_as_judgings(old: Path, tmp_path: Pat
     assert not same_transcripts(old, other)
     code, _, err = call("compare", old, other, "--by", "judges")
     assert code == 2
-    assert "another transcript" in err
+    assert "same transcripts" in err
     assert len(err.strip().splitlines()) == 1
 
 
 # --- judges asked again: their noise ---
 
 
-def test_a_judge_by_rule_asked_again_has_no_noise(tmp_path: Path) -> None:
+def test_a_rule_based_judge_has_no_noise(tmp_path: Path) -> None:
     folder = make_run(
         tmp_path, "--scenario", THREE, "--target", "fake:partial", "--judge-repeats", 2, "--judge-sample", 1
     )
@@ -363,8 +365,8 @@ def test_a_judge_by_rule_asked_again_has_no_noise(tmp_path: Path) -> None:
     assert found.noise_floor == 0
     assert {one.changed.n for one in found.noise} == {2 * len(labels(folder))}
     assert judging(gather(plain)).noise_floor is None
-    assert call("verify", folder)[0] == 0
-    assert call("replay", folder)[0] == 0
+    verifies(folder)
+    replays(folder)
 
 
 def test_a_judge_that_changes_its_mind_with_the_seed_has_a_noise_floor(
@@ -382,9 +384,10 @@ def test_a_judge_that_changes_its_mind_with_the_seed_has_a_noise_floor(
             first = {verdict["claim_id"]: verdict["label"] for verdict in one["verdicts"][judge]}
             changed[judge] += sum(v["label"] != first[v["claim_id"]] for repeat in repeats for v in repeat)
     assert {one.judge: one.changed.count for one in found.noise} == dict(changed)
-    assert call("verify", new)[0] == 0
-    assert call("replay", new)[0] == 0
-    assert call("report", new, "--out", tmp_path / "report")[0] == 0
+    verifies(new)
+    replays(new)
+    code, _, err = call("report", new, "--out", tmp_path / "report")
+    assert code == 0, err
     report = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
     assert "Noise floor" in report
 
@@ -397,7 +400,7 @@ def test_only_the_sample_is_judged_again_and_it_is_drawn_by_the_seed(old: Path, 
     assert labels(runs[0]) == labels(old)
 
 
-# --- metamorphic: who sits where changes nothing ---
+# --- metamorphic: the order and number of judges change nothing ---
 
 
 def test_the_order_of_judges_changes_no_final_label(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

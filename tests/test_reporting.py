@@ -69,7 +69,7 @@ def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["x" * 190, "gpt-4.1", "organisation/a-rather-long-name-of-a-model-2026-01-01"])
-def test_the_table_fits_a_terminal_and_loses_nothing(tmp_path: Path, model: str) -> None:
+def test_the_table_fits_a_terminal_and_cuts_no_name(tmp_path: Path, model: str) -> None:
     name = f"openai:{model}"
     made = plan(targets=[name, "fake:careful"], repeats=3)
     scored = [result(target=name, accuracy=value, repetition=n) for n, value in enumerate((0.0, 0.5, 1.0), 1)]
@@ -96,7 +96,7 @@ def test_a_table_without_results_shows_that_there_are_none(tmp_path: Path) -> No
     assert row.split() == ["fake:careful", "0/0", "–", "–", "–", "–", "0", "0"]
 
 
-def test_notices_say_what_must_be_said_and_no_more(tmp_path: Path) -> None:
+def test_notices_name_rule_based_judges_fake_targets_and_incomplete_runs_only(tmp_path: Path) -> None:
     real: dict[str, Any] = {"targets": ["openai:gpt-4.1"], "verifiers": ["anthropic:claude", "google:gemini"]}
     done = [result(target="openai:gpt-4.1")]
     assert notices(summary_of(tmp_path, done, plan(**real))) == []
@@ -167,7 +167,7 @@ def test_a_torn_last_line_is_left_out_and_a_changed_one_refused(tmp_path: Path) 
         summarize(tmp_path, manifest(plan(repeats=2)))
 
 
-def test_an_estimate_in_words() -> None:
+def test_an_estimate_is_shown_with_its_interval_or_its_n() -> None:
     assert estimate_text(Estimate(0, None, None, None)) == "–"
     assert estimate_text(Estimate(1, 0.5, None, None)) == "0.50 (n=1)"
     assert estimate_text(Estimate(4, 0.934, 0.776, 1.0)) == "0.93 (0.78–1.00)"
@@ -175,7 +175,7 @@ def test_an_estimate_in_words() -> None:
 
 
 @given(VALUES, st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-def test_a_mean_with_its_interval(values: list[float], confidence: float) -> None:
+def test_mean_and_interval_agree_with_scipy(values: list[float], confidence: float) -> None:
     found = mean_interval(values, confidence)
     assert found.n == len(values)
     assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-12)
@@ -188,7 +188,7 @@ def test_a_mean_with_its_interval(values: list[float], confidence: float) -> Non
     assert found.high == pytest.approx(min(1.0, high), abs=1e-9)
 
 
-def test_where_the_spread_is_unknown_there_is_no_interval() -> None:
+def test_without_a_spread_there_is_no_interval() -> None:
     assert mean_interval([]) == Estimate(0, None, None, None)
     assert mean_interval([0.3]) == Estimate(1, 0.3, None, None)
     assert mean_interval([0.5, 0.5, 0.5]) == Estimate(3, 0.5, None, None)

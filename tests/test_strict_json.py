@@ -101,7 +101,7 @@ def test_depth_is_bounded(opening: str, closing: str) -> None:
             loads(nested(depth))
 
 
-def test_brackets_in_strings_and_side_by_side_are_not_depth() -> None:
+def test_brackets_in_strings_and_in_sequence_do_not_count_as_depth() -> None:
     text = json.dumps(["[" * 500, '\\"{{{' * 100, "]"])
     assert loads(text) == json.loads(text)
     assert loads(json.dumps([[]] * 1_000)) == [[]] * 1_000
@@ -132,11 +132,11 @@ def test_clean_text_replaces_lone_surrogates() -> None:
 
 
 @given(st.dictionaries(st.text(), SCALARS, min_size=2, max_size=5))
-def test_fingerprint_does_not_see_key_order(value: dict[str, object]) -> None:
+def test_fingerprint_does_not_depend_on_key_order(value: dict[str, object]) -> None:
     assert fingerprint(dict(reversed(value.items()))) == fingerprint(value)
 
 
-def test_fingerprint_sees_everything_else() -> None:
+def test_fingerprint_depends_on_everything_but_key_order() -> None:
     seen = {fingerprint(value) for value in ({"a": 1}, {"a": "1"}, {"a": 1.5}, {"a": [1]}, {"b": 1}, [{"a": 1}])}
     assert len(seen) == 6
 
@@ -167,7 +167,7 @@ def test_seeds_are_31_bits_and_depend_on_every_part() -> None:
     assert all(0 <= seed < 2**31 for seed in seeds)
 
 
-def test_parts_do_not_run_together() -> None:
+def test_seeds_depend_on_where_one_part_ends_and_the_next_begins() -> None:
     assert derive_seed(1, "ab", "c") != derive_seed(1, "a", "bc")
     assert derive_seed(1, 23) != derive_seed(12, 3)
 
@@ -177,7 +177,7 @@ def test_seeds_are_stable() -> None:
 
 
 def test_seeds_do_not_depend_on_the_hash_seed() -> None:
-    code = "from src.canonical import derive_seed; print(derive_seed(42, 'scenario_001', 1, 'questioner'))"
+    code = "from src.store.strict_json import derive_seed; print(derive_seed(42, 'scenario_001', 1, 'questioner'))"
     printed = {
         subprocess.run(
             [sys.executable, "-c", code],

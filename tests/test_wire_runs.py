@@ -22,7 +22,7 @@ from src.schemas import (
 from src.text.fence import unwrap
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
-from tests.runs import ONE, call, newest
+from tests.runs import ONE, call, newest, replays, resumes, verifies
 
 SENTINEL = "sk-sentinel-77e2ab"
 WORDS = "Medicare Advantage plans have provider networks. Original Medicare has no yearly limit on out-of-pocket costs."
@@ -100,7 +100,7 @@ def records(folder: Path) -> list[CallRecord]:
 
 
 @pytest.mark.parametrize("name", [*SPEC_MODELS, "grok:grok-2"])
-def test_the_specification_s_models_work_as_written(name: str, server: Loopback, tmp_path: Path) -> None:
+def test_the_models_of_the_specification_work_by_their_names(name: str, server: Loopback, tmp_path: Path) -> None:
     folder, _, _ = run(tmp_path, "--target", name, "--judge-model", "offline:rules", "--allow-retired")
     api_id = SPEC_MODELS[name.replace("grok:", "xai:")]
     assert {request.model for request in server.requests} == {api_id}
@@ -120,8 +120,8 @@ def test_the_specification_s_models_work_as_written(name: str, server: Loopback,
     assert WORDS in first.received
     assert WORDS in json.dumps(second.sent, ensure_ascii=False)  # its own words are in its context
     assert SENTINEL not in (folder / storage.JOURNAL).read_text(encoding="utf-8")
-    assert call("verify", folder)[0] == 0
-    assert call("replay", folder)[0] == 0
+    verifies(folder)
+    replays(folder)
 
 
 def test_a_retired_model_is_refused_before_anything_is_spent(server: Loopback, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_retired_model_is_refused_before_anything_is_spent(server: Loopback, t
     assert not (tmp_path / "runs").exists()
 
 
-def test_default_judges_are_two_other_makers_on_the_wire(server: Loopback, tmp_path: Path) -> None:
+def test_default_judges_are_from_two_other_providers(server: Loopback, tmp_path: Path) -> None:
     folder, out, _ = run(tmp_path, "--target", "openai:gpt-4.1")
     (result,) = results(folder)
     assert result["outcome"] == "scored"
@@ -147,7 +147,7 @@ def test_default_judges_are_two_other_makers_on_the_wire(server: Loopback, tmp_p
     costs = {row["part"]: row["cost"] for row in json.loads(out)["costs"]}
     assert costs["target"] > 0
     assert costs["judges"] > 0
-    assert call("replay", folder)[0] == 0
+    replays(folder)
 
 
 def test_parameters_a_model_refuses_are_recorded_as_not_applied_and_reported(server: Loopback, tmp_path: Path) -> None:
@@ -156,13 +156,14 @@ def test_parameters_a_model_refuses_are_recorded_as_not_applied_and_reported(ser
     assert result["target"]["not_applied"] == ["temperature"]
     assert result["judge_services"][0]["not_applied"] == ["seed", "temperature"]
     assert all("temperature" not in request.body for request in server.requests)
-    assert call("report", folder)[0] == 0
+    code, _, err = call("report", folder)
+    assert code == 0, err
     report = (folder / "report" / "report.md").read_text(encoding="utf-8")
     row = next(line for line in report.splitlines() if line.startswith("| openai:gpt") and "2026" in line)
     assert [row.count("gpt\\-5.5\\-2026\\-04\\-23"), "temperature" in row, "| yes |" in row] == [2, True, True]
 
 
-def test_another_model_than_the_one_called_is_recorded_and_said(
+def test_a_model_served_instead_of_the_requested_one_is_recorded_and_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with Loopback(lambda request: sensible(request, served="grok-4.6")) as server:
@@ -171,7 +172,7 @@ def test_another_model_than_the_one_called_is_recorded_and_said(
     (result,) = results(folder)
     assert result["target"]["served_models"] == ["grok-4.6"]
     assert result["target"]["served_as_requested"] is False
-    assert any("another model than the one called: grok-4.6" in notice for notice in json.loads(out)["notices"])
+    assert any("grok-4.6" in notice for notice in json.loads(out)["notices"])
 
 
 def test_a_judge_served_by_the_target_s_family_is_a_judge_failure(
@@ -186,8 +187,8 @@ def test_a_judge_served_by_the_target_s_family_is_a_judge_failure(
     (result,) = results(folder)
     assert result["outcome"] == "judge_failure"
     assert result["final_scores"] is None
-    assert "of the target's own family" in result["judge_failures"][0]["reason"]
-    assert call("replay", folder)[0] == 0
+    assert "family" in result["judge_failures"][0]["reason"]
+    replays(folder)
 
 
 def test_a_server_that_refuses_schemas_is_asked_for_plain_json(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -202,10 +203,12 @@ def test_a_server_that_refuses_schemas_is_asked_for_plain_json(monkeypatch: pyte
     refused = [record for record in records(folder) if record.status == 400]
     assert refused
     assert all(record.call.split("|")[4] == "0" for record in refused)
-    assert call("replay", folder)[0] == 0
+    replays(folder)
 
 
-def test_retries_are_bounded_recorded_and_honour_retry_after(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_retry_after_is_honored_and_both_attempts_are_recorded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     seen: list[str] = []
 
     def script(request: Received) -> Scripted:
@@ -223,7 +226,7 @@ def test_retries_are_bounded_recorded_and_honour_retry_after(monkeypatch: pytest
     assert results(folder)[0]["outcome"] == "scored"
 
 
-def test_max_cost_stops_before_it_is_passed_and_the_run_goes_on_with_more(server: Loopback, tmp_path: Path) -> None:
+def test_max_cost_stops_a_run_in_time_and_resume_continues_with_more(server: Loopback, tmp_path: Path) -> None:
     arguments = ("--target", "openai:gpt-4.1", "--judge-model", "offline:rules", "--repeats", "8", "--max-tokens", "40")
     whole, out, _ = run(tmp_path / "whole", *arguments)
     total = sum(row["cost"] for row in json.loads(out)["costs"])
@@ -250,7 +253,7 @@ def test_a_run_is_resumed_only_with_its_keys(server: Loopback, tmp_path: Path, m
     assert code == 3
     assert "OPENAI_API_KEY" in err
     monkeypatch.setenv("OPENAI_API_KEY", SENTINEL)
-    assert call("resume", folder, "--quiet")[0] == 0
+    resumes(folder)
 
 
 def test_max_cost_needs_every_price_and_prices_can_be_given(server: Loopback, tmp_path: Path) -> None:
@@ -269,7 +272,7 @@ def test_max_cost_needs_every_price_and_prices_can_be_given(server: Loopback, tm
     )
     code, _, err = call(*arguments)
     assert code == 3
-    assert "compatible:llama-3 is not known" in err
+    assert "no price is known for compatible:llama-3" in err
     assert not (tmp_path / "runs").exists()
     prices = tmp_path / "prices.json"
     row = {"input": 1.0, "output": 2.0, "source": "mine", "read": "2026-11-01"}
@@ -304,7 +307,7 @@ def test_an_estimate_names_roles_targets_and_unknown_prices(server: Loopback) ->
     code, out, _ = call(*arguments)
     assert code == 0
     assert "unknown" in out
-    assert "what the models of unknown price cost" in out
+    assert "models without a known price" in " ".join(out.split())
     rows = json.loads(call(*arguments, "--json")[1])["estimate"]
     assert {(row["role"], row["target"]) for row in rows} >= {
         ("target", "openai:gpt-4.1"),
@@ -313,7 +316,7 @@ def test_an_estimate_names_roles_targets_and_unknown_prices(server: Loopback) ->
     assert server.count == 0
 
 
-def test_models_and_doctor_tell_what_is_set_and_show_no_key(server: Loopback, tmp_path: Path) -> None:
+def test_models_and_doctor_say_which_keys_are_set_and_show_none(server: Loopback, tmp_path: Path) -> None:
     code, out, _ = call("models")
     assert code == 0
     assert "retired 2026-01-05" in out
@@ -326,7 +329,7 @@ def test_models_and_doctor_tell_what_is_set_and_show_no_key(server: Loopback, tm
     assert all(request.key == "" for request in server.requests)
 
 
-def test_requests_a_minute_are_kept_to_on_the_wire(server: Loopback, tmp_path: Path) -> None:
+def test_a_run_with_requests_and_tokens_per_minute_is_scored(server: Loopback, tmp_path: Path) -> None:
     folder, _, _ = run(
         tmp_path,
         "--target",
