@@ -497,6 +497,7 @@ def freeze(source: Study | PathLike | None = None, /, *, to: PathLike, **changes
     made = make_plan(chosen)
     path = Path(to)
     document = seen_from(as_document(completed(chosen, made)), path.parent)
+    del document["out"]  # where runs go is up to the folder they are started from
     frozen = preregistration.freeze(made, chosen.registration, study=document)
     return Frozen(path, frozen.trials, preregistration.write_frozen(path, frozen))
 

@@ -47,11 +47,11 @@ def matches(argument: str) -> dict[Path, str]:
     """
     if argument.startswith(PACK_PREFIX):
         return _in_folder(pack_folder(argument.removeprefix(PACK_PREFIX)), argument)
-    here = {path: path.as_posix() for path in _paths(argument)}
+    here = {path: path.as_posix() for path in files_at(argument)}
     path, bank = Path(argument), data_folder("scenarios")
     if here or path.parts[:1] != (bank.name,) or Path(bank.name).exists():
         return here
-    bundled = _paths(str(bank.joinpath(*path.parts[1:])))
+    bundled = files_at(str(bank.joinpath(*path.parts[1:])))
     return {path: path.relative_to(bank.parent).as_posix() for path in bundled}
 
 
@@ -59,7 +59,8 @@ def _in_folder(folder: Path, name: str) -> dict[Path, str]:
     return {path: f"{name}/{path.relative_to(folder).as_posix()}" for path in sorted(folder.rglob("*.json"))}
 
 
-def _paths(argument: str) -> list[Path]:
+def files_at(argument: str) -> list[Path]:
+    """The files that a path or glob names on this machine, without a look at packs and the bundled bank."""
     path = Path(argument)
     if path.is_dir():
         return sorted(path.rglob("*.json"))

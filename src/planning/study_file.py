@@ -25,7 +25,7 @@ from ..schemas import Record, RunPlan
 from ..store.input_files import explain, read_bytes
 from ..store.strict_json import encode
 from .preregistration import read_frozen
-from .scenario_files import matches
+from .scenario_files import files_at
 
 _FILES = ("wording", "facts", "invented_plans", "prices", "out")
 """Fields that hold one path; `scenarios` holds several."""
@@ -58,7 +58,7 @@ def seen_from(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _is_there(name: str) -> bool:
     try:
-        return bool(matches(name))
+        return bool(files_at(name))
     except (OSError, ValueError):
         return False
 
@@ -111,7 +111,9 @@ def make_study(document: Mapping[str, Any], *, where: str = "", flags: Mapping[s
     """
     for needed, name in (("scenarios", "--scenario"), ("targets", "--target")):
         if not document.get(needed):
-            raise InputError(f"{where + ': ' if where else ''}no {needed} given. Use a study file, or {name}.")
+            if where:
+                raise InputError(f"{where}: no {needed} given. Add the field {needed}, or use {name}.")
+            raise InputError(f"No {needed} given. Use a study file, or {name}.")
     return _checked(Study, document, where, flags)
 
 
