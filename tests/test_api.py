@@ -436,8 +436,8 @@ def test_a_registration_is_never_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("study", "error", "says"),
     [
-        ({}, me.InputError, "no scenarios given"),
-        ({"scenarios": [ONE]}, me.InputError, "no targets given"),
+        ({}, me.InputError, "No scenarios given"),
+        ({"scenarios": [ONE]}, me.InputError, "No targets given"),
         ({**SMALL, "colour": "red"}, me.InputError, "Field colour: unknown field"),
         ({**SMALL, "repeats": 0}, me.InputError, "Field repeats: input should be greater than or equal to 1"),
         ({**SMALL, "concurrency": 0}, me.InputError, "Field concurrency"),
