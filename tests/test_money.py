@@ -226,7 +226,9 @@ USED = Usage(input_tokens=1_000, output_tokens=1_000)
         ("rate_limited", None, Usage(), 0.0),
     ],
 )
-def test_an_attempt_is_charged_by_its_outcome_and_status(outcome: CallOutcome, status: int | None, usage: Usage, charged: float) -> None:
+def test_an_attempt_is_charged_by_its_outcome_and_status(
+    outcome: CallOutcome, status: int | None, usage: Usage, charged: float
+) -> None:
     assert charge(outcome, status, usage, price(), 0.5) == pytest.approx(charged)
 
 
