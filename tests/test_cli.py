@@ -182,6 +182,35 @@ def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("rejudge", "--judges", "1"), "--judges: input should be greater than or equal to 2 (got 1)."),
+        (("rejudge", "--judge-model", "careful"), "'careful': expected provider:model"),
+        (("rejudge", "--concurrency", "0"), "concurrency must be at least 1, not 0."),
+        (("resume", "--concurrency", "0"), "concurrency must be at least 1, not 0."),
+        (("resume", "--max-cost", "0"), "argument --max-cost: '0' is not a number above 0"),
+        (("resume", "--rpm", "openai"), "argument --rpm: 'openai' is not PROVIDER=NUMBER, for example openai=500"),
+    ],
+)
+def test_bad_settings_of_a_run_that_exists_leave_it_as_it_is(
+    arguments: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    run = make_run(tmp_path / "runs")
+    if arguments[0] == "resume":
+        (run / storage.SEAL).unlink()
+        (run / storage.RESULTS).write_bytes(b"")
+    before = {path: path.read_bytes() for path in run.iterdir()}
+    name, *flags = arguments
+    out_flag = ("--out", tmp_path / "again") if name == "rejudge" else ()
+    code, out, err = call(name, run, *flags, *out_flag)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+    assert {path: path.read_bytes() for path in run.iterdir()} == before
+    assert not (tmp_path / "again").exists()
+
+
 def test_globs_and_folders_and_files_are_taken_once_each(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     folder.mkdir()
