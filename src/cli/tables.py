@@ -6,15 +6,15 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..calls.estimate import EstimateRow
-from ..findings.report.study_section import HEADINGS
 from ..records.model_name import split_name
-from ..reporting import SCORES, Spending, Summary, estimate_text
-from ..schemas import CODES
 from ..text.escape import plain
 from ..text.money import money_text
+
+if TYPE_CHECKING:  # a table of models or of facts needs none of these, and they take long to import
+    from ..calls.estimate import EstimateRow
+    from ..reporting import Spending, Summary
 
 Columns = Sequence[tuple[str, Literal["left", "right"]]]
 GAP = "  "
@@ -74,6 +74,8 @@ def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]
 
 def summary_table(summary: Summary, width: int | None = None) -> str:
     """The table printed at the end of a run."""
+    from ..reporting import SCORES, estimate_text
+
     names = ("scored", "accuracy", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refu-\nsals", "fabri-\ncated")
     rows = [
         [
@@ -91,6 +93,9 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
 
 def code_table(summary: Summary, width: int | None = None) -> str:
     """How the questions were coded, over all scenarios."""
+    from ..findings.report.study_section import HEADINGS
+    from ..schemas import CODES
+
     rows = [
         [target, str(sum(tally.codes.values())), *(str(tally.codes[code]) for code in CODES)]
         for target, tally in summary.by_target.items()

@@ -70,7 +70,7 @@ def test_what_the_run_knows_is_filled_in(real: Path) -> None:
     text = chart_checklist(found)
     made = manifest_of(real)
     assert "| fake:partial | under test | partial | partial | yes | none |" in section(text, "M1")
-    assert "temperature 0.0, at most 2048 tokens" in section(text, "M3")
+    assert "temperature 0, at most 2048 tokens" in section(text, "M3")
     assert "Seed 42" in section(text, "M3")
     for prompt in made.plan.prompts.values():
         assert prompt.sha256 in section(text, "P1")

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from ... import storage
 from ...records.preregistration import Registration
-from ...schemas import CODES, CallParameters, RunPlan
+from ...schemas import CODES, RunPlan
 from ...stats.agreement import Agreement
 from ...stats.intervals import Share, mean_interval, wilson
 from ...text.escape import inert
 from ..analysis.cost import CallTimes, read_calls
 from ..analysis.judge_agreement import judging
+from ..analysis.pairs import values_of
 from ..analysis.read_run import LABELS, OUTCOMES, SCORES, Findings, Row, software_version
-from .run_section import roles_of
+from .run_section import confirmed_text, key_facts, parameters_text, roles_of
 
 Value = str | list[str] | None
 """None leaves out every line with this placeholder, a list repeats the line; an empty text just keeps it."""
@@ -81,9 +82,9 @@ def _model_facts(found: Findings) -> dict[str, Value]:
         "days_of_targets": (f"from {days}" if " to " in (days := _days(of_targets)) else f"on {days}")
         if of_targets
         else None,
-        "target_parameters": _parameters(plan.target_parameters),
-        "judge_parameters": _parameters(plan.judge_parameters),
-        "own_parameters": [f"{inert(name)}: {_parameters(own)}" for name, own in plan.model_parameters.items()],
+        "target_parameters": parameters_text(plan.target_parameters),
+        "judge_parameters": parameters_text(plan.judge_parameters),
+        "own_parameters": [f"{inert(name)}: {parameters_text(own)}" for name, own in plan.model_parameters.items()],
         "not_applied": "; ".join(left_out) or "none",
         "seed": str(plan.seed),
         "max_attempts": str(plan.policy.max_attempts),
@@ -104,11 +105,6 @@ def _models_table(found: Findings) -> str:
     return _table(
         ["model", "role", "called as", "served by", "as requested", "parameters not applied"], rows, numbers=False
     )
-
-
-def _parameters(parameters: CallParameters) -> str:
-    temperature = "left to the model" if parameters.temperature is None else f"{parameters.temperature}"
-    return f"temperature {temperature}, at most {parameters.max_tokens} tokens"
 
 
 def _question_facts(found: Findings) -> dict[str, Value]:
@@ -136,17 +132,12 @@ def _question_facts(found: Findings) -> dict[str, Value]:
 
 
 def _key_facts(plan: RunPlan) -> dict[str, Value]:
-    facts = {
-        (planned.scenario.scenario_id, fact.fact_id): fact
-        for planned in plan.scenarios
-        for fact in planned.scenario.answer_key.canonical_facts
-    }
-    confirmed = Counter(fact.confirmed_by or "not stated" for fact in facts.values())
+    facts = key_facts(plan)
     return {
         "facts": _count(len(facts), "fact"),
         "plan_year": str(plan.plan_year),
-        "confirmed": ", ".join(f"{number} {inert(name)}" for name, number in sorted(confirmed.items())),
-        "sources": _count(len({fact.source for fact in facts.values()}), "source"),
+        "confirmed": confirmed_text(facts),
+        "sources": _count(len({fact.source for fact in facts}), "source"),
         "expired": [inert(reason) for reason in plan.expired],
         "reference_files": [f"{inert(name)}, sha256 `{digest}`" for name, digest in plan.references.items()],
         "codes": ", ".join(code.replace("_", " ") for code in CODES),
@@ -252,7 +243,7 @@ def _was(number: int) -> str:
 
 
 def _mean(rows: Sequence[Row], name: str) -> str:
-    found = mean_interval([value for row in rows if (value := row.score(name)) is not None])
+    found = mean_interval(values_of(rows, name))
     if found.mean is None:
         return "–"
     spread = "no interval" if found.low is None else f"{found.low:.2f} to {found.high:.2f}"

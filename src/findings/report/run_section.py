@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ... import storage
-from ...schemas import CallParameters, Manifest, RunPlan
+from ...schemas import CallParameters, CanonicalFact, Manifest, RunPlan
 from ...store.strict_json import fingerprint
 from ..analysis.cost import CallTimes
 from ..analysis.read_run import Findings
@@ -44,8 +44,8 @@ def _run_table(runs: Runs) -> Table:
         ("facts in the answer keys", lambda run: Words(_facts(plan(run)))),
         ("answer keys valid until", lambda run: Words(_until(plan(run)))),
         ("wording", lambda run: Text(_wording(plan(run)))),
-        ("target parameters", lambda run: Words(_parameters(plan(run).target_parameters))),
-        ("judge parameters", lambda run: Words(_parameters(plan(run).judge_parameters))),
+        ("target parameters", lambda run: Words(parameters_text(plan(run).target_parameters))),
+        ("judge parameters", lambda run: Words(parameters_text(plan(run).judge_parameters))),
         ("parameters of single models", lambda run: Text(_own_parameters(plan(run)))),
         ("pre-registered", lambda run: Text(_registered(run.found.manifest))),
         ("seed", lambda run: Words(str(plan(run).seed))),
@@ -81,17 +81,27 @@ def _again(plan: RunPlan) -> str:
     return f"{plan.judge_repeats}×, {plan.judge_sample:.0%} of trials" if plan.judge_repeats else "no"
 
 
-def _facts(plan: RunPlan) -> str:
-    """How many facts there are, by how they were confirmed."""
+def key_facts(plan: RunPlan) -> list[CanonicalFact]:
+    """The facts of all answer keys; one that several variants share counts once."""
     facts = {
         (p.scenario.scenario_id, f.fact_id): f for p in plan.scenarios for f in p.scenario.answer_key.canonical_facts
     }
-    count = Counter(fact.confirmed_by or "not stated" for fact in facts.values())
-    return f"{len(facts)} ({', '.join(f'{number} {name}' for name, number in sorted(count.items()))})"
+    return list(facts.values())
+
+
+def confirmed_text(facts: Sequence[CanonicalFact]) -> str:
+    """How many facts were confirmed in which way: `9 derived, 40 primary`."""
+    count = Counter(fact.confirmed_by or "not stated" for fact in facts)
+    return ", ".join(f"{number} {name}" for name, number in sorted(count.items()))
+
+
+def _facts(plan: RunPlan) -> str:
+    facts = key_facts(plan)
+    return f"{len(facts)} ({confirmed_text(facts)})"
 
 
 def _until(plan: RunPlan) -> str:
-    ends = [f.valid_until for p in plan.scenarios for f in p.scenario.answer_key.canonical_facts if f.valid_until]
+    ends = [fact.valid_until for fact in key_facts(plan) if fact.valid_until]
     return min(ends).isoformat() if ends else "no end date"
 
 
@@ -99,13 +109,13 @@ def _wording(plan: RunPlan) -> str:
     return plan.wording.title if plan.wording else "this project's own"
 
 
-def _parameters(parameters: CallParameters) -> str:
+def parameters_text(parameters: CallParameters) -> str:
     temperature = "the model's default" if parameters.temperature is None else f"{parameters.temperature:g}"
     return f"temperature {temperature}, at most {parameters.max_tokens} tokens"
 
 
 def _own_parameters(plan: RunPlan) -> str:
-    return "; ".join(f"{model}: {_parameters(own)}" for model, own in plan.model_parameters.items()) or "none"
+    return "; ".join(f"{model}: {parameters_text(own)}" for model, own in plan.model_parameters.items()) or "none"
 
 
 def _service_table(runs: Runs) -> Table:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ...schemas import TrialOutcome
 from ...stats.intervals import mean_interval
+from ..analysis.pairs import values_of
 from ..analysis.read_run import OUTCOMES, SCORES, Row
 from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
 from .document import Block, Cell, Column, Count, Figure, Mean, Paragraph, Section, Table, Text, estimate_text, words
@@ -67,7 +68,7 @@ def _turn_table(runs: Runs) -> Table:
 
 
 def _mean(rows: Sequence[Row], name: str) -> Mean:
-    return Mean(mean_interval([value for row in rows if (value := row.score(name)) is not None]))
+    return Mean(mean_interval(values_of(rows, name)))
 
 
 def scored(rows: Sequence[Row]) -> int:
@@ -127,7 +128,7 @@ def distribution_section(runs: Runs) -> Section:
     """How many scored trials fall into each tenth of the accuracy scale."""
     rows, bars = [], []
     for series in runs.series:
-        values = [value for row in series.rows if (value := row.score("accuracy")) is not None]
+        values = values_of(series.rows, "accuracy")
         tenths = Counter(min(BINS - 1, int(round(value * BINS, 9))) for value in values)
         counts = tuple(tenths[place] for place in range(BINS))
         empty = scored(series.rows) - len(values)
