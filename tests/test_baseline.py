@@ -1,4 +1,4 @@
-"""The published counts: as they stand in the file, and every percentage that is printed from them."""
+"""The published counts, as in the file, and every percentage that is printed from them."""
 
 from __future__ import annotations
 

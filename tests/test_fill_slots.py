@@ -329,7 +329,7 @@ def test_a_variant_that_no_scenario_has_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_the_variant_of_a_trial_stands_in_its_results_and_manifest(tmp_path: Path) -> None:
+def test_the_variant_of_a_trial_is_in_its_results_and_manifest(tmp_path: Path) -> None:
     run = make_run(tmp_path, "--scenario", COBRA, "--target", "fake:partial", "--variant", "misinformed")
     assert [one.variant for one in storage.read_manifest(run).plan.scenarios] == ["misinformed"]
     (line,) = (run / storage.RESULTS).read_text(encoding="utf-8").splitlines()
@@ -459,7 +459,7 @@ def test_a_fact_takes_address_locator_dates_and_year_from_its_figure(tmp_path: P
     assert fact.source == "Medicare & You 2026"
 
 
-def test_what_a_fact_says_of_itself_stands_before_its_figures_word(tmp_path: Path) -> None:
+def test_what_a_fact_says_of_itself_overrides_what_its_figure_says(tmp_path: Path) -> None:
     path = facts_file(tmp_path, 2026, {"a": figure("$7", rationale="Three and four.")})
     own = {
         **fact_json("F1", "It is {{figure.a}}."),

@@ -67,7 +67,7 @@ def raw(path: Path) -> dict[str, Any]:
 
 def span_of(reply: str, quote: str) -> QuoteSpan:
     span = find_quote(reply, quote)
-    assert span is not None, f"{quote!r} does not stand in the reply"
+    assert span is not None, f"{quote!r} is not in the reply"
     return span
 
 
@@ -186,7 +186,7 @@ def test_points_met_and_missed_are_the_points_of_the_group(path: Path) -> None:
 
 
 @every_file
-def test_every_quote_behind_a_code_stands_in_the_reply_and_was_labelled_so(path: Path) -> None:
+def test_every_quote_behind_a_code_is_in_the_reply_and_has_that_label(path: Path) -> None:
     one = golden(path)
     labeled = {verdict.claim_id: verdict for verdict in one.verdicts}
     for code in one.codes:

@@ -120,7 +120,7 @@ def refused(record: type[Record], document: Any) -> str:
 
 
 def contains(whole: Any, part: Any) -> bool:
-    """Whether every value of `part` stands unchanged in `whole`."""
+    """Whether every value of `part` is in `whole`, unchanged."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(name in whole and contains(whole[name], part[name]) for name in part)
     if isinstance(part, list):
@@ -182,7 +182,7 @@ def test_questioner_input_of_the_spec() -> None:
 
 
 def paths(document: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where every object of a document stands."""
+    """The path to every object of a document."""
     found = [here] if isinstance(document, dict) else []
     inner = (
         document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
