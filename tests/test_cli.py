@@ -248,8 +248,8 @@ def test_help_teaches_and_is_quick() -> None:
         assert (code, err) == (0, "")
         assert says in out
     heavy = "pydantic", "rich", "openai", "anthropic", "google", "asyncio"
-    code = "import sys; from src.cli import build_parser; build_parser().format_help(); print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    script = "import sys; from src.cli import build_parser; build_parser().format_help(); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True).stdout.split()
     assert not set(heavy) & set(modules)
 
 
