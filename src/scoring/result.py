@@ -28,7 +28,9 @@ from ..schemas import (
     Label,
     Observation,
     ObservationKind,
+    QuestionCode,
     RejectedClaim,
+    ReviewReason,
     Rubric,
     RunPlan,
     Scenario,
@@ -181,14 +183,7 @@ def assemble(
     scored = outcome == "scored"
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
     summary = _score(scenario, rubric, merged, merged.final, refused=refused)
-    reasons = review_reasons(
-        exchanges=exchanges,
-        readings=merged.readings,
-        claims=merged.claims,
-        rejected=merged.rejected,
-        final=merged.final,
-        observations=merged.observations,
-    )
+    reasons = _reasons(exchanges, merged)
     concluded = AdjudicatorOutput(
         final_claims=merged.final, final_scores=summary.scores, needs_manual_review=bool(reasons)
     )
@@ -212,18 +207,7 @@ def assemble(
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
         missing_required_points=summary.missing_required_points if scored else (),
-        study_codes=study_codes.study_codes(
-            study_codes.CodingInput(
-                scenario=scenario,
-                rubric=rubric,
-                exchanges=exchanges,
-                claims=merged.claims,
-                final=merged.final,
-                observations=merged.observations,
-                failures=merged.failures,
-                tampered=merged.tampered,
-            )
-        ),
+        study_codes=_codes(scenario, rubric, exchanges, merged),
         error_categories=summary.error_categories if scored else (),
         needs_manual_review=concluded.needs_manual_review,
         review_reasons=reasons,
@@ -239,12 +223,44 @@ def assemble(
         judged_by=_judged_by(plan),
         judge_services=_services(plan, judgments),
         rubric_version=scenario.rubric_version,
-        fingerprints=Fingerprints(
-            scenario=trial.planned.sha256,
-            rubric=plan.rubrics[scenario.rubric_version].sha256,
-            prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
-        ),
+        fingerprints=_fingerprints(plan, trial),
         format=FORMAT,
+    )
+
+
+def _reasons(exchanges: Sequence[Exchange], merged: _Merged) -> tuple[ReviewReason, ...]:
+    return review_reasons(
+        exchanges=exchanges,
+        readings=merged.readings,
+        claims=merged.claims,
+        rejected=merged.rejected,
+        final=merged.final,
+        observations=merged.observations,
+    )
+
+
+def _codes(
+    scenario: Scenario, rubric: Rubric, exchanges: Sequence[Exchange], merged: _Merged
+) -> tuple[QuestionCode, ...]:
+    return study_codes.study_codes(
+        study_codes.CodingInput(
+            scenario=scenario,
+            rubric=rubric,
+            exchanges=exchanges,
+            claims=merged.claims,
+            final=merged.final,
+            observations=merged.observations,
+            failures=merged.failures,
+            tampered=merged.tampered,
+        )
+    )
+
+
+def _fingerprints(plan: RunPlan, trial: Trial) -> Fingerprints:
+    return Fingerprints(
+        scenario=trial.planned.sha256,
+        rubric=plan.rubrics[trial.planned.scenario.rubric_version].sha256,
+        prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
     )
 
 
