@@ -59,7 +59,7 @@ def study(source: Study | PathLike | None = None, /, **changes: Any) -> Study:
 
     Args:
         source: a study file (TOML), or a `Study`. None: keywords alone.
-        changes: fields of `Study`; each replaces what the source says.
+        changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
 
     Returns:
         The study, checked field by field. Models and scenario files are checked by `plan`.
@@ -80,7 +80,7 @@ def plan(source: Study | PathLike | None = None, /, **changes: Any) -> RunPlan:
 
     Args:
         source: a study file (TOML), or a `Study`. None: keywords alone.
-        changes: fields of `Study`; each replaces what the source says.
+        changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
 
     Returns:
         The plan. `len(plan.scenarios) * len(plan.targets) * plan.repeats` is its number of trials (`trial_count`).
@@ -146,7 +146,7 @@ def run(
         registered: a pre-registration made by `freeze` that the run must match. With it, no source is needed.
         allow_deviations: run even if the plan differs from the pre-registration; reports list the differences.
         progress: called with a `RunProgress` after every call and trial; `medicare_eval.ShowProgress()` shows a bar.
-        changes: fields of `Study`; each replaces what the source says.
+        changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
 
     Returns:
         The complete run.

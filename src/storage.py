@@ -150,7 +150,7 @@ def require_current(folder: Path, manifest: Manifest, what: str) -> None:
     """Refuse what only the release that wrote a run can do: compute its results again, byte for byte."""
     if manifest.format != FORMAT:
         raise InputError(
-            f"{folder} has format {manifest.format}, and this release cannot {what} it. Install medicare-eval "
+            f"{folder} has format {manifest.format}, and this release cannot {what} it. Install "
             f"{FIRST_RELEASE[manifest.format]} for that; verify, report, compare, export and rejudge work here."
         )
 

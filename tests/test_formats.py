@@ -124,18 +124,20 @@ def test_a_run_of_0_1_is_judged_again_as_a_run_of_this_format(keep_claims: bool,
 def test_replaying_a_run_of_0_1_is_refused_with_the_release_that_can() -> None:
     err = refused("replay", OLD)
     assert err == (
-        f"medicare-eval: {OLD} has format 1, and this release cannot replay it. Install medicare-eval 0.1.0 for that; "
+        f"medicare-eval: {OLD} has format 1, and this release cannot replay it. Install ai-medicare-eval 0.1.0 for that; "
         "verify, report, compare, export and rejudge work here.\n"
     )
-    with pytest.raises(me.InputError, match=r"Install medicare-eval 0\.1\.0"):
+    with pytest.raises(me.InputError, match=r"Install ai-medicare-eval 0\.1\.0"):
         me.replay(OLD)
 
 
 def test_resuming_a_run_of_0_1_is_refused_with_the_release_that_can(unfinished: Path) -> None:
     before = content(unfinished)
     err = refused("resume", unfinished)
-    assert f"{unfinished} has format 1, and this release cannot resume it. Install medicare-eval 0.1.0 for that" in err
-    with pytest.raises(me.InputError, match=r"Install medicare-eval 0\.1\.0"):
+    assert (
+        f"{unfinished} has format 1, and this release cannot resume it. Install ai-medicare-eval 0.1.0 for that" in err
+    )
+    with pytest.raises(me.InputError, match=r"Install ai-medicare-eval 0\.1\.0"):
         me.resume(unfinished)
     assert content(unfinished) == before
 

@@ -41,7 +41,7 @@ FORMAT: Format = 2
 
 A release that adds or renames a field, or computes a result differently from the same calls, raises it.
 """
-FIRST_RELEASE: dict[int, str] = {1: "0.1.0", 2: "0.2.0"}
+FIRST_RELEASE: dict[int, str] = {1: "ai-medicare-eval 0.1.0", 2: "medicare-eval 0.2.0"}
 """Format to the first release that wrote it, which is also one that can replay it."""
 
 
