@@ -21,9 +21,10 @@ from src.schemas import VerifierInput
 from src.text.fence import unwrap
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
-from tests.runs import ONE, THREE, call, make_run, newest, replays, resumes, verifies
+from tests.runs import ONE, SCENARIOS, call, make_run, newest, replays, resumes, verifies
 from tests.test_wire_runs import redirect, results, said, sensible
 
+TWO = ("--scenario", ONE, "--scenario", SCENARIOS / "scenario_003.json")
 JUDGE = "openai:gpt-4.1"
 """A judge over the wire: it judges by the offline rules, except where a test has it do otherwise."""
 
@@ -80,9 +81,7 @@ def moody(request: Received) -> Scripted:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(
-        tmp_path_factory.mktemp("old"), "--scenario", THREE, "--target", "fake:partial", "--target", "fake:careful"
-    )
+    return make_run(tmp_path_factory.mktemp("old"), *TWO, "--target", "fake:partial", "--target", "fake:careful")
 
 
 @pytest.fixture
@@ -276,11 +275,11 @@ def test_rejudge_refuses_a_fake_target_as_judge(old: Path, tmp_path: Path) -> No
 # --- comparing two judgings ---
 
 
-@pytest.fixture
-def doubted(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    with Loopback(doubter) as server:
+@pytest.fixture(scope="module")
+def doubted(old: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with Loopback(doubter) as server, pytest.MonkeyPatch.context() as monkeypatch:
         redirect(monkeypatch, server)
-        return again(old, tmp_path / "doubted", "--keep-claims", "--judge-model", JUDGE)
+        return again(old, tmp_path_factory.mktemp("doubted"), "--keep-claims", "--judge-model", JUDGE)
 
 
 def test_compare_lists_each_changed_claim_with_both_reasons(old: Path, doubted: Path) -> None:
@@ -350,10 +349,8 @@ def test_other_transcripts_are_not_compared_as_judgings(old: Path, tmp_path: Pat
 
 
 def test_a_rule_based_judge_has_no_noise(tmp_path: Path) -> None:
-    folder = make_run(
-        tmp_path, "--scenario", THREE, "--target", "fake:partial", "--judge-repeats", 2, "--judge-sample", 1
-    )
-    plain = make_run(tmp_path / "plain", "--scenario", THREE, "--target", "fake:partial")
+    folder = make_run(tmp_path, *TWO, "--target", "fake:partial", "--judge-repeats", 2, "--judge-sample", 1)
+    plain = make_run(tmp_path / "plain", *TWO, "--target", "fake:partial")
     assert labels(folder) == labels(plain)
     for one in results(folder):
         assert set(one["repeat_verdicts"]) == {"judge_1", "judge_2"}
