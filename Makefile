@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 SEED ?= 42
+WORKERS ?= auto
+PYTEST = $(PY) -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit crash faults fuzz bench lock schemas clean
+.PHONY: help demo test test-slow lint types unit slow coverage crash faults fuzz bench docs lock schemas clean
 
-help: ## show what can be made
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -34,7 +36,9 @@ $(VENV)/.slow: $(VENV)/.dev requirements-slow.lock
 demo: $(VENV)/.base ## a complete evaluation of four fake targets, without key or network
 	@$(VENV)/bin/medicare-eval demo
 
-test: lint types unit ## everything CI checks: ruff, mypy --strict, tests with coverage
+test: lint types unit ## ruff, mypy --strict and the fast tests; run it before every commit (WORKERS=n processes)
+
+test-slow: slow coverage ## the slow tests, then the fast ones under coverage with more examples; CI runs it after make test
 
 lint: $(VENV)/.dev
 	$(PY) -m ruff check .
@@ -44,21 +48,30 @@ types: $(VENV)/.dev
 	$(PY) -m mypy
 
 unit: $(VENV)/.dev
-	$(PY) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term
+	$(PYTEST)
 
-crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, then resume (SEED=n to vary)
+slow: $(VENV)/.slow
+	$(PYTEST) -m slow
+
+coverage: $(VENV)/.dev
+	$(PYTEST) --cov --cov-report term --hypothesis-profile thorough
+
+crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, each followed by a resume (SEED=n to vary)
 	$(PY) -m tests.crash --kills 200 --seed $(SEED)
 
 faults: $(VENV)/.dev ## every provider x fault x role through the whole pipeline; writes docs/faults.md
 	$(PY) -m tests.fault_matrix --write docs/faults.md
 
-fuzz: $(VENV)/.dev ## 100,000 judges' answers gone wrong, through every agent (SEED=n to vary)
+fuzz: $(VENV)/.dev ## 100,000 damaged answers of judges through every agent, and all attacks on judges (SEED=n to vary)
 	$(PY) -m tests.fuzz_judges --answers 100000 --seed $(SEED)
-	$(PY) -m pytest -m slow tests/test_attacks.py
+	$(PYTEST) -m 'slow or not slow' tests/test_attacks.py
 
-bench: $(VENV)/.dev ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
+bench: $(VENV)/.slow ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
 	$(PY) -m bench --write docs/bench.md
 	$(PY) -m bench.reports
+
+docs: $(VENV)/.dev ## run the commands shown in the documents and write their output into them
+	$(PY) -m tests.docs --write
 
 schemas: $(VENV)/.dev ## write the JSON Schemas under schemas/ again
 	$(PY) -m src.schemas schemas

@@ -204,10 +204,9 @@ def test_resume_refuses_results_that_it_would_not_write_again(tmp_path: Path) ->
 
 def test_a_file_size_limit_of_the_system_is_a_storage_error(tmp_path: Path) -> None:
     """The kernel itself refuses the write: as close to a full disk as a test can get."""
-    unmeasured = {name: value for name, value in environment().items() if not name.startswith("COV")}
     finished = subprocess.run(
         command("run", "--scenario", ONE, "--target", "fake:careful", "--repeats", 5, "--out", tmp_path, "--quiet"),
-        cwd=ROOT, env=unmeasured, capture_output=True, text=True, timeout=HANGS_S,
+        cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=HANGS_S,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, 120_000)),
     )  # fmt: skip
     assert finished.returncode == 6, finished.stderr
