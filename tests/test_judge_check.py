@@ -280,7 +280,8 @@ def test_resume_calls_nothing_again_and_gives_the_same_record(tmp_path: Path, mo
         assert before[RECORD] == (folder / RECORD).read_bytes()
         assert before[storage.MANIFEST] == (folder / storage.MANIFEST).read_bytes()
         (folder / RECORD).unlink()
-        assert small_wire_check(tmp_path, own, "--resume", folder)[0] == 0
+        code, again, err = small_wire_check(tmp_path, own, "--resume", folder)
+        assert (code, again) == (0, printed), err
         assert before[RECORD] == (folder / RECORD).read_bytes()
         assert server.count == calls
     assert list((tmp_path / "out").iterdir()) == [folder]
@@ -321,9 +322,11 @@ def test_a_stopped_check_finishes_the_calls_in_flight_so_that_none_is_paid_twice
     own = own_gold(tmp_path / "own", replies=4)
     with Loopback(stopper()) as server:
         redirect(monkeypatch, server)
-        assert small_wire_check(tmp_path, own)[0] == 4
+        code, _, err = small_wire_check(tmp_path, own)
+        assert code == 4, err
         folder = newest(tmp_path / "out")
-        assert small_wire_check(tmp_path, own, "--resume", folder)[0] == 0
+        code, _, err = small_wire_check(tmp_path, own, "--resume", folder)
+        assert code == 0, err
         assert server.count == read_check(folder).calls
 
 
@@ -336,9 +339,11 @@ def test_a_stopped_check_says_how_to_resume_it(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_dev_check_is_resumed_without_giving_its_split_again(tmp_path: Path) -> None:
-    folder, _ = checked(tmp_path, "--split", "dev")
-    code, _, err = call("judge-check", "--resume", folder, "--quiet")
-    assert code == 0, err
+    folder, printed = checked(tmp_path, "--split", "dev")
+    record = (folder / RECORD).read_bytes()
+    code, again, err = call("judge-check", "--resume", folder, "--quiet")
+    assert (code, again) == (0, printed), err
+    assert (folder / RECORD).read_bytes() == record
 
 
 def test_a_judge_s_failure_is_counted_and_is_not_a_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,7 +478,8 @@ def test_a_check_that_cannot_run_is_rejected_before_anything_is_written(
 
 def test_a_report_is_corrected_by_a_check_of_its_judges(panel: tuple[Path, str], tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs")
-    assert call("report", folder, "--out", tmp_path / "plain")[0] == 0
+    code, _, err = call("report", folder, "--out", tmp_path / "plain")
+    assert code == 0, err
     code, _, err = call("report", folder, "--judge-check", panel[0], "--out", tmp_path / "corrected")
     assert code == 0, err
     plain, corrected = ((tmp_path / name / "report.md").read_text(encoding="utf-8") for name in ("plain", "corrected"))
