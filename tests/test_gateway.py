@@ -284,7 +284,9 @@ CHANGED = [
 def test_a_recorded_call_that_asked_something_else_is_refused(request_: ModelRequest) -> None:
     memory = recorded("ok")
     for made in (ReplayGateway(memory), opened(Scripted([]), memory)[0]):
-        with pytest.raises(IntegrityError, match=r"call s1\.fake-careful\.r1\|target\|Q1\|0\|0\|1 has a different request"):
+        with pytest.raises(
+            IntegrityError, match=r"call s1\.fake-careful\.r1\|target\|Q1\|0\|0\|1 has a different request"
+        ):
             run(made.call(CALL, request_))
 
 
