@@ -26,7 +26,7 @@ from src.adapters.grok_adapter import GrokAdapter
 from src.adapters.openai_adapter import OpenAIAdapter
 from src.schemas import ExtractorReply, Usage, VerifierOutput
 from src.store.strict_json import encode
-from tests.loopback import Loopback, Received, Reply, Scripted, Wire
+from tests.loopback import LONGEST_WAIT_S, Loopback, Received, Reply, Scripted, Wire
 
 KEY = "sentinel-key-0123456789"
 ENVIRONMENT = ("OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "XAI_")
@@ -93,7 +93,7 @@ def call(server: Loopback, case: AdapterCase, request: ModelRequest, scripted: S
     return asyncio.run(once(case.open(server), request))
 
 
-async def once(adapter: Adapter, request: ModelRequest, timeout_s: float = 5) -> ModelReply:
+async def once(adapter: Adapter, request: ModelRequest, timeout_s: float = LONGEST_WAIT_S) -> ModelReply:
     """One call, after which the adapter is closed."""
     try:
         return await adapter.complete(request, timeout_s=timeout_s)
@@ -383,7 +383,9 @@ def test_calls_of_one_adapter_do_not_mix(server: Loopback) -> None:
             adapter = case.open(echo)
             questions = [asked(case, messages=(Message("user", f"q{number}"),)) for number in range(40)]
             try:
-                return await asyncio.gather(*(adapter.complete(question, timeout_s=10) for question in questions))
+                return await asyncio.gather(
+                    *(adapter.complete(question, timeout_s=LONGEST_WAIT_S) for question in questions)
+                )
             finally:
                 await adapter.aclose()
 

@@ -31,10 +31,12 @@ from src.adapters.openai_adapter import OpenAIAdapter
 from src.adapters.secrets import Secret
 from src.errors import ConfigError
 from tests.adapters.test_contract import BY_NAME, KEY, AdapterCase, asked, call, clean_environment, every_adapter, once
-from tests.loopback import Fault, Loopback, Scripted
+from tests.loopback import LONGEST_WAIT_S, Fault, Loopback, Scripted
 
 __all__ = ["clean_environment"]  # a fixture, which pytest finds by its name
-TIMEOUT_S = 0.3
+ENDLESS: dict[Fault, float] = {"timeout": 0.3, "slow_drip": 1.0}
+"""Faults that end only with the attempt's time, and the time to give it. A second is enough for the headers of a slow
+body, even on a busy machine."""
 STATUSES: list[tuple[int, FailureOutcome]] = [
     *[(status, "permanent") for status in (301, 400, 401, 402, 403, 404, 413, 422)],
     *[(status, "transient") for status in (408, 409, 425, 500, 502, 503, 504, 524, 529)],
@@ -53,7 +55,7 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
-def failed(server: Loopback, case: AdapterCase, scripted: Scripted, timeout_s: float = TIMEOUT_S) -> CallFailure:
+def failed(server: Loopback, case: AdapterCase, scripted: Scripted, timeout_s: float = LONGEST_WAIT_S) -> CallFailure:
     """The failure of one attempt; checks that it made exactly one request and does not contain the key."""
     server.script(scripted, Scripted(text="a retry the adapter must not make"))
     with pytest.raises(CallFailure) as caught:
@@ -76,7 +78,7 @@ def assert_hidden(failure: CallFailure) -> None:
 @every_adapter
 @pytest.mark.parametrize(("status", "outcome"), STATUSES)
 def test_outcome_of_every_status(server: Loopback, case: AdapterCase, status: int, outcome: FailureOutcome) -> None:
-    failure = failed(server, case, Scripted(status=status, headers={"location": "/v1/elsewhere"}), timeout_s=5)
+    failure = failed(server, case, Scripted(status=status, headers={"location": "/v1/elsewhere"}))
     assert (failure.outcome, failure.status) == (outcome, status)
     assert f"HTTP {status}" in failure.message and "scripted error" in failure.message
     assert failure.request_id == "req-loopback"
@@ -88,10 +90,8 @@ def test_outcome_of_every_status(server: Loopback, case: AdapterCase, status: in
 @every_adapter
 @pytest.mark.parametrize(("fault", "outcome"), FAULTS)
 def test_outcome_of_every_fault(server: Loopback, case: AdapterCase, fault: Fault, outcome: FailureOutcome) -> None:
-    began = datetime.now(UTC)
-    failure = failed(server, case, Scripted(fault=fault))
+    failure = failed(server, case, Scripted(fault=fault), timeout_s=ENDLESS.get(fault, LONGEST_WAIT_S))
     assert failure.outcome == outcome
-    assert datetime.now(UTC) - began < timedelta(seconds=TIMEOUT_S + 2)
     assert failure.not_applied == (("seed",) if case.name == "anthropic" else ())
     if fault in ("timeout", "reset"):
         assert (failure.received, failure.status, failure.request_id) == (None, None, None)
@@ -123,7 +123,7 @@ def test_error_pages_are_kept_whole(server: Loopback, case: AdapterCase) -> None
     ids=range(12),
 )
 def test_wrong_shapes_are_malformed(server: Loopback, case: AdapterCase, raw: bytes) -> None:
-    failure = failed(server, case, Scripted(raw=raw), timeout_s=5)
+    failure = failed(server, case, Scripted(raw=raw))
     assert failure.outcome == "malformed"
     try:
         assert failure.received == raw.decode()
@@ -148,7 +148,8 @@ def test_cancellation_is_not_a_failure(server: Loopback, case: AdapterCase) -> N
 
     async def cancelled() -> None:
         task = asyncio.ensure_future(once(case.open(server), asked(case)))
-        await asyncio.sleep(0.1)
+        while not server.count:
+            await asyncio.sleep(0.01)
         task.cancel()
         await task
 
@@ -228,10 +229,10 @@ def test_redaction_covers_escaped_forms_but_not_words() -> None:
 def test_retry_after_is_read_in_both_forms(server: Loopback, case: AdapterCase) -> None:
     failure = failed(server, case, Scripted(status=429, headers={"retry-after": "7"}))
     assert (failure.outcome, failure.retry_after_s) == ("rate_limited", 7.0)
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)
     failure = failed(server, case, Scripted(status=503, headers={"retry-after": date}))
     assert failure.outcome == "transient"
-    assert failure.retry_after_s is not None and 80 < failure.retry_after_s <= 90
+    assert failure.retry_after_s is not None and 300 < failure.retry_after_s <= 600
 
 
 @pytest.mark.parametrize(
@@ -344,7 +345,9 @@ def test_adapter_files_import_no_sdk() -> None:
     names = ("openai", "grok", "compatible", "anthropic", "google")
     code = "import sys, " + ", ".join(f"src.adapters.{name}_adapter" for name in names)
     code += "; print([m for m in ('openai', 'anthropic', 'google.genai', 'httpx2') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONGEST_WAIT_S
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -357,7 +360,9 @@ def test_closed_adapters_leave_no_warning_at_exit() -> None:
         "        await once(case.open(server), asked(case))\n"
         "with Loopback() as server: asyncio.run(main(server))\n"
     )
-    done = subprocess.run([sys.executable, "-W", "default", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", code], capture_output=True, text=True, timeout=LONGEST_WAIT_S
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
