@@ -3,7 +3,7 @@
 Each cell is a run of its own: one scenario of one turn, the real SDK on the wire against the loopback server, the real
 journal, results and seal. The server knows by the model's name which cell a request belongs to and by the system prompt
 which role it is in; the role under test gets the fault at every attempt, every other role a valid answer. Then the run
-folder is read back and held against what was expected, and `verify`, `replay` and `report` must take it.
+folder is read back and compared with what was expected, and `verify`, `replay` and `report` must work on it.
 
 Without a fault (the controls) the same runs must be scored, so that no cell passes because nothing was asked.
 """
@@ -481,8 +481,8 @@ def _command_problems(folder: Path) -> Iterator[str]:
 INTRODUCTION = f"""\
 # What a provider's faults do to a run
 
-Every fault, at every provider, in every role, through the whole pipeline: a failure has its class, is tried as often
-as its class deserves, is recorded at every attempt, and is never taken for an answer.
+Every fault, at every provider, in every role, through the whole pipeline: a failure has its class, is retried as its
+class allows, is recorded at every attempt, and is never treated as an answer.
 
 Made by `python -m tests.fault_matrix --write docs/faults.md`; do not edit. Every cell is a run of its own with the
 provider's real SDK against a server on the loopback interface ([tests/loopback.py](../tests/loopback.py)) that
@@ -492,9 +492,9 @@ A cell reads: class of each attempt x attempts at a call → outcome of the tria
 run's default is {CallPolicy().max_attempts}). A judge that answers 400 or 422 may be refusing the response schema, so it is asked again without
 one: asked 2x. The first row is the control: the same run without a fault.
 
-Checked besides, for each cell: requests at the server equal records in `calls.jsonl`, each with its status, its error
-and what came of the body; no claim, verdict, observation or label stems from the failed call; `verify`, `replay` and
-`report` take the run; nothing ends in a traceback.
+Also checked for each cell: requests at the server equal records in `calls.jsonl`, each with its status, its error and
+the body received; no claim, verdict, observation or label comes from a failed call; `verify`, `replay` and `report`
+work on the run; nothing ends in a traceback.
 """
 
 

@@ -1,4 +1,4 @@
-"""Builders for tests: scenarios, claims, verdicts, seats with scripted judges, call records, results and plans."""
+"""Builders for tests: scenarios, claims, verdicts, scripted judge clients, call records, results and plans."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
         pytest.param(second_fact(source="REPLACE"), f"{F2}.source: the placeholder REPLACE is still there; write your own text", id="placeholder in a fact"),
         pytest.param(variant(turns={"Q1": "REPLACE: a question"}), "variants[1].turns.Q1: the placeholder REPLACE is still there; write your own text", id="placeholder in a variant"),
         pytest.param(second_fact(statement="It depends."), f"{F2}: F2 cannot be checked, because even a reply that repeats it does not match it", id="uncheckable fact"),
-        pytest.param(turn(question_group="lookup-deductible"), "turn Q1 required_points: group lookup-deductible is for questions that must be looked up; leave required_points and partial_points empty", id="points of a look-up"),
+        pytest.param(turn(question_group="lookup-deductible"), "turn Q1 required_points: group lookup-deductible is for questions that must be looked up; leave required_points and partial_points empty", id="points of a lookup"),
         pytest.param(field("rubric_version", "v9"), "rubric_version: unknown rubric 'v9'; use v1", id="unknown rubric"),
     ],
 )  # fmt: skip

@@ -698,7 +698,7 @@ def test_what_a_plain_group_asks_for_is_always_owed(asked_for: list[tuple[str, l
 
 
 def baseline() -> dict[str, tuple[str, bool]]:
-    """Group to scenario and look-up flag, as the published counts have them."""
+    """Group to scenario and lookup flag, as the published counts have them."""
     with (ROOT / "baseline" / "ship_2025.csv").open(encoding="utf-8", newline="") as file:
         return {f"g{row['group']}": (row["scenario"], row["lookup_dependent"] == "yes") for row in csv.DictReader(file)}
 

@@ -93,7 +93,7 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
 
 def code_table(summary: Summary, width: int | None = None) -> str:
     """How the questions were coded, over all scenarios."""
-    from ..findings.report.study_section import HEADINGS
+    from ..records.study_code import HEADINGS
     from ..schemas import CODES
 
     rows = [

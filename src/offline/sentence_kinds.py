@@ -211,11 +211,6 @@ def is_unknowing(sentence: str) -> bool:
     return bool(_UNKNOWING.search(plain_lower(sentence)))
 
 
-def is_denying(sentence: str) -> bool:
-    """Whether it warns against a belief or calls it false."""
-    return bool(_DENYING.search(plain_lower(sentence)))
-
-
 @lru_cache(maxsize=4096)
 def leaves_open(sentence: str) -> bool:
     """Whether it states nothing: it asks, does not know, warns, or says "whether"."""

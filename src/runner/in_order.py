@@ -1,7 +1,7 @@
 """Putting results back into plan order without keeping them in memory.
 
-A trial that ends before its turn waits in a temporary file; memory holds only where it lies. One slow target can thus
-fall far behind the others without slowing them, and without a run of ten thousand trials growing with it.
+A trial that ends before its turn waits in a temporary file; only its position is kept in memory. So one slow target
+can fall far behind the others without slowing them, and memory does not grow with the number of trials.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""How far a run is: counted here, shown by whoever passes a callback."""
+"""How far a run is: counted here, shown by the caller's callback."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from ..errors import InputError
 from ..schemas import CallRecord
 
 
@@ -12,6 +14,8 @@ from ..schemas import CallRecord
 class RunProgress:
     """A run at one moment."""
 
+    run: Path
+    """The run folder."""
     trials: int
     """Planned."""
     trials_done: int
@@ -30,8 +34,11 @@ OnProgress = Callable[[RunProgress], None]
 class ProgressCounter:
     """Counts what happens and passes a `RunProgress` on after every call and trial."""
 
-    def __init__(self, on_progress: OnProgress | None) -> None:
+    def __init__(self, on_progress: OnProgress | None, run: Path) -> None:
+        if on_progress is not None and not callable(on_progress):
+            raise InputError(f"progress: expected a function that takes a RunProgress, not {on_progress!r}.")
         self._on_progress = on_progress
+        self._run = run
         self._trials = self._done = self._before = self._calls = self._not_ok = 0
 
     def on_start(self, trials: int, done: int) -> None:
@@ -52,4 +59,6 @@ class ProgressCounter:
 
     def _report(self, *, finished: bool = False) -> None:
         if self._on_progress:
-            self._on_progress(RunProgress(self._trials, self._done, self._before, self._calls, self._not_ok, finished))
+            self._on_progress(
+                RunProgress(self._run, self._trials, self._done, self._before, self._calls, self._not_ok, finished)
+            )

@@ -210,7 +210,7 @@ TRIAL = Table(
         _text("missing_required_points", "Required points that were not made", "none, or the trial was not scored"),
         _text("error_categories", "Kinds of error found", "none, or the trial was not scored"),
         _flag("refusal", "Whether any turn was declined"),
-        _flag("hallucinated_specifics", "Whether a specific was stated that cannot be known without a look-up"),
+        _flag("hallucinated_specifics", "Whether a specific was stated that cannot be known without a lookup"),
         _flag("needs_manual_review", "Whether a person should look at the trial"),
         _text(
             "review_reasons",
@@ -276,7 +276,7 @@ TURN = Table(
         _integer("refusals", "Passages that decline to answer"),
         _integer("referrals", "Passages that refer the user elsewhere"),
         _integer("hedges", "Passages that hedge"),
-        _integer("fabricated_specifics", "Specifics that cannot be known without a look-up"),
+        _integer("fabricated_specifics", "Specifics that cannot be known without a lookup"),
     ),
     ("run_id", "trial_id", "turn_id"),
 )  # fmt: skip
@@ -357,7 +357,7 @@ QUESTION = Table(
         _text("partial_points_met", "Points made that are substantive but never enough on their own", "none"),
         _text("wrong", "Claims wrong enough to make the answer incorrect", "none"),
         _text("minor", "Claims that are wrong, but not enough to make the answer incorrect", "none"),
-        _text("fabricated", "Specifics, in the target's words, that cannot be known without a look-up", "none"),
+        _text("fabricated", "Specifics, in the target's words, that cannot be known without a lookup", "none"),
     ),
     ("run_id", "trial_id", "question_group"),
 )

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -93,9 +92,3 @@ def fill(lines: Sequence[str], facts: Mapping[str, Value]) -> Iterator[str]:
 
 def _filled(line: str, values: Mapping[str, Value]) -> str:
     return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), line)
-
-
-def checklist_data() -> list[dict[str, Any]]:
-    """The items as data, for a form of your own."""
-    texts = load_checklist()
-    return [msgspec.structs.asdict(item) | {"chart_topic": texts.chart_items[item.chart_item]} for item in texts.items]

@@ -188,7 +188,7 @@ def _harm(scored: Sequence[Row]) -> str:
     fabricated = sum(row.fabricated for row in scored)
     return (
         f"at least one claim contradicts the key in {_share(wilson(wrong, len(scored)))} of scored trials; specifics "
-        f"that cannot be known without a look-up in {_share(wilson(fabricated, len(scored)))}"
+        f"that cannot be known without a lookup in {_share(wilson(fabricated, len(scored)))}"
     )
 
 

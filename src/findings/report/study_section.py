@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
+from ...records.study_code import HEADINGS
 from ...schemas import CODES, StudyCode
 from ...stats.comparison import newcombe
 from ...stats.intervals import wilson
@@ -39,16 +40,9 @@ from .document import (
 from .series import Runs, Series, slug
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
-HEADINGS: dict[StudyCode, str] = {
-    "accurate_complete": "accurate, complete",
-    "accurate_incomplete": "accurate, incomplete",
-    "not_substantive": "not substantive",
-    "incorrect": "incorrect",
-    "incomplete_data": "incomplete data",
-}
 MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}
 ANSWERS = ("yes", "no", "unsure")
-COMPARABLE, LOOKED_UP = "Groups on which a counselor and a model can be compared", "Look-up groups: not comparable"
+COMPARABLE, LOOKED_UP = "Groups on which a counselor and a model can be compared", "Lookup groups: not comparable"
 
 
 @dataclass
@@ -242,7 +236,7 @@ def _counselors(asked: Sequence[int], baseline: Baseline) -> Section:
     )
     columns = (
         Column("group", "text"),
-        Column("look-up", "text"),
+        Column("lookup", "text"),
         Column("mode", "text"),
         Column("n"),
         *(Column(heading) for heading in HEADINGS.values()),
@@ -276,7 +270,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
         Column("question group", "text", "question_group"),
         Column("study group", "text", "study_group"),
         Column("topic", "text", "topic"),
-        Column("look-up", "text", "lookup_dependent"),
+        Column("lookup", "text", "lookup_dependent"),
         Column("n", key="n"),
         *(Column(heading, key=code) for code, heading in HEADINGS.items()),
         Column("share complete (95% interval)", "share", "accurate_complete"),
