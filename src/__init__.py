@@ -10,9 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .adapters.base import Adapter, CallFailure, Message, ModelReply, ModelRequest
+    from .adapters.base import Adapter, CallFailure, Message, ModelReply, ModelRequest, verbatim
     from .api import (
+        Frozen,
         compare,
+        drift,
+        export,
         freeze,
         open_run,
         plan,
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
         resume_async,
         run,
         run_async,
+        sensitivity,
         study,
         verify,
     )
@@ -32,34 +36,33 @@ if TYPE_CHECKING:
     from .errors import ConfigError, HarnessError, IncompleteRun, InputError, IntegrityError, StorageError
     from .reading import Run
     from .records.study import ModelSettings, Study
-    from .runner.new_run import RunSettings
     from .runner.progress import RunProgress
     from .schemas import RunPlan, TrialResult, Usage
 
 __version__ = "0.2.0"
 
 _PUBLIC = {
-    "adapters.base": ("Adapter", "CallFailure", "Message", "ModelReply", "ModelRequest"),
+    "adapters.base": ("Adapter", "CallFailure", "Message", "ModelReply", "ModelRequest", "verbatim"),
     "api": (
-        "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume",
-        "resume_async", "run", "run_async", "study", "verify",
+        "Frozen", "compare", "drift", "export", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay",
+        "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
     ),
     "calls.gateway": ("Stop",),
     "cli.progress": ("ShowProgress",),
     "errors": ("ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "StorageError"),
     "reading": ("Run",),
     "records.study": ("ModelSettings", "Study"),
-    "runner.new_run": ("RunSettings",),
     "runner.progress": ("RunProgress",),
     "schemas": ("RunPlan", "TrialResult", "Usage"),
 }  # fmt: skip
 """Public names by the module that has them."""
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = [
-    "Adapter", "CallFailure", "ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError",
-    "Message", "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress", "RunSettings",
-    "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "freeze", "open_run", "plan",
-    "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async", "study", "verify",
+    "Adapter", "CallFailure", "ConfigError", "Frozen", "HarnessError", "IncompleteRun", "InputError",
+    "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress",
+    "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "drift", "export", "freeze",
+    "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async",
+    "sensitivity", "study", "verbatim", "verify",
 ]  # fmt: skip
 
 
@@ -70,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(__all__)

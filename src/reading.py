@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,14 @@ from .schemas import CallRecord, Claim, FinalClaim, Manifest, RunPlan, TrialResu
 if TYPE_CHECKING:
     import pandas
 
-PathLike = str | Path
+PathLike = str | os.PathLike[str]
+
+
+def as_path(value: object) -> Path:
+    """A path that a caller gave: text, a `Path`, or a `Run`."""
+    if isinstance(value, str | os.PathLike):
+        return Path(value)
+    raise InputError(f"Expected a path, not {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,9 @@ class Run:
 
     path: Path
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     @cached_property
     def manifest(self) -> Manifest:
         """What was planned, and what it ran on."""
@@ -68,12 +79,16 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Whether the run is sealed: every planned trial has its result."""
-        return (self.path / storage.SEAL).exists()
+        """Whether the run is sealed: every planned trial has its result.
+
+        Raises:
+            IntegrityError: the run is sealed, but a file is missing or does not end as the seal says.
+        """
+        return storage.read_seal(self.path, self.manifest) is not None
 
     def trials(self) -> Iterator[TrialResult]:
         """Every result so far, in plan order, read one at a time."""
-        return storage.read_results(self.path)
+        return iter(storage.StoredResults(self.path, self.manifest))
 
     def trial(self, trial_id: str) -> TrialResult:
         """One result by its id.
@@ -103,7 +118,7 @@ class Run:
 
     def calls(self) -> Iterator[CallRecord]:
         """Every attempt at every call, with the request and response as they were sent and received."""
-        return storage.read_calls(self.path)
+        return storage.read_calls(self.path, self.manifest)
 
     def to_frame(self, table: str = "trials") -> pandas.DataFrame:
         """A table of the run as a pandas data frame.
@@ -150,6 +165,6 @@ def open_run(path: PathLike) -> Run:
         >>> me.open_run(run.path).complete
         True
     """
-    run = Run(Path(path))
+    run = Run(as_path(path))
     _ = run.manifest
     return run

@@ -367,7 +367,7 @@ def test_transcripts_are_judged_again_without_calling_a_target(done: me.Run) -> 
 def test_rejudge_takes_settings() -> None:
     run = me.run(**SMALL)
     seen: list[me.RunProgress] = []
-    again = me.rejudge(run.path, settings=me.RunSettings(concurrency=1), out="again", progress=seen.append)
+    again = me.rejudge(run, concurrency=1, out="again", progress=seen.append)
     assert again.manifest.concurrency == 1
     assert again.path.parent == Path("again")
     assert seen[-1].finished
@@ -483,7 +483,7 @@ def test_bad_settings_of_resume_and_rejudge_are_refused(done: me.Run, tmp_path: 
         with pytest.raises(me.InputError, match=says):
             me.resume(stopped, **settings)
         with pytest.raises(me.InputError, match=says):
-            me.RunSettings(**settings)
+            me.rejudge(done, **settings)
     for judging, says in (
         ({"verifiers": 1}, "Field verifiers: input should be greater than or equal to 2"),
         ({"judge": ["offline:rules"]}, "Field judge: unknown field"),
@@ -535,7 +535,7 @@ def test_a_changed_result_is_found(tmp_path: Path) -> None:
 # Documentation
 
 
-@pytest.mark.parametrize("module", ["api", "reading", "cli.progress"])
+@pytest.mark.parametrize("module", ["api.runs", "api.checks", "api.findings", "reading", "cli.progress"])
 def test_the_examples_in_docstrings_are_true(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They import the installed name, which here is this checkout."""
     monkeypatch.setitem(sys.modules, "medicare_eval", me)
@@ -545,4 +545,35 @@ def test_the_examples_in_docstrings_are_true(module: str, monkeypatch: pytest.Mo
         result = doctest.DocTestRunner(verbose=False).run(example, out=failures.append)
         attempted += result.attempted
     assert not failures, "".join(failures)
-    assert attempted >= {"api": 25, "reading": 8, "cli.progress": 2}[module]
+    assert attempted >= {"api.runs": 15, "api.checks": 6, "api.findings": 16, "reading": 8, "cli.progress": 2}[module]
+
+
+def test_a_run_is_taken_wherever_a_run_folder_is(done: me.Run) -> None:
+    assert me.open_run(done) == done
+    assert me.verify(done).sealed
+    assert me.replay(done).trials == done.plan.trial_count
+    assert me.sensitivity(done).targets
+
+
+@pytest.mark.parametrize(
+    "function", [me.open_run, me.resume, me.rejudge, me.verify, me.replay, me.sensitivity, me.export]
+)
+@pytest.mark.parametrize("value", [None, 5])
+def test_what_is_not_a_path_is_refused_in_one_sentence(function: Callable[[object], object], value: object) -> None:
+    with pytest.raises(me.InputError, match=f"Expected a path, not {value}"):
+        function(value)
+
+
+def test_a_wrong_source_or_progress_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(me.InputError, match="Expected a path, not 5"):
+        me.run(5)  # type: ignore[arg-type]
+    with pytest.raises(me.InputError, match="expected a function that takes a RunProgress, not 3"):
+        me.run(**SMALL, progress=3)  # type: ignore[arg-type]
+    with pytest.raises(me.InputError, match="Expected a run folder or a list of them, not 5"):
+        me.report(5)  # type: ignore[arg-type]
+    with pytest.raises(me.InputError, match="was given twice"):
+        me.compare(["a", "a"])
+
+
+def test_a_study_may_be_a_dict() -> None:
+    assert me.plan(dict(SMALL), repeats=2).repeats == 2

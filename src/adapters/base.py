@@ -143,7 +143,22 @@ class ChecksModels(Protocol):
 
 
 def verbatim(body: bytes) -> Any:
-    """A response body as the journal can keep it without changing it."""
+    """A response body as the journal can keep it, without any change.
+
+    Args:
+        body: the bytes that a server sent.
+
+    Returns:
+        The text, if it is UTF-8; otherwise a dict with its base64 form.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> me.verbatim(b"ok"), me.verbatim(b"\\xff")
+        ('ok', {'base64': '/w=='})
+    """
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:

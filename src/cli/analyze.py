@@ -9,13 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..findings.analysis import sensitivity as sensitivity_analysis
-from ..findings.analysis.compare import compare_runs
+from .. import api
 from ..findings.analysis.compare_judges import Change, JudgesCompared
 from ..findings.analysis.compare_targets import Compared, Comparison
-from ..findings.analysis.drift import ChangedAnswer, Drifts, JudgeDrift, TargetDrift, measure_drift
+from ..findings.analysis.drift import ChangedAnswer, Drifts, JudgeDrift, TargetDrift
 from ..findings.analysis.power import PowerDesign, pairs_needed, power_reached, spread
-from ..findings.analysis.read_run import gather
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
 from ..stats.comparison import Difference
 from ..text.escape import plain
@@ -35,20 +33,20 @@ NO_KNOWN_CHANGE = "no known change"
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    found = compare_runs(arguments.run, by=arguments.by, measures=arguments.measure, floor=arguments.floor)
+    found = api.compare(arguments.run, by=arguments.by, measures=arguments.measure, floor=arguments.floor)
     if isinstance(found, JudgesCompared):
         return _print(_judges_json(found) if arguments.json else _judges_text(found, arguments.show))
     return _print(asdict(found) if arguments.json else _comparison_text(found))
 
 
 def drift(arguments: argparse.Namespace) -> int:
-    found = measure_drift(arguments.old, arguments.new, frozen=arguments.frozen, floor=arguments.floor)
+    found = api.drift(arguments.old, arguments.new, frozen=arguments.frozen, floor=arguments.floor)
     _print(asdict(found) if arguments.json else _drift_text(found, arguments.show))
     return {"drifted": DRIFTED, "cannot tell": CANNOT_TELL}.get(found.verdict, 0)
 
 
 def sensitivity(arguments: argparse.Namespace) -> int:
-    found = sensitivity_analysis.sensitivity(gather(arguments.run), arguments.measure)
+    found = api.sensitivity(arguments.run, arguments.measure)
     return _print(asdict(found) if arguments.json else _sensitivity_text(found))
 
 
@@ -59,19 +57,13 @@ def power(arguments: argparse.Namespace) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    from ..findings.export.export import export as write_export
-
     formats = [name.strip() for name in arguments.to.split(",") if name.strip()]
-    return _print(_paths(write_export(arguments.run, arguments.out or arguments.run / "export", formats)))
+    return _print(_paths(api.export(arguments.run, formats, arguments.out)))
 
 
 def report(arguments: argparse.Namespace) -> int:
-    from ..findings.report.write import write_report
-
-    out = arguments.out or arguments.run[0] / "report"
-    return _print(
-        _paths(write_report(arguments.run, out, judge_check=arguments.judge_check, checklist=arguments.checklist))
-    )
+    written = api.report(arguments.run, arguments.out, judge_check=arguments.judge_check, checklist=arguments.checklist)
+    return _print(_paths(written))
 
 
 def _print(found: dict[str, Any] | Iterator[str]) -> int:

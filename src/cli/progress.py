@@ -54,7 +54,7 @@ class ShowProgress:
         from rich.console import Console
 
         self._bar = bars.Progress(
-            bars.TextColumn("trials"),
+            bars.TextColumn(f"{progress.run}  trials"),
             bars.BarColumn(),
             bars.MofNCompleteColumn(),
             bars.TextColumn("{task.fields[calls]} calls, {task.fields[rate]}/s"),
@@ -72,6 +72,7 @@ class ShowProgress:
         left = elapsed / made * (progress.trials - progress.trials_done) if made else None
         line = {
             "event": event,
+            "run": str(progress.run),
             "trials_done": progress.trials_done,
             "trials": progress.trials,
             "calls": progress.calls,

@@ -17,8 +17,7 @@ from ..planning.plan import make_plan
 from ..planning.preregistration import registration
 from ..planning.study_file import load_study, make_judge_options, registered_study
 from ..reading import Run
-from ..records.study import Study
-from ..runner.new_run import RunSettings
+from ..records.study import JudgeOptions, Study
 from .dry_run import show_plan
 from .next_steps import next_steps
 from .options import FLAGS, given
@@ -83,18 +82,11 @@ def resume(arguments: argparse.Namespace) -> int:
 
 def rejudge(arguments: argparse.Namespace) -> int:
     changes = given(arguments)
-    places = {name: changes.pop(name) for name in ("out", "prices") if name in changes}
-    ways = {name: changes.pop(name) for name in RunSettings.__dataclass_fields__ if name in changes}
-    make_judge_options(changes, FLAGS)  # here too, so that an error names the flag
+    judging = {name: value for name, value in changes.items() if name in JudgeOptions.model_fields}
+    make_judge_options(judging, FLAGS)  # here too, so that an error names the flag
     return _carry_out(
         lambda stop, progress: api.rejudge_async(
-            arguments.run,
-            keep_claims=arguments.keep_claims,
-            settings=RunSettings(**ways),
-            stop=stop,
-            progress=progress,
-            **places,
-            **changes,
+            arguments.run, keep_claims=arguments.keep_claims, stop=stop, progress=progress, **changes
         ),
         arguments,
     )

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def wait(work: Callable[[Stop], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end, in a thread with an event loop of its own.
 
-    Ctrl-C asks the work to stop after the calls in flight, and waits for its end.
+    Ctrl-C asks the work to stop after the calls in flight, and waits for its end. A second Ctrl-C does not wait.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -38,11 +38,13 @@ def wait(work: Callable[[Stop], Coroutine[Any, Any, T]]) -> T:
         finally:
             finished.set()
 
-    Thread(target=target, name="medicare-eval").start()
+    Thread(target=target, name="medicare-eval", daemon=True).start()
     while not finished.is_set():
         try:
             finished.wait()  # not Thread.join: on Python 3.11 a thread whose join was interrupted counts as ended
         except KeyboardInterrupt:
+            if interrupted.is_set():
+                raise
             interrupted.set()
             for stop in stops:
                 with contextlib.suppress(RuntimeError):  # the work has just ended, and its loop is closed

@@ -1,34 +1,21 @@
-"""The Python API: what notebooks, the command line and other front ends call. Nothing here prints.
-
-    import medicare_eval as me
-    run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
-    run.to_frame("claims")
-
-Every function that calls models exists twice: `run` waits, also inside a notebook whose event loop is running, and
-`run_async` is awaited.
-"""
+"""Starting, continuing and re-judging runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from . import audit, orchestrator, storage
-from .adapters.registry import check_usable
-from .audit import Replayed, Verified
-from .calls.budget import RunBudget
-from .calls.gateway import CallResources, Stop
-from .calls.limits import Limits
-from .errors import IncompleteRun, InputError
-from .findings.analysis.compare import compare_runs
-from .findings.analysis.compare_judges import JudgesCompared
-from .findings.analysis.compare_targets import Compared
-from .findings.report.write import write_report
-from .planning import preregistration
-from .planning.plan import make_plan, replan
-from .planning.study_file import (
+from .. import orchestrator, storage
+from ..adapters.registry import check_usable
+from ..calls.budget import RunBudget
+from ..calls.gateway import CallResources, Stop
+from ..calls.limits import Limits
+from ..errors import IncompleteRun, InputError
+from ..planning import preregistration
+from ..planning.plan import make_plan, replan
+from ..planning.study_file import (
     as_document,
     completed,
     load_study,
@@ -36,29 +23,23 @@ from .planning.study_file import (
     registered_study,
     seen_from,
 )
-from .planning.trials import trials as planned_trials
-from .reading import PathLike, Run, open_run
-from .records.study import Study
-from .runner.adapter_pool import AdapterPool
-from .runner.new_run import RunSettings, check_max_cost, create_run, transcripts_of
-from .runner.progress import OnProgress, ProgressCounter
-from .runner.wait import wait
-from .schemas import Manifest, RunPlan, Seal
-
-__all__ = [
-    "compare", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async",
-    "run", "run_async", "study", "verify",
-]  # fmt: skip
+from ..reading import PathLike, Run, as_path
+from ..records.study import Study
+from ..runner.adapter_pool import AdapterPool
+from ..runner.new_run import RunSettings, check_max_cost, create_run, transcripts_of
+from ..runner.progress import OnProgress, ProgressCounter
+from ..runner.wait import wait
+from ..schemas import Manifest, RunPlan, Seal
 
 CALLS_PER_TRIAL = 8
 """Calls one trial may have in flight at once, generously: one to the target, and judges at work on earlier turns."""
 
 
-def study(source: Study | PathLike | None = None, /, **changes: Any) -> Study:
+def study(source: Study | Mapping[str, Any] | PathLike | None = None, /, **changes: Any) -> Study:
     """A study from a file, from keywords, or from a file changed by keywords.
 
     Args:
-        source: a study file (TOML), or a `Study`. None: keywords alone.
+        source: a study file (TOML), a `Study`, or a dict of its fields. None: keywords alone.
         changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
 
     Returns:
@@ -72,14 +53,16 @@ def study(source: Study | PathLike | None = None, /, **changes: Any) -> Study:
         >>> me.study(scenarios=["scenarios/v1"], targets=["fake:careful"], repeats=3).repeats
         3
     """
-    return load_study(source, changes)
+    if isinstance(source, Mapping):
+        return load_study(None, {**source, **changes})
+    return load_study(source if source is None or isinstance(source, Study) else as_path(source), changes)
 
 
-def plan(source: Study | PathLike | None = None, /, **changes: Any) -> RunPlan:
+def plan(source: Study | Mapping[str, Any] | PathLike | None = None, /, **changes: Any) -> RunPlan:
     """What a study comes to: scenarios with their keys filled in, models, parameters, seeds. Calls nothing.
 
     Args:
-        source: a study file (TOML), or a `Study`. None: keywords alone.
+        source: a study file (TOML), a `Study`, or a dict of its fields. None: keywords alone.
         changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
 
     Returns:
@@ -99,7 +82,7 @@ def plan(source: Study | PathLike | None = None, /, **changes: Any) -> RunPlan:
 
 
 async def run_async(
-    source: Study | PathLike | None = None,
+    source: Study | Mapping[str, Any] | PathLike | None = None,
     /,
     *,
     registered: PathLike | None = None,
@@ -117,7 +100,7 @@ async def run_async(
     kept = None
     if registered is not None:
         kept = preregistration.registration(Path(registered), made, allow_deviations=allow_deviations)
-    settings = settings_of(chosen)
+    settings = _settings_of(chosen)
     new = create_run(
         made,
         out=Path(chosen.out),
@@ -131,7 +114,7 @@ async def run_async(
 
 
 def run(
-    source: Study | PathLike | None = None,
+    source: Study | Mapping[str, Any] | PathLike | None = None,
     /,
     *,
     registered: PathLike | None = None,
@@ -142,7 +125,7 @@ def run(
     """Ask every target every scenario and judge the answers.
 
     Args:
-        source: a study file (TOML), or a `Study`. None: keywords alone.
+        source: a study file (TOML), a `Study`, or a dict of its fields. None: keywords alone.
         registered: a pre-registration made by `freeze` that the run must match. With it, no source is needed.
         allow_deviations: run even if the plan differs from the pre-registration; reports list the differences.
         progress: called with a `RunProgress` after every call and trial; `medicare_eval.ShowProgress()` shows a bar.
@@ -175,15 +158,6 @@ def run(
     )
 
 
-def settings_of(chosen: Study) -> RunSettings:
-    return RunSettings(
-        concurrency=chosen.concurrency,
-        max_cost=chosen.max_cost,
-        requests_per_minute=chosen.requests_per_minute,
-        tokens_per_minute=chosen.tokens_per_minute,
-    )
-
-
 async def resume_async(
     path: PathLike,
     *,
@@ -195,20 +169,15 @@ async def resume_async(
     stop: Stop | None = None,
 ) -> Run:
     """Like `resume`, to be awaited."""
-    folder = Path(path)
+    folder = as_path(path)
+    settings = _settings(concurrency, max_cost, requests_per_minute, tokens_per_minute)
     manifest = storage.read_manifest(folder)
-    if (folder / storage.SEAL).exists():
+    if storage.read_seal(folder, manifest):
         return Run(folder)
     storage.require_current(folder, manifest, "resume")
     check_max_cost(manifest, max_cost)
     for name in manifest.plan.api_ids:
         check_usable(name)
-    settings = RunSettings(
-        concurrency=concurrency,
-        max_cost=max_cost,
-        requests_per_minute=requests_per_minute or {},
-        tokens_per_minute=tokens_per_minute or {},
-    )
     await _execute(folder, manifest, settings, progress=progress, stop=stop)
     return Run(folder)
 
@@ -265,16 +234,19 @@ async def rejudge_async(
     keep_claims: bool = False,
     out: PathLike = "runs",
     prices: PathLike | None = None,
-    settings: RunSettings | None = None,
+    concurrency: int = 8,
+    max_cost: float | None = None,
+    requests_per_minute: Mapping[str, int] | None = None,
+    tokens_per_minute: Mapping[str, int] | None = None,
     progress: OnProgress | None = None,
     stop: Stop | None = None,
     **judging: Any,
 ) -> Run:
     """Like `rejudge`, to be awaited."""
-    earlier = Path(path)
+    earlier = as_path(path)
     transcripts = transcripts_of(earlier, Path(out), keep_claims=keep_claims)
     made = replan(storage.read_manifest(earlier).plan, make_judge_options(judging), keep_claims=keep_claims)
-    settings = settings or RunSettings()
+    settings = _settings(concurrency, max_cost, requests_per_minute, tokens_per_minute)
     new = create_run(
         made,
         out=Path(out),
@@ -292,7 +264,10 @@ def rejudge(
     keep_claims: bool = False,
     out: PathLike = "runs",
     prices: PathLike | None = None,
-    settings: RunSettings | None = None,
+    concurrency: int = 8,
+    max_cost: float | None = None,
+    requests_per_minute: Mapping[str, int] | None = None,
+    tokens_per_minute: Mapping[str, int] | None = None,
     progress: OnProgress | None = None,
     **judging: Any,
 ) -> Run:
@@ -303,7 +278,10 @@ def rejudge(
         keep_claims: reuse the extracted claims too, so that verdicts compare claim by claim.
         out: the folder that gets the new run folder.
         prices: a price table that adds to or overrides the built-in prices.
-        settings: concurrency, budget and rate limits.
+        concurrency: trials at a time.
+        max_cost: US dollars that the new calls may cost at most.
+        requests_per_minute: limits by provider.
+        tokens_per_minute: limits by provider.
         progress: called with a `RunProgress` after every call and trial.
         judging: fields of `JudgeOptions`: judges, verifiers, adjudicator, judge_repeats, judge_sample, allow_retired.
 
@@ -328,129 +306,15 @@ def rejudge(
             keep_claims=keep_claims,
             out=out,
             prices=prices,
-            settings=settings,
+            concurrency=concurrency,
+            max_cost=max_cost,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
             progress=progress,
             stop=stop,
             **judging,
         )
     )
-
-
-def verify(path: PathLike, expect: str | None = None) -> Verified:
-    """Check that a run folder is exactly what was written: chains, seal, schemas, every quote and evidence id.
-
-    Args:
-        path: the run folder.
-        expect: the results hash that was kept elsewhere.
-
-    Returns:
-        Counts, the results hash, and whether the run is sealed.
-
-    Raises:
-        IntegrityError: names the first file and line that is wrong.
-
-    Example:
-        >>> import medicare_eval as me
-        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
-        >>> me.verify(run.path).sealed
-        True
-    """
-    return audit.verify(Path(path), expect)
-
-
-def replay(path: PathLike) -> Replayed:
-    """Compute a run's results again from its manifest and journal, without any adapter, and compare bytes.
-
-    Args:
-        path: the run folder.
-
-    Returns:
-        How many results were computed again, of how many planned, and their hash.
-
-    Raises:
-        InputError: the run has another format; the message names the release to install.
-        IncompleteRun: the run has no results yet.
-        IntegrityError: a result is not what its journal gives.
-
-    Example:
-        >>> import medicare_eval as me
-        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
-        >>> me.replay(run.path).trials
-        1
-    """
-    folder = Path(path)
-    manifest = storage.read_manifest(folder)
-    storage.require_current(folder, manifest, "replay")
-    with audit.ResultComparer(folder) as compared:
-        wait(lambda stop: orchestrator.recompute(folder, manifest, compared, compared.stored))
-        return Replayed(manifest.run_id, compared.count, len(planned_trials(manifest.plan)), compared.head)
-
-
-def report(
-    runs: PathLike | Sequence[PathLike],
-    out: PathLike | None = None,
-    *,
-    judge_check: PathLike | None = None,
-    checklist: Literal["chart"] | None = None,
-) -> list[Path]:
-    """Write a report: CSV files, Markdown, a self-contained HTML page and charts.
-
-    Args:
-        runs: one or more run folders.
-        out: the folder to write to; files of an earlier report are replaced. None: `report` in the first run folder.
-        judge_check: a judge check whose error rates correct the estimates.
-        checklist: also write a reporting checklist, filled in as far as the run can.
-
-    Returns:
-        The files written.
-
-    Raises:
-        InputError: not a run folder.
-        StorageError: a file cannot be written.
-
-    Example:
-        >>> import medicare_eval as me
-        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
-        >>> any(path.name == "report.md" for path in me.report(run.path))
-        True
-    """
-    folders = _folders(runs)
-    return write_report(
-        folders,
-        Path(out) if out else folders[0] / "report",
-        judge_check=Path(judge_check) if judge_check else None,
-        checklist=checklist,
-    )
-
-
-def compare(
-    runs: PathLike | Sequence[PathLike],
-    *,
-    by: Literal["target", "judges"] = "target",
-    measures: Sequence[str] | None = None,
-    floor: float = 0.05,
-) -> Compared | JudgesCompared:
-    """Compare targets on the same trials, or two judgings of the same transcripts claim by claim.
-
-    Args:
-        runs: run folders.
-        by: what is compared. Two runs of which one re-judged the other are always compared by judges.
-        measures: accuracy, completeness, safety_risk, calibration, accurate_complete, incorrect. None: all.
-        floor: the smallest difference that matters.
-
-    Returns:
-        Differences with intervals and tests, or the claims whose label changed.
-
-    Raises:
-        InputError: there is nothing to compare.
-
-    Example:
-        >>> import medicare_eval as me
-        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful", "fake:wrong"])
-        >>> me.compare(run.path, measures=["accuracy"]).measures
-        ('accuracy',)
-    """
-    return compare_runs(_folders(runs), by=by, measures=measures, floor=floor)
 
 
 @dataclass(frozen=True)
@@ -463,11 +327,11 @@ class Frozen:
     """Of the file: what to publish."""
 
 
-def freeze(source: Study | PathLike | None = None, /, *, to: PathLike, **changes: Any) -> Frozen:
+def freeze(source: Study | Mapping[str, Any] | PathLike | None = None, /, *, to: PathLike, **changes: Any) -> Frozen:
     """Write a pre-registration: everything that decides a study, by hash, before it is run.
 
     Args:
-        source: a study file (TOML), or a `Study`. None: keywords alone.
+        source: a study file (TOML), a `Study`, or a dict of its fields. None: keywords alone.
         to: the file to write; an existing file is never replaced.
         changes: fields of `Study`. `registration` says the primary outcome, the tests and notes in words.
 
@@ -502,6 +366,29 @@ def freeze(source: Study | PathLike | None = None, /, *, to: PathLike, **changes
     return Frozen(path, frozen.trials, preregistration.write_frozen(path, frozen))
 
 
+def _settings_of(chosen: Study) -> RunSettings:
+    return RunSettings(
+        concurrency=chosen.concurrency,
+        max_cost=chosen.max_cost,
+        requests_per_minute=chosen.requests_per_minute,
+        tokens_per_minute=chosen.tokens_per_minute,
+    )
+
+
+def _settings(
+    concurrency: int,
+    max_cost: float | None,
+    requests_per_minute: Mapping[str, int] | None,
+    tokens_per_minute: Mapping[str, int] | None,
+) -> RunSettings:
+    return RunSettings(
+        concurrency=concurrency,
+        max_cost=max_cost,
+        requests_per_minute=requests_per_minute or {},
+        tokens_per_minute=tokens_per_minute or {},
+    )
+
+
 async def _execute(
     folder: Path,
     manifest: Manifest,
@@ -517,7 +404,7 @@ async def _execute(
     budget = None
     if settings.max_cost is not None:
         budget = RunBudget(settings.max_cost, manifest.prices, storage.call_heads(folder))
-    counter = ProgressCounter(progress)
+    counter = ProgressCounter(progress, folder)
     pool = AdapterPool()
     try:
         return await orchestrator.execute(
@@ -551,10 +438,3 @@ def _earlier_run(folder: Path, manifest: Manifest) -> Path:
     if not earlier.is_dir():
         raise InputError(f"{earlier}, whose transcripts this run judges, does not exist. Put it back.")
     return earlier
-
-
-def _folders(runs: PathLike | Iterable[PathLike]) -> list[Path]:
-    folders = [Path(runs)] if isinstance(runs, str | Path) else [Path(run) for run in runs]
-    if not folders:
-        raise InputError("No run folder was given.")
-    return folders

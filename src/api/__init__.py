@@ -1,0 +1,19 @@
+"""The Python API: what notebooks, the command line and other front ends call. Nothing here prints.
+
+    import medicare_eval as me
+    run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+    run.to_frame("claims")
+
+Every function that calls models exists twice: `run` waits, also inside a notebook whose event loop is running, and
+`run_async` is awaited.
+"""
+
+from ..reading import open_run
+from .checks import replay, verify
+from .findings import compare, drift, export, report, sensitivity
+from .runs import Frozen, freeze, plan, rejudge, rejudge_async, resume, resume_async, run, run_async, study
+
+__all__ = [
+    "Frozen", "compare", "drift", "export", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay",
+    "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
+]  # fmt: skip

@@ -1,0 +1,179 @@
+"""What finished runs say: reports, comparisons, drift, sensitivity and tables for other tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from ..errors import InputError
+from ..findings.analysis.compare import compare_runs
+from ..findings.analysis.compare_judges import JudgesCompared
+from ..findings.analysis.compare_targets import Compared
+from ..findings.analysis.drift import Drifts, measure_drift
+from ..findings.analysis.read_run import gather
+from ..findings.analysis.sensitivity import Sensitivities
+from ..findings.analysis.sensitivity import sensitivity as variance_components
+from ..reading import PathLike, as_path
+
+Measure = Literal["accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect"]
+
+
+def report(
+    runs: PathLike | Sequence[PathLike],
+    out: PathLike | None = None,
+    *,
+    judge_check: PathLike | None = None,
+    checklist: Literal["chart"] | None = None,
+) -> list[Path]:
+    """Write a report: CSV files, Markdown, a self-contained HTML page and charts.
+
+    Args:
+        runs: one or more run folders.
+        out: the folder to write to; files of an earlier report are replaced. None: `report` in the first run folder.
+        judge_check: a judge check whose error rates correct the estimates.
+        checklist: also write a reporting checklist, filled in as far as the run can.
+
+    Returns:
+        The files written.
+
+    Raises:
+        InputError: not a run folder.
+        StorageError: a file cannot be written.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> any(path.name == "report.md" for path in me.report(run.path))
+        True
+    """
+    from ..findings.report.write import write_report
+
+    folders = _folders(runs)
+    return write_report(
+        folders,
+        as_path(out) if out else folders[0] / "report",
+        judge_check=as_path(judge_check) if judge_check else None,
+        checklist=checklist,
+    )
+
+
+def compare(
+    runs: PathLike | Sequence[PathLike],
+    *,
+    by: Literal["target", "judges"] = "target",
+    measures: Sequence[str] | None = None,
+    floor: float = 0.05,
+) -> Compared | JudgesCompared:
+    """Compare targets on the same trials, or two judgings of the same transcripts claim by claim.
+
+    Args:
+        runs: run folders.
+        by: what is compared. Two runs of which one re-judged the other are always compared by judges.
+        measures: accuracy, completeness, safety_risk, calibration, accurate_complete, incorrect. None: all.
+        floor: the smallest difference that matters.
+
+    Returns:
+        Differences with intervals and tests, or the claims whose label changed.
+
+    Raises:
+        InputError: there is nothing to compare.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful", "fake:wrong"])
+        >>> me.compare(run.path, measures=["accuracy"]).measures
+        ('accuracy',)
+    """
+    return compare_runs(_folders(runs), by=by, measures=measures, floor=floor)
+
+
+def drift(old: PathLike, new: PathLike, *, frozen: PathLike | None = None, floor: float = 0.05) -> Drifts:
+    """Compare two runs of the same study over time: what changed as fact, and in the answers.
+
+    Args:
+        old: the earlier run.
+        new: the later run.
+        frozen: the earlier run's transcripts, judged again by the later run's judges (`rejudge`).
+        floor: the smallest difference that matters.
+
+    Returns:
+        Its `verdict` is "drifted", "no evidence of drift" or "cannot tell".
+
+    Raises:
+        InputError: not a run folder, or the runs have no target in common.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> first = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> second = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> me.drift(first, second).verdict
+        'cannot tell'
+    """
+    return measure_drift(as_path(old), as_path(new), frozen=as_path(frozen) if frozen else None, floor=floor)
+
+
+def sensitivity(run: PathLike, measure: Measure = "accuracy") -> Sensitivities:
+    """How much scores vary with scenario, wording, voice, repeats and judges.
+
+    Args:
+        run: the run folder.
+        measure: accuracy, completeness, safety_risk, calibration, accurate_complete or incorrect.
+
+    Returns:
+        Components of variance by target.
+
+    Raises:
+        InputError: not a run folder.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"], repeats=2)
+        >>> [one.target for one in me.sensitivity(run).targets]
+        ['fake:careful']
+    """
+    return variance_components(gather(as_path(run)), measure)
+
+
+def export(run: PathLike, to: Sequence[str] = ("csv", "jsonl"), out: PathLike | None = None) -> list[Path]:
+    """Write a run's tables for other tools, with a codebook.
+
+    Args:
+        run: the run folder.
+        to: csv, jsonl, parquet, dta, sav, inspect, or the name of an installed exporter.
+        out: the folder to write to; an existing file is never replaced. None: `export` in the run folder.
+
+    Returns:
+        The files written.
+
+    Raises:
+        InputError: not a run folder, an unknown format, or a file that exists already.
+        ConfigError: a package that a format needs is not installed.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+        >>> any(path.name == "claim.csv" for path in me.export(run, to=["csv"]))
+        True
+    """
+    from ..findings.export.export import export as write_tables
+
+    folder = as_path(run)
+    return write_tables(folder, as_path(out) if out else folder / "export", tuple(to))
+
+
+def _folders(runs: PathLike | Iterable[PathLike]) -> list[Path]:
+    folders = [as_path(runs)] if isinstance(runs, str | os.PathLike) else [as_path(run) for run in _several(runs)]
+    if not folders:
+        raise InputError("No run folder was given.")
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise InputError(f"{folder} was given twice.")
+    return folders
+
+
+def _several(runs: object) -> Iterable[object]:
+    if not isinstance(runs, Iterable):
+        raise InputError(f"Expected a run folder or a list of them, not {runs!r}.")
+    return runs
