@@ -1,16 +1,13 @@
 """`verify`: is a run folder exactly what was written, and does every reference in it hold?
 
-Checked in this order: manifest, journal chain, results chain, records against their schemas, every quote span and
-evidence id, plan order, seal. The first thing wrong is named by file and line.
+Checked in this order: manifest, that the seal belongs to it, journal chain, results chain, records against their
+schemas, every quote span and evidence id, plan order, seal. The first thing wrong is named by file and line.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import ValidationError
 
 from . import storage
 from .errors import IncompleteRun, IntegrityError
@@ -18,15 +15,12 @@ from .planning.trials import trials
 from .schemas import (
     CallRecord,
     Manifest,
-    Record,
     RecoveryRecord,
     Scenario,
     Seal,
     TrialResult,
 )
 from .store import hash_chain, strict_json
-
-R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -49,14 +43,30 @@ class Replayed:
     head: str
 
 
+@dataclass(frozen=True)
+class _JournalRead:
+    calls: int
+    torn_lines: int
+    head: str
+
+
+@dataclass(frozen=True)
+class _ResultsRead:
+    count: int
+    head: str
+
+
 class ResultComparer:
     """Chains results that are computed again and compares each line with the stored one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._path = folder / storage.RESULTS
+        seal = storage.read_seal_record(folder, manifest)
         if not self._path.exists():
             raise IncompleteRun(f"{folder} has no results yet. First run: medicare-eval resume {folder}")
         self.stored = sum(1 for _ in hash_chain.ChainReader(self._path, hash_chain.GENESIS))
+        if seal:
+            storage.check_count(self._path, "trials", self.stored, seal.trials)
         self.head = hash_chain.GENESIS
         self.count = 0
 
@@ -73,80 +83,71 @@ class ResultComparer:
         if self._file.read(len(line)) != line:
             trial = storage.trial_id(payload)
             raise IntegrityError(
-                f"{self._path}, line {self.count} ({trial}): not what the journal gives when it is computed again."
+                f"{self._path}, line {self.count} ({trial}): does not match the result recomputed from the journal."
             )
 
 
 def verify(folder: Path, expect: str | None = None) -> Verified:
     manifest = storage.read_manifest(folder)
     if strict_json.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
-        raise IntegrityError(
-            f"{folder / storage.MANIFEST}, line 1: not what was written. The plan does not match its hash."
-        )
-    seal = _seal(folder)
-    for name in (storage.JOURNAL, storage.RESULTS):
-        if seal and not (folder / name).is_file():
-            raise IntegrityError(f"{folder / name}, line 1: missing. The whole file is gone from a sealed run.")
-    calls, torn, journal_head = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder), manifest.format)
-    count, head = _results(folder / storage.RESULTS, manifest)
-    planned = len(trials(manifest.plan))
+        path = folder / storage.MANIFEST
+        raise IntegrityError(f"{path} was changed after it was written: the plan does not match its hash.")
+    seal = storage.read_seal_record(folder, manifest)
+    journal = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder), manifest.format)
+    results = _results(folder / storage.RESULTS, manifest)
     if seal:
-        files = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS)
-        found = Seal(
-            format=manifest.format,
-            results_head=head,
-            journal_head=journal_head,
-            trials=count,
-            calls=calls,
-            files={name: storage.file_sha256(folder / name) for name in files},
+        _compare_seal(folder, seal, journal, results)
+    if expect is not None and expect.lower() != results.head:
+        raise IntegrityError(
+            f"{folder / storage.RESULTS}: the results hash is {results.head}, not the expected {expect}."
         )
-        _compare_seal(folder, seal, found)
-        if count != planned:
-            raise IntegrityError(
-                f"{folder / storage.RESULTS}, line {count + 1}: missing. {planned} trials were planned."
-            )
-    if expect is not None and expect.lower() != head:
-        raise IntegrityError(f"{folder / storage.RESULTS}: the results hash is {head}, not the expected {expect}.")
-    return Verified(manifest.run_id, count, planned, calls, torn, head, seal is not None)
+    return Verified(
+        manifest.run_id,
+        results.count,
+        manifest.plan.trial_count,
+        journal.calls,
+        journal.torn_lines,
+        results.head,
+        seal is not None,
+    )
 
 
-def _seal(folder: Path) -> Seal | None:
-    try:
-        return storage.read_record(folder / storage.SEAL, Seal)
-    except FileNotFoundError:
-        return None
+def _compare_seal(folder: Path, seal: Seal, journal: _JournalRead, results: _ResultsRead) -> None:
+    """The files are whole and agree with each other; now they must be the sealed ones, to the byte."""
+    if journal.head != seal.journal_head:
+        storage.check_count(folder / storage.JOURNAL, "calls", journal.calls, seal.calls)
+    storage.check_count(folder / storage.RESULTS, "trials", results.count, seal.trials)
+    agrees = {
+        storage.JOURNAL: (journal.head, journal.calls) == (seal.journal_head, seal.calls),
+        storage.RESULTS: results.head == seal.results_head,
+    }
+    for name, as_sealed in agrees.items():
+        if not as_sealed or storage.file_sha256(folder / name) != seal.files[name]:
+            raise storage.differs_from_seal(folder / name)
 
 
-def _compare_seal(folder: Path, seal: Seal, found: Seal) -> None:
-    for name, value in found.model_dump().items():
-        if getattr(seal, name) != value:
-            files = [file for file, digest in found.files.items() if seal.files.get(file) != digest]
-            where = f" ({', '.join(files)})" if name == "files" else ""
-            raise IntegrityError(f"{folder / storage.SEAL}, line 1: {name}{where} does not match the run's files.")
-
-
-def _journal(path: Path, genesis: str, written: int) -> tuple[int, int, str]:
+def _journal(path: Path, genesis: str, written: int) -> _JournalRead:
     if not path.exists():
-        return 0, 0, genesis
+        return _JournalRead(0, 0, genesis)
     reader = hash_chain.ChainReader(path, genesis)
     calls = torn = 0
     for line in reader:
         if hash_chain.is_recovery(line.payload):
-            torn += len(_parsed(path, line, RecoveryRecord).recovered)
+            torn += len(storage.parsed(path, line, RecoveryRecord).recovered)
         else:
-            _check_format(path, line.number, _parsed(path, line, CallRecord).format, written)
+            _check_format(path, line.number, storage.parsed(path, line, CallRecord).format, written)
             calls += 1
-    return calls, torn + len(reader.torn), reader.head
+    return _JournalRead(calls, torn + len(reader.torn), reader.head)
 
 
-def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
+def _results(path: Path, manifest: Manifest) -> _ResultsRead:
     if not path.exists():
-        return 0, hash_chain.GENESIS
+        return _ResultsRead(0, hash_chain.GENESIS)
     scenarios = {planned.name: planned for planned in manifest.plan.scenarios}
     planned = [trial.trial_id for trial in trials(manifest.plan)]
     reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     for line in reader:
-        result = _parsed(path, line, TrialResult)
+        result = storage.parsed(path, line, TrialResult)
         _check_format(path, line.number, result.format, manifest.format)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
             raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned at this place")
@@ -156,16 +157,7 @@ def _results(path: Path, manifest: Manifest) -> tuple[int, str]:
             raise _bad(path, line.number, f"trial {result.trial_id} names a scenario or target that is not its own")
         for problem in dangling(result, own.scenario):
             raise _bad(path, line.number, problem)
-    return reader.count, reader.head
-
-
-def _parsed(path: Path, line: hash_chain.ChainedLine, kind: type[R]) -> R:
-    try:
-        record = kind.model_validate_json(line.payload)
-    except ValidationError as error:
-        field = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise _bad(path, line.number, f"field {field} does not fit a {kind.__name__}") from None
-    return record
+    return _ResultsRead(reader.count, reader.head)
 
 
 def _check_format(path: Path, number: int, found: int, written: int) -> None:
@@ -211,9 +203,7 @@ def _dangling_codes(
         said = "\n".join(replies.get(turn_id, "") for turn_id in code.turn_ids)
         for backing in (*backings, *code.wrong, *code.minor):
             if backing.claim_id not in claim_ids or not evidence_ids.issuperset(backing.evidence):
-                problems.append(
-                    f"{where} rests on claim {backing.claim_id}, which is missing or cites a missing fact"
-                )
+                problems.append(f"{where} rests on claim {backing.claim_id}, which is missing or cites a missing fact")
             problems += [f"{where} quotes something that was not said" for quote in backing.quotes if quote not in said]
         named = [*(made.point for made in (*code.points_met, *code.partial_points_met)), *code.points_missed]
         if not evidence_ids.issuperset(fact for point in named for fact in point.split("|")):

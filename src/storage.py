@@ -7,49 +7,70 @@
       seal.json       heads, counts and file hashes; written when the run is complete
 
 One process at a time holds a run, by an exclusive lock on the folder. A disk that fails stops the run (exit code 6)
-and leaves what was there; `resume` goes on from it.
+and leaves what was there; `resume` continues from there.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
-
-import msgspec
-from pydantic import ValidationError
 
 from .errors import InputError, IntegrityError, StorageError
-from .records.run import FIRST_RELEASE, FORMAT
-from .schemas import (
-    CallHead,
-    CallRecord,
-    Manifest,
-    Record,
-    Seal,
-    TrialResult,
-)
-from .store import hash_chain, locking, strict_json
+from .schemas import CallRecord, Seal
+from .store import hash_chain, locking
 from .store.failpoints import Failpoints
+from .store.run_files import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    SEAL,
+    SEALED,
+    RecordedCalls,
+    StoredResults,
+    call_heads,
+    check_count,
+    differs_from_seal,
+    encode_record,
+    file_sha256,
+    manifest_sha256,
+    parsed,
+    read_calls,
+    read_manifest,
+    read_record,
+    read_seal,
+    read_seal_record,
+    require_current,
+    trial_id,
+)
 
-MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
-R = TypeVar("R", bound=Record)
+__all__ = [
+    "JOURNAL", "MANIFEST", "RESULTS", "SEAL", "Journal", "RecordedCalls", "Results", "RunLock", "StoredResults",
+    "call_heads", "check_count", "create_run_folder", "differs_from_seal", "encode_record",
+    "file_sha256", "manifest_sha256", "parsed", "read_calls", "read_manifest", "read_record", "read_seal",
+    "read_seal_record", "require_current", "require_folder", "storage_error", "trial_id", "write_once", "write_seal",
+]  # fmt: skip
+
+RESUME = "medicare-eval resume"
 
 
-def encode_record(record: Record) -> bytes:
-    return strict_json.encode(record.model_dump(mode="json"))
+def storage_error(path: Path, error: OSError, *, resume: str | None = None) -> StorageError:
+    """A write that failed. `resume` is the command that continues what was being written, if it can be continued."""
+    if resume is None:
+        what = "Free some space, or choose a folder that you can write to."
+    else:
+        what = f"Data already saved is intact. Free some space or make the folder writable, then run `{resume}`."
+    return StorageError(f"{path}: write failed ({error.strerror or error}). {what}")
 
 
-def storage_error(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"{path}: write failed ({error.strerror or error}). Data already saved is intact. "
-        "Free some space or pick a writable folder, then run `medicare-eval resume RUN`."
-    )
+def require_folder(path: Path) -> None:
+    """Refuse to write into a folder that is a file, or is below one."""
+    for place in (path, *path.parents):
+        if place.exists() and not place.is_dir():
+            raise InputError(f"{place} is a file. Give a folder.")
 
 
 def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Path:
@@ -57,6 +78,7 @@ def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Pa
     locking.check_supported()
     stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
+        require_folder(parent)
         parent.mkdir(parents=True, exist_ok=True)
         for n in range(1, 10_000):
             folder = parent / (stamp if n == 1 else f"{stamp}-{n}")
@@ -72,7 +94,7 @@ def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Pa
     raise StorageError(f"{parent}: ten thousand runs were started in one second. Choose another --out.")
 
 
-def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str) -> None:
+def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str, *, resume: str | None = None) -> None:
     """Write a whole file durably, or fail and leave nothing. An existing file is never replaced."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -87,7 +109,7 @@ def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str) -> No
     except FileExistsError:
         raise StorageError(f"{path} already exists and will not be overwritten.") from None
     except OSError as error:
-        raise storage_error(path, error) from None
+        raise storage_error(path, error, resume=resume) from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -102,63 +124,6 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def read_record(path: Path, kind: type[R]) -> R:
-    """Read a record that this project wrote. Its bytes must be exactly what was written."""
-    try:
-        data = path.read_bytes()
-        record = kind.model_validate_json(data)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read ({error.strerror}).") from None
-    except ValidationError:
-        raise IntegrityError(f"{path}, line 1: not what was written. It is not a valid {kind.__name__}.") from None
-    if encode_record(record) + b"\n" != data:
-        raise IntegrityError(f"{path}, line 1: not what was written. Its bytes were changed.")
-    return record
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run, of this format or an earlier one."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a run folder. Give the folder that contains {MANIFEST}.")
-    try:
-        _check_format(folder)
-        return read_record(folder / MANIFEST, Manifest)
-    except FileNotFoundError:
-        what = "The run never started; start a new one" if folder.is_dir() else "There is no such folder"
-        raise InputError(f"{folder} has no {MANIFEST}. {what}.") from None
-
-
-def _check_format(folder: Path) -> None:
-    """Refuse what a later release wrote. A manifest that cannot be read at all is reported by `read_record`."""
-    path = folder / MANIFEST
-    try:
-        written = msgspec.json.decode(path.read_bytes(), type=_Versioned).format
-    except FileNotFoundError:
-        raise
-    except (OSError, msgspec.DecodeError):
-        return
-    if written > FORMAT:
-        raise InputError(
-            f"{folder} was written by a later release (format {written}; this one reads up to {FORMAT}). "
-            "Install the release that its manifest.json names under versions."
-        )
-
-
-def require_current(folder: Path, manifest: Manifest, what: str) -> None:
-    """Refuse what only the release that wrote a run can do: compute its results again, byte for byte."""
-    if manifest.format != FORMAT:
-        raise InputError(
-            f"{folder} has format {manifest.format}, and this release cannot {what} it. Install "
-            f"{FIRST_RELEASE[manifest.format]} for that; verify, report, compare, export and rejudge work here."
-        )
-
-
-def manifest_sha256(folder: Path) -> str:
-    return strict_json.sha256((folder / MANIFEST).read_bytes())
-
-
 class RunLock:
     """Holds a run for one process; the second is refused. The system lets go of it when the process ends."""
 
@@ -166,7 +131,7 @@ class RunLock:
         try:
             self._fd = locking.lock_folder(folder)
         except BlockingIOError:
-            raise StorageError(f"{folder}: is in use by another process; wait for it or stop it.") from None
+            raise StorageError(f"{folder} is in use by another process. Wait for it to finish, or stop it.") from None
 
     def __enter__(self) -> None: ...
 
@@ -174,47 +139,25 @@ class RunLock:
         os.close(self._fd)
 
 
-class RecordedCalls:
-    """A journal for reading: streamed once, its chain checked, the calls of the wanted trials indexed by id."""
-
-    def __init__(self, path: Path, genesis: str, wanted: Callable[[str], bool]) -> None:
-        self.path = path
-        self.calls = 0
-        self._index: dict[str, tuple[int, int]] = {}
-        self.reader = hash_chain.ChainReader(path, genesis)
-        for line in self.reader:
-            if hash_chain.is_recovery(line.payload):
-                continue
-            self.calls += 1
-            call = call_id(line.payload)
-            if wanted(call.partition("|")[0]):
-                self._index[call] = (line.offset, line.length)
-        self._file = path.open("rb")
-
-    def lookup(self, call: str) -> CallRecord | None:
-        """The record of this attempt, if there is one. Each is looked up once, so its index entry is then dropped."""
-        place = self._index.pop(call, None)
-        if place is None:
-            return None
-        offset, length = place
-        self._file.seek(offset)
-        line = self._file.read(length)
-        return CallRecord.model_validate_json(hash_chain.payload_of(line))
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class Journal:
     """The append-only record of calls behind the gateway. `store.hash_chain` describes its lines and recovery."""
 
-    def __init__(self, path: Path, genesis: str, *, wanted: Callable[[str], bool], failpoints: Failpoints) -> None:
+    def __init__(
+        self,
+        path: Path,
+        genesis: str,
+        *,
+        wanted: Callable[[str], bool],
+        failpoints: Failpoints,
+        resume: str = RESUME,
+    ) -> None:
         self._path = path
+        self._resume = f"{resume} {path.parent}"
         self._failpoints = failpoints
         self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
         self._flushing: asyncio.Task[None] | None = None
         self._broken: StorageError | None = None
-        self._fd = _open_for_append(path)
+        self._fd = _open_for_append(path, self._resume)
         self._recorded = RecordedCalls(path, genesis, wanted)
         self.head, self.calls = self._recorded.reader.head, self._recorded.calls
         self._recover(self._recorded.reader)
@@ -234,7 +177,7 @@ class Journal:
             _write_all(self._fd, addition)
             os.fsync(self._fd)
         except OSError as error:
-            raise storage_error(self._path, error) from None
+            raise storage_error(self._path, error, resume=self._resume) from None
 
     async def append(self, record: CallRecord) -> None:
         """Return once the record is on disk. Many waiting records share one sync."""
@@ -284,7 +227,7 @@ class Journal:
             _sync(self._fd)
             self._failpoints.hit("journal.after_fsync")
         except OSError as error:
-            return storage_error(self._path, error)
+            return storage_error(self._path, error, resume=self._resume)
         except Exception as error:  # whatever it is, the calls that wait must get it
             return StorageError(f"{self._path} could not be written ({type(error).__name__}: {error}).")
         return None
@@ -299,72 +242,11 @@ def _sync(fd: int) -> None:
     getattr(os, "fdatasync", os.fsync)(fd)
 
 
-def _open_for_append(path: Path) -> int:
+def _open_for_append(path: Path, resume: str) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     except OSError as error:
-        raise storage_error(path, error) from None
-
-
-class _Call(msgspec.Struct):
-    call: str
-
-
-class _Trial(msgspec.Struct):
-    trial_id: str
-
-
-class _Versioned(msgspec.Struct):
-    format: int
-
-
-_decode_call = msgspec.json.Decoder(_Call).decode
-_decode_trial = msgspec.json.Decoder(_Trial).decode
-
-
-def call_id(payload: bytes) -> str:
-    """The call's name in a journal line, without building the whole record."""
-    return _decode_call(payload).call
-
-
-def call_heads(folder: Path) -> Iterator[CallHead]:
-    """Every attempt in a run's journal, with only the fields needed for counting."""
-    path = folder / JOURNAL
-    if not path.exists():
-        return
-    for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
-        if not hash_chain.is_recovery(line.payload):
-            yield CallHead.model_validate_json(line.payload)
-
-
-def read_calls(folder: Path) -> Iterator[CallRecord]:
-    """Every attempt in a run's journal, whole."""
-    path = folder / JOURNAL
-    if path.exists():
-        for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
-            if not hash_chain.is_recovery(line.payload):
-                yield _whole(path, line, CallRecord)
-
-
-def read_results(folder: Path) -> Iterator[TrialResult]:
-    """Every result of a run so far, in plan order."""
-    path = folder / RESULTS
-    if path.exists():
-        for line in hash_chain.ChainReader(path, hash_chain.GENESIS):
-            yield _whole(path, line, TrialResult)
-
-
-def _whole(path: Path, line: hash_chain.ChainedLine, kind: type[R]) -> R:
-    try:
-        return kind.model_validate_json(line.payload)
-    except ValidationError as error:
-        raise IntegrityError(
-            f"{path}, line {line.number}: not a {kind.__name__} ({error.error_count()} fields do not fit)."
-        ) from None
-
-
-def trial_id(payload: bytes) -> str:
-    return _decode_trial(payload).trial_id
+        raise storage_error(path, error, resume=resume) from None
 
 
 def _write_all(fd: int, data: bytes) -> None:
@@ -379,11 +261,12 @@ class Results:
     def __init__(self, path: Path, plan_order: list[str], failpoints: Failpoints) -> None:
         self._path = path
         self._failpoints = failpoints
-        self._fd = _open_for_append(path)
+        self._resume = f"{RESUME} {path.parent}"
+        self._fd = _open_for_append(path, self._resume)
         reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
         for line, expected in zip(reader, [*plan_order, None], strict=False):
             if expected is None or trial_id(line.payload) != expected:
-                raise IntegrityError(f"{path}, line {line.number}: not what was written. Its trial is out of order.")
+                raise IntegrityError(f"{path}, line {line.number}: this trial is out of order; the file was edited.")
         self.head, self.count = reader.head, reader.count
         self._fragment = self._torn_end(reader)
 
@@ -403,8 +286,8 @@ class Results:
         head, line = hash_chain.chained(self.head, payload)
         if not line.startswith(self._fragment):
             raise IntegrityError(
-                f"{self._path}, line {self.count + 1}: not what was written. Its incomplete start differs from the "
-                f"recomputed result of {trial_id(payload)}."
+                f"{self._path}, line {self.count + 1}: this incomplete line does not match the recomputed result of "
+                f"{trial_id(payload)}; the file was edited."
             )
         self._write(line[len(self._fragment) :])
         self._fragment = b""
@@ -420,22 +303,17 @@ class Results:
             _write_all(self._fd, data)
             self._failpoints.hit("results.after_write")
         except OSError as error:
-            raise storage_error(self._path, error) from None
+            raise storage_error(self._path, error, resume=self._resume) from None
 
     def sync(self) -> None:
         try:
             self._failpoints.hit("results.fsync")
             os.fsync(self._fd)
         except OSError as error:
-            raise storage_error(self._path, error) from None
+            raise storage_error(self._path, error, resume=self._resume) from None
 
     def close(self) -> None:
         os.close(self._fd)
-
-
-def file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_seal(folder: Path, journal: Journal, results: Results, failpoints: Failpoints) -> Seal:
@@ -445,7 +323,7 @@ def write_seal(folder: Path, journal: Journal, results: Results, failpoints: Fai
         journal_head=journal.head,
         trials=results.count,
         calls=journal.calls,
-        files={name: file_sha256(folder / name) for name in (MANIFEST, JOURNAL, RESULTS)},
+        files={name: file_sha256(folder / name) for name in SEALED},
     )
-    write_once(folder / SEAL, encode_record(seal) + b"\n", failpoints, "seal")
+    write_once(folder / SEAL, encode_record(seal) + b"\n", failpoints, "seal", resume=f"{RESUME} {folder}")
     return seal

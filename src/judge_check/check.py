@@ -42,6 +42,7 @@ REPLIES_AT_ONCE = 8
 CALLS_AT_ONCE = 64
 """No more than this many calls to one provider, however many replies are being judged."""
 MAX_TOKENS = 16_000
+RESUME = "medicare-eval judge-check --resume"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +120,7 @@ async def check_judges_async(
     else:
         gold = load_gold(options.split, options.gold)
         folder, manifest = _create(options.out, _plan(options, gold))
-    judged = await _judge_all(folder, manifest.plan, gold, _resources(options, stop), ProgressCounter(progress))
+    judged = await _judge_all(folder, manifest.plan, gold, _resources(options, stop), ProgressCounter(progress, folder))
     record = measure(manifest, judged, _cost(manifest.plan, judged))
     if not (folder / RECORD).exists():
         data = storage.encode_record(record) + b"\n"
@@ -184,6 +185,7 @@ async def _judge_all(
             storage.manifest_sha256(folder),
             wanted=lambda reply_id: True,
             failpoints=Failpoints.from_environment(),
+            resume=RESUME,
         )
         try:
             judges = JudgeClients(
@@ -195,8 +197,7 @@ async def _judge_all(
             )
             return await _each(judges, plan, gold.items, counter)
         except IncompleteRun as stopped:
-            command = f"medicare-eval judge-check --resume {folder}"
-            raise IncompleteRun(f"{stopped} To continue: {command}", run=folder) from None
+            raise IncompleteRun(f"{stopped} To continue: {RESUME} {folder}", run=folder) from None
         finally:
             counter.on_end()
             journal.close()

@@ -112,13 +112,18 @@ def _packs(plan: RunPlan) -> set[str]:
 def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcripts:
     """How a manifest names the run whose transcripts are judged again."""
     manifest = storage.read_manifest(earlier)
-    if not (earlier / storage.SEAL).exists():
+    seal = storage.read_seal(earlier, manifest)
+    if seal is None:
         raise IncompleteRun(f"{earlier} is not complete. First run: medicare-eval resume {earlier}")
+    journal = earlier / storage.JOURNAL
+    journal_sha256 = storage.file_sha256(journal)
+    if journal_sha256 != seal.files[storage.JOURNAL]:
+        raise storage.differs_from_seal(journal)
     return Transcripts(
         run_id=manifest.run_id,
         folder=Path(os.path.relpath(earlier, out)).as_posix(),
-        manifest_sha256=storage.manifest_sha256(earlier),
-        journal_sha256=storage.file_sha256(earlier / storage.JOURNAL),
+        manifest_sha256=seal.files[storage.MANIFEST],
+        journal_sha256=journal_sha256,
         stages=("questioner", "target", "extractor") if keep_claims else ("questioner", "target"),
     )
 

@@ -66,7 +66,9 @@ async def run_in_plan_order(
                 try:
                     ordered.put(taken.number, storage.encode_record(result))
                 except OSError as error:  # the temporary file of results that wait for their turn
-                    raise storage.storage_error(Path(tempfile.gettempdir()), error) from None
+                    raise storage.storage_error(
+                        Path(tempfile.gettempdir()), error, resume="medicare-eval resume RUN"
+                    ) from None
                 on_trial()
                 queues.done(taken.target)
 

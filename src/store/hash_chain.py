@@ -15,6 +15,7 @@ No file is ever truncated.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ GENESIS = "0" * 64
 _HEAD = b'{"chain":"'
 _BODY = len(_HEAD) + 64 + 2
 _RECOVERED = b'{"recovered":'
+TAIL = 65_536
+"""Bytes read first in search of a file's last line."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,24 @@ class ChainReader:
     ) -> IntegrityError:
         number = self.torn[0].number if self.torn else self._number
         return IntegrityError(f"{self.path}, line {number}: hash chain broken. {why}.")
+
+
+def last_value(path: Path, genesis: str) -> str | None:
+    """The chain value in a file's last line, without reading the rest; None if the file does not end with a line.
+
+    It depends on every line before it, so a file that lost or gained lines at its end has another one.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        length, tail = 0, b""
+        while length < size and tail.rfind(b"\n", 0, -1) < 0:
+            length = min(size, max(TAIL, 2 * length))
+            file.seek(size - length)
+            tail = file.read(length)
+    if not size:
+        return genesis
+    found = _payload(tail[tail.rfind(b"\n", 0, -1) + 1 : -1]) if tail.endswith(b"\n") else None
+    return found[0] if found else None
 
 
 def _is_whole(line: bytes) -> bool:

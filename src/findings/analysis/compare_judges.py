@@ -16,7 +16,6 @@ from typing import NamedTuple
 from ... import storage
 from ...errors import InputError
 from ...schemas import Claim, FinalClaim, TrialResult
-from .read_run import Trials
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def same_transcripts(first: Path, second: Path) -> bool:
 def compare_judges(first: Path, second: Path) -> JudgesCompared:
     """Compare two judgings claim by claim; InputError if their transcripts differ."""
     found = JudgesCompared()
-    for one, two in zip_longest(Trials(first), Trials(second)):
+    for one, two in zip_longest(_results(first), _results(second)):
         if one is None or two is None or not _same_replies(one, two):
             trial = one or two
             raise InputError(
@@ -87,6 +86,10 @@ def compare_judges(first: Path, second: Path) -> JudgesCompared:
         _compare_claims(found, one, two)
         _compare_codes(found, one, two)
     return found
+
+
+def _results(run: Path) -> storage.StoredResults:
+    return storage.StoredResults(run, storage.read_manifest(run))
 
 
 def _same_replies(one: TrialResult, two: TrialResult) -> bool:

@@ -8,7 +8,6 @@ megabytes. The hash chain is checked on the way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import NamedTuple, cast, get_args
 from zlib import crc32
 
 import msgspec
-from pydantic import ValidationError
 
 from ... import storage
 from ...errors import IntegrityError
@@ -157,6 +155,8 @@ class Findings:
     places: dict[str, Place] = field(default_factory=dict)
     """Where the trials of `review` and `examples` are in results.jsonl."""
     head: str = hash_chain.GENESIS
+    sealed: bool = False
+    """Whether the run is complete."""
 
     @property
     def example_ids(self) -> list[str]:
@@ -218,37 +218,13 @@ def group_rules(plan: RunPlan) -> dict[tuple[str, str], GroupRule]:
     return rules
 
 
-class Trials:
-    """A run's results in full, one at a time; after the last one, `head` and `count` say what was read."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / storage.RESULTS
-        self.head = hash_chain.GENESIS
-        self.count = 0
-
-    def __iter__(self) -> Iterator[TrialResult]:
-        if not self._path.exists():
-            return
-        reader = hash_chain.ChainReader(self._path, hash_chain.GENESIS)
-        for line in reader:
-            try:
-                result = TrialResult.model_validate_json(line.payload)
-            except ValidationError as error:
-                raise _unreadable(self._path, line.number, f"{error.error_count()} fields do not fit") from None
-            self.head, self.count = reader.head, reader.count
-            yield result
-
-
-def _unreadable(path: Path, line: int, why: str) -> IntegrityError:
-    return IntegrityError(f"{path}, line {line}: this version cannot read the result ({why}).")
-
-
 def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
-    """Read a run's results, complete or not; a broken hash chain is an IntegrityError."""
+    """Read a run's results, complete or not. A broken hash chain, or a seal that does not fit, is an IntegrityError."""
     found = Findings(folder, manifest or storage.read_manifest(folder))
     plan = found.manifest.plan
     found.services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
     found.rules = group_rules(plan)
+    found.sealed = storage.read_seal(folder, found.manifest) is not None
     path = folder / storage.RESULTS
     if path.exists():
         reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
@@ -264,7 +240,8 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     try:
         line = _decode(raw.payload)
     except msgspec.ValidationError as error:
-        raise _unreadable(found.folder / storage.RESULTS, raw.number, str(error)) from None
+        path = found.folder / storage.RESULTS
+        raise IntegrityError(f"{path}, line {raw.number}: this version cannot read the result ({error}).") from None
     found.rows.append(_row(line))
     for exchange in line.conversation:
         found.turns[line.target.name, exchange.outcome] += 1

@@ -16,7 +16,6 @@ from pathlib import Path
 from ... import plugins, storage
 from ...errors import InputError, StorageError
 from ...schemas import Manifest
-from ..analysis.read_run import Trials
 from . import rows
 from .codebook import CODEBOOK_CSV, CODEBOOK_MD, codebook_csv, codebook_md
 from .inspect_log import InspectSink
@@ -70,8 +69,7 @@ def _exists_already(path: Path) -> InputError:
 
 def _check_free(out: Path, formats: Sequence[str]) -> None:
     """Refuse to write beside files of an earlier export in the same format: their pieces would get mixed."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file. Give a folder.")
+    storage.require_folder(out)
     for name in formats:
         there = [*out.glob("inspect/*.eval")] if name == "inspect" else []
         there += [path for table in TABLES for path in out.glob(f"{table.name}*.{name}")]
@@ -89,14 +87,14 @@ def _write(folder: Path, manifest: Manifest, work: Path, formats: Sequence[str])
             else:
                 sinks.append(SINKS[name](work) if name in SINKS else plugins.installed("exporter")[name].make(work))
         about = rows.About.of(manifest)
-        trials = Trials(folder)
-        for result in trials:
+        results = storage.StoredResults(folder, manifest)
+        for result in results:
             for table, row in rows.trial_rows(result, about) if sinks else ():
                 for sink in sinks:
                     sink.add(table, row)
             if inspect:
                 inspect.add(result)
-        last = rows.run_row(folder, manifest, trials)
+        last = rows.run_row(manifest, results)
         for sink in sinks:
             sink.add(RUN, last)
         files = [path for sink in sinks for path in sink.close()]

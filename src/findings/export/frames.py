@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ... import storage
 from ...errors import InputError
-from ..analysis.read_run import Trials
 from . import rows
 from .tables import RUN, TABLES, Kind, Row, Table
 from .writers import optional
@@ -61,6 +60,6 @@ def to_frame(folder: Path, table: str) -> pandas.DataFrame:
 def _rows(folder: Path, wanted: Table) -> list[Row]:
     manifest = storage.read_manifest(folder)
     about = rows.About.of(manifest)
-    trials = Trials(folder)
-    listed = [row for result in trials for table, row in rows.trial_rows(result, about) if table is wanted]
-    return [rows.run_row(folder, manifest, trials)] if wanted is RUN else listed
+    results = storage.StoredResults(folder, manifest)
+    listed = [row for result in results for table, row in rows.trial_rows(result, about) if table is wanted]
+    return [rows.run_row(manifest, results)] if wanted is RUN else listed

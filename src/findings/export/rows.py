@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from ... import storage
@@ -25,7 +24,6 @@ from ...schemas import (
 from ..analysis.read_run import (
     NOT_RECORDED,
     SCORES,
-    Trials,
     group_rules,
     has_fake_target,
     judged_offline,
@@ -54,8 +52,8 @@ class TableRow(NamedTuple):
     row: Row
 
 
-def run_row(folder: Path, manifest: Manifest, trials: Trials) -> Row:
-    """The row of the run itself; `trials` must have been read to the end."""
+def run_row(manifest: Manifest, results: storage.StoredResults) -> Row:
+    """The row of the run itself; `results` must have been read to the end."""
     plan, registered = manifest.plan, manifest.registration
     return {
         "run_id": manifest.run_id,
@@ -63,10 +61,10 @@ def run_row(folder: Path, manifest: Manifest, trials: Trials) -> Row:
         "software_version": software_version(manifest),
         "python_version": manifest.versions.get("python"),
         "plan_sha256": manifest.plan_sha256,
-        "results_head": trials.head,
-        "sealed": (folder / storage.SEAL).exists(),
+        "results_head": results.head,
+        "sealed": results.sealed,
         "trials_planned": plan.trial_count,
-        "trials_here": trials.count,
+        "trials_here": results.count,
         "plan_year": plan.plan_year,
         "seed": str(plan.seed),
         "repeats": plan.repeats,

@@ -38,7 +38,6 @@ def _run_facts(found: Findings) -> dict[str, Value]:
     manifest, plan = found.manifest, found.manifest.plan
     done = len(found.rows)
     transcripts = manifest.transcripts
-    sealed = (found.folder / storage.SEAL).is_file()
     names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
     return {
         "author": AUTHOR,
@@ -58,7 +57,7 @@ def _run_facts(found: Findings) -> dict[str, Value]:
         f"{_count(plan.repeats, 'repeat')}",
         "plan_sha256": manifest.plan_sha256,
         "head": found.head,
-        "sealed": "sealed" if sealed else "not sealed: the run is not complete",
+        "sealed": "sealed" if found.sealed else "not sealed: the run is not complete",
         "files": [
             f"{name}: sha256 `{storage.file_sha256(found.folder / name)}`"
             for name in names

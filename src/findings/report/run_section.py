@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ... import storage
 from ...schemas import CallParameters, CanonicalFact, Manifest, RunPlan
 from ...store.strict_json import fingerprint
 from ..analysis.cost import CallTimes
@@ -59,9 +58,8 @@ def _run_table(runs: Runs) -> Table:
 
 
 def _state(found: Findings) -> str:
-    sealed = (found.folder / storage.SEAL).is_file()
     done = f"{len(found.rows)} of {found.planned} trials"
-    return f"complete and sealed, {done}" if sealed else f"not sealed, {done}"
+    return f"complete and sealed, {done}" if found.sealed else f"not sealed, {done}"
 
 
 def _calls(run: Run) -> str:

@@ -40,8 +40,8 @@ def write_report(
         The files written.
 
     Raises:
-        InputError: Not a run folder, or a check of other judges.
-        IntegrityError: Results or journal were changed after they were written.
+        InputError: Not a run folder, a check of other judges, or `out` is a file.
+        IntegrityError: A file of a run was changed after it was written, or is missing from a complete run.
         StorageError: A file cannot be written.
     """
     findings = [gather(run) for run in runs]
@@ -72,6 +72,7 @@ def write_files(findings: Sequence[Findings], judgings: Sequence[Judging | None]
         written.append(out / name)
 
     try:
+        storage.require_folder(out)
         (out / CHARTS).mkdir(parents=True, exist_ok=True)
         put("per_scenario.csv", table_csv(made.per_scenario).encode())
         put("per_question.csv", table_csv(made.per_question).encode())

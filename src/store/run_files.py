@@ -1,0 +1,246 @@
+"""The files of a run folder, read back. `storage` describes the folder and writes it.
+
+A folder with a seal is a complete run, and a sealed run whose files are not the sealed ones is an error, not a shorter
+run. Every reader calls `read_seal`, which is cheap: it hashes the manifest and compares the last chain value of each
+chained file with the seal. `audit.verify` reads everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from pydantic import ValidationError
+
+from ..errors import InputError, IntegrityError, StorageError
+from ..records.run import FIRST_RELEASE, FORMAT
+from ..schemas import CallHead, CallRecord, Manifest, Record, Seal, TrialResult
+from . import hash_chain, strict_json
+
+MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
+SEALED = (MANIFEST, JOURNAL, RESULTS)
+"""The files whose hashes the seal has."""
+RESTORE = "Restore the run folder from a copy"
+R = TypeVar("R", bound=Record)
+
+
+def encode_record(record: Record) -> bytes:
+    return strict_json.encode(record.model_dump(mode="json"))
+
+
+def read_record(path: Path, kind: type[R]) -> R:
+    """Read a record that this project wrote. Its bytes must be exactly what was written."""
+    try:
+        data = path.read_bytes()
+        record = kind.model_validate_json(data)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read ({error.strerror}).") from None
+    except ValidationError:
+        raise IntegrityError(f"{path} is damaged: it is not a valid {kind.__name__.lower()}.") from None
+    if encode_record(record) + b"\n" != data:
+        raise IntegrityError(f"{path} was changed after it was written.")
+    return record
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a run, of this format or an earlier one."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, not a run folder. Give the folder that contains {MANIFEST}.")
+    try:
+        _check_format(folder)
+        return read_record(folder / MANIFEST, Manifest)
+    except FileNotFoundError:
+        what = f"has no {MANIFEST}, so it is not a run folder" if folder.is_dir() else "does not exist"
+        raise InputError(f"{folder} {what}.") from None
+
+
+def _check_format(folder: Path) -> None:
+    """Refuse what a later release wrote. A manifest that cannot be read at all is reported by `read_record`."""
+    path = folder / MANIFEST
+    try:
+        written = msgspec.json.decode(path.read_bytes(), type=_Versioned).format
+    except FileNotFoundError:
+        raise
+    except (OSError, msgspec.DecodeError):
+        return
+    if written > FORMAT:
+        raise InputError(
+            f"{folder} was written by a later release (format {written}; this one reads up to {FORMAT}). "
+            "Install the release that its manifest.json names under versions."
+        )
+
+
+def require_current(folder: Path, manifest: Manifest, what: str) -> None:
+    """Refuse what only the release that wrote a run can do: compute its results again, byte for byte."""
+    if manifest.format != FORMAT:
+        raise InputError(
+            f"{folder} has format {manifest.format}, and this release cannot {what} it. Install "
+            f"{FIRST_RELEASE[manifest.format]} for that; verify, report, compare, export and rejudge work here."
+        )
+
+
+def file_sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def manifest_sha256(folder: Path) -> str:
+    return file_sha256(folder / MANIFEST)
+
+
+def read_seal(folder: Path, manifest: Manifest) -> Seal | None:
+    """The seal of a complete run, whose files are there and end as it says; None if the run is not complete."""
+    seal = read_seal_record(folder, manifest)
+    if seal is None:
+        return None
+    journal, results = folder / JOURNAL, folder / RESULTS
+    hint = f"; `medicare-eval verify {folder}` names the first bad line"
+    if hash_chain.last_value(results, hash_chain.GENESIS) != seal.results_head:
+        with results.open("rb") as file:
+            check_count(results, "trials", sum(line.endswith(b"\n") for line in file), seal.trials)
+        raise differs_from_seal(results, hint)
+    if hash_chain.last_value(journal, seal.files[MANIFEST]) != seal.journal_head:
+        raise differs_from_seal(journal, hint)
+    return seal
+
+
+def read_seal_record(folder: Path, manifest: Manifest) -> Seal | None:
+    """The seal, if it belongs to this manifest and no file is missing. Journal and results are not opened."""
+    try:
+        seal = read_record(folder / SEAL, Seal)
+    except FileNotFoundError:
+        return None
+    for name in (JOURNAL, RESULTS):
+        if not (folder / name).is_file():
+            raise IntegrityError(f"{folder / name} is missing from a sealed run. {RESTORE}.")
+    if seal.files.get(MANIFEST) != manifest_sha256(folder):
+        raise differs_from_seal(folder / MANIFEST)
+    if set(seal.files) != set(SEALED) or seal.format != manifest.format or seal.trials != manifest.plan.trial_count:
+        raise IntegrityError(f"{folder / SEAL} was changed: it is not the seal of this run. {RESTORE}.")
+    return seal
+
+
+def check_count(path: Path, what: str, found: int, sealed: int) -> None:
+    """Raise if a chained file of a sealed run has fewer or more lines than when it was sealed."""
+    if found != sealed:
+        how = "removed from" if found < sealed else "added at"
+        raise IntegrityError(
+            f"{path} has {found:,} {what}; the seal says {sealed:,}. Lines were {how} its end. {RESTORE}."
+        )
+
+
+def differs_from_seal(path: Path, hint: str = "") -> IntegrityError:
+    return IntegrityError(
+        f"{path} does not match {SEAL}: one of the two was changed after the run was complete. {RESTORE}{hint}."
+    )
+
+
+class RecordedCalls:
+    """A journal for reading: streamed once, its chain checked, the calls of the wanted trials indexed by id."""
+
+    def __init__(self, path: Path, genesis: str, wanted: Callable[[str], bool]) -> None:
+        self.path = path
+        self.calls = 0
+        self._index: dict[str, tuple[int, int]] = {}
+        self.reader = hash_chain.ChainReader(path, genesis)
+        for line in self.reader:
+            if hash_chain.is_recovery(line.payload):
+                continue
+            self.calls += 1
+            call = call_id(line.payload)
+            if wanted(call.partition("|")[0]):
+                self._index[call] = (line.offset, line.length)
+        self._file = path.open("rb")
+
+    def lookup(self, call: str) -> CallRecord | None:
+        """The record of this attempt, if there is one. Each is looked up once, so its index entry is then dropped."""
+        place = self._index.pop(call, None)
+        if place is None:
+            return None
+        offset, length = place
+        self._file.seek(offset)
+        line = self._file.read(length)
+        return CallRecord.model_validate_json(hash_chain.payload_of(line))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Call(msgspec.Struct):
+    call: str
+
+
+class _Trial(msgspec.Struct):
+    trial_id: str
+
+
+class _Versioned(msgspec.Struct):
+    format: int
+
+
+_decode_call = msgspec.json.Decoder(_Call).decode
+_decode_trial = msgspec.json.Decoder(_Trial).decode
+
+
+def call_id(payload: bytes) -> str:
+    """The call's name in a journal line, without building the whole record."""
+    return _decode_call(payload).call
+
+
+def trial_id(payload: bytes) -> str:
+    return _decode_trial(payload).trial_id
+
+
+def call_heads(folder: Path) -> Iterator[CallHead]:
+    """Every attempt in a run's journal, with only the fields needed for counting."""
+    path = folder / JOURNAL
+    if not path.exists():
+        return
+    for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
+        if not hash_chain.is_recovery(line.payload):
+            yield CallHead.model_validate_json(line.payload)
+
+
+def read_calls(folder: Path, manifest: Manifest) -> Iterator[CallRecord]:
+    """Every attempt in a run's journal, whole."""
+    read_seal(folder, manifest)
+    path = folder / JOURNAL
+    if path.exists():
+        for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
+            if not hash_chain.is_recovery(line.payload):
+                yield parsed(path, line, CallRecord)
+
+
+class StoredResults:
+    """The results of a run, complete or not, one at a time in plan order."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self._path = folder / RESULTS
+        self.sealed = read_seal(folder, manifest) is not None
+        self.head = hash_chain.GENESIS
+        """The chain value of the last result that was read."""
+        self.count = 0
+        """Results read so far."""
+
+    def __iter__(self) -> Iterator[TrialResult]:
+        if not self._path.exists():
+            return
+        reader = hash_chain.ChainReader(self._path, hash_chain.GENESIS)
+        for line in reader:
+            result = parsed(self._path, line, TrialResult)
+            self.head, self.count = reader.head, reader.count
+            yield result
+
+
+def parsed(path: Path, line: hash_chain.ChainedLine, kind: type[R]) -> R:
+    """The record in a line of a chained file."""
+    try:
+        return kind.model_validate_json(line.payload)
+    except ValidationError as error:
+        field = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise IntegrityError(f"{path}, line {line.number}: field {field} does not fit a {kind.__name__}.") from None
