@@ -62,13 +62,13 @@ def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tutorial]:
     assert done.returncode == 0, done.stderr
     (site / "medicare_eval").symlink_to(ROOT / "src")
     with Server(acme) as server:
-        extra = {"PYTHONPATH": str(site), "COLUMNS": "100", "MEDICARE_EVAL_TODAY": "2026-11-16"}
+        extra = {"PYTHONPATH": str(site), "COLUMNS": "80", "MEDICARE_EVAL_TODAY": "2026-11-16"}
         extra |= {"ACME_API_KEY": "acme-secret-0123", "ACME_BASE_URL": server.address}
         yield Tutorial(folder, environment(extra))
 
 
 def test_the_page_has_all_its_files() -> None:
-    listed = re.search(r"```\n(acme-medicare/\n.*?)```", PAGE, re.DOTALL)
+    listed = re.search(r"```text\n(acme-medicare/\n.*?)```", PAGE, re.DOTALL)
     assert listed
     names = re.findall(r"[\w.]+\.(?:py|toml|json)", listed[1])
     assert {*names, "__init__.py"} == {Path(name).name for name in FILES} | {"__init__.py"}

@@ -243,15 +243,17 @@ def test_a_run_without_plugins_says_so(tmp_path: Path) -> None:
 
 
 def test_the_command_lists_every_plugin_with_its_state(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
     assert call("plugins") == (0, "No plugins are installed. docs/plugins.md shows how to write one.\n", "")
     site.install("acme-models", "adapter acme = acme_models_code:Adapter", "adapter xai = acme_models_code:Adapter")
     code, out, _ = call("plugins")
     assert code == 0
     assert [line.split() for line in out.splitlines()] == [
-        ["kind", "name", "package", "version", "entry", "point", "state"],
-        ["adapter", "acme", "acme-models", "1.0", "acme_models_code:Adapter", "usable"],
-        ["adapter", "xai", "acme-models", "1.0", "acme_models_code:Adapter", "shadowed", "by", "a", "built-in"],
+        ["kind", "name", "package", "and", "entry", "point", "state"],
+        ["adapter", "acme", "acme-models", "1.0", "usable"],
+        ["acme_models_code:Adapter"],
+        ["adapter", "xai", "acme-models", "1.0", "shadowed", "by", "a", "built-in"],
+        ["acme_models_code:Adapter"],
     ]
 
 

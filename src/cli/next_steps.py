@@ -31,8 +31,8 @@ def next_steps() -> str:
     way = _way()
     return "\n".join(
         [
-            "Next: try a real model. You need two API keys, because the judge must come from a different provider than",
-            "the target:",
+            "Next: try a real model. You need two API keys, because the judge must come from",
+            "a different provider than the target:",
             *([f"  {way.install}"] if way.install else []),
             "  export OPENAI_API_KEY=... ANTHROPIC_API_KEY=...",
             f"  {way.program} run --scenario scenarios/v1/scenario_001.json \\",

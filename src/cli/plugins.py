@@ -7,7 +7,7 @@ import json
 
 from ..errors import ConfigError
 from ..plugins import Listed, listing
-from .tables import plain_table
+from .tables import plain_table, wrapped
 
 
 def plugins(arguments: argparse.Namespace) -> int:
@@ -34,17 +34,15 @@ def _as_json(one: Listed) -> dict[str, str]:
 
 
 def _table(listed: list[Listed]) -> str:
-    columns = ("kind", "name", "package", "version", "entry point", "state")
+    columns = ("kind", "name", "package and entry point", "state")
     rows = [
         [
             one.plugin.kind,
             one.plugin.name,
-            one.plugin.package,
-            one.plugin.version,
-            one.plugin.entry_point.value,
+            f"{one.plugin.package} {one.plugin.version}\n{one.plugin.entry_point.value}",
             one.note if one.state == "shadowed" else one.state,
         ]
         for one in listed
     ]
     problems = dict.fromkeys(one.note for one in listed if one.state == "unusable")
-    return "\n".join([plain_table([(name, "left") for name in columns], rows), *problems])
+    return "\n".join([plain_table([(name, "left") for name in columns], rows), *map(wrapped, problems)])

@@ -92,16 +92,15 @@ def _fact_fields(row: FactRow) -> dict[str, Any]:
 def _list_table(rows: Sequence[ScenarioRow]) -> str:
     columns: tables.Columns = [
         ("scenario", "left"), ("variants", "right"), ("groups", "right"), ("years", "right"), ("turns", "right"),
-        ("facts", "right"), ("P/S/D", "right"), ("status", "right"),
+        ("facts:\nP/S/D", "right"), ("status", "right"),
     ]  # fmt: skip
     cells = [
         [
-            f"{row.scenario_id}\n({', '.join(row.themes) or row.title})",
+            f"{row.scenario_id}\n({_about(row)})",
             str(len(row.variants) or 1),
             str(len(row.groups)),
             _span(row.plan_years),
             str(row.turns),
-            str(row.facts),
             "/".join(str(row.confirmed(how)) for how in CONFIRMED),
             row.status,
         ]
@@ -113,6 +112,11 @@ def _list_table(rows: Sequence[ScenarioRow]) -> str:
         f"source that cites it ({secondary}), or derived by arithmetic ({derived})."
     )
     return tables.plain_table(columns, cells, caption=caption)
+
+
+def _about(row: ScenarioRow) -> str:
+    """The themes, or the title if they only repeat the id."""
+    return ", ".join(theme for theme in row.themes if theme != row.scenario_id) or row.title
 
 
 def _span(years: Sequence[int]) -> str:

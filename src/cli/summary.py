@@ -28,13 +28,14 @@ def print_summary(run: Run, *, as_json: bool) -> None:
     print(tables.summary_table(summary))
     if any(tally.codes for tally in summary.by_target.values()):
         print(f"\n{tables.code_table(summary)}")
-    print(tables.cost_text(spending, run.manifest.prices_as_of))
+    print(tables.wrapped(tables.cost_text(spending, run.manifest.prices_as_of)))
     for notice in reporting.notices(summary):
-        print(f"\n{notice}")
+        print(f"\n{tables.wrapped(notice)}")
     print("\nWritten:")
     for name in (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL):
         if (run.path / name).exists():
             print(f"  {run.path / name}")
     if seal:
-        print("Results hash (save this somewhere else; check it later with `medicare-eval verify RUN --expect HASH`):")
+        print("Results hash (save this somewhere else; check it later with")
+        print("`medicare-eval verify RUN --expect HASH`):")
         print(f"  {seal.results_head}")

@@ -32,7 +32,18 @@ def plain_table(columns: Columns, rows: Iterable[Sequence[str]], *, caption: str
     cells = [[_lines(cell) for cell in row] for row in ([name for name, _ in columns], *rows)]
     widths = _widths(cells, limit - len(GAP) * (len(columns) - 1))
     lines = [line for row in cells for line in _row(row, columns, widths)]
-    return "\n".join([*lines, *textwrap.wrap(caption, limit)])
+    return "\n".join([*lines, *([wrapped(caption, limit)] if caption else [])])
+
+
+def wrapped(text: str, width: int | None = None) -> str:
+    """Text in lines no longer than the terminal, or than `width`, if its words allow it. Line breaks are kept."""
+    limit = width or shutil.get_terminal_size().columns
+    return "\n".join("\n".join(_wrap(line, limit, break_long_words=False)) for line in text.split("\n"))
+
+
+def _wrap(line: str, width: int, *, break_long_words: bool = True) -> list[str]:
+    """A line, wrapped only at spaces: a model's name with a hyphen is one word."""
+    return textwrap.wrap(line, max(1, width), break_long_words=break_long_words, break_on_hyphens=False) or [""]
 
 
 def _lines(cell: str) -> list[str]:
@@ -59,16 +70,15 @@ def _widths(cells: Sequence[Sequence[Sequence[str]]], limit: int) -> list[int]:
 
 
 def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]) -> list[str]:
-    wrapped = [
-        [part for line in lines for part in textwrap.wrap(line, max(1, width)) or [""]]
-        for lines, width in zip(cells, widths, strict=True)
+    columns_of_lines = [
+        [part for line in lines for part in _wrap(line, width)] for lines, width in zip(cells, widths, strict=True)
     ]
     return [
         GAP.join(
             part.rjust(width) if justify == "right" else part.ljust(width)
             for part, width, (_, justify) in zip(parts, widths, columns, strict=True)
         ).rstrip()
-        for parts in zip_longest(*wrapped, fillvalue="")
+        for parts in zip_longest(*columns_of_lines, fillvalue="")
     ]
 
 
@@ -106,7 +116,7 @@ def code_table(summary: Summary, width: int | None = None) -> str:
 
 
 def cost_text(rows: Sequence[Spending], as_of: str) -> str:
-    """One line: what the targets and the judges cost."""
+    """One sentence: what the targets and the judges cost."""
     parts = []
     for part in ("questioner", "target", "judges"):
         mine = [row for row in rows if row.part == part]
@@ -150,15 +160,17 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
 
 def model_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Model names, the ids sent to providers, and which models are retired; then which keys are set."""
-    cells = []
-    for row in rows:
-        status = {"present": "", "ending": "ends", "retired": "retired"}[row["status"]]
-        state = " ".join(filter(None, [status, row["since"]]))
-        if row["successors"]:
-            state = f"{state}; use {row['successors'][0]}"
-        same = split_name(row["name"]).model == row["api_id"]
-        cells.append([row["name"], "(same)" if same else row["api_id"], state])
+    table = plain_table([("name", "left"), ("API id", "left")], [[row["name"], _api_id(row)] for row in rows])
     keys = {row["key"]: "set" if row["key_is_set"] else "not set" for row in rows}
-    table = plain_table([("name", "left"), ("API id", "left"), ("", "left")], cells)
-    listed = ", ".join(f"{name} {state}" for name, state in keys.items())
-    return f"{table}\nAny other id is sent to the provider unchanged. Keys: {listed}"
+    listed = "\n".join(f"  {name} {state}" for name, state in keys.items())
+    return f"{table}\nAny other id is sent to the provider unchanged. Keys:\n{listed}"
+
+
+def _api_id(row: Mapping[str, Any]) -> str:
+    """The id sent for a model; for one that is or will be retired, a second line says when and what to use."""
+    api_id = "(same)" if split_name(row["name"]).model == row["api_id"] else str(row["api_id"])
+    status = {"present": "", "ending": "ends", "retired": "retired"}[row["status"]]
+    state = " ".join(filter(None, [status, row["since"]]))
+    if row["successors"]:
+        state = f"{state}; use {row['successors'][0]}"
+    return f"{api_id}\n({state})" if state else api_id

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.cli.tables import Columns, plain_table
+from src.cli.next_steps import next_steps
+from src.cli.tables import Columns, plain_table, wrapped
+from src.records.study_code import HEADINGS
+from src.schemas import CODES
+from tests.runs import ONE, call
 
 NUMBERS: Columns = [("label", "left"), ("first", "right"), ("second", "right")]
 
@@ -47,6 +53,47 @@ def test_a_name_that_fits_nowhere_is_cut_and_nothing_is_lost() -> None:
 def test_line_breaks_in_cells_are_kept_and_captions_wrap() -> None:
     table = plain_table([("t", "left"), ("a\nb", "right")], [["x", "0.5\nn=2"]], caption="one two three", width=10)
     assert table.splitlines() == ["t    a", "     b", "x  0.5", "   n=2", "one two", "three"]
+
+
+def test_a_name_with_hyphens_is_not_broken() -> None:
+    name = "google:gemini-3.1-pro-preview"
+    table = plain_table([("model", "left"), ("note", "left")], [[name, "one two three four five"]], width=40)
+    assert name in table
+    assert name in wrapped(f"The target is {name}, and nothing else.", 30).splitlines()[1]
+
+
+def test_text_wraps_between_words_at_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    assert wrapped("one two three four five\n\nsix") == "one two three four\nfive\n\nsix"
+    assert wrapped("x" * 30 + " y") == "x" * 30 + "\ny", "a word is never cut: it may be a path"
+    assert wrapped("") == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["models", "scenarios list", f"run --scenario {ONE} --target fake:careful --target fake:wrong --quiet"]
+)
+def test_commands_print_no_line_wider_than_80_columns(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call(*command.split())
+    assert code == 0
+    prose = [line for line in f"{out}\n{next_steps()}".splitlines() if not line.startswith("  ")]
+    assert [line for line in prose if len(line) > 80] == [], "only indented paths and commands may be longer"
+
+
+def test_models_and_scenarios_are_listed_with_whole_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command, field in (("models", "name"), ("scenarios list", "scenario_id")):
+        names = [row[field] for row in json.loads(call(*command.split(), "--json")[1])]
+        firsts = {line.split(" ")[0] for line in call(*command.split())[1].splitlines()}
+        assert names
+        assert set(names) <= firsts
+
+
+def test_every_study_code_has_a_heading_in_the_order_of_the_levels() -> None:
+    assert tuple(HEADINGS) == CODES
 
 
 def test_control_characters_are_not_printed() -> None:
