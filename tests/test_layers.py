@@ -1,10 +1,11 @@
-"""Which module may import which, read from the source. `LAYERS` is the one table; docs/architecture.md explains it."""
+"""Which module may import which, read from the source. `LAYERS` is the table; docs/architecture.md explains it."""
 
 from __future__ import annotations
 
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -197,6 +198,13 @@ def test_a_package_is_on_one_line_only() -> None:
     listed = [package for packages in LAYERS for package in packages]
     assert len(listed) == len(set(listed))
     assert {package_of(name) for name in modules()} <= {*listed, "findings"}
+
+
+def test_the_document_has_the_same_table() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    _, _, table = text.partition("| layer | what is in it |\n| --- | --- |\n")
+    rows = [line.split(" | ")[0] for line in table.partition("\n\n")[0].splitlines()]
+    assert [{name.replace("__init__", "") for name in re.findall("`(.+?)`", row)} for row in rows] == LAYERS
 
 
 @pytest.mark.parametrize("name", [name for name in modules() if any(name.split(".")[0] == p for p in FORBIDDEN)])
