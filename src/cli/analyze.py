@@ -16,6 +16,7 @@ from ..findings.analysis.drift import ChangedAnswer, Drifts, JudgeDrift, TargetD
 from ..findings.analysis.power import PowerDesign, pairs_needed, power_reached, spread
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
 from ..stats.comparison import Difference
+from ..stats.variance import Components
 from ..text.escape import plain
 from . import tables
 
@@ -24,11 +25,13 @@ DRIFTED, CANNOT_TELL = 7, 8
 QUESTIONS_SHOWN = 30
 WORST_SHOWN = 5
 CODES_SHOWN = 10
-COMPARE_NOTE = """\
-Pairs are trials of the same scenario, variant and repetition. Intervals are
-95% and take scenarios as the independent units. p comes from flipping the
-signs of whole scenarios, adjusted within a measure. MDD is the minimum
-detectable difference at 80% power, if pairs are independent."""
+COMPARE_NOTE = (
+    "Pairs are trials of the same scenario, variant and repetition. Intervals are 95% and take scenarios as the "
+    "independent units. p comes from flipping the signs of whole scenarios, adjusted within a measure by the methods "
+    "of Holm and of Benjamini and Hochberg (BH). d_z is the effect size: the mean difference divided by the standard "
+    "deviation of the differences. MDD is the minimum detectable difference at 80% power, if pairs are independent. "
+    "Left out: pairs with a value on one side only (one-sided) and trials without a partner (unmatched)."
+)
 NO_KNOWN_CHANGE = "no known change"
 
 
@@ -80,7 +83,7 @@ def _paths(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def _number(value: float | None, digits: int = 2) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+    return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 makes -0.0 positive
 
 
 def _p(value: float | None) -> str:
@@ -103,9 +106,10 @@ def _comparison_text(compared: Compared) -> Iterator[str]:
             first = f"{rank.ranks[0]:.0%}" if rank.ranks else "-"
             yield f"  {rank.system}: mean {_number(rank.mean)}, best in {first} of resamples"
         yield ""
-    yield COMPARE_NOTE
+    yield tables.wrapped(COMPARE_NOTE)
     if compared.noise_floor is not None:
-        yield f"The judges' noise floor is {compared.noise_floor:.1%}; smaller differences are not called better."
+        noise = f"The judges' noise floor is {compared.noise_floor:.1%}; smaller differences are not called better."
+        yield tables.wrapped(noise)
 
 
 def _pair_text(one: Comparison) -> Iterator[str]:
@@ -206,24 +210,38 @@ def _sensitivity_text(found: Sensitivities) -> Iterator[str]:
         yield from _variance_text(one)
         voices = ", ".join(f"{voice} {mean:.2f}" for voice, mean in found.styles[one.target].items())
         yield f"  by voice: {voices or '-'}\n"
+    if len(found.ranks) == 1:
+        yield f"rank order: all trials have voice {found.ranks[0].variant!r}, so there is nothing to compare"
+        return
     for change in found.ranks:
-        swapped = "; ".join(f"{a} and {b}" for a, b in change.swapped) or "none"
-        yield f"ranks under {change.variant}: Kendall's tau {_number(change.tau)} with the rest; swapped: {swapped}"
+        tau = "tau undefined" if change.tau is None else f"tau {_number(change.tau)}"
+        swapped = "; ".join(f"{a} and {b}" for a, b in change.swapped)
+        yield (
+            f"rank order for voice {change.variant!r} vs. the other voices: {tau}; "
+            f"{f'swapped: {swapped}' if swapped else 'no targets swapped'}"
+        )
 
 
 def _variance_text(one: Sensitivity) -> Iterator[str]:
     yield f"{one.target}: {one.measure}, {one.components.n} trials"
+    yield _variance_table(one.components)
+    if one.judges:
+        yield f"{one.target}: {one.measure} according to each judge, {one.judges.n} values"
+        yield _variance_table(one.judges)
+    for case in sorted(one.worst.scenarios, key=lambda case: (-case.gap, case.scenario))[:WORST_SHOWN]:
+        if case.gap > 0:
+            yield f"  {case.scenario}: worst variant {case.variant} {case.worst.mean:.2f}, mean {case.mean:.2f}"
+
+
+def _variance_table(components: Components) -> str:
     rows = [
         [part.name, str(part.groups), _number(part.variance, 4), "-" if part.share is None else f"{part.share:.0%}"]
-        for part in (*one.components.parts, *(one.judges.parts if one.judges else ()))
+        for part in components.parts
     ]
     columns: tables.Columns = [
         ("between", "left"), ("groups", "right"), ("variance", "right"), ("share", "right"),
     ]  # fmt: skip
-    yield tables.plain_table(columns, rows)
-    for case in sorted(one.worst.scenarios, key=lambda case: (-case.gap, case.scenario))[:WORST_SHOWN]:
-        if case.gap > 0:
-            yield f"  {case.scenario}: worst variant {case.variant} {case.worst.mean:.2f}, mean {case.mean:.2f}"
+    return tables.plain_table(columns, rows)
 
 
 def _power_text(design: PowerDesign, arguments: argparse.Namespace) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -197,6 +198,19 @@ def test_compare_counts_pairs_scored_on_one_side_and_trials_without_a_partner(tm
     assert "one-sided 1, unmatched 2\n" in said("compare", run, "--measure", "accuracy")
 
 
+def test_compare_explains_every_abbreviation_it_prints(tmp_path: Path) -> None:
+    out = " ".join(said("compare", tiny(tmp_path / "run"), "--measure", "accuracy").split())
+    numbers, note = out.split(" Pairs are trials of ")
+    for name in ("Holm", "BH", "d_z", "MDD", "one-sided", "unmatched"):
+        assert name in numbers
+        assert name in note
+
+
+def test_compare_prints_no_negative_zero(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", "fake:partial")
+    assert f"{CAREFUL}: mean 0.00" in said("compare", run, "--measure", "safety_risk")
+
+
 def test_compare_gives_the_means_of_all_trials_that_were_scored(tmp_path: Path) -> None:
     means = as_json("compare", tiny(tmp_path / "run"), "--measure", "accuracy")["means"]["accuracy"]
     assert means == pytest.approx({CAREFUL: fmean([1, 0.5, 1, 1]), WRONG: fmean([0.5, 0.5, 0, 0.25, 0])})
@@ -341,9 +355,9 @@ def test_judgings_of_other_answers_are_refused(careful: Path, wrong: Path) -> No
     assert "have different transcripts" in refused("compare", careful, wrong, "--by", "judges")
 
 
-def test_judges_of_one_run_or_three_cannot_be_compared(both: Path) -> None:
+def test_judges_of_one_run_or_three_cannot_be_compared(both: Path, careful: Path, three: Path) -> None:
     assert "two runs of the same transcripts; 1 were given" in refused("compare", both, "--by", "judges")
-    assert "; 3 were given" in refused("compare", both, both, both, "--by", "judges")
+    assert "; 3 were given" in refused("compare", both, careful, three, "--by", "judges")
 
 
 def test_a_run_of_failures_only_can_be_compared_with_no_verdict(tmp_path: Path) -> None:
@@ -575,13 +589,18 @@ def varied(folder: Path) -> Path:
         for v in ("a", "b")
         for n in (1, 2)
     ]
-    made = plan(targets=[CAREFUL], repeats=2)
+    return named_run(folder, trials, two_voices([CAREFUL], NAMES[:4], repeats=2))
+
+
+def two_voices(targets: Sequence[str], names: Sequence[str], *, repeats: int) -> RunPlan:
+    """Each scenario in a plain variant a and a misinformed variant b."""
+    made = plan(targets=targets, repeats=repeats)
     listed = tuple(
         made.scenarios[0].model_copy(update={"scenario": scenario(scenario_id=name, style=style), "variant": v})
-        for name in NAMES[:4]
+        for name in names
         for v, style in (("a", "plain"), ("b", "misinformed"))
     )
-    return named_run(folder, trials, made.model_copy(update={"scenarios": listed}))
+    return made.model_copy(update={"scenarios": listed})
 
 
 def test_variance_lies_where_the_values_differ(tmp_path: Path) -> None:
@@ -613,6 +632,29 @@ def test_variants_of_real_runs_are_told_apart_by_voice(both: Path) -> None:
     assert styles.keys() == {CAREFUL, WRONG}
     assert len(styles[CAREFUL]) > 1
     assert styles[CAREFUL].keys() == styles[WRONG].keys()
+
+
+def test_each_table_of_variance_has_one_residual(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", WRONG, "--repeats", "2")
+    tables = said("sensitivity", run).split("between ")[1:]
+    assert len(tables) == 4, "for each target, one over trials and one over judges"
+    assert [len(re.findall("^residual ", table, re.MULTILINE)) for table in tables] == [1, 1, 1, 1]
+    assert f"{WRONG}: accuracy according to each judge, 4 values\nbetween " in said("sensitivity", run)
+
+
+def test_rank_orders_of_voices_are_said_in_words(both: Path, tmp_path: Path) -> None:
+    out = said("sensitivity", both)
+    voices = as_json("sensitivity", both)["styles"][CAREFUL]
+    lines = [f"rank order for voice {one!r} vs. the other voices: tau 1.00; no targets swapped" for one in voices]
+    assert out.splitlines()[-len(lines) :] == lines
+    accuracies = {(CAREFUL, "a"): 1.0, (WRONG, "a"): 0.5, (CAREFUL, "b"): 0.5, (WRONG, "b"): 1.0}
+    trials = [trial(target, "s1", 1, accuracy, variant=v) for (target, v), accuracy in accuracies.items()]
+    swapped = named_run(tmp_path / "swapped", trials, two_voices([CAREFUL, WRONG], ["s1"], repeats=1))
+    line = f"rank order for voice 'plain' vs. the other voices: tau -1.00; swapped: {CAREFUL} and {WRONG}"
+    assert line in said("sensitivity", swapped).splitlines()
+    one_voice = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", WRONG)
+    last = said("sensitivity", one_voice).splitlines()[-1]
+    assert last == "rank order: all trials have voice 'plain', so there is nothing to compare"
 
 
 def test_one_scenario_has_no_variance_between_scenarios(tmp_path: Path) -> None:
@@ -679,7 +721,7 @@ def test_power_from_a_real_pilot(both: Path) -> None:
         (["--sd", "0.3", "--trials", "0"], "--trials"),
         (["--sd", "0.3", "--difference", "0"], "--difference"),
         (["--sd", "0.3", "--clusters", "0"], "--clusters"),
-        (["--pilot", "nowhere"], "There is no such folder"),
+        (["--pilot", "nowhere"], "nowhere does not exist"),
     ],
 )
 def test_power_from_bad_input_is_refused(arguments: list[str], says: str) -> None:
@@ -891,7 +933,8 @@ def test_a_run_of_failures_only_is_reported(outcome: str, tmp_path: Path) -> Non
 
 def test_a_report_that_cannot_be_written_says_so(three: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
-    assert f"{tmp_path / 'file'}: write failed" in refused("report", three, "--out", tmp_path / "file", exit_code=6)
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert f"{tmp_path / 'file'} is a file. Give a folder." in refused("report", three, "--out", out)
     assert files(tmp_path) == {"file": b"mine"}
 
 
@@ -899,6 +942,8 @@ def test_a_checklist_that_cannot_be_written_says_so(three: Path, tmp_path: Path)
     (tmp_path / "out" / "chart_checklist.md").mkdir(parents=True)
     err = refused("report", three, "--checklist", "chart", "--out", tmp_path / "out", exit_code=6)
     assert "chart_checklist.md: write failed" in err
+    assert "choose a folder that you can write to" in err
+    assert "resume" not in err
 
 
 # export
@@ -945,7 +990,7 @@ def test_a_run_of_failures_only_and_a_partial_run_are_exported(tmp_path: Path) -
 # bad input of any command
 
 READERS: list[tuple[str, ...]] = [
-    ("compare", "RUN"), ("compare", "RUN", "RUN"), ("drift", "RUN", "RUN"), ("sensitivity", "RUN"),
+    ("compare", "RUN"), ("drift", "RUN", "RUN"), ("sensitivity", "RUN"),
     ("power", "--pilot", "RUN"), ("export", "RUN", "--out", "OUT"), ("report", "RUN", "--out", "OUT"),
 ]  # fmt: skip
 
@@ -957,9 +1002,10 @@ def filled(arguments: Sequence[str], run: Path, out: Path) -> list[str]:
 @pytest.mark.parametrize("arguments", READERS, ids=" ".join)
 def test_a_folder_that_is_no_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert "There is no such folder" in refused(*filled(arguments, tmp_path / "nowhere", out))
+    assert f"{tmp_path / 'nowhere'} does not exist." in refused(*filled(arguments, tmp_path / "nowhere", out))
     (tmp_path / "empty").mkdir()
-    assert "has no manifest.json. The run never started" in refused(*filled(arguments, tmp_path / "empty", out))
+    err = refused(*filled(arguments, tmp_path / "empty", out))
+    assert f"{tmp_path / 'empty'} has no manifest.json, so it is not a run folder." in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
 
 
@@ -995,9 +1041,9 @@ def test_a_manifest_that_is_none_is_refused(arguments: tuple[str, ...], content:
 def test_a_run_to_compare_judges_with_that_is_not_there_is_refused(flag: str, careful: Path, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     if flag == "--by":
-        assert "There is no such folder" in refused("compare", careful, nowhere, "--by", "judges")
+        assert f"{nowhere} does not exist" in refused("compare", careful, nowhere, "--by", "judges")
     else:
-        assert "There is no such folder" in refused("drift", careful, careful, "--frozen", nowhere)
+        assert f"{nowhere} does not exist" in refused("drift", careful, careful, "--frozen", nowhere)
 
 
 @pytest.mark.parametrize(
