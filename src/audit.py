@@ -66,7 +66,7 @@ class ResultComparer:
             raise IncompleteRun(f"{folder} has no results yet. First run: medicare-eval resume {folder}")
         self.stored = sum(1 for _ in hash_chain.ChainReader(self._path, hash_chain.GENESIS))
         if seal:
-            storage.check_count(self._path, "trials", self.stored, seal.trials)
+            storage.check_count(self._path, "trial", self.stored, seal.trials)
         self.head = hash_chain.GENESIS
         self.count = 0
 
@@ -115,8 +115,8 @@ def verify(folder: Path, expect: str | None = None) -> Verified:
 def _compare_seal(folder: Path, seal: Seal, journal: _JournalRead, results: _ResultsRead) -> None:
     """The files are whole and agree with each other; now they must be the sealed ones, to the byte."""
     if journal.head != seal.journal_head:
-        storage.check_count(folder / storage.JOURNAL, "calls", journal.calls, seal.calls)
-    storage.check_count(folder / storage.RESULTS, "trials", results.count, seal.trials)
+        storage.check_count(folder / storage.JOURNAL, "call", journal.calls, seal.calls)
+    storage.check_count(folder / storage.RESULTS, "trial", results.count, seal.trials)
     agrees = {
         storage.JOURNAL: (journal.head, journal.calls) == (seal.journal_head, seal.calls),
         storage.RESULTS: results.head == seal.results_head,

@@ -68,17 +68,20 @@ def storage_error(path: Path, error: OSError, *, resume: str | None = None) -> S
 
 def require_folder(path: Path) -> None:
     """Refuse to write into a folder that is a file, or is below one."""
-    for place in (path, *path.parents):
-        if place.exists() and not place.is_dir():
-            raise InputError(f"{place} is a file. Give a folder.")
+    try:
+        file = next((place for place in (path, *path.parents) if place.exists() and not place.is_dir()), None)
+    except OSError as error:
+        raise storage_error(path, error) from None
+    if file:
+        raise InputError(f"{file} is a file. Give a folder.")
 
 
 def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Path:
     """Make `parent/<UTC timestamp>`, or the first free `-2`, `-3`, ... of it. An existing folder is never used."""
     locking.check_supported()
     stamp = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    require_folder(parent)
     try:
-        require_folder(parent)
         parent.mkdir(parents=True, exist_ok=True)
         for n in range(1, 10_000):
             folder = parent / (stamp if n == 1 else f"{stamp}-{n}")

@@ -501,8 +501,8 @@ def test_bad_settings_of_resume_and_rejudge_are_refused(done: me.Run, tmp_path: 
 @pytest.mark.parametrize("function", [me.open_run, me.resume, me.rejudge, me.verify, me.replay, me.report, me.compare])
 def test_what_is_not_a_run_folder_is_named(function: Callable[[Path], object], tmp_path: Path) -> None:
     for path, says in (
-        (tmp_path / "nowhere", "has no manifest.json. There is no such folder."),
-        (tmp_path, "has no manifest.json. The run never started; start a new one."),
+        (tmp_path / "nowhere", "does not exist."),
+        (tmp_path, "has no manifest.json, so it is not a run folder."),
         (Path(ONE), "is a file, not a run folder. Give the folder that contains manifest.json."),
     ):
         with pytest.raises(me.InputError) as caught:

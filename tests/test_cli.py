@@ -178,7 +178,7 @@ def test_validate_names_every_good_file_and_every_bad_one(tmp_path: Path) -> Non
 def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
     code, out, err = call(given, tmp_path / "nowhere")
     assert (code, out) == (2, "")
-    assert err == f"medicare-eval: {tmp_path / 'nowhere'} has no manifest.json. There is no such folder.\n"
+    assert err == f"medicare-eval: {tmp_path / 'nowhere'} does not exist.\n"
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -59,7 +59,7 @@ def test_a_run_killed_before_its_manifest_has_spent_nothing_and_resume_says_so(n
     run = killed_at(name, tmp_path)
     code, _, err = call("resume", run)
     assert code == 2
-    assert "never started" in err
+    assert "has no manifest.json, so it is not a run folder" in err
     assert not (run / storage.JOURNAL).exists()
 
 

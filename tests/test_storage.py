@@ -17,7 +17,7 @@ from src import storage
 from src.errors import InputError, IntegrityError, StorageError
 from src.schemas import CallRecord, Usage
 from src.store import hash_chain
-from src.store.failpoints import Failpoints
+from src.store.failpoints import VARIABLE, Failpoints
 from tests.runs import HANGS_S, ONE, ROOT, call, command, environment, make_run, newest, process, resumes
 
 NONE = Failpoints(None)
@@ -177,7 +177,7 @@ def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
     with storage.RunLock(run):
         finished = process("resume", run)
     assert finished.returncode == 6
-    assert "in use by another process" in finished.stderr
+    assert f"{run} is in use by another process. Wait for it to finish, or stop it." in finished.stderr
     resumes(run)
 
 
@@ -211,6 +211,7 @@ def test_a_file_size_limit_of_the_system_is_a_storage_error(tmp_path: Path) -> N
     )  # fmt: skip
     assert finished.returncode == 6, finished.stderr
     assert "File too large" in finished.stderr
+    assert f"then run `medicare-eval resume {newest(tmp_path)}`." in finished.stderr
     assert "Traceback" not in finished.stderr
     resumes(newest(tmp_path))
 
@@ -231,16 +232,20 @@ def test_a_read_only_folder_is_a_storage_error(tmp_path: Path) -> None:
         cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=HANGS_S, preexec_fn=_without_override,
     )  # fmt: skip
     assert finished.returncode == 6, finished.stderr
-    assert "Permission denied" in finished.stderr
+    assert "(Permission denied). Free some space, or choose a folder that you can write to." in finished.stderr
+    assert "resume" not in finished.stderr
     assert "Traceback" not in finished.stderr
     assert list(locked.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "says"), [("", "never started"), ("nowhere", "nowhere")])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("", "has no manifest.json, so it is not a run folder."), ("nowhere", "does not exist.")],
+)
 def test_a_folder_without_a_manifest_is_named_in_the_error(tmp_path: Path, name: str, says: str) -> None:
-    with pytest.raises(InputError, match=says) as found:
+    with pytest.raises(InputError) as found:
         storage.read_manifest(tmp_path / name)
-    assert str(tmp_path / name) in str(found.value)
+    assert str(found.value) == f"{tmp_path / name} {says}"
 
 
 def test_chain_values_depend_on_everything_before() -> None:
@@ -248,3 +253,47 @@ def test_chain_values_depend_on_everything_before() -> None:
     second, _ = hash_chain.chained(first, b'{"a":1}')
     assert first != second
     assert line == b'{"chain":"' + first.encode() + b'","a":1}\n'
+
+
+@pytest.mark.parametrize("sizes", [[], [10], [10, 20], [hash_chain.TAIL], [10, 3 * hash_chain.TAIL], [200_000, 10]])
+def test_the_last_chain_value_is_the_head_that_a_reader_of_the_whole_file_finds(
+    tmp_path: Path, sizes: list[int]
+) -> None:
+    path, head, data = tmp_path / "lines", GENESIS, b""
+    for size in sizes:
+        head, line = hash_chain.chained(head, b'{"a":"' + b"x" * size + b'"}')
+        data += line
+    path.write_bytes(data)
+    reader = hash_chain.ChainReader(path, GENESIS)
+    assert len(list(reader)) == len(sizes)
+    assert hash_chain.last_value(path, GENESIS) == reader.head == head
+
+
+@pytest.mark.parametrize("end", [b'{"chain":"', b"\n", b"{}\n", b"garbage\n", b"x" * hash_chain.TAIL])
+def test_a_file_that_does_not_end_with_a_chained_line_has_no_last_chain_value(tmp_path: Path, end: bytes) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(hash_chain.chained(GENESIS, b'{"a":1}').line + end)
+    assert hash_chain.last_value(path, GENESIS) is None
+    path.write_bytes(end)
+    assert hash_chain.last_value(path, GENESIS) is None
+
+
+@pytest.mark.parametrize("given", ["run", "judge-check"])
+@pytest.mark.parametrize("below", ["", "below"])
+def test_a_file_in_place_of_the_output_folder_is_refused(given: str, below: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    what = ("--scenario", ONE, "--target", "fake:careful") if given == "run" else ("--split", "dev")
+    code, out, err = call(given, *what, "--out", tmp_path / "file" / below, "--quiet")
+    assert (code, out) == (2, "")
+    assert err == f"medicare-eval: {tmp_path / 'file'} is a file. Give a folder.\n"
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_judge_check_that_cannot_be_written_says_how_to_resume_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "journal.fsync:2:ENOSPC")
+    code, _, err = call("judge-check", "--split", "dev", "--out", tmp_path, "--quiet")
+    assert code == 6
+    assert "(No space left on device). Data already saved is intact." in err
+    assert f"then run `medicare-eval judge-check --resume {newest(tmp_path)}`." in err

@@ -102,7 +102,7 @@ def read_seal(folder: Path, manifest: Manifest) -> Seal | None:
     hint = f"; `medicare-eval verify {folder}` names the first bad line"
     if hash_chain.last_value(results, hash_chain.GENESIS) != seal.results_head:
         with results.open("rb") as file:
-            check_count(results, "trials", sum(line.endswith(b"\n") for line in file), seal.trials)
+            check_count(results, "trial", sum(line.endswith(b"\n") for line in file), seal.trials)
         raise differs_from_seal(results, hint)
     if hash_chain.last_value(journal, seal.files[MANIFEST]) != seal.journal_head:
         raise differs_from_seal(journal, hint)
@@ -126,12 +126,11 @@ def read_seal_record(folder: Path, manifest: Manifest) -> Seal | None:
 
 
 def check_count(path: Path, what: str, found: int, sealed: int) -> None:
-    """Raise if a chained file of a sealed run has fewer or more lines than when it was sealed."""
+    """Raise if a chained file of a sealed run has fewer or more trials, or calls, than the seal says."""
     if found != sealed:
+        count = f"{found:,} {what}" if found == 1 else f"{found:,} {what}s"
         how = "removed from" if found < sealed else "added at"
-        raise IntegrityError(
-            f"{path} has {found:,} {what}; the seal says {sealed:,}. Lines were {how} its end. {RESTORE}."
-        )
+        raise IntegrityError(f"{path} has {count}; the seal says {sealed:,}. Lines were {how} its end. {RESTORE}.")
 
 
 def differs_from_seal(path: Path, hint: str = "") -> IntegrityError:

@@ -72,7 +72,7 @@ def test_judges_are_compared_claim_by_claim(tmp_path: Path) -> None:
     [
         ([], {}, "at least one run folder"),
         (["run"], {"measures": ["beauty"]}, "'beauty' is not a measure. Use accuracy, completeness"),
-        (["nowhere"], {}, "There is no such folder"),
+        (["nowhere"], {}, "nowhere does not exist"),
         (["run"], {"by": "judges"}, "two runs of the same transcripts; 1 were given"),
         (["one"], {}, "needs two targets, but there is only one"),
         (["run", "one"], {"by": "judges"}, "different transcripts"),
@@ -162,7 +162,7 @@ def test_a_report_is_written_from_run_folders(tmp_path: Path) -> None:
 def test_a_report_of_what_is_no_run_writes_nothing(tmp_path: Path) -> None:
     run = two_targets(tmp_path / "run")
     nowhere = tmp_path / "nowhere"
-    with pytest.raises(InputError, match="There is no such folder"):
+    with pytest.raises(InputError, match="nowhere does not exist"):
         write_report([run, nowhere], tmp_path / "out")
     with pytest.raises(InputError, match=str(nowhere)):
         write_report([run], tmp_path / "out", judge_check=nowhere)

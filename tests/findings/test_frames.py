@@ -111,7 +111,7 @@ def test_without_pandas_the_error_says_how_to_install_it(varied: Path, monkeypat
 
 
 def test_what_is_no_run_or_was_changed_is_refused(tmp_path: Path, pandas: Any) -> None:
-    with pytest.raises(InputError, match="There is no such folder"):
+    with pytest.raises(InputError, match="nowhere does not exist"):
         to_frame(tmp_path / "nowhere", "trial")
     folder = write_run(tmp_path / "run", [rich(1), rich(2)], planned())
     path = folder / RESULTS

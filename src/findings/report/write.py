@@ -45,6 +45,7 @@ def write_report(
         StorageError: A file cannot be written.
     """
     findings = [gather(run) for run in runs]
+    storage.require_folder(out)
     check = read_check(judge_check) if judge_check else None
     written = write_files(findings, [judging(found, check) for found in findings], out)
     if checklist and findings:
@@ -72,7 +73,6 @@ def write_files(findings: Sequence[Findings], judgings: Sequence[Judging | None]
         written.append(out / name)
 
     try:
-        storage.require_folder(out)
         (out / CHARTS).mkdir(parents=True, exist_ok=True)
         put("per_scenario.csv", table_csv(made.per_scenario).encode())
         put("per_question.csv", table_csv(made.per_question).encode())
