@@ -94,7 +94,14 @@ def test_the_benchmark_of_reports_prints_its_figures(tmp_path: Path) -> None:
     rows, written = smoke("bench.reports", tmp_path / "bench_reports.md")
     for row in rows:
         check(row)
-    for measure in ("report, s", "compare, s", "peak memory of report", "peak memory of compare"):
+    for measure in (
+        "report, CPU s",
+        "report, wall",
+        "compare, CPU s",
+        "compare, wall",
+        "peak memory of report",
+        "peak memory of compare",
+    ):
         assert any(row.measure.startswith(measure) for row in rows), measure
     assert "48 trials, " in written
 
