@@ -16,7 +16,7 @@ from ..findings.analysis.drift import ChangedAnswer, Drifts, JudgeDrift, TargetD
 from ..findings.analysis.power import PowerDesign, pairs_needed, power_reached, spread
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
 from ..stats.comparison import Difference
-from ..stats.variance import Components
+from ..stats.variance import Components, RankChange
 from ..text.escape import plain
 from . import tables
 
@@ -211,15 +211,16 @@ def _sensitivity_text(found: Sensitivities) -> Iterator[str]:
         voices = ", ".join(f"{voice} {mean:.2f}" for voice, mean in found.styles[one.target].items())
         yield f"  by voice: {voices or '-'}\n"
     if len(found.ranks) == 1:
-        yield f"rank order: all trials have voice {found.ranks[0].variant!r}, so there is nothing to compare"
-        return
-    for change in found.ranks:
-        tau = "tau undefined" if change.tau is None else f"tau {_number(change.tau)}"
-        swapped = "; ".join(f"{a} and {b}" for a, b in change.swapped)
-        yield (
-            f"rank order for voice {change.variant!r} vs. the other voices: {tau}; "
-            f"{f'swapped: {swapped}' if swapped else 'no targets swapped'}"
-        )
+        yield f"Rank order by voice: all trials have voice {found.ranks[0].variant!r}, so nothing can be compared."
+    elif found.ranks:
+        yield "Rank order of the targets for each voice vs. the other voices:"
+        yield from map(_rank_text, found.ranks)
+
+
+def _rank_text(change: RankChange) -> str:
+    tau = "tau undefined" if change.tau is None else f"tau {_number(change.tau)}"
+    swapped = "; ".join(f"{a} and {b}" for a, b in change.swapped)
+    return f"  {change.variant}: {tau}; {f'swapped: {swapped}' if swapped else 'no targets swapped'}"
 
 
 def _variance_text(one: Sensitivity) -> Iterator[str]:

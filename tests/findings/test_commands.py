@@ -645,16 +645,17 @@ def test_each_table_of_variance_has_one_residual(tmp_path: Path) -> None:
 def test_rank_orders_of_voices_are_said_in_words(both: Path, tmp_path: Path) -> None:
     out = said("sensitivity", both)
     voices = as_json("sensitivity", both)["styles"][CAREFUL]
-    lines = [f"rank order for voice {one!r} vs. the other voices: tau 1.00; no targets swapped" for one in voices]
-    assert out.splitlines()[-len(lines) :] == lines
+    lines = [f"  {voice}: tau 1.00; no targets swapped" for voice in voices]
+    heading = "Rank order of the targets for each voice vs. the other voices:"
+    assert out.splitlines()[-len(lines) - 1 :] == [heading, *lines]
     accuracies = {(CAREFUL, "a"): 1.0, (WRONG, "a"): 0.5, (CAREFUL, "b"): 0.5, (WRONG, "b"): 1.0}
     trials = [trial(target, "s1", 1, accuracy, variant=v) for (target, v), accuracy in accuracies.items()]
     swapped = named_run(tmp_path / "swapped", trials, two_voices([CAREFUL, WRONG], ["s1"], repeats=1))
-    line = f"rank order for voice 'plain' vs. the other voices: tau -1.00; swapped: {CAREFUL} and {WRONG}"
-    assert line in said("sensitivity", swapped).splitlines()
+    assert f"  plain: tau -1.00; swapped: {CAREFUL} and {WRONG}\n" in said("sensitivity", swapped)
+    assert "  plain: tau undefined; no targets swapped\n" in said("sensitivity", swapped, "--measure", "safety_risk")
     one_voice = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", WRONG)
     last = said("sensitivity", one_voice).splitlines()[-1]
-    assert last == "rank order: all trials have voice 'plain', so there is nothing to compare"
+    assert last == "Rank order by voice: all trials have voice 'plain', so nothing can be compared."
 
 
 def test_one_scenario_has_no_variance_between_scenarios(tmp_path: Path) -> None:
