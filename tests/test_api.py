@@ -423,9 +423,11 @@ def test_a_run_that_differs_from_its_registration_is_refused_or_marked(tmp_path:
 def test_a_registration_is_never_replaced(tmp_path: Path) -> None:
     me.freeze(**SMALL, registration={"primary_outcome": "accuracy"}, to="registered.json")
     before = files(tmp_path)
-    with pytest.raises(me.StorageError, match="already exists"):
+    with pytest.raises(me.InputError, match="already exists and will not be overwritten"):
         me.freeze(**SMALL, seed=7, registration={"primary_outcome": "accuracy"}, to="registered.json")
-    with pytest.raises(me.InputError, match="A pre-registration needs a primary outcome"):
+    with pytest.raises(
+        me.InputError, match=r"Field registration\.primary_outcome: a pre-registration needs a primary outcome"
+    ):
         me.freeze(**SMALL, to="other.json")
     assert files(tmp_path) == before
 
@@ -439,19 +441,27 @@ def test_a_registration_is_never_replaced(tmp_path: Path) -> None:
         ({}, me.InputError, "No scenarios given"),
         ({"scenarios": [ONE]}, me.InputError, "No targets given"),
         ({**SMALL, "colour": "red"}, me.InputError, "Field colour: unknown field"),
-        ({**SMALL, "repeats": 0}, me.InputError, "Field repeats: input should be greater than or equal to 1"),
+        ({**SMALL, "repeats": 0}, me.InputError, "Field repeats: must be at least 1"),
         ({**SMALL, "concurrency": 0}, me.InputError, "Field concurrency"),
         ({**SMALL, "max_cost": float("nan")}, me.InputError, "Field max_cost: nan is not a finite number"),
         ({**SMALL, "title": "\ud800"}, me.InputError, r"Field title: \\ud800 is not UTF-8 text"),
         ({**SMALL, "variants": {"a"}}, me.InputError, "Field variants: .* is a Python set"),
-        ({**SMALL, "targets": "fake:careful"}, me.InputError, "Field targets: input should be a valid array"),
+        ({**SMALL, "targets": "fake:careful"}, me.InputError, "Field targets: must be a list, for example"),
         ({**SMALL, "targets": ["careful"]}, me.InputError, "expected provider:model"),
-        ({**SMALL, "targets": ["fake:nobody"]}, me.ConfigError, "fake:nobody does not exist"),
-        ({**SMALL, "targets": ["openai:gpt-4.1"]}, me.ConfigError, "No judge is available"),
+        ({**SMALL, "targets": ["fake:nobody"]}, me.InputError, "Field targets: fake:nobody does not exist"),
+        ({**SMALL, "targets": ["openai:gpt-4.1"]}, me.ConfigError, "Field judges: no judge is available"),
         ({**SMALL, "judges": ["fake:wrong"]}, me.ConfigError, "fake:wrong cannot judge fake:careful"),
-        ({**SMALL, "scenarios": ["nowhere.json"]}, me.InputError, "nowhere.json: no scenario file found"),
-        ({**SMALL, "requests_per_minute": {"nobody": 5}}, me.InputError, "there is no provider 'nobody'"),
-        ({**SMALL, "prices": "nowhere.json"}, me.InputError, "nowhere.json"),
+        (
+            {**SMALL, "scenarios": ["nowhere.json"]},
+            me.InputError,
+            "Field scenarios: nowhere.json: no scenario file found",
+        ),
+        (
+            {**SMALL, "requests_per_minute": {"nobody": 5}},
+            me.InputError,
+            "Field requests_per_minute: there is no provider 'nobody'",
+        ),
+        ({**SMALL, "prices": "nowhere.json"}, me.InputError, "Field prices: nowhere.json cannot be read"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(
@@ -476,16 +486,16 @@ def test_bad_settings_of_resume_and_rejudge_are_refused(done: me.Run, tmp_path: 
     stopped = stopped_run(5)
     before = files(tmp_path)
     for settings, says in (
-        ({"concurrency": 0}, "concurrency must be at least 1, not 0"),
-        ({"max_cost": 0.0}, "max_cost must be above 0"),
-        ({"requests_per_minute": {"openai": 0}}, r"requests_per_minute\.openai must be at least 1, not 0"),
+        ({"concurrency": 0}, r"Field concurrency: must be at least 1 \(got 0\)"),
+        ({"max_cost": 0.0}, "Field max_cost: must be above 0"),
+        ({"requests_per_minute": {"openai": 0}}, r"Field requests_per_minute\.openai: must be at least 1 \(got 0\)"),
     ):
         with pytest.raises(me.InputError, match=says):
             me.resume(stopped, **settings)
         with pytest.raises(me.InputError, match=says):
             me.rejudge(done, **settings)
     for judging, says in (
-        ({"verifiers": 1}, "Field verifiers: input should be greater than or equal to 2"),
+        ({"verifiers": 1}, "Field verifiers: must be at least 2"),
         ({"judge": ["offline:rules"]}, "Field judge: unknown field"),
         ({"judges": ["careful"]}, "expected provider:model"),
     ):

@@ -64,8 +64,8 @@ def with_fact(**fields: Any) -> str:
     [
         ("", "invalid JSON"),
         ("{", "invalid JSON"),
-        ("[]", "input should be an object (got [])"),
-        ("null", "input should be an object (got None)"),
+        ("[]", "must be an object (got [])"),
+        ("null", "must be an object (got None)"),
         (b"\xff\xfe{}", "is not UTF-8"),
         ('{"scenario_id": "a", "scenario_id": "b"}', "'scenario_id' appears twice"),
         ('{"scenario_id": NaN}', "NaN is not a JSON number"),
@@ -104,29 +104,29 @@ def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | byt
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--scenario", "nowhere.json", "--target", "fake:careful"], 2, "nowhere.json: no scenario file found"),
+        (["--scenario", "nowhere.json", "--target", "fake:careful"], 2, "--scenario: nowhere.json: no scenario file found"),
         (["--scenario", ONE, "--target", "nobody:x"], 2, "there is no provider 'nobody'. Use one of fake, offline, anthropic"),
         (["--scenario", ONE, "--target", "careful"], 2, "expected provider:model"),
         (["--scenario", ONE, "--target", "fake:"], 2, "'fake:': expected provider:model"),
-        (["--scenario", ONE, "--target", "fake:../../x"], 3, "does not exist. Use one of fake:careful"),
-        (["--scenario", ONE, "--target", "fake:careful", "--target", "fake:careful"], 2, "--target fake:careful was given twice"),
-        (["--scenario", ONE, "--target", "fake:careful", "--judges", "1"], 2, "--judges: input should be greater than or equal to 2 (got 1)"),
-        (["--scenario", ONE, "--target", "fake:careful", "--judges", "0"], 2, "--judges: input should be greater than or equal to 2 (got 0)"),
-        (["--scenario", ONE, "--target", "fake:careful", "--judges", "30000000"], 2, "--judges: input should be less than or equal to 25 (got 30000000)"),
-        (["--scenario", ONE, "--target", "fake:careful", "--rpm", "opnai=5"], 2, "there is no provider 'opnai'"),
+        (["--scenario", ONE, "--target", "fake:../../x"], 2, "--target: fake:../../x does not exist. Use one of fake:careful"),
+        (["--scenario", ONE, "--target", "fake:careful", "--target", "fake:careful"], 2, "--target: fake:careful was given twice. To run more trials of it, use --repeats."),
+        (["--scenario", ONE, "--target", "fake:careful", "--judges", "1"], 2, "--judges: must be at least 2 (got 1)"),
+        (["--scenario", ONE, "--target", "fake:careful", "--judges", "0"], 2, "--judges: must be at least 2 (got 0)"),
+        (["--scenario", ONE, "--target", "fake:careful", "--judges", "30000000"], 2, "--judges: must be at most 25 (got 30000000)"),
+        (["--scenario", ONE, "--target", "fake:careful", "--rpm", "opnai=5"], 2, "--rpm: there is no provider 'opnai'"),
         (["--scenario", "", "--target", "fake:careful"], 2, "'': no scenario file found"),
-        (["--scenario", ONE, "--target", "fake:careful", "--judge-model", "fake:wrong"], 3, "both are from the fake model family"),
-        (["--scenario", ONE, "--target", "offline:rules"], 3, "No judge is available for offline:rules"),
+        (["--scenario", ONE, "--target", "fake:careful", "--judge-model", "fake:wrong"], 3, "--judge-model: fake:wrong cannot judge fake:careful because both are from the fake model family"),
+        (["--scenario", ONE, "--target", "offline:rules"], 3, "--judge-model: no judge is available for offline:rules"),
         (["--scenario", ONE, "--target", "openai:gpt-4.1"], 3, "Set ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY"),
         (["--scenario", ONE, "--target", "openai:gpt-4.1", "--judge-model", "offline:rules"], 3, "set the environment variable OPENAI_API_KEY"),
-        (["--scenario", ONE, "--target", "fake:careful", "--temperature", "9"], 2, "--temperature: input should be less than or equal to 2 (got 9.0)"),
+        (["--scenario", ONE, "--target", "fake:careful", "--temperature", "9"], 2, "--temperature: must be at most 2 (got 9.0)"),
         (["--scenario", ONE, "--target", "fake:careful", "--temperature", "nan"], 2, "--temperature: nan is not a finite number"),
-        (["--scenario", ONE, "--target", "fake:careful", "--repeats", "0"], 2, "--repeats: input should be greater than or equal to 1 (got 0)"),
-        (["--scenario", ONE, "--target", "fake:careful", "--seed", "-1"], 2, "--seed: input should be greater than or equal to 0 (got -1)"),
-        (["--scenario", ONE, "--target", "fake:careful", "--repeats", "1000000000"], 2, "--repeats: input should be less than or equal to 10000"),
-        (["--scenario", ONE, "--target", "fake:careful", "--paraphrase"], 2, "no scenario given allows it"),
-        (["--target", "fake:careful"], 2, "No scenarios given. Use a study file, or --scenario."),
-        (["--scenario", ONE], 2, "No targets given. Use a study file, or --target."),
+        (["--scenario", ONE, "--target", "fake:careful", "--repeats", "0"], 2, "--repeats: must be at least 1 (got 0)"),
+        (["--scenario", ONE, "--target", "fake:careful", "--seed", "-1"], 2, "--seed: must be at least 0 (got -1)"),
+        (["--scenario", ONE, "--target", "fake:careful", "--repeats", "1000000000"], 2, "--repeats: must be at most 10000"),
+        (["--scenario", ONE, "--target", "fake:careful", "--paraphrase"], 2, "--paraphrase: none of the scenarios allows it"),
+        (["--target", "fake:careful"], 2, "No scenarios given. Use a study file, or set --scenario."),
+        (["--scenario", ONE], 2, "No targets given. Use a study file, or set --target."),
         (["--scenario", ONE, "--target", "fake:careful", "--colour"], 2, "--colour"),
     ],
 )  # fmt: skip
@@ -185,10 +185,11 @@ def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("rejudge", "--judges", "1"), "--judges: input should be greater than or equal to 2 (got 1)."),
-        (("rejudge", "--judge-model", "careful"), "'careful': expected provider:model"),
-        (("rejudge", "--concurrency", "0"), "concurrency must be at least 1, not 0."),
-        (("resume", "--concurrency", "0"), "concurrency must be at least 1, not 0."),
+        (("rejudge", "--judges", "1"), "--judges: must be at least 2 (got 1)."),
+        (("rejudge", "--judge-model", "careful"), "--judge-model: 'careful': expected provider:model"),
+        (("rejudge", "--concurrency", "0"), "--concurrency: must be at least 1 (got 0)."),
+        (("resume", "--concurrency", "0"), "--concurrency: must be at least 1 (got 0)."),
+        (("resume", "--rpm", "foo=3"), "--rpm: there is no provider 'foo'."),
         (("resume", "--max-cost", "0"), "argument --max-cost: '0' is not a number above 0"),
         (("resume", "--rpm", "openai"), "argument --rpm: 'openai' is not PROVIDER=NUMBER, for example openai=500"),
     ],
@@ -227,7 +228,7 @@ def test_globs_and_folders_and_files_are_taken_once_each(tmp_path: Path) -> None
 def test_a_dry_run_makes_no_call_and_writes_nothing(tmp_path: Path) -> None:
     code, out, _ = call(*RUN, "--scenario", ONE, "--dry-run", "--out", tmp_path / "runs", "--judges", "3")
     assert code == 0
-    assert "# 1 trials: 1 scenarios x 1 targets x 1 repeats" in out
+    assert "# 1 trial: 1 scenario x 1 target x 1 repeat\n" in out
     assert "#   verifiers   offline:rules, offline:rules, offline:rules" in out
     assert out.endswith("# No call was made and nothing was written.\n")
     assert list(tmp_path.iterdir()) == []

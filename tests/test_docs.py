@@ -102,7 +102,7 @@ def test_every_study_file_shown_is_valid(path: Path) -> None:
     for line, _, language, text in fences(path):
         document = tomllib.loads("\n".join(text)) if language == "toml" else {}
         if "scenarios" in document:
-            assert make_study(document, where=f"{name(path)}:{line}").targets
+            assert make_study(document).targets, f"{name(path)}:{line}"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)

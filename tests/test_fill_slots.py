@@ -184,7 +184,7 @@ def lacking(statement_: str = "All is well.", variant: dict[str, Any] | None = N
         (lacking("It is {{plan.colour}}.", {"plan": "stonebridge_ppo"}, plan_file="invented"), "unknown slot {{plan.colour}}"),
         (lacking(variant={"turns": {"Q9": "What?"}}), "variant one names turn 'Q9'; the turns are Q1"),
         (lacking(variant={"misstates": {"Q9": ["$1"]}}), "variant one names turn 'Q9'; the turns are Q1"),
-        (lacking(variant={"persona": {"age": "sixty"}}), "field age: input should be a valid integer (got 'sixty')"),
+        (lacking(variant={"persona": {"age": "sixty"}}), "field age: must be a whole number (got 'sixty')"),
         (lacking(variant={"style": "angry"}), "field variants[0].style: 'angry' is not allowed"),
         (document({**fact_json(), "only": {"plan_years": [2025]}}), "answer_key.canonical_facts: no fact belongs to plan year 2026"),
         (document({**fact_json("F1", "It is {{figure.part_b_premium}}."), "valid_from": "2027-01-01"}), "answer_key fact F1 is valid from 2027-01-01, after plan year 2026"),
@@ -200,7 +200,10 @@ def test_what_is_missing_is_named_with_file_and_field(made: dict[str, Any], says
 def test_a_year_without_figures_is_refused_and_the_years_there_are_are_named(tmp_path: Path) -> None:
     for extra in ([], ["--allow-expired"]):
         err = refused(tmp_path, "--scenario", COBRA, "--plan-year", "2024", *extra)
-        assert err.startswith(f"medicare-eval: {COBRA}: --plan-year 2024: there are figures only for 2025, 2026. Give a file for that year with --facts")  # fmt: skip
+        assert err == (
+            "medicare-eval: --plan-year: figures are available only for 2025 and 2026, not for 2024. "
+            "Add a file for that year with --facts, or choose an earlier --plan-year with --allow-expired.\n"
+        )
 
 
 def test_a_key_without_figures_needs_no_figures(tmp_path: Path) -> None:
@@ -211,25 +214,36 @@ def test_a_key_without_figures_needs_no_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"plan_year": "2027"}, "field plan_year: input should be a valid integer"),
+        ({"plan_year": "2027"}, "field plan_year: must be a whole number (got '2027')."),
         ({"valid_until": "2026-01-01"}, "valid_until is before valid_from"),
         ({"figures": {"a": {"value": "$1"}}}, "field figures.a.what: required but missing"),
-        ({"extra": 1}, "field extra: unknown field"),
+        ({"extra": 1}, "field extra: unknown field (remove it or check its spelling)."),
     ],
 )
 def test_a_bad_facts_file_is_named_with_its_field(change: dict[str, Any], says: str, tmp_path: Path) -> None:
     good = json.loads(facts_file(tmp_path, 2027).read_text(encoding="utf-8"))
     path = written(tmp_path, {**good, **change}, "bad.json")
     err = refused(tmp_path, "--scenario", COBRA, "--facts", path)
-    assert err.startswith(f"medicare-eval: {path}: ")
+    assert err.startswith(f"medicare-eval: --facts: {path}: ")
     assert says in err
 
 
 def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     none = tmp_path / "none.json"
-    assert f"{none} does not exist" in refused(tmp_path, "--scenario", COBRA, "--facts", none)
-    assert f"{none} cannot be read" in refused(tmp_path, "--scenario", COBRA, "--wording", none)
-    assert f"{none} does not exist" in refused(tmp_path, "--scenario", MEDICARE_ONLY, "--invented-plans", none)
+    for flag in ("--facts", "--wording", "--invented-plans"):
+        assert refused(tmp_path, "--scenario", COBRA, flag, none) == (
+            f"medicare-eval: {flag}: {none} cannot be read (No such file or directory). Check the path.\n"
+        )
+
+
+def test_a_file_of_invented_plans_is_checked_even_if_no_scenario_needs_it(tmp_path: Path) -> None:
+    path = written(tmp_path, {"plans": {}}, "plans.json")
+    err = refused(tmp_path, "--scenario", COBRA, "--invented-plans", path)
+    assert err.startswith(f"medicare-eval: --invented-plans: {path}: field ")
+    assert "field valid_from: required but missing" in err
+    code, out, err = call("validate", COBRA, "--invented-plans", path)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"medicare-eval: --invented-plans: {path}: field ")
 
 
 def test_a_file_of_invented_plans_names_only_its_own_doctors(tmp_path: Path) -> None:
@@ -323,8 +337,8 @@ def test_all_variants_are_asked_unless_some_are_named() -> None:
 
 def test_a_variant_that_no_scenario_has_is_refused(tmp_path: Path) -> None:
     err = refused(tmp_path, "--scenario", COBRA, "--variant", "plain", "--variant", "hmo")
-    assert "--variant hmo: no scenario given has this variant. There are: plain, misinformed." in err
-    assert "--variant plain: no scenario given has this variant. These scenarios have no variants." in refused(
+    assert "--variant: hmo: none of the scenarios has this variant. Available: plain, misinformed." in err
+    assert "--variant: plain: none of the scenarios has this variant. They have no variants." in refused(
         tmp_path, "--scenario", ONE, "--variant", "plain"
     )
 
@@ -545,7 +559,7 @@ def test_a_day_outside_a_keys_dates_is_refused_unless_allowed(tmp_path: Path) ->
     why = "its key is valid from 2025-01-01 to 2025-12-31, and today is 2026-11-16"
     given = ("--scenario", COBRA, "--plan-year", "2025")
     assert refused(tmp_path, *given) == (
-        f"medicare-eval: cobra: {why}; choose another --plan-year, or add --allow-expired.\n"
+        f"medicare-eval: --plan-year: cobra: {why}; choose another --plan-year, or add --allow-expired.\n"
     )
     run = make_run(tmp_path / "runs", *given, "--allow-expired", "--target", "fake:partial")
     manifest = storage.read_manifest(run)
@@ -575,7 +589,9 @@ def test_a_new_year_without_figures_falls_back_only_where_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2027-01-01")
-    assert "--plan-year 2027: there are figures only for 2025, 2026" in refused(tmp_path, "--scenario", COBRA)
+    assert "--plan-year: figures are available only for 2025 and 2026, not for 2027." in refused(
+        tmp_path, "--scenario", COBRA
+    )
     made = planned(COBRA, allow_expired=True)
     assert made.plan_year == 2026
     assert made.expired == ("cobra: its key is valid from 2026-01-01 to 2026-12-31, and today is 2027-01-01",)
@@ -723,9 +739,9 @@ def test_one_overlay_serves_both_scenarios_of_the_study(tmp_path: Path) -> None:
     [
         ({"cobra": {"Q9": "What?"}}, "field scenarios.cobra.Q9: that scenario has no such turn. Its turns are Q1, Q2, Q3, Q4, Q5."),
         ({"cobre": {"Q1": "What?"}}, "names none of the scenarios given (cobra)."),
-        ({}, "field scenarios"),
-        ({"cobra": {"Q1": ""}}, "field scenarios.cobra.Q1"),
-        ({"cobra": {"Q1": 4}}, "field scenarios.cobra.Q1"),
+        ({}, "field scenarios: must not be empty."),
+        ({"cobra": {"Q1": ""}}, "field scenarios.cobra.Q1: must not be empty."),
+        ({"cobra": {"Q1": 4}}, "field scenarios.cobra.Q1: must be text (got 4)."),
     ],
 )  # fmt: skip
 def test_an_overlay_of_unknown_turns_or_scenarios_is_refused(
@@ -733,7 +749,7 @@ def test_an_overlay_of_unknown_turns_or_scenarios_is_refused(
 ) -> None:
     path = overlay(tmp_path, scenarios)
     err = refused(tmp_path, "--scenario", COBRA, "--wording", path)
-    assert re.match(rf"medicare-eval: {re.escape(str(path))}(: | names )", err)
+    assert re.match(rf"medicare-eval: --wording: {re.escape(str(path))}(: | names )", err)
     assert says in err
 
 

@@ -106,7 +106,8 @@ def test_without_a_key_of_another_provider_the_error_says_which_to_set(planned: 
     said = str(caught.value)
     assert "ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY" in said
     assert "OPENAI_API_KEY" not in said
-    assert "--judge-model offline:rules" in said
+    assert said.startswith("Field judges: no judge is available for openai:gpt-4.1. ")
+    assert said.endswith("or name judges with `judges`. To try it without a key, use offline:rules.")
 
 
 def test_an_empty_key_is_no_key(planned: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +134,7 @@ def test_judges_cycle_through_the_models_given(planned: Planner) -> None:
 
 @pytest.mark.parametrize("verifiers", [1, 0, -3])
 def test_fewer_than_two_verifiers_are_refused(planned: Planner, verifiers: int) -> None:
-    with pytest.raises(InputError, match=rf"Field verifiers: .* greater than or equal to 2 \(got {verifiers}\)"):
+    with pytest.raises(InputError, match=rf"Field verifiers: must be at least 2 \(got {verifiers}\)\."):
         planned(["fake:careful"], verifiers=verifiers)
 
 
@@ -181,11 +182,13 @@ def test_paraphrase_needs_the_scenario_the_flag_and_a_model(planned: Planner, tm
     exact = [written(tmp_path, "exact.json")]
     options: dict[str, Any] = {"keys": "openai anthropic", "targets": ["openai:gpt-4.1"]}
     assert planned(scenarios=allowed, **options).questioner is None
-    with pytest.raises(InputError, match="no scenario given allows it"):
+    with pytest.raises(InputError, match="Field paraphrase: none of the scenarios allows it"):
         planned(scenarios=exact, paraphrase=True, questioner="offline:rephrase", **options)
-    with pytest.raises(InputError, match="--paraphrase needs a model that rewords: --questioner-model"):
+    with pytest.raises(
+        InputError, match="Field paraphrase: a model is needed to reword the questions. Set `questioner`"
+    ):
         planned(scenarios=allowed, paraphrase=True, **options)
-    with pytest.raises(InputError, match="is used only with --paraphrase"):
+    with pytest.raises(InputError, match="Field questioner: offline:rephrase rewords questions only with `paraphrase`"):
         planned(scenarios=allowed, questioner="offline:rephrase", **options)
 
 
@@ -241,18 +244,22 @@ def test_a_server_of_ones_own_needs_its_address(planned: Planner) -> None:
     [
         ({"targets": ["fake:nobody"]}, "does not exist. Use one of fake:careful"),
         ({"targets": ["fake:careful"], "judges": ["offline:other"]}, "does not exist. Use offline:rules"),
-        ({"targets": ["fake:careful"], "judges": ["offline:rephrase"]}, "judges nothing"),
     ],
 )
 def test_fakes_and_rules_that_do_not_exist(planned: Planner, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(InputError, match=said):
         planned(**options)
+
+
+def test_what_rewords_questions_judges_nothing(planned: Planner) -> None:
+    with pytest.raises(ConfigError, match="Field judges: offline:rephrase rewords questions and judges nothing"):
+        planned(["fake:careful"], judges=["offline:rephrase"])
 
 
 def test_a_retired_model_is_refused_unless_allowed(planned: Planner) -> None:
     options: dict[str, Any] = {"keys": "anthropic openai", "today": date(2026, 11, 1)}
     with pytest.raises(
-        ConfigError, match=r"anthropic:claude-3-opus has been retired since 2026-01-05.*--allow-retired"
+        ConfigError, match=r"anthropic:claude-3-opus has been retired since 2026-01-05.*`allow_retired`"
     ):
         planned(["anthropic:claude-3-opus"], allow_retired=False, **options)
     made = planned(["anthropic:claude-3-opus"], allow_retired=True, **options)
@@ -271,10 +278,10 @@ def test_a_fake_has_replies_to_its_own_scenarios_only(planned: Planner, tmp_path
 
 def test_the_same_target_twice_or_two_alike_are_refused(planned: Planner) -> None:
     with pytest.raises(
-        InputError, match=r"--target fake:careful was given twice\. To run more trials of it, use --repeats"
+        InputError, match=r"Field targets: fake:careful was given twice\. To run more trials of it, use `repeats`\."
     ):
         planned(["fake:careful", "fake:careful"])
-    with pytest.raises(InputError, match="--target xai:grok-2 was given twice"):
+    with pytest.raises(InputError, match="Field targets: xai:grok-2 was given twice"):
         planned(["grok:grok-2", "xai:grok-2"], keys="xai anthropic")
     with pytest.raises(InputError, match="same short name"):
         planned(["openai:gpt-4.1", "openai:gpt-4-1"], keys="openai anthropic")
@@ -293,9 +300,9 @@ def test_two_scenarios_of_one_id_are_refused(planned: Planner, tmp_path: Path) -
     [
         ("{", "invalid JSON"),
         ('{"a": 1, "a": 2}', "the key 'a' appears twice"),
-        ("[]", r"input should be an object \(got \[\]\)"),
+        ("[]", r"must be an object \(got \[\]\)"),
         (json.dumps({**scenario_json(), "extra": 1}), "field extra: unknown field"),
-        (json.dumps({**scenario_json(), "title": 4}), r"field title: input should be a valid string \(got 4\)"),
+        (json.dumps({**scenario_json(), "title": 4}), r"field title: must be text \(got 4\)"),
         (json.dumps(scenario_json(scenario_id="../up")), r"field scenario_id: '../up' is not an id"),
         (json.dumps(scenario_json(persona={"fictional": False})), r"field persona: fictional must be true"),
         (json.dumps({k: v for k, v in scenario_json().items() if k != "title"}), "field title: required but missing"),
@@ -394,7 +401,7 @@ def test_calls_are_counted_by_role() -> None:
 
 def test_a_plan_of_absurd_size_is_refused(planned: Planner) -> None:
     targets = [f"openai:gpt-{n}" for n in range(MAX_TRIALS // 10_000 + 1)]
-    with pytest.raises(InputError, match=r"The plan has 1,010,000 trials; 1,000,000 is the limit of one run"):
+    with pytest.raises(InputError, match=r"Field repeats: the plan has 1,010,000 trials; 1,000,000 is the limit of one run"):
         planned(targets, keys="openai anthropic", repeats=10_000)
 
 

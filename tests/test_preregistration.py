@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.errors import InputError, IntegrityError, StorageError
+from src.errors import InputError, IntegrityError
 from src.planning.plan import make_plan
 from src.planning.preregistration import (
     deviations,
@@ -20,12 +20,12 @@ from src.planning.preregistration import (
     frozen_sha256,
     read_frozen,
     registration,
-    write_frozen,
 )
 from src.planning.study_file import make_study
 from src.planning.trials import trials
 from src.records.preregistration import Preregistration
 from src.records.study import RegistrationText
+from src.runner.new_preregistration import write_preregistration
 from src.schemas import CallParameters, RunPlan, UsedWording
 from src.storage import file_sha256
 
@@ -67,7 +67,7 @@ def test_an_unchanged_plan_has_no_deviations() -> None:
 def test_a_plan_of_the_bank_frozen_and_made_again_is_the_same(tmp_path: Path) -> None:
     made = planned(str(SCENARIOS), allow_expired=True)
     frozen = frozen_of(made)
-    write_frozen(tmp_path / "plan.json", frozen)
+    write_preregistration(tmp_path / "plan.json", frozen)
     assert read_frozen(tmp_path / "plan.json") == frozen
     assert deviations(frozen, planned(str(SCENARIOS), allow_expired=True)) == []
     assert frozen.trials == len(trials(made))
@@ -230,18 +230,18 @@ def test_any_words_survive_the_file(outcome: str, tests: list[str], notes: str) 
 def test_it_is_written_once_and_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "new" / "plan.json"
     frozen = frozen_of(plan())
-    assert write_frozen(path, frozen) == file_sha256(path) == frozen_sha256(frozen)
+    assert write_preregistration(path, frozen) == file_sha256(path) == frozen_sha256(frozen)
     before = path.read_bytes()
-    with pytest.raises(StorageError, match="already exists"):
-        write_frozen(path, frozen_of(changed(plan(), seed=1)))
+    with pytest.raises(InputError, match="already exists and will not be overwritten"):
+        write_preregistration(path, frozen_of(changed(plan(), seed=1)))
     assert path.read_bytes() == before
     assert [one.name for one in path.parent.iterdir()] == ["plan.json"]
     with pytest.raises(InputError, match="cannot be written"):
-        write_frozen(path / "below" / "plan.json", frozen)
+        write_preregistration(path / "below" / "plan.json", frozen)
 
 
 def test_it_gives_no_question_and_no_fact_away(tmp_path: Path) -> None:
-    write_frozen(tmp_path / "plan.json", frozen_of(plan()))
+    write_preregistration(tmp_path / "plan.json", frozen_of(plan()))
     text = (tmp_path / "plan.json").read_text(encoding="utf-8")
     assert "What is Part B?" not in text
     assert "Plans have networks." not in text
@@ -251,13 +251,14 @@ def test_a_file_that_was_edited_or_is_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     with pytest.raises(InputError, match=r"does not exist\. Make a pre-registration with `medicare-eval freeze`"):
         read_frozen(path)
-    write_frozen(path, frozen_of(plan()))
+    write_preregistration(path, frozen_of(plan()))
     path.write_bytes(path.read_bytes().replace(b'"seed":42', b'"seed": 43'))
     with pytest.raises(IntegrityError):
         read_frozen(path)
-    path.write_text("{}", encoding="utf-8")
-    with pytest.raises(IntegrityError):
-        read_frozen(path)
+    for text in ("{}", "[]", "seed = 7", '{"primary_outcome": "accuracy"}'):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=r"is not a pre-registration\. Make one with `medicare-eval freeze`\."):
+            read_frozen(path)
 
 
 @pytest.mark.parametrize(
@@ -279,11 +280,11 @@ def test_words_that_cannot_be_kept_are_refused(given_: dict[str, Any], field: st
 
 def test_a_run_must_match_unless_deviations_are_allowed(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    digest = write_frozen(path, frozen_of(plan()))
+    digest = write_preregistration(path, frozen_of(plan()))
     kept = registration(path, plan(), allow_deviations=False)
     assert (kept.deviations, kept.sha256, kept.primary_outcome) == ((), digest, "accuracy")
     other = changed(plan(), seed=7)
-    with pytest.raises(InputError, match=r"seed: 7, not 42\. Run the registered study, or add --allow-deviations"):
+    with pytest.raises(InputError, match=r"seed: 7, not 42\. Run the registered study, or add `allow_deviations`"):
         registration(path, other, allow_deviations=False)
     allowed = registration(path, other, allow_deviations=True)
     assert allowed.deviations == ("seed: 7, not 42",)
@@ -291,7 +292,7 @@ def test_a_run_must_match_unless_deviations_are_allowed(tmp_path: Path) -> None:
 
 def test_many_deviations_are_counted_not_all_shouted(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    write_frozen(path, frozen_of(plan()))
+    write_preregistration(path, frozen_of(plan()))
     many = plan(scenarios=[scenario(scenario_id=f"s{n}") for n in range(1, 41)])
     with pytest.raises(InputError, match=r"; and 20 more\. Run"):
         registration(path, many, allow_deviations=False)

@@ -355,10 +355,18 @@ def test_the_words_of_a_registration_come_from_flags_or_the_file() -> None:
     assert Preregistration.model_validate_json(Path("b.json").read_bytes()).tests == ("a", "b")
     code, out, err = call("freeze", written(), "--primary-outcome", " ", "--to", "c.json")
     assert (code, out) == (2, "")
-    assert "--primary-outcome: string should have at least 1 character" in err
+    assert err == "medicare-eval: --primary-outcome: must not be empty.\n"
     code, out, err = call("freeze", written(), "--to", "c.json")
     assert (code, out) == (2, "")
-    assert "A pre-registration needs a primary outcome: --primary-outcome TEXT, or [registration] in the study" in err
+    assert err == (
+        "medicare-eval: study.toml: field registration.primary_outcome: a pre-registration needs a primary outcome.\n"
+    )
+    code, out, err = call("freeze", "--scenario", ONE, "--target", "fake:careful", "--to", "c.json")
+    assert (code, out) == (2, "")
+    assert err == "medicare-eval: --primary-outcome: a pre-registration needs a primary outcome.\n"
+    code, out, err = call("freeze", written(registration={"tests": ["one"]}), "--test", "", "--to", "c.json")
+    assert (code, out) == (2, "")
+    assert err == "medicare-eval: --primary-outcome: required but missing; --test: must not be empty.\n"
     assert not Path("c.json").exists()
 
 
@@ -437,7 +445,7 @@ def refused(text: str | bytes, tmp_path: Path) -> str:
     """What is said of a bad study file: one sentence that begins with the file, exit code 2, nothing written."""
     path = tmp_path / "study.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
-    for command in (("run", path), ("freeze", path, "--primary-outcome", "x", "--to", tmp_path / "new.json")):
+    for command in (("run", path), ("freeze", path, "--to", tmp_path / "new.json")):
         code, out, err = call(*command)
         assert (code, out) == (2, "")
         assert err.count("\n") == 1
@@ -452,30 +460,30 @@ BASE: Mapping[str, Any] = {"scenarios": [ONE], "targets": ["fake:careful"]}
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"colour": "red"}, "field colour: unknown field; remove it or check its spelling."),
-        ({"target": ["fake:careful"]}, "field target: unknown field; remove it or check its spelling."),
-        ({"targets": [{"name": "fake:careful"}]}, "field targets[0].model: required but missing (and 1 more problem)."),
-        ({"judges": [{"model": "offline:rules", "top_p": 1}]}, "field judges[0].top_p: unknown field; remove it or check its spelling."),
-        ({"targets": [5]}, "field targets[0]: input should be an object (got 5)."),
-        ({"targets": "fake:careful"}, "field targets: input should be a valid array (got 'fake:careful')."),
-        ({"targets": [{"model": "fake:careful", "temperature": 3}]}, "field targets[0].temperature: input should be less than or equal to 2 (got 3)."),
-        ({"repeats": "3"}, "field repeats: input should be a valid integer (got '3')."),
-        ({"repeats": 1.5}, "field repeats: input should be a valid integer"),
-        ({"repeats": True}, "field repeats: input should be a valid integer (got True)."),
-        ({"seed": -1}, "field seed: input should be greater than or equal to 0 (got -1)."),
-        ({"verifiers": 1}, "field verifiers: input should be greater than or equal to 2 (got 1)."),
+        ({"colour": "red"}, "field colour: unknown field (remove it or check its spelling)."),
+        ({"target": ["fake:careful"]}, "field target: unknown field (did you mean targets?)."),
+        ({"targets": [{"name": "fake:careful"}]}, "field targets[0].model: required but missing; field targets[0].name: unknown field (remove it or check its spelling)."),
+        ({"judges": [{"model": "offline:rules", "top_p": 1}]}, "field judges[0].top_p: unknown field (remove it or check its spelling)."),
+        ({"targets": [5]}, "field targets[0]: must be a table (got 5)."),
+        ({"targets": "fake:careful"}, "field targets: must be a list, for example [\"fake:careful\"]."),
+        ({"targets": [{"model": "fake:careful", "temperature": 3}]}, "field targets[0].temperature: must be at most 2 (got 3)."),
+        ({"repeats": "3"}, "field repeats: must be a whole number (got '3')."),
+        ({"repeats": 1.5}, "field repeats: must be a whole number"),
+        ({"repeats": True}, "field repeats: must be a whole number (got True)."),
+        ({"seed": -1}, "field seed: must be at least 0 (got -1)."),
+        ({"verifiers": 1}, "field verifiers: must be at least 2 (got 1)."),
         ({"temperature": float("nan")}, "field temperature: nan is not a finite number."),
         ({"max_cost": float("inf")}, "field max_cost: inf is not a finite number."),
-        ({"max_cost": 0}, "field max_cost: input should be greater than 0 (got 0)."),
-        ({"paraphrase": "yes"}, "field paraphrase: input should be a valid boolean (got 'yes')."),
-        ({"requests_per_minute": {"openai": -5}}, "field requests_per_minute.openai: input should be greater than or equal to 1 (got -5)."),
-        ({"tokens_per_minute": 5}, "field tokens_per_minute: input should be an object (got 5)."),
+        ({"max_cost": 0}, "field max_cost: must be above 0 (got 0)."),
+        ({"paraphrase": "yes"}, "field paraphrase: must be true or false (got 'yes')."),
+        ({"requests_per_minute": {"openai": -5}}, "field requests_per_minute.openai: must be at least 1 (got -5)."),
+        ({"tokens_per_minute": 5}, "field tokens_per_minute: must be a table (got 5)."),
         ({"registration": {"tests": []}}, "field registration.primary_outcome: required but missing."),
         ({"format": 2}, "field format: 2 is not allowed; use 1."),
-        ({"wording": 5}, "field wording: input should be a valid string (got 5)."),
-        ({"title": ""}, "field title: string should have at least 1 character (got '')."),
-        ({"scenarios": []}, "no scenarios given. Add the field scenarios, or use --scenario."),
-        ({"targets": []}, "no targets given. Add the field targets, or use --target."),
+        ({"wording": 5}, "field wording: must be text (got 5)."),
+        ({"title": ""}, "field title: must not be empty."),
+        ({"scenarios": []}, "field scenarios: must not be empty."),
+        ({"targets": []}, "field targets: must not be empty."),
     ],
 )  # fmt: skip
 def test_a_bad_field_is_named_with_what_is_allowed(change: dict[str, Any], says: str, tmp_path: Path) -> None:
@@ -486,8 +494,8 @@ def test_a_bad_field_is_named_with_what_is_allowed(change: dict[str, Any], says:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", ": no scenarios given."),
-        ('targets = ["fake:careful"]', ": no scenarios given. Add the field scenarios, or use --scenario."),
+        ("", ": field scenarios: required but missing; field targets: required but missing."),
+        ('targets = ["fake:careful"]', ": field scenarios: required but missing."),
         ("seed = [", ": invalid TOML: "),
         ('title = "a"\nseed 7\n', ": invalid TOML: Expected '=' after a key in a key/value pair (at line 2, column 6)."),
         ('seed = 1\nseed = 2\n', ": invalid TOML: Cannot overwrite a value (at line 2, column 9)."),
@@ -503,23 +511,163 @@ def test_a_file_that_is_not_a_study_is_refused(text: str | bytes, says: str, tmp
 @pytest.mark.parametrize(
     ("change", "code", "says"),
     [
-        ({"targets": ["fake:careful", "fake:careful"]}, 2, "--target fake:careful was given twice. To run more trials of it, use --repeats."),
-        ({"targets": ["careful"]}, 2, "'careful': expected provider:model"),
-        ({"targets": ["fake:nobody"]}, 3, "fake:nobody does not exist"),
-        ({"scenarios": ["none.json"]}, 2, "none.json: no scenario file found"),
-        ({"facts": "none.json"}, 2, "none.json does not exist"),
-        ({"prices": "none.json"}, 2, "none.json"),
-        ({"judges": ["offline:rules", {"model": "offline:rules", "max_tokens": 5}]}, 2, "offline:rules is listed twice with different parameters"),
-        ({"requests_per_minute": {"nobody": 5}}, 2, "there is no provider 'nobody'"),
+        ({"targets": ["fake:careful", "fake:careful"]}, 2, "field targets: fake:careful was given twice. To run more trials of it, use `repeats`."),
+        ({"targets": ["careful"]}, 2, "field targets: 'careful': expected provider:model"),
+        ({"targets": ["fake:nobody"]}, 2, "field targets: fake:nobody does not exist"),
+        ({"scenarios": ["none.json"]}, 2, "field scenarios: none.json: no scenario file found"),
+        ({"facts": "none.json"}, 2, "field facts: none.json cannot be read"),
+        ({"invented_plans": "none.json"}, 2, "field invented_plans: none.json cannot be read"),
+        ({"wording": "none.json"}, 2, "field wording: none.json cannot be read"),
+        ({"prices": "none.json"}, 2, "field prices: none.json cannot be read"),
+        ({"variants": ["hmo"]}, 2, "field variants: hmo: none of the scenarios has this variant. They have no variants."),
+        ({"plan_year": 2031}, 2, "field plan_year: figures are available only for 2025 and 2026, not for 2031. Add a file for that year with `facts`"),
+        ({"paraphrase": True}, 2, "field paraphrase: none of the scenarios allows it"),
+        ({"questioner": "offline:rephrase"}, 2, "field questioner: offline:rephrase rewords questions only with `paraphrase`."),
+        ({"adjudicator": "x"}, 2, "field adjudicator: 'x': expected provider:model"),
+        ({"judges": ["fake:wrong"]}, 3, "field judges: fake:wrong cannot judge fake:careful because both are from the fake model family."),
+        ({"adjudicator": "fake:wrong"}, 3, "field adjudicator: fake:wrong cannot judge fake:careful"),
+        ({"judges": ["offline:rephrase"]}, 3, "field judges: offline:rephrase rewords questions and judges nothing."),
+        ({"targets": ["offline:rules"], "judges": ["anthropic:claude-a"]}, 3, "field targets: offline:rules is a judge, not a target."),
+        ({"judges": ["offline:rules", {"model": "offline:rules", "max_tokens": 5}]}, 2, "field judges: offline:rules is listed twice with different parameters"),
+        ({"requests_per_minute": {"foo": 3}}, 2, "field requests_per_minute: there is no provider 'foo'. Use one of fake, offline, anthropic"),
+        ({"tokens_per_minute": {"foo": 3}}, 2, "field tokens_per_minute: there is no provider 'foo'."),
+        ({"targets": ["compatible:foo"], "judges": ["offline:rules"], "max_cost": 1.0}, 3, "field max_cost: no price is known for compatible:foo. Add it to a price file"),
     ],
 )  # fmt: skip
-def test_what_only_the_plan_shows_is_refused_too(change: dict[str, Any], code: int, says: str, tmp_path: Path) -> None:
-    path = written(**change)
-    found, out, err = call("run", path)
-    assert (found, out) == (code, "")
-    assert says in err
-    assert err.count("\n") == 1
+def test_what_only_the_plan_shows_is_refused_with_file_and_field_by_every_front(
+    change: dict[str, Any], code: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", "http://127.0.0.1:9/v1")
+    path = written(**change, registration={"primary_outcome": "x"})
+    for command in (("run", path), ("run", path, "--dry-run"), ("freeze", path, "--to", "new.json")):
+        found, out, err = call(*command)
+        assert (found, out) == (code, "")
+        assert err.startswith(f"medicare-eval: study.toml: {says}")
+        assert err.count("\n") == 1
+        assert "--" not in err
+    for function in (me.plan, me.run, lambda source: me.freeze(source, to="new.json")):
+        with pytest.raises(me.HarnessError) as caught:
+            function(path)
+        assert caught.value.exit_code == code
+        assert str(caught.value) == err.removeprefix("medicare-eval: ").strip()
     assert files(tmp_path) == {"study.toml"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ("--target fake:careful", "--target: fake:careful was given twice. To run more trials of it, use --repeats."),
+        ("--rpm foo=3", "--rpm: there is no provider 'foo'. Use one of fake"),
+        ("--adjudicator-model x", "--adjudicator-model: 'x': expected provider:model"),
+        ("--plan-year 2031", "--plan-year: figures are available only for 2025 and 2026, not for 2031. Add a file for that year with --facts, or choose an earlier --plan-year with --allow-expired."),
+        ("--prices none.json", "--prices: none.json cannot be read"),
+        ("--scenario none.json", "--scenario: none.json: no scenario file found."),
+        ("--repeats 0 --seed -1", "--repeats: must be at least 1 (got 0); --seed: must be at least 0 (got -1)."),
+    ],
+)  # fmt: skip
+def test_without_a_study_file_an_error_names_the_flag(flags: str, says: str, tmp_path: Path) -> None:
+    for more in ((), ("--dry-run",)):
+        code, out, err = call("run", "--scenario", ONE, "--target", "fake:careful", *flags.split(), *more)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"medicare-eval: {says}")
+        assert err.count("\n") == 1
+    assert files(tmp_path) == set()
+
+
+def test_an_error_names_the_flag_or_the_file_whichever_set_the_field() -> None:
+    path = written(seed=-1)
+    code, _, err = call("run", path, "--repeats", "0")
+    assert code == 2
+    assert err == (
+        "medicare-eval: --repeats: must be at least 1 (got 0); study.toml: field seed: must be at least 0 (got -1).\n"
+    )
+    with pytest.raises(me.InputError) as caught:
+        me.plan(path, repeats=0)
+    assert str(caught.value) == (
+        "Field repeats: must be at least 1 (got 0); study.toml: field seed: must be at least 0 (got -1)."
+    )
+    with pytest.raises(me.InputError, match=r"^Field targets: 'x': expected provider:model"):
+        me.plan(written(), targets=["x"])
+
+
+def test_problems_are_listed_up_to_five_and_then_counted(tmp_path: Path) -> None:
+    wrong = {"seed": -1, "repeats": 0, "verifiers": 1, "temperature": 3, "timeout": 0, "max_tokens": 0, "seeds": 1}
+    said = refused(tomli_w.dumps({**BASE, **wrong}), tmp_path)
+    assert said.startswith(": field verifiers: must be at least 2 (got 1); field repeats: must be at least 1 (got 0); ")
+    assert said.count("; field ") == 4
+    assert said.endswith("; and 2 more.")
+
+
+def test_a_scenario_given_as_a_study_is_recognized() -> None:
+    code, out, err = call("run", ONE)
+    assert (code, out) == (2, "")
+    assert err == f"medicare-eval: {ONE} is not TOML. If it is a scenario, use --scenario.\n"
+    with pytest.raises(me.InputError, match=r"is not TOML\. If it is a scenario, use `scenarios`\."):
+        me.plan(ONE)
+
+
+def test_what_is_no_registration_is_refused_as_input(tmp_path: Path) -> None:
+    for path in (written(), Path(ONE)):
+        code, out, err = call("run", "--registered", path)
+        assert (code, out) == (2, "")
+        assert err == f"medicare-eval: {path} is not a pre-registration. Make one with `medicare-eval freeze`.\n"
+    code, out, err = call("run", "--registered", tmp_path)
+    assert (code, out) == (2, "")
+    assert err == f"medicare-eval: {tmp_path} is not a pre-registration (Is a directory). Check the path.\n"
+
+
+def test_a_registration_is_not_overwritten() -> None:
+    path = written(registration={"primary_outcome": "x"})
+    code, out, err = call("freeze", path, "--to", path)
+    assert (code, out) == (2, "")
+    assert (
+        err == "medicare-eval: study.toml already exists and will not be overwritten. Choose another file with --to.\n"
+    )
+
+
+def test_deviations_are_allowed_only_from_a_registration() -> None:
+    for more in ((), ("--dry-run",)):
+        code, out, err = call("run", written(), "--allow-deviations", *more)
+        assert (code, out) == (2, "")
+        assert err == (
+            "medicare-eval: --allow-deviations is used only with --registered. "
+            "Name a pre-registration, or leave it out.\n"
+        )
+    with pytest.raises(me.InputError, match=r"^`allow_deviations` is used only with `registered`"):
+        me.run(written(), allow_deviations=True)
+
+
+def test_a_registered_scenario_that_has_moved_is_named_with_the_registration(tmp_path: Path) -> None:
+    shutil.copy(ONE, "mine.json")
+    me.freeze(written(scenarios=["mine.json"], registration={"primary_outcome": "x"}), to="registered.json")
+    Path("mine.json").rename("moved.json")
+    code, out, err = call("run", "--registered", "registered.json")
+    assert (code, out) == (2, "")
+    assert err == (
+        "medicare-eval: registered.json: mine.json: no scenario file found. Give a .json file, a folder, a glob or "
+        "pack:NAME. If the registered scenarios have moved, name them with --scenario.\n"
+    )
+    run = me.run(registered="registered.json", scenarios=["moved.json"])
+    assert run.manifest.registration is not None
+    assert run.manifest.registration.deviations == ()
+
+
+def test_an_error_of_a_registered_study_names_the_registration() -> None:
+    me.freeze(written(registration={"primary_outcome": "x"}), to="registered.json")
+    code, _, err = call("run", "--registered", "registered.json", "--repeats", "0")
+    assert (code, err) == (2, "medicare-eval: --repeats: must be at least 1 (got 0).\n")
+    with pytest.raises(me.InputError, match=r"^Field targets: 'x': expected provider:model"):
+        me.run(registered="registered.json", targets=["x"])
+    registered = json.loads(Path("registered.json").read_bytes())
+    registered["study"]["targets"] = ["x"]
+    Path("registered.json").write_bytes(
+        storage.encode_record(Preregistration.model_validate(registered, strict=False)) + b"\n"
+    )
+    code, _, err = call("run", "--registered", "registered.json")
+    assert code == 2
+    assert err.startswith("medicare-eval: registered.json: field targets: 'x': expected provider:model")
+    with pytest.raises(me.InputError, match=r"^registered\.json: field targets: 'x': expected provider:model"):
+        me.run(registered="registered.json")
 
 
 def test_a_study_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -532,5 +680,5 @@ def test_a_study_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_an_error_of_a_flag_names_the_flag_not_the_file(tmp_path: Path) -> None:
     code, out, err = call("run", written(), "--repeats", "0")
     assert (code, out) == (2, "")
-    assert err == "medicare-eval: --repeats: input should be greater than or equal to 1 (got 0).\n"
+    assert err == "medicare-eval: --repeats: must be at least 1 (got 0).\n"
     assert files(tmp_path) == {"study.toml"}

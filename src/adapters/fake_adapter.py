@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import InputError
 from ..records.model_name import split_name
 from ..schemas import Usage
 from ..store.package_data import data_folder
@@ -38,7 +38,7 @@ class FakeAdapter:
     def check(self, model: str) -> None:
         if model not in NAMES:
             known = ", ".join(f"fake:{name}" for name in NAMES)
-            raise ConfigError(f"fake:{model} does not exist. Use one of {known}.")
+            raise InputError(f"fake:{model} does not exist. Use one of {known}.")
 
     def _reply(self, model: str, scenario_id: str, variant: str, turn_id: str) -> str | None:
         if scenario_id not in self._files:

@@ -117,6 +117,6 @@ def check_not_retired(name: str, *, today: date, allow_retired: bool) -> None:
     note = f" ({row.since_note})" if row.since_note else ""
     instead = ", ".join(f"{row.provider}:{successor}" for successor in row.successors)
     raise ConfigError(
-        f"{name} has been retired{since}{note}. Use a successor ({instead}), or add --allow-retired if your gateway or "
+        f"{name} has been retired{since}{note}. Use a successor ({instead}), or add `allow_retired` if your gateway or "
         "private deployment still serves it."
     )

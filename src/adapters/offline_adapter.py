@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import InputError
 from ..offline import rules
 from ..records.model_name import split_name
 from ..schemas import (
@@ -40,7 +40,7 @@ ROLE_OF_SCHEMA: dict[str, tuple[type[Record], Callable[[Any], Record]]] = {
 class OfflineAdapter:
     def check(self, model: str) -> None:
         if model not in ("rules", "rephrase"):
-            raise ConfigError(
+            raise InputError(
                 f"offline:{model} does not exist. Use offline:rules to judge, or offline:rephrase to reword questions."
             )
 

@@ -101,27 +101,46 @@ PROVIDERS: dict[str, Provider] = {
 def canonical_name(name: str) -> str:
     """`grok:grok-2` -> `xai:grok-2`; raises `InputError` for what is not a `provider:model` we know."""
     provider, model = split_name(name)
-    provider = PROVIDER_ALIASES.get(provider, provider)
     if not model or any(char.isspace() or not char.isprintable() for char in name) or len(name) > 200:
         raise InputError(f"{name[:80]!r}: expected provider:model, for example openai:gpt-4.1 or fake:careful.")
+    try:
+        return f"{canonical_provider(provider)}:{model}"
+    except InputError as error:
+        raise InputError(f"{name!r}: {error}") from None
+
+
+def canonical_provider(name: str) -> str:
+    """`grok` -> `xai`; raises `InputError` for a provider that is neither built in nor installed."""
+    provider = PROVIDER_ALIASES.get(name, name)
     if provider not in PROVIDERS:
         installed = plugins.installed("adapter")
         if provider not in installed:
             known = ", ".join([*PROVIDERS, *PROVIDER_ALIASES, *installed])
-            raise InputError(f"{name!r}: there is no provider {provider!r}. Use one of {known}.")
-    return f"{provider}:{model}"
+            raise InputError(f"there is no provider {provider!r}. Use one of {known}.")
+    return provider
 
 
 def check_usable(name: str) -> None:
     """Fail now, before anything is spent, if a provider's SDK, key or model is missing."""
+    check_settings(name)
+    check_exists(name)
+
+
+def check_exists(name: str) -> None:
+    """Refuse a model that its adapter knows not to exist. Adapters that need a key are not asked."""
     provider, model = split_name(name)
     row = PROVIDERS.get(provider)
-    if row:
-        _check_settings(name, row)
     if row is None or row.key_variable is None:
         adapter = make_adapter(provider)
         if isinstance(adapter, ChecksModels):
             adapter.check(model)
+
+
+def check_settings(name: str) -> None:
+    """Refuse a model whose provider has no key, address or SDK here."""
+    provider = PROVIDERS.get(split_name(name).provider)
+    if provider:
+        _check_settings(name, provider)
 
 
 def _check_settings(name: str, provider: Provider) -> None:

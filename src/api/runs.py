@@ -12,21 +12,24 @@ from ..adapters.registry import check_usable
 from ..calls.budget import RunBudget
 from ..calls.gateway import CallResources, Stop
 from ..calls.limits import Limits
-from ..errors import IncompleteRun, InputError
+from ..errors import IncompleteRun, InputError, from_origin
 from ..planning import preregistration
 from ..planning.plan import make_plan, replan
+from ..planning.prices import check_prices_known
 from ..planning.study_file import (
     as_document,
     completed,
     load_study,
     make_judge_options,
+    origin_of,
     registered_study,
     seen_from,
 )
 from ..reading import PathLike, Run, as_path
 from ..records.study import Study
 from ..runner.adapter_pool import AdapterPool
-from ..runner.new_run import RunSettings, check_max_cost, create_run, transcripts_of
+from ..runner.new_preregistration import write_preregistration
+from ..runner.new_run import RunSettings, create_run, transcripts_of
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait
 from ..schemas import Manifest, RunPlan, Seal
@@ -78,7 +81,8 @@ def plan(source: Study | Mapping[str, Any] | PathLike | None = None, /, **change
         >>> plan.trial_count
         2
     """
-    return make_plan(study(source, **changes))
+    with from_origin(origin_of(source, changes)):
+        return make_plan(study(source, **changes))
 
 
 async def run_async(
@@ -92,23 +96,23 @@ async def run_async(
     **changes: Any,
 ) -> Run:
     """Like `run`, to be awaited. `stop.ask()` ends the run after the calls in flight."""
-    if registered is not None and source is None:
-        chosen = registered_study(Path(registered), changes)
-    else:
-        chosen = study(source, **changes)
-    made = make_plan(chosen)
-    kept = None
-    if registered is not None:
-        kept = preregistration.registration(Path(registered), made, allow_deviations=allow_deviations)
-    settings = _settings_of(chosen)
-    new = create_run(
-        made,
-        out=Path(chosen.out),
-        settings=settings,
-        prices=Path(chosen.prices) if chosen.prices else None,
-        study=completed(chosen, made),
-        registration=kept,
-    )
+    registration_file = None if registered is None else as_path(registered)
+    with from_origin(origin_of(registration_file if source is None else source, changes)):
+        if registration_file and source is None:
+            chosen = registered_study(registration_file, changes)
+        else:
+            chosen = study(source, **changes)
+        made = make_plan(chosen)
+        kept = preregistration.registration_of(registration_file, made, allow_deviations=allow_deviations)
+        settings = _settings_of(chosen)
+        new = create_run(
+            made,
+            out=Path(chosen.out),
+            settings=settings,
+            prices=Path(chosen.prices) if chosen.prices else None,
+            study=completed(chosen, made),
+            registration=kept,
+        )
     await _execute(new.folder, new.manifest, settings, progress=progress, stop=stop)
     return Run(new.folder)
 
@@ -175,7 +179,7 @@ async def resume_async(
     if storage.read_seal(folder, manifest):
         return Run(folder)
     storage.require_current(folder, manifest, "resume")
-    check_max_cost(manifest, max_cost)
+    check_prices_known(manifest.plan.api_ids, manifest.prices, max_cost)
     for name in manifest.plan.api_ids:
         check_usable(name)
     await _execute(folder, manifest, settings, progress=progress, stop=stop)
@@ -339,8 +343,8 @@ def freeze(source: Study | Mapping[str, Any] | PathLike | None = None, /, *, to:
         The file and its hash. `run(registered=...)` needs nothing else.
 
     Raises:
-        InputError: the study has no `registration`, or cannot be planned.
-        StorageError: the file exists already.
+        InputError: the study has no `registration`, cannot be planned, or the file exists already.
+        ConfigError: a key or SDK is missing, or a judge is not allowed to judge a target.
 
     Example:
         >>> import medicare_eval as me
@@ -353,17 +357,16 @@ def freeze(source: Study | Mapping[str, Any] | PathLike | None = None, /, *, to:
         >>> me.run(registered="registered.json").manifest.registration.deviations
         ()
     """
-    chosen = study(source, **changes)
-    if chosen.registration is None:
-        raise InputError(
-            "A pre-registration needs a primary outcome: --primary-outcome TEXT, or [registration] in the study file."
-        )
-    made = make_plan(chosen)
     path = Path(to)
+    with from_origin(origin_of(source, changes)):
+        chosen = study(source, **changes)
+        if chosen.registration is None:
+            raise InputError("a pre-registration needs a primary outcome.", field="registration.primary_outcome")
+        made = make_plan(chosen)
     document = seen_from(as_document(completed(chosen, made)), path.parent)
     del document["out"]  # where runs go is up to the folder they are started from
     frozen = preregistration.freeze(made, chosen.registration, study=document)
-    return Frozen(path, frozen.trials, preregistration.write_frozen(path, frozen))
+    return Frozen(path, frozen.trials, write_preregistration(path, frozen))
 
 
 def _settings_of(chosen: Study) -> RunSettings:

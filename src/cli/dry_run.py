@@ -7,12 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..calls.estimate import estimate
+from ..planning.prices import price_table
 from ..planning.study_file import as_document, as_toml, completed
 from ..planning.trials import planned_calls
 from ..records.study import Study
-from ..runner.new_run import price_table
 from ..schemas import RunPlan
 from ..store.strict_json import fingerprint
+from ..text.count import counted
 from . import tables
 
 
@@ -38,11 +39,11 @@ def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
         }
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
-    size = f"{len(plan.scenarios)} scenarios x {len(plan.targets)} targets x {plan.repeats} repeats"
+    sizes = {"scenario": len(plan.scenarios), "target": len(plan.targets), "repeat": plan.repeats}
     print("# The study in full. Save this as a .toml file here and run it with: medicare-eval run FILE")
     print(as_toml(whole))
     _comment(
-        f"{plan.trial_count} trials: {size}",
+        f"{counted(plan.trial_count, 'trial')}: {' x '.join(counted(n, what) for what, n in sizes.items())}",
         f"  scenarios   {', '.join(planned.name for planned in plan.scenarios)}",
         f"  targets     {', '.join(plan.targets)}",
         f"  verifiers   {', '.join(plan.verifiers)}",

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..errors import Origin
+
 MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
 NOT_GIVEN: Any = argparse.SUPPRESS
 """The default of every option that a study file can also set: absent unless the user typed it."""
@@ -43,6 +45,15 @@ FLAGS = {
     "tokens_per_minute": "--tpm",
 }
 """Field of a study to the flag that sets it."""
+OTHER_FLAGS = {
+    "registration.primary_outcome": "--primary-outcome",
+    "registration.tests": "--test",
+    "registration.notes": "--notes",
+    "registered": "--registered",
+    "allow_deviations": "--allow-deviations",
+    "to": "--to",
+}
+"""What else errors speak of that a flag sets."""
 
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -52,6 +63,14 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
         if name in found:
             found[name] = dict(found[name])
     return found
+
+
+def origin(arguments: argparse.Namespace) -> Origin:
+    """Where the fields of a study come from, so that an error names the file or the flag."""
+    settings = vars(arguments)
+    file = settings.get("study") or settings.get("registered")
+    registration = {"registration"} if any(map(settings.get, ("primary_outcome", "test", "notes"))) else set()
+    return Origin(file=str(file or ""), changed=given(arguments).keys() | registration, flags={**FLAGS, **OTHER_FLAGS})
 
 
 class RenamedOption(argparse.Action):
@@ -76,9 +95,17 @@ class RenamedOption(argparse.Action):
 
 
 def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    return _at_least(1, text)
+
+
+def natural(text: str) -> int:
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    value = whole(text)
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least {least}")
     return value
 
 

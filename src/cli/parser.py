@@ -99,7 +99,7 @@ def _add_running(commands: _Commands) -> None:
     freeze = commands.add("freeze", handlers.freeze, "write a pre-registration of a study", help_texts.FREEZE)
     options.add_study_file(freeze)
     options.add_questions(freeze)
-    freeze.add_argument("--primary-outcome", metavar="TEXT", help="what the study is decided by")
+    freeze.add_argument("--primary-outcome", metavar="TEXT", help="the outcome that decides the study")
     freeze.add_argument("--test", action="append", metavar="TEXT", help="a planned test; repeatable")
     freeze.add_argument("--notes", metavar="TEXT", help="anything else to register")
     freeze.add_argument("--to", type=Path, required=True, metavar="FILE", help="the file to write; never overwritten")
@@ -125,7 +125,9 @@ def _add_checking(commands: _Commands) -> None:
     )
     check.add_argument("--split", choices=["held_out", "dev"], default="held_out", help="(default: held_out)")
     check.add_argument("--gold", type=Path, metavar="DIR", help="a gold set of your own, in the same format")
-    check.add_argument("--worst", type=int, default=0, metavar="N", help="show the N worst errors with both reasons")
+    check.add_argument(
+        "--worst", type=options.natural, default=0, metavar="N", help="show the N worst errors with both reasons"
+    )
     check.add_argument("--resume", type=Path, metavar="DIR", help="resume a check that was stopped")
     check.add_argument(
         "--seed", type=options.whole, default=42, metavar="N", help="order of claims and judges' seeds (default: 42)"
@@ -133,7 +135,9 @@ def _add_checking(commands: _Commands) -> None:
     check.add_argument(
         "--out", type=Path, default=Path("judge-checks"), metavar="DIR", help="where checks go (default: judge-checks)"
     )
-    check.add_argument("--judges", type=int, default=1, metavar="N", help="verifiers; 2 or more also form a panel")
+    check.add_argument(
+        "--judges", type=options.positive, default=1, metavar="N", help="verifiers; 2 or more also form a panel"
+    )
     check.add_argument(
         "--judge-model", action="append", default=[], metavar="P:M", help="repeatable (default: offline:rules)"
     )
@@ -166,7 +170,9 @@ def _add_findings(commands: _Commands) -> None:
     )
     compare.add_argument("--measure", action="append", choices=options.MEASURES, help="repeatable (default: all)")
     options.add_floor(compare)
-    compare.add_argument("--show", type=int, default=20, metavar="N", help="changed claims to show (default: 20)")
+    compare.add_argument(
+        "--show", type=options.natural, default=20, metavar="N", help="changed claims to show (default: 20)"
+    )
     _add_json(compare)
     drift = commands.add(
         "drift",
@@ -178,7 +184,9 @@ def _add_findings(commands: _Commands) -> None:
     drift.add_argument("new", type=Path, metavar="NEW")
     drift.add_argument("--frozen", type=Path, metavar="RUN", help="OLD's transcripts judged again by NEW's judges")
     options.add_floor(drift)
-    drift.add_argument("--show", type=int, default=5, metavar="N", help="changed answers to show (default: 5)")
+    drift.add_argument(
+        "--show", type=options.natural, default=5, metavar="N", help="changed answers to show (default: 5)"
+    )
     _add_json(drift)
     sensitivity = commands.add(
         "sensitivity",
@@ -237,9 +245,13 @@ def _add_authoring(commands: _Commands) -> None:
     scenarios = commands.add(
         "scenarios", handlers.scenarios, "list the scenario bank, its facts, or its sources", help_texts.SCENARIOS
     )
-    scenarios.add_argument("what", choices=["list", "facts", "sources"])
+    scenarios.add_argument("what", choices=["list", "facts", "sources"], metavar="{list,facts,sources}")
     scenarios.add_argument(
-        "scenario", nargs="*", metavar="SCENARIO", help="file, folder, glob or pack:NAME (default: the bank)"
+        "scenario",
+        nargs="*",
+        default=[],
+        metavar="SCENARIO",
+        help="file, folder, glob or pack:NAME (default: the bank)",
     )
     scenarios.add_argument(
         "--plan-year", type=options.positive, metavar="YEAR", help="of facts and sources (default: all)"
@@ -256,7 +268,9 @@ def _add_environment(commands: _Commands) -> None:
     )
     _add_json(models)
     doctor = commands.add("doctor", handlers.doctor, "check SDKs, keys (never shown), clock and disk")
-    doctor.add_argument("--reach", action="store_true", help="also contact each provider that has a key, without it")
+    doctor.add_argument(
+        "--reach", action="store_true", help="also contact each provider whose key is set (the key is not sent)"
+    )
     doctor.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="where runs go (default: runs)")
     _add_json(doctor)
     plugins = commands.add(
@@ -279,7 +293,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.handler(arguments))
     except HarnessError as error:
-        print(f"medicare-eval: {error}", file=sys.stderr)
+        print(f"medicare-eval: {options.origin(arguments).describe(error.problems)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130

@@ -53,13 +53,17 @@ class ShowProgress:
         from rich import progress as bars
         from rich.console import Console
 
+        console = Console(stderr=True)
+        console.print(
+            str(progress.run), markup=False, highlight=False, soft_wrap=True
+        )  # too long to share the bar's line
         self._bar = bars.Progress(
-            bars.TextColumn(f"{progress.run}  trials"),
+            bars.TextColumn("trials"),
             bars.BarColumn(),
             bars.MofNCompleteColumn(),
             bars.TextColumn("{task.fields[calls]} calls, {task.fields[rate]}/s"),
             bars.TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console,
         )
         done = progress.trials_done
         self._task = self._bar.add_task("", total=progress.trials, completed=done, calls=0, rate="0")

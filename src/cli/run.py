@@ -14,13 +14,14 @@ from ..adapters.fake_adapter import NAMES as FAKE_NAMES
 from ..calls.gateway import Stop
 from ..errors import IncompleteRun
 from ..planning.plan import make_plan
-from ..planning.preregistration import registration
-from ..planning.study_file import load_study, make_judge_options, registered_study
+from ..planning.preregistration import registration_of
+from ..planning.study_file import load_study, read_study, registered_study
 from ..reading import Run
-from ..records.study import JudgeOptions, Study
+from ..records.study import Study
+from ..text.count import counted
 from .dry_run import show_plan
 from .next_steps import next_steps
-from .options import FLAGS, given
+from .options import given
 from .progress import ShowProgress
 from .signals import stop_on_signal
 from .summary import print_summary
@@ -30,8 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     study = _study(arguments)
     if arguments.dry_run:
         plan = make_plan(study)
-        if arguments.registered:
-            registration(arguments.registered, plan, allow_deviations=arguments.allow_deviations)
+        registration_of(arguments.registered, plan, allow_deviations=arguments.allow_deviations)
         return show_plan(study, plan, as_json=arguments.json)
     return _carry_out(
         lambda stop, progress: api.run_async(
@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _study(arguments: argparse.Namespace) -> Study:
     changes = given(arguments)
-    if getattr(arguments, "registered", None) and not arguments.study:
-        return registered_study(arguments.registered, changes, FLAGS)
-    return load_study(arguments.study, changes, {name: FLAGS[name] for name in changes})
+    if arguments.registered and not arguments.study:
+        return registered_study(arguments.registered, changes)
+    return load_study(arguments.study, changes)
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -61,7 +61,6 @@ def demo(arguments: argparse.Namespace) -> int:
             "allow_expired": True,
             **given(arguments),
         },
-        FLAGS,
     )
     code = _carry_out(lambda stop, progress: api.run_async(study, stop=stop, progress=progress), arguments)
     if not arguments.json:
@@ -81,26 +80,23 @@ def resume(arguments: argparse.Namespace) -> int:
 
 
 def rejudge(arguments: argparse.Namespace) -> int:
-    changes = given(arguments)
-    judging = {name: value for name, value in changes.items() if name in JudgeOptions.model_fields}
-    make_judge_options(judging, FLAGS)  # here too, so that an error names the flag
     return _carry_out(
         lambda stop, progress: api.rejudge_async(
-            arguments.run, keep_claims=arguments.keep_claims, stop=stop, progress=progress, **changes
+            arguments.run, keep_claims=arguments.keep_claims, stop=stop, progress=progress, **given(arguments)
         ),
         arguments,
     )
 
 
 def freeze(arguments: argparse.Namespace) -> int:
-    study = _study(arguments)
+    changes = given(arguments)
     words = {"primary_outcome": arguments.primary_outcome, "tests": arguments.test, "notes": arguments.notes}
     said = {name: value for name, value in words.items() if value is not None}
     if said:
-        kept = study.registration.model_dump(mode="json") if study.registration else {}
-        study = load_study(study, {"registration": {**kept, **said}}, {"registration": "--primary-outcome"})
-    frozen = api.freeze(study, to=arguments.to)
-    print(f"{frozen.path}: pre-registration of {frozen.trials} trials, sha256 {frozen.sha256}")
+        in_file = read_study(arguments.study).get("registration") if arguments.study else None
+        changes["registration"] = {**in_file, **said} if isinstance(in_file, dict) else said
+    frozen = api.freeze(arguments.study, to=arguments.to, **changes)
+    print(f"{frozen.path}: pre-registration of {counted(frozen.trials, 'trial')}, sha256 {frozen.sha256}")
     print(f"Publish the hash, then: medicare-eval run --registered {frozen.path}")
     return 0
 

@@ -23,12 +23,13 @@ from ..errors import IncompleteRun, InputError
 from ..findings.analysis.judge_agreement import RECORD
 from ..planning.clock import today
 from ..planning.judges import OFFLINE_JUDGE, check_is_judge
+from ..planning.prices import prices_for
 from ..planning.prompts import load_prompts
 from ..records.gold import Split
 from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck
 from ..runner.adapter_pool import AdapterPool
 from ..runner.judge_clients import JudgeClients
-from ..runner.new_run import RunSettings, prices_for, versions
+from ..runner.new_run import RunSettings, versions
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait
 from ..schemas import CallParameters, CallPolicy

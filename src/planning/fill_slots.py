@@ -135,7 +135,7 @@ class _Resolver:
         try:
             return Persona.model_validate(fields)
         except ValidationError as error:
-            raise InputError(f"variant {self._variant.variant_id} persona: {explain(error)}") from None
+            raise InputError(f"variant {self._variant.variant_id} persona: {explain(error, Persona)}") from None
 
     def _belongs(self, only: Only) -> bool:
         return (not only.plan_years or self._plan_year in only.plan_years) and (

@@ -7,8 +7,8 @@ from datetime import date
 from pathlib import Path
 
 from ..adapters.models import check_not_retired
-from ..adapters.registry import PROVIDERS, canonical_name, check_usable
-from ..errors import ConfigError
+from ..adapters.registry import PROVIDERS, canonical_name, check_exists, check_settings
+from ..errors import ConfigError, about
 from ..records.model_name import family, split_name
 from ..records.study import JudgeOptions
 from ..schemas import RunPlan
@@ -20,7 +20,8 @@ OFFLINE_JUDGE = "offline:rules"
 def judge_models(options: JudgeOptions, targets: Sequence[str]) -> tuple[str, ...]:
     """The judge models given, or the defaults: rules for fake targets, other providers' models for real ones."""
     if options.judges:
-        return tuple(dict.fromkeys(canonical_name(judge.model) for judge in options.judges))
+        with about("judges"):
+            return tuple(dict.fromkeys(canonical_name(judge.model) for judge in options.judges))
     if all(split_name(target).provider == "fake" for target in targets):
         return (OFFLINE_JUDGE,)
     usable = _default_judges(targets, with_key=True)
@@ -29,9 +30,10 @@ def judge_models(options: JudgeOptions, targets: Sequence[str]) -> tuple[str, ..
             str(PROVIDERS[split_name(name).provider].key_variable) for name in _default_judges(targets, with_key=False)
         )
         raise ConfigError(
-            f"No judge is available for {', '.join(targets)}. A judge must come from a different provider than the "
+            f"no judge is available for {', '.join(targets)}. A judge must come from a different provider than the "
             f"target, and no such provider has an API key. Set {keys or 'the key of another provider'} (two providers "
-            f"are best), or name judges with --judge-model. To try it without a key: --judge-model {OFFLINE_JUDGE}"
+            f"are best), or name judges with `judges`. To try it without a key, use {OFFLINE_JUDGE}.",
+            field="judges",
         )
     return usable[:2]
 
@@ -51,7 +53,8 @@ def _default_judges(targets: Sequence[str], *, with_key: bool) -> tuple[str, ...
 def adjudicator_model(options: JudgeOptions, models: Sequence[str], targets: Sequence[str]) -> str:
     """The model given; else a third family's, among the judges given, then among those with a key."""
     if options.adjudicator:
-        return canonical_name(options.adjudicator)
+        with about("adjudicator"):
+            return canonical_name(options.adjudicator)
     if models[0] == OFFLINE_JUDGE:
         return OFFLINE_JUDGE
     used = {family(model) for model in models[:2]}
@@ -63,20 +66,18 @@ def adjudicator_model(options: JudgeOptions, models: Sequence[str], targets: Seq
 
 def check_roles(plan: RunPlan, options: JudgeOptions) -> None:
     """Questioner, target and judge are different models; a judge is never from the target's family."""
-    for target in plan.targets:
-        for judge in plan.judge_models():
-            if family(judge) == family(target):
-                raise ConfigError(
-                    f"{judge} cannot judge {target} because both are from the {family(target)} model family. "
-                    "Name a judge from another family with --judge-model (or --adjudicator-model)."
-                )
-        if plan.questioner and family(plan.questioner) == family(target):
-            raise ConfigError(
-                f"{plan.questioner} cannot reword questions for {target} because both are from the "
-                f"{family(target)} model family. Name another with --questioner-model."
-            )
     if plan.questioner in plan.judge_models():
-        raise ConfigError(f"{plan.questioner} is a judge. The questioner must be another model: --questioner-model.")
+        raise ConfigError(f"{plan.questioner} is a judge. The questioner must be another model.", field="questioner")
+    fields = _fields(plan)
+    for target in plan.targets:
+        for name in (*plan.judge_models(), *filter(None, [plan.questioner])):
+            if family(name) == family(target):
+                task = "reword questions for" if name == plan.questioner else "judge"
+                raise ConfigError(
+                    f"{name} cannot {task} {target} because both are from the {family(target)} model family. "
+                    "Name a model from another family.",
+                    field=fields[name],
+                )
     _check_third_family(plan, options)
 
 
@@ -90,36 +91,51 @@ def _check_third_family(plan: RunPlan, options: JudgeOptions) -> None:
     if third:
         raise ConfigError(
             f"{plan.adjudicator} cannot adjudicate between {' and '.join(dict.fromkeys(plan.verifiers))} because it is "
-            f"from the same model family as one of them. Use a third family: --adjudicator-model {third}."
+            f"from the same model family as one of them. Use a third family: {third}.",
+            field="adjudicator",
         )
+
+
+def _fields(plan: RunPlan) -> dict[str, str]:
+    """Each model of a plan, with the field of a study that names it."""
+    fields = dict.fromkeys(plan.api_ids, "judges") | dict.fromkeys(plan.targets, "targets")
+    fields |= dict.fromkeys(plan.judge_models(), "judges")
+    if plan.adjudicator not in (*plan.verifiers, plan.extractor, plan.scorer):
+        fields[plan.adjudicator] = "adjudicator"
+    return fields | ({plan.questioner: "questioner"} if plan.questioner else {})
 
 
 def check_is_judge(judge: str) -> None:
     if split_name(judge).provider == "fake":
         raise ConfigError(f"{judge} is a canned target, not a judge. To try it without a key use {OFFLINE_JUDGE}.")
     if judge == "offline:rephrase":
-        raise ConfigError("offline:rephrase rewords questions and judges nothing. Use --judge-model offline:rules.")
+        raise ConfigError(f"{judge} rewords questions and judges nothing. Use {OFFLINE_JUDGE}.")
 
 
-def check_judge(judge: str, *, today: date, allow_retired: bool) -> None:
+def check_judges(plan: RunPlan, judges: Sequence[str], *, today: date, allow_retired: bool) -> None:
     """Raise now, before anything is spent, where a judge cannot be used."""
-    check_not_retired(judge, today=today, allow_retired=allow_retired)
-    check_usable(judge)
-    check_is_judge(judge)
+    for judge in judges:
+        _check_model(judge, _fields(plan)[judge], today=today, allow_retired=allow_retired)
 
 
 def check_models(plan: RunPlan, *, today: date, allow_retired: bool) -> None:
-    for name in plan.api_ids:
-        check_not_retired(name, today=today, allow_retired=allow_retired)
-        check_usable(name)
-    for judge in plan.judge_models():
-        check_is_judge(judge)
+    """Raise now, before anything is spent, where a model cannot be used in its role."""
+    for name, field in _fields(plan).items():
+        _check_model(name, field, today=today, allow_retired=allow_retired)
     for target in plan.targets:
-        provider = split_name(target).provider
-        if provider == "offline":
-            raise ConfigError(f"{target} is a judge, not a target. To try it without a key use a fake: target.")
-        if provider == "fake":
+        if split_name(target).provider == "fake":
             _check_canned_replies(plan, target)
+
+
+def _check_model(name: str, field: str, *, today: date, allow_retired: bool) -> None:
+    with about(field):
+        check_not_retired(name, today=today, allow_retired=allow_retired)
+        check_exists(name)
+        if field in ("judges", "adjudicator"):
+            check_is_judge(name)
+        elif field == "targets" and split_name(name).provider == "offline":
+            raise ConfigError(f"{name} is a judge, not a target. To try it without a key use a fake: target.")
+    check_settings(name)  # keys and SDKs are no part of a study
 
 
 def _check_canned_replies(plan: RunPlan, target: str) -> None:
@@ -128,5 +144,6 @@ def _check_canned_replies(plan: RunPlan, target: str) -> None:
         if not (data_folder("fakes") / name).is_file():
             raise ConfigError(
                 f"{planned.path}: {target} has no canned replies for scenario {planned.scenario.scenario_id!r}. "
-                f"Use a real target, or write them in {Path('fakes') / name}."
+                f"Use a real target, or write them in {Path('fakes') / name}.",
+                field="targets",
             )

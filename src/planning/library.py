@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import InputError
+from ..errors import InputError, about
 from ..schemas import InventedPlans, YearFacts
 from ..store.input_files import read_user_file
 from ..store.package_data import data_folder
@@ -26,9 +26,13 @@ class Library:
     _cache: dict[Path, tuple[bytes, YearFacts | InventedPlans]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for path in filter(None, (self.facts_file, self.invented_plans_file)):
-            if not path.is_file():
-                raise InputError(f"{path} does not exist. Check the path.")
+        """Read the files given now: a wrong one is an error even if no scenario needs it."""
+        if self.facts_file:
+            with about("facts"):
+                self._read(self.facts_file, YearFacts)
+        if self.invented_plans_file:
+            with about("invented_plans"):
+                self._read(self.invented_plans_file, InventedPlans)
 
     @cached_property
     def years(self) -> dict[int, Path]:
@@ -41,10 +45,11 @@ class Library:
     def year(self, plan_year: int) -> YearFacts:
         path = self.years.get(plan_year)
         if path is None:
-            known = ", ".join(map(str, self.years))
+            *others, last = map(str, self.years)
             raise InputError(
-                f"--plan-year {plan_year}: there are figures only for {known}. "
-                "Give a file for that year with --facts, or an earlier year with --allow-expired."
+                f"figures are available only for {', '.join(others)} and {last}, not for {plan_year}. "
+                "Add a file for that year with `facts`, or choose an earlier `plan_year` with `allow_expired`.",
+                field="plan_year",
             )
         found = self._read(path, YearFacts, f"facts/{path.name}")
         if found.plan_year != plan_year:
@@ -55,7 +60,7 @@ class Library:
         path = self.invented_plans_file or data_folder("plans") / f"{name}.json"
         if not path.is_file():
             raise InputError(
-                f"plan_file {name!r}: {path} does not exist. Check the name, or give --invented-plans FILE."
+                f"plan_file {name!r}: {path} does not exist. Check the name, or give a file with `invented_plans`."
             )
         return self._read(path, InventedPlans, f"plans/{path.name}")
 

@@ -12,17 +12,18 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from ..adapters.models import resolve
-from ..adapters.registry import canonical_name
-from ..errors import InputError
+from ..adapters.registry import canonical_name, canonical_provider
+from ..errors import InputError, about
 from ..records.study import JudgeOptions, ModelSettings, Study
 from ..schemas import CallParameters, CallPolicy, PlannedScenario, RunPlan, Scenario, UsedWording
 from . import clock
 from .fill_slots import out_of_date, read_wording
-from .judges import adjudicator_model, check_judge, check_models, check_roles, judge_models
+from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models
 from .library import Library
+from .prices import check_prices_known, prices_for
 from .prompts import load_prompts
 from .rubrics import load_rubrics
-from .scenario_files import read_scenarios
+from .scenario_files import find_scenarios, read_found
 from .trials import slug
 
 MAX_TRIALS = 1_000_000
@@ -30,9 +31,9 @@ JUDGE_PARAMETERS = CallParameters(temperature=0.0, max_tokens=16_000)
 
 
 def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
-    """What a study comes to. `today` decides which keys and models are out of date."""
+    """Turn a study into a run plan. `today` decides which keys and models are out of date."""
     day = today or clock.today()
-    targets = _unique([canonical_name(target.model) for target in study.targets])
+    targets = _targets(study)
     asked = _scenarios(study, day)
     models = judge_models(study, targets)
     adjudicator = adjudicator_model(study, models, targets)
@@ -58,24 +59,27 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         seed=study.seed,
         target_parameters=parameters,
         judge_parameters=JUDGE_PARAMETERS,
-        model_parameters=_own(study.targets, parameters) | _own(study.judges, JUDGE_PARAMETERS),
+        model_parameters=_own("targets", study.targets, parameters) | _own("judges", study.judges, JUDGE_PARAMETERS),
         policy=CallPolicy(max_attempts=study.max_attempts, timeout_s=study.timeout),
         prompts=load_prompts(),
     )
     check_roles(plan, study)
     check_models(plan, today=day, allow_retired=study.allow_retired)
     _check_size(plan)
+    _check_execution(study, plan)
     return plan
 
 
-def _own(settings: Sequence[ModelSettings], shared: CallParameters) -> dict[str, CallParameters]:
+def _own(field: str, settings: Sequence[ModelSettings], shared: CallParameters) -> dict[str, CallParameters]:
     """The parameters of models that differ from the shared ones."""
     own: dict[str, CallParameters] = {}
     for one in settings:
         given = one.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
         name, parameters = canonical_name(one.model), shared.model_copy(update=given)
         if own.setdefault(name, parameters) != parameters:
-            raise InputError(f"{name} is listed twice with different parameters. A model has one set of them.")
+            raise InputError(
+                f"{name} is listed twice with different parameters. A model has one set of them.", field=field
+            )
     return {name: parameters for name, parameters in own.items() if parameters != shared}
 
 
@@ -91,17 +95,18 @@ class _Asked:
 
 
 def _scenarios(study: Study, today: date) -> _Asked:
-    files = read_scenarios(study.scenarios)
+    with about("scenarios"):
+        found = find_scenarios(study.scenarios)
+    files = read_found(found)
     by_id = {file.scenario.scenario_id: file.scenario for file in files}
     _check_variants(study.variants, by_id.values())
     plan_year = study.plan_year or today.year
     library = Library(_path(study.facts), _path(study.invented_plans))
     if plan_year not in library.years and not study.plan_year and study.allow_expired:
         plan_year = max(library.years)
-    overlay = read_wording(Path(study.wording), by_id) if study.wording else None
+    with about("wording"):
+        overlay = read_wording(Path(study.wording), by_id) if study.wording else None
     planned = tuple(one for file in files for one in file.planned(plan_year, library, study.variants, overlay))
-    if not planned:
-        raise InputError(f"--variant {', '.join(study.variants)} leaves no scenario to ask.")
     used = None
     if overlay:
         turns = {name: tuple(turns) for name, turns in overlay.wording.scenarios.items() if name in by_id}
@@ -117,8 +122,8 @@ def _check_variants(names: Sequence[str], scenarios: Iterable[Scenario]) -> None
     known = dict.fromkeys(variant.variant_id for scenario in scenarios for variant in scenario.variants)
     for name in names:
         if name not in known:
-            there = f"There are: {', '.join(known)}" if known else "These scenarios have no variants"
-            raise InputError(f"--variant {name}: no scenario given has this variant. {there}.")
+            there = f"Available: {', '.join(known)}" if known else "They have no variants"
+            raise InputError(f"{name}: none of the scenarios has this variant. {there}.", field="variants")
 
 
 def _expired(planned: Sequence[PlannedScenario], plan_year: int, study: Study, today: date) -> tuple[str, ...]:
@@ -129,7 +134,9 @@ def _expired(planned: Sequence[PlannedScenario], plan_year: int, study: Study, t
     if why and not study.allow_expired:
         name, reason = next(iter(why.items()))
         more = f" ({len(why) - 1} more like it)" if len(why) > 1 else ""
-        raise InputError(f"{name}: {reason}{more}; choose another --plan-year, or add --allow-expired.")
+        raise InputError(
+            f"{name}: {reason}{more}; choose another `plan_year`, or add `allow_expired`.", field="plan_year"
+        )
     return tuple(f"{name}: {reason}" for name, reason in why.items())
 
 
@@ -155,45 +162,65 @@ def replan(plan: RunPlan, options: JudgeOptions, *, keep_claims: bool, today: da
             "api_ids": {name: plan.api_ids.get(name) or resolve(name) for name in asked},
             "judge_repeats": options.judge_repeats,
             "judge_sample": options.judge_sample,
-            "model_parameters": kept | _own(options.judges, plan.judge_parameters),
+            "model_parameters": kept | _own("judges", options.judges, plan.judge_parameters),
             "prompts": prompts,
         }
     )
     check_roles(again, options)
-    for judge in again.judge_models():
-        if not (keep_claims and judge == extractor):
-            check_judge(judge, today=today or clock.today(), allow_retired=options.allow_retired)
+    called = [judge for judge in again.judge_models() if not (keep_claims and judge == extractor)]
+    check_judges(again, called, today=today or clock.today(), allow_retired=options.allow_retired)
     return again
 
 
-def _unique(names: list[str]) -> tuple[str, ...]:
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"--target {name} was given twice. To run more trials of it, use --repeats.")
+def _targets(study: Study) -> tuple[str, ...]:
+    with about("targets"):
+        names = [canonical_name(target.model) for target in study.targets]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"{name} was given twice. To run more trials of it, use `repeats`.")
     return tuple(names)
 
 
 def _questioner(study: Study, scenarios: tuple[PlannedScenario, ...]) -> str | None:
     if not study.paraphrase:
         if study.questioner:
-            raise InputError("--questioner-model is used only with --paraphrase. Add --paraphrase or leave both out.")
+            raise InputError(
+                f"{study.questioner} rewords questions only with `paraphrase`. Add `paraphrase`, or leave both out.",
+                field="questioner",
+            )
         return None
     if not any(planned.scenario.variation_knobs.paraphrase for planned in scenarios):
         raise InputError(
-            "--paraphrase: no scenario given allows it (variation_knobs.paraphrase). Leave --paraphrase out."
+            "none of the scenarios allows it (variation_knobs.paraphrase). Leave it out.", field="paraphrase"
         )
     if not study.questioner:
         raise InputError(
-            "--paraphrase needs a model that rewords: --questioner-model (offline:rephrase to try it without a key)."
+            "a model is needed to reword the questions. Set `questioner` (offline:rephrase to try it without a key).",
+            field="paraphrase",
         )
-    return canonical_name(study.questioner)
+    with about("questioner"):
+        return canonical_name(study.questioner)
 
 
 def _check_size(plan: RunPlan) -> None:
     if plan.trial_count > MAX_TRIALS:
         raise InputError(
-            f"The plan has {plan.trial_count:,} trials; {MAX_TRIALS:,} is the limit of one run. Lower --repeats."
+            f"the plan has {plan.trial_count:,} trials; {MAX_TRIALS:,} is the limit of one run. Use fewer repeats.",
+            field="repeats",
         )
     slugs = [slug(target) for target in plan.targets]
     if len(set(slugs)) < len(slugs):
-        raise InputError(f"Two targets have the same short name ({', '.join(slugs)}). Run them separately.")
+        raise InputError(
+            f"two of them have the same short name ({', '.join(slugs)}). Run them separately.", field="targets"
+        )
+
+
+def _check_execution(study: Study, plan: RunPlan) -> None:
+    """What is no part of the plan, but would stop the run before its first call."""
+    for field in ("requests_per_minute", "tokens_per_minute"):
+        with about(field):
+            for provider in getattr(study, field):
+                canonical_provider(provider)
+    with about("prices"):
+        prices = prices_for(plan.api_ids, _path(study.prices))
+    check_prices_known(plan.api_ids, prices, study.max_cost)

@@ -1,7 +1,6 @@
 """Pre-registration: a study is frozen to a file before it is run, and a run records how it differs from it.
 
-The file holds hashes, not texts, so it can be published before the study without giving the questions away. It is
-written once and never replaced.
+The file holds hashes, not texts, so it can be published before the study without giving the questions away.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ from ..schemas import (
     Record,
     RunPlan,
 )
-from ..store.failpoints import Failpoints
-from ..store.strict_json import fingerprint, sha256
+from ..store.strict_json import StrictJSONError, fingerprint, loads, sha256
 from ..text.escape import plain
 
 SHOWN = 20
@@ -101,30 +99,43 @@ def _scenario(planned: PlannedScenario) -> RegisteredScenario:
     )
 
 
-def write_frozen(path: Path, frozen: Preregistration) -> str:
-    """Write a pre-registration where no file is yet. Returns the hash of the file, which is what to publish."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}). Choose another place.") from None
-    storage.write_once(path, _bytes(frozen), Failpoints(None), "frozen")
-    return frozen_sha256(frozen)
-
-
 def read_frozen(path: Path) -> Preregistration:
     try:
+        if not _is_preregistration(path.read_bytes()):
+            raise InputError(f"{path} is not a pre-registration. Make one with `medicare-eval freeze`.")
         return storage.read_record(path, Preregistration)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. Make a pre-registration with `medicare-eval freeze`.") from None
+    except OSError as error:
+        raise InputError(f"{path} is not a pre-registration ({error.strerror}). Check the path.") from None
+
+
+def _is_preregistration(data: bytes) -> bool:
+    """Whether it is one, perhaps damaged, and not a file of another kind."""
+    try:
+        document = loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, StrictJSONError):
+        return False
+    return isinstance(document, dict) and "plan_sha256" in document and "primary_outcome" in document
+
+
+def frozen_bytes(frozen: Preregistration) -> bytes:
+    """The file that holds a pre-registration."""
+    return storage.encode_record(frozen) + b"\n"
 
 
 def frozen_sha256(frozen: Preregistration) -> str:
-    """The hash of the file that `write_frozen` makes of it."""
-    return sha256(_bytes(frozen))
+    """The hash of that file, which is what to publish."""
+    return sha256(frozen_bytes(frozen))
 
 
-def _bytes(frozen: Preregistration) -> bytes:
-    return storage.encode_record(frozen) + b"\n"
+def registration_of(registered: Path | None, plan: RunPlan, *, allow_deviations: bool) -> Registration | None:
+    """The registration of a run that may have none."""
+    if registered is not None:
+        return registration(registered, plan, allow_deviations=allow_deviations)
+    if allow_deviations:
+        raise InputError("`allow_deviations` is used only with `registered`. Name a pre-registration, or leave it out.")
+    return None
 
 
 def registration(path: Path, plan: RunPlan, *, allow_deviations: bool) -> Registration:
@@ -135,7 +146,7 @@ def registration(path: Path, plan: RunPlan, *, allow_deviations: bool) -> Regist
         more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         raise InputError(
             f"This run differs from the pre-registration {path}: {'; '.join(found[:SHOWN])}{more}. "
-            "Run the registered study, or add --allow-deviations: every report will then list the differences."
+            "Run the registered study, or add `allow_deviations`: every report will then list the differences."
         )
     return Registration(
         sha256=frozen_sha256(frozen),

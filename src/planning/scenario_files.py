@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -22,10 +22,10 @@ from .library import Library
 
 def expand(arguments: Sequence[str]) -> list[Path]:
     """Files, folders (searched for *.json), globs and packs -> files, each once, in the order given, folders sorted."""
-    return list(_found(arguments))
+    return list(find_scenarios(arguments))
 
 
-def _found(arguments: Sequence[str]) -> dict[Path, str]:
+def find_scenarios(arguments: Sequence[str]) -> dict[Path, str]:
     """Every file, with the name that a manifest gives it."""
     found: dict[Path, str] = {}
     for argument in arguments:
@@ -108,13 +108,20 @@ class ScenarioFile:
             where = overlay.path
             return resolve(self.scenario, variant, plan_year, library, overlay.wording)
         except InputError as error:
+            if any(problem.field for problem in error.problems):  # it is about the study, not about this file
+                raise
             raise InputError(f"{where}: {error}") from None
         except ValidationError as error:
-            raise InputError(f"{where}: once its slots are filled, {explain(error)}") from None
+            raise InputError(f"{where}: once its slots are filled, {explain(error, Scenario)}") from None
 
 
 def read_scenarios(arguments: Sequence[str]) -> tuple[ScenarioFile, ...]:
-    files = tuple(read_scenario(path, name) for path, name in _found(arguments).items())
+    return read_found(find_scenarios(arguments))
+
+
+def read_found(found: Mapping[Path, str]) -> tuple[ScenarioFile, ...]:
+    """The scenario in each file; no two may have the same id."""
+    files = tuple(read_scenario(path, name) for path, name in found.items())
     by_id: dict[str, Path] = {}
     for one in files:
         other = by_id.setdefault(one.scenario.scenario_id, one.path)

@@ -18,14 +18,14 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from ..adapters.registry import canonical_name
-from ..errors import InputError
+from ..errors import InputError, Origin, from_origin
 from ..plugins import PACK_PREFIX
 from ..records.study import JudgeOptions, ModelSettings, Study
 from ..schemas import Record, RunPlan
-from ..store.input_files import explain, read_bytes
+from ..store.input_files import problems_of, read_bytes
 from ..store.strict_json import encode
 from .preregistration import read_frozen
-from .scenario_files import files_at
+from .scenario_files import expand, files_at
 
 _FILES = ("wording", "facts", "invented_plans", "prices", "out")
 """Fields that hold one path; `scenarios` holds several."""
@@ -42,6 +42,8 @@ def read_study(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
+        if path.suffix == ".json":
+            raise InputError(f"{path} is not TOML. If it is a scenario, use `scenarios`.") from None
         raise InputError(f"{path}: invalid TOML: {error}.") from None
     return seen_from_here(document, path.parent)
 
@@ -81,66 +83,72 @@ def _with_paths(
     return changed
 
 
-def load_study(
-    source: Study | str | Path | None, changes: Mapping[str, Any], flags: Mapping[str, str] | None = None
-) -> Study:
+def origin_of(source: object, changes: Mapping[str, Any]) -> Origin:
+    """Where the fields of a study come from that `load_study` makes of the same source and changes."""
+    if not isinstance(source, str | os.PathLike):
+        return Origin()
+    return Origin(file=str(source), changed=frozenset(_given(changes)))
+
+
+def _given(changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in changes.items() if value is not None}
+
+
+def load_study(source: Study | str | Path | None, changes: Mapping[str, Any]) -> Study:
     """A study from a file, a `Study` or nothing, with some fields replaced."""
-    given = {name: value for name, value in changes.items() if value is not None}
-    if source is None:
-        return make_study(given, flags=flags)
-    if isinstance(source, Study):
-        return make_study({**as_document(source), **given}, flags=flags)
-    return make_study({**read_study(Path(source)), **given}, where=str(source), flags=flags)
+    given = _given(changes)
+    with from_origin(origin_of(source, given)):
+        if isinstance(source, Study):
+            return make_study({**as_document(source), **given})
+        if source is not None:
+            return make_study({**read_study(Path(source)), **given})
+        for needed in ("scenarios", "targets"):
+            if not given.get(needed):
+                raise InputError(f"No {needed} given. Use a study file, or set `{needed}`.")
+        return make_study(given)
 
 
-def registered_study(path: Path, changes: Mapping[str, Any], flags: Mapping[str, str] | None = None) -> Study:
+def registered_study(path: Path, changes: Mapping[str, Any]) -> Study:
     """The study that a pre-registration carries, with some fields replaced."""
+    given = _given(changes)
     kept = read_frozen(path).study
-    if kept is None and not changes:
+    if kept is None and not given:
         raise InputError(
             f"{path} was written by release 0.1 and does not contain the study. Give the study file or flags as well."
         )
-    given = {name: value for name, value in changes.items() if value is not None}
-    return make_study({**seen_from_here(kept or {}, path.parent), **given}, where=str(path), flags=flags)
+    with from_origin(origin_of(path, given)):
+        study = make_study({**seen_from_here(kept or {}, path.parent), **given})
+    if "scenarios" not in given:
+        _check_found(study, path)
+    return study
 
 
-def make_study(document: Mapping[str, Any], *, where: str = "", flags: Mapping[str, str] | None = None) -> Study:
-    """Check a document and make a `Study` of it.
-
-    `where` names the file in errors; `flags` maps fields that a flag changed to that flag's name.
-    """
-    for needed, name in (("scenarios", "--scenario"), ("targets", "--target")):
-        if not document.get(needed):
-            if where:
-                raise InputError(f"{where}: no {needed} given. Add the field {needed}, or use {name}.")
-            raise InputError(f"No {needed} given. Use a study file, or {name}.")
-    return _checked(Study, document, where, flags)
+def _check_found(study: Study, path: Path) -> None:
+    try:
+        expand(study.scenarios)
+    except InputError as error:
+        raise InputError(
+            f"{path}: {error} If the registered scenarios have moved, name them with `scenarios`."
+        ) from None
 
 
-def make_judge_options(document: Mapping[str, Any], flags: Mapping[str, str] | None = None) -> JudgeOptions:
+def make_study(document: Mapping[str, Any]) -> Study:
+    """Check a document and make a `Study` of it."""
+    return _checked(Study, document)
+
+
+def make_judge_options(document: Mapping[str, Any]) -> JudgeOptions:
     """Check who judges, for a re-judging."""
-    return _checked(JudgeOptions, document, "", flags)
+    return _checked(JudgeOptions, document)
 
 
-def _checked(kind: type[R], document: Mapping[str, Any], where: str, flags: Mapping[str, str] | None) -> R:
+def _checked(kind: type[R], document: Mapping[str, Any]) -> R:
     try:
         return kind.model_validate_json(encode(_plain(document)), strict=True)
     except ValidationError as error:
-        said = explain(error)
-    except _NotJSONError as error:
-        said = str(error)
-    name = re.match(r"field (\w+)[^:]*", said)
-    flag = (flags or {}).get(name[1]) if name else None
-    if name and flag:
-        raise InputError(said.replace(name[0], flag, 1))
-    raise InputError(f"{where}: {said}" if where else f"{said[0].upper()}{said[1:]}")
-
-
-class _NotJSONError(ValueError):
-    """A value that no field of a study can have: TOML's dates, NaN, text that is not UTF-8, other Python objects."""
-
-    def __init__(self, field: str, value: object, problem: str) -> None:
-        super().__init__(f"field {field}: {value!s:.60} is {problem}.".encode("utf-8", "backslashreplace").decode())
+        refused = InputError(str(error))
+        refused.problems = problems_of(error, kind, table="a table")
+        raise refused from None
 
 
 def _plain(value: Any, field: str = "") -> Any:
@@ -154,16 +162,20 @@ def _plain(value: Any, field: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner, f"{field}[{number}]") for number, inner in enumerate(value)]
     if isinstance(value, date | time):
-        raise _NotJSONError(field, value, "a date or time; if it is meant as text, put it in quotes")
+        raise _not_json(field, value, "a date or time; if it is meant as text, put it in quotes")
     if isinstance(value, float) and not isfinite(value):
-        raise _NotJSONError(field, value, "not a finite number")
+        raise _not_json(field, value, "not a finite number")
     if isinstance(value, str) and _SURROGATE.search(value):
-        raise _NotJSONError(field, value, "not UTF-8 text")
+        raise _not_json(field, value, "not UTF-8 text")
     if not isinstance(value, str | int | float | None):
-        raise _NotJSONError(
-            field, value, f"a Python {type(value).__name__}; use text, a number, a truth value or a list"
-        )
+        raise _not_json(field, value, f"a Python {type(value).__name__}; use text, a number, a truth value or a list")
     return value
+
+
+def _not_json(field: str, value: object, problem: str) -> InputError:
+    """A value that no field of a study can have: TOML's dates, NaN, text that is not UTF-8, other Python objects."""
+    text = f"{value!s:.60} is {problem}."
+    return InputError(text.encode("utf-8", "backslashreplace").decode(), field=field)
 
 
 def completed(study: Study, plan: RunPlan) -> Study:
@@ -181,7 +193,7 @@ def completed(study: Study, plan: RunPlan) -> Study:
 
 
 def _own_settings(plan: RunPlan, target: str) -> ModelSettings:
-    """A target without parameters of its own is left without, so that `--temperature` still applies to it."""
+    """A target without parameters of its own is left without, so that the study's `temperature` still applies."""
     return _settings(plan, target) if target in plan.model_parameters else ModelSettings(model=target)
 
 

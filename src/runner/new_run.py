@@ -11,16 +11,14 @@ from importlib import metadata
 from pathlib import Path
 
 from .. import __version__, plugins, storage
-from ..adapters.models import full_id
-from ..adapters.registry import canonical_name
+from ..adapters.registry import canonical_provider
 from ..calls.limits import Ceilings
-from ..calls.prices import PRICE_FILE, load_prices, price_for, read_table
-from ..errors import ConfigError, IncompleteRun, InputError
-from ..planning.clock import today
+from ..errors import IncompleteRun, InputError, about
+from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
 from ..records.study import Study
-from ..schemas import Manifest, Price, Registration, RunPlan, Transcripts
+from ..schemas import Manifest, Registration, RunPlan, Transcripts
 from ..store.failpoints import Failpoints
 from ..store.strict_json import fingerprint
 
@@ -42,13 +40,14 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
-            raise InputError(f"concurrency must be at least 1, not {self.concurrency}.")
+            raise InputError(f"must be at least 1 (got {self.concurrency}).", field="concurrency")
         if self.max_cost is not None and not 0 < self.max_cost < MOST_DOLLARS:
-            raise InputError(f"max_cost must be above 0 and below {MOST_DOLLARS:,}, not {self.max_cost}.")
+            raise InputError(f"must be above 0 and below {MOST_DOLLARS:,} (got {self.max_cost}).", field="max_cost")
         for name, rates in self._rates().items():
             for provider, rate in rates.items():
                 if rate < 1:
-                    raise InputError(f"{name}.{provider} must be at least 1, not {rate}.")
+                    raise InputError(f"must be at least 1 (got {rate}).", field=f"{name}.{provider}")
+        self.ceilings()
 
     def _rates(self) -> dict[str, Mapping[str, int]]:
         return {"requests_per_minute": self.requests_per_minute, "tokens_per_minute": self.tokens_per_minute}
@@ -56,9 +55,9 @@ class RunSettings:
     def ceilings(self) -> dict[str, Ceilings]:
         given: dict[str, dict[str, int]] = {}
         for what, rates in self._rates().items():
-            for name, rate in rates.items():
-                provider = split_name(canonical_name(f"{name}:any")).provider
-                given.setdefault(provider, {})[what.partition("_")[0]] = rate
+            with about(what):
+                for name, rate in rates.items():
+                    given.setdefault(canonical_provider(name), {})[what.partition("_")[0]] = rate
         return {provider: Ceilings(**rates) for provider, rates in given.items()}
 
 
@@ -79,7 +78,6 @@ def create_run(
     transcripts: Transcripts | None = None,
 ) -> NewRun:
     """Check what can be checked, make the run folder, and write its manifest."""
-    settings.ceilings()
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
     providers = {split_name(name).provider for name in plan.api_ids}
@@ -97,7 +95,7 @@ def create_run(
         study=as_document(study) if study else None,
         plan=plan,
     )
-    check_max_cost(manifest, settings.max_cost)
+    check_prices_known(plan.api_ids, manifest.prices, settings.max_cost)
     folder = storage.create_run_folder(out, now, failpoints)
     manifest = manifest.model_copy(update={"run_id": folder.name})
     storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
@@ -137,28 +135,3 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def price_table(override: Path | None) -> dict[str, Price]:
-    return load_prices(override, today=today(), full_id=lambda name: full_id(canonical_name(name)))
-
-
-def prices_as_of(override: Path | None) -> str:
-    given = [f"{read_table(override).as_of} (given)"] if override else []
-    return ", ".join([*given, read_table(PRICE_FILE).as_of])
-
-
-def prices_for(api_ids: Mapping[str, str], override: Path | None) -> dict[str, Price]:
-    """The known price of each model, by the name it has in the plan."""
-    table = price_table(override)
-    known = {name: price_for(table, split_name(name).provider, api_id) for name, api_id in api_ids.items()}
-    return {name: price for name, price in known.items() if price is not None}
-
-
-def check_max_cost(manifest: Manifest, limit: float | None) -> None:
-    unknown = [name for name in manifest.plan.api_ids if name not in manifest.prices]
-    if limit is not None and unknown:
-        raise ConfigError(
-            f"--max-cost: no price is known for {', '.join(unknown)}. Add it to a price file (same format as "
-            "src/calls/prices.json) and start the run with --prices FILE."
-        )

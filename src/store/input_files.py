@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from ..errors import InputError
+from ..errors import InputError, Problem
 from ..schemas import Record
 from .strict_json import StrictJSONError, encode, loads
 
 MAX_BYTES = 2_000_000
+SHOWN = 5
+"""Problems of one file that an error names; the others are counted."""
 _BRANCHES = frozenset({"str", "int", "float", "bool", "AnyOf"})
 """How a validator names the branches of a union; they are not fields."""
 R = TypeVar("R", bound=Record)
@@ -45,7 +49,7 @@ def read_user_file(path: Path, kind: type[R]) -> UserFile[R]:
     except StrictJSONError as error:
         raise InputError(f"{path}: {error}.") from None
     except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}") from None
+        raise InputError(f"{path}: {explain(error, kind)}") from None
 
 
 def without_comments(value: Any) -> Any:
@@ -55,13 +59,21 @@ def without_comments(value: Any) -> Any:
     return [without_comments(inner) for inner in value] if isinstance(value, list) else value
 
 
-def explain(error: ValidationError) -> str:
-    """The first problem as a sentence (field, what is wrong, what is allowed), and how many more there are."""
-    problems = [problem for problem in error.errors(include_url=False) if not _follows(problem, error)]
-    first, more = problems[0], len(problems) - 1
-    field = _field(first["loc"])
-    rest = f" (and {more} more {'problem' if more == 1 else 'problems'})" if more else ""
-    return f"{f'field {field}: ' if field else ''}{_what(first)}{rest}."
+def explain(error: ValidationError, kind: type[Record]) -> str:
+    """What is wrong with a document of this kind, in one sentence: each field, and what is allowed."""
+    parts = [f"field {one.field}: {one.text}" if one.field else one.text for one in problems_of(error, kind)]
+    return "; ".join(part.rstrip(".") for part in parts) + "."
+
+
+def problems_of(error: ValidationError, kind: type[Record], *, table: str = "an object") -> list[Problem]:
+    """The problems that a check found, one per field; `table` is what the file's format calls an object."""
+    found: dict[str, str] = {}
+    for one in error.errors(include_url=False):
+        if not _follows(one, error):
+            found.setdefault(_field(one["loc"]), _what(one, kind, table))
+    problems = [Problem(f"{text}.", field or None) for field, text in found.items()]
+    more = len(problems) - SHOWN
+    return problems if more <= 0 else [*problems[:SHOWN], Problem(f"and {more} more")]
 
 
 def _follows(problem: Any, error: ValidationError) -> bool:
@@ -76,25 +88,93 @@ def _field(location: tuple[int | str, ...]) -> str:
     for part in location:
         if isinstance(part, int):
             name += f"[{part}]"
-        elif part not in _BRANCHES and "[" not in part and part != "constrained-str":
+        elif not _is_branch(part):
             name += f".{part}" if name else part
     return name
 
 
-def _what(problem: Any) -> str:
-    kind, message, given = problem["type"], problem["msg"], _short(problem.get("input"))
-    context = problem.get("ctx", {})
-    if kind == "value_error":
+def _is_branch(part: str) -> bool:
+    return part in _BRANCHES or "[" in part or part == "constrained-str"
+
+
+def _what(problem: Any, kind: type[Record], table: str) -> str:
+    given, context = problem.get("input"), problem.get("ctx", {})
+    if problem["type"] == "value_error":
         return str(context["error"]).rstrip(".")
-    if kind == "string_pattern_mismatch" and "0,63" in context["pattern"]:
-        return f"{given} is not an id; use up to 64 letters, digits, - and _ (D1, D2, ... are reserved)"
-    known = {
-        "missing": "required but missing",
-        "extra_forbidden": "unknown field; remove it or check its spelling",
-        "literal_error": f"{given} is not allowed; use {context.get('expected')}",
-        "string_pattern_mismatch": f"{given} has the wrong format",
-    }
-    return known.get(kind, f"{message[0].lower()}{message[1:]} (got {given})")
+    if problem["type"] == "extra_forbidden":
+        return f"unknown field ({_meant(kind, problem['loc'])})"
+    says = _SAYS.get(_case(problem["type"], given, context))
+    if says is None:
+        message = problem["msg"]
+        return f"{message[0].lower()}{message[1:]} (got {_short(given)})"
+    values = {name: _number(value) for name, value in context.items()}
+    return says.format(given=_short(given), quoted=_quoted(given), table=table, **values)
+
+
+def _case(name: str, given: object, context: dict[str, Any]) -> str:
+    """The key in `_SAYS`: the validator's name of the problem, or one of ours where we say more."""
+    if name in ("tuple_type", "list_type"):
+        return "one_item" if isinstance(given, str) else "list_type"
+    if context.get("min_length") == 1:
+        return "empty"
+    return "id" if "0,63" in context.get("pattern", "") else name
+
+
+_SAYS = {
+    "missing": "required but missing",
+    "literal_error": "{given} is not allowed; use {expected}",
+    "id": "{given} is not an id; use up to 64 letters, digits, - and _ (D1, D2, ... are reserved)",
+    "string_pattern_mismatch": "{given} has the wrong format",
+    "one_item": "must be a list, for example [{quoted}]",
+    "list_type": "must be a list (got {given})",
+    "model_type": "must be {table} (got {given})",
+    "model_attributes_type": "must be {table} (got {given})",
+    "dict_type": "must be {table} (got {given})",
+    "int_type": "must be a whole number (got {given})",
+    "int_from_float": "must be a whole number (got {given})",
+    "float_type": "must be a number (got {given})",
+    "bool_type": "must be true or false (got {given})",
+    "string_type": "must be text (got {given})",
+    "date_type": "must be a date such as 2026-01-31 (got {given})",
+    "date_from_datetime_parsing": "must be a date such as 2026-01-31 (got {given})",
+    "greater_than": "must be above {gt} (got {given})",
+    "greater_than_equal": "must be at least {ge} (got {given})",
+    "less_than": "must be below {lt} (got {given})",
+    "less_than_equal": "must be at most {le} (got {given})",
+    "empty": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters (got {given})",
+    "too_long": "must have at most {max_length} items (got {actual_length})",
+    "too_short": "must have at least {min_length} items (got {actual_length})",
+}
+
+
+def _number(value: object) -> str:
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _quoted(value: object) -> str:
+    return encode(str(value)[:60]).decode("utf-8")
+
+
+def _meant(kind: type[Record], location: tuple[int | str, ...]) -> str:
+    """The known field that an unknown one was probably meant to be."""
+    *parents, name = location
+    records = {kind}
+    for part in parents:
+        inner = {record for one in records if part in one.model_fields for record in _records(one, str(part))}
+        records = inner or records  # an index, or the key of a mapping, leads no deeper
+    known = [field for record in records for field in record.model_fields]
+    close = get_close_matches(str(name), known, n=1)
+    return f"did you mean {close[0]}?" if close else "remove it or check its spelling"
+
+
+def _records(kind: type[Record], field: str) -> Iterator[type[Record]]:
+    """The kinds of record in a field's type."""
+    types: list[Any] = [kind.model_fields[field].annotation]
+    for one in types:  # grows while it is read
+        types.extend(get_args(one))
+        if isinstance(one, type) and issubclass(one, Record):
+            yield one
 
 
 def _short(value: Any) -> str:
