@@ -184,8 +184,8 @@ class Place:
 
     @property
     def model(self) -> str:
-        maker = BY_NAME[self.cell.provider]
-        return f"{maker.name}:{maker.model}-c{self.number}"
+        provider = BY_NAME[self.cell.provider]
+        return f"{provider.name}:{provider.model}-c{self.number}"
 
     @property
     def contrary(self) -> str:

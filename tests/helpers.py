@@ -64,7 +64,7 @@ def fact_json(fact_id: str = "F1", statement: str = "Plans have networks.", seve
 
 
 def scenario_json(**changes: Any) -> dict[str, Any]:
-    """A small valid scenario as it would stand in a file; keyword arguments replace whole top-level fields."""
+    """A small valid scenario as it would be in a file; keyword arguments replace whole top-level fields."""
     return {
         "scenario_id": "s1",
         "title": "A small scenario",
