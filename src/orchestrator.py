@@ -336,7 +336,7 @@ async def execute(
         results = storage.Results(folder / storage.RESULTS, [trial.trial_id for trial in everything], failpoints)
         todo = everything[results.count :]
         if results.count and not (folder / storage.JOURNAL).exists():
-            raise IntegrityError(f"{folder / storage.JOURNAL} is gone, although results were computed from it.")
+            raise IntegrityError(f"{folder / storage.JOURNAL} is missing, but results were computed from it.")
         wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo}
         journal = storage.Journal(
             folder / storage.JOURNAL,

@@ -6,14 +6,13 @@ import json
 
 from .. import reporting, storage
 from ..reading import Run
-from ..schemas import Seal
 from . import tables
 
 
 def print_summary(run: Run, *, as_json: bool) -> None:
     summary = run.summary()
     spending = reporting.spending(run.path, run.manifest)
-    seal = storage.read_record(run.path / storage.SEAL, Seal) if run.complete else None
+    seal = storage.read_seal(run.path, run.manifest)
     if as_json:
         document = {
             "run": str(run.path),
