@@ -113,7 +113,7 @@ def test_facts_of_a_year_without_figures_are_refused() -> None:
     for what in ("facts", "sources"):
         code, out, err = call("scenarios", what, COBRA, "--plan-year", "2024")
         assert (code, out) == (2, "")
-        assert "--plan-year 2024: there are figures only for 2025, 2026." in err
+        assert "--plan-year: figures are available only for 2025 and 2026, not for 2024." in err
 
 
 def addresses() -> dict[str, set[tuple[str, str]]]:

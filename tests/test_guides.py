@@ -174,7 +174,7 @@ def unused(made: Document) -> None:
 FAULTS: dict[str, Change | str] = {
     "invalid JSON: Expecting ':' delimiter (line 3, column 13)": '{\n "a": 1,\n "scenario" 3}',
     "field title: required but missing": lambda made: made.pop("title"),
-    "field titel: unknown field; remove it or check its spelling": field("titel", "A title"),
+    "field titel: unknown field (did you mean title?)": field("titel", "A title"),
     "'huge' is not allowed; use 'low', 'medium' or 'high'": second_fact(severity_if_wrong="huge"),
     "'D1' is not an id": second_fact(fact_id="D1"),
     "fictional must be true": persona(fictional=False),

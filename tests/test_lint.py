@@ -328,7 +328,7 @@ def test_a_fact_of_a_plan_must_say_how_it_was_confirmed(tmp_path: Path) -> None:
 
 def test_a_variant_with_a_bad_persona_is_reported_once(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, good(), variant(persona={"age": "sixty"}))
-    assert found == "variant other persona: field age: input should be a valid integer (got 'sixty') (plan year 2026)."
+    assert found == "variant other persona: field age: must be a whole number (got 'sixty') (plan year 2026)."
 
 
 def test_validate_lists_secondary_and_derived_facts(tmp_path: Path) -> None:

@@ -126,11 +126,11 @@ def test_a_bad_row_is_named_with_file_and_field(tmp_path: Path, change: dict[str
     ("text", "said"),
     [
         (b"{", "invalid JSON"),
-        (b"[]", "input should be an object"),
+        (b"[]", "must be an object (got [])"),
         (b"\xff", "not UTF-8"),
         (b'{"as_of": 1, "as_of": 2}', "appears twice"),
         (b'{"as_of": NaN}', "NaN"),
-        (b'{"currency": "EUR"}', "more problems"),
+        (b'{"currency": "EUR"}', "field currency: 'EUR' is not allowed; use 'USD'; field unit: required but missing"),
         (b" " * 2_000_001, "larger than"),
     ],
 )

@@ -767,7 +767,7 @@ SMALL = ("--scenario", ONE, "--target", CAREFUL)
 
 def freeze(path: Path, *more: object) -> Path:
     out = said("freeze", *SMALL, *more, "--primary-outcome", "accuracy", "--test", "none", "--to", path)
-    assert out.startswith(f"{path}: pre-registration of 1 trials, sha256 {storage.file_sha256(path)}")
+    assert out.startswith(f"{path}: pre-registration of 1 trial, sha256 {storage.file_sha256(path)}")
     return path
 
 
@@ -815,21 +815,22 @@ def test_an_allowed_deviation_is_in_the_manifest_and_every_report(tmp_path: Path
 def test_a_frozen_plan_is_never_overwritten(tmp_path: Path) -> None:
     path = freeze(tmp_path / "plan.json")
     before = files(tmp_path)
-    err = refused("freeze", *SMALL, "--seed", "1", "--primary-outcome", "other", "--to", path, exit_code=6)
-    assert "already exists and will not be overwritten" in err
+    err = refused("freeze", *SMALL, "--seed", "1", "--primary-outcome", "other", "--to", path)
+    assert err == (
+        f"medicare-eval: {path} already exists and will not be overwritten. Choose another file with --to.\n"
+    )
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    ("content", "exit_code"), [(None, 2), ("", 5), ("{}", 5), ("[]", 5), ("not JSON", 5), ("\x00", 5)]
-)
-def test_a_plan_that_is_none_is_refused(content: str | None, exit_code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [None, "", "{}", "[]", "not JSON", "\x00"])
+def test_a_plan_that_is_none_is_refused(content: str | None, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     if content is not None:
         path.write_text(content, encoding="utf-8")
     for more in ((), ("--allow-deviations",)):
         given = ("run", *SMALL, "--registered", path, *more, "--out", tmp_path / "runs")
-        assert str(path) in refused(*given, exit_code=exit_code)
+        what = "does not exist. Make a pre-registration" if content is None else "is not a pre-registration. Make one"
+        assert refused(*given) == f"medicare-eval: {path} {what} with `medicare-eval freeze`.\n"
     assert not (tmp_path / "runs").exists()
 
 
@@ -842,10 +843,10 @@ def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--primary-outcome", " "], "--primary-outcome: string should have at least 1 character"),
-        (["--primary-outcome", "a", "--test", ""], "string should have at least 1 character (got '')"),
-        ([], "needs a primary outcome: --primary-outcome TEXT"),
-        (["--primary-outcome", "a", "--notes", "x" * 20_001], "string should have at most 20000 characters"),
+        (["--primary-outcome", " "], "--primary-outcome: must not be empty."),
+        (["--primary-outcome", "a", "--test", ""], "--test: must not be empty."),
+        ([], "--primary-outcome: a pre-registration needs a primary outcome."),
+        (["--primary-outcome", "a", "--notes", "x" * 20_001], "--notes: must have at most 20000 characters"),
         (["--primary-outcome", "a", "--repeats", "0"], "--repeats"),
     ],
 )
