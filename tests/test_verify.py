@@ -242,7 +242,7 @@ def test_resume_refuses_results_without_their_journal(copy: Path) -> None:
     (copy / storage.JOURNAL).unlink()
     code, _, err = call("resume", copy, "--quiet")
     assert code == 5
-    assert f"{copy / storage.JOURNAL} is gone" in err
+    assert f"{copy / storage.JOURNAL} is missing" in err
     assert not (copy / storage.SEAL).exists()
 
 
