@@ -13,5 +13,5 @@ from hypothesis import HealthCheck, settings
 os.environ["MEDICARE_EVAL_TODAY"] = "2026-11-16"
 
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
-settings.register_profile("thorough", settings.get_profile("quick"), max_examples=400)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
 settings.load_profile("quick")
