@@ -94,7 +94,7 @@ def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Pa
             return folder
     except OSError as error:
         raise storage_error(parent, error) from None
-    raise StorageError(f"{parent}: ten thousand runs were started in one second. Choose another --out.")
+    raise StorageError(f"{parent}: ten thousand runs were started in one second. Choose another `out`.")
 
 
 def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str, *, resume: str | None = None) -> None:

@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 
 from src import __version__, storage
+from src.cli.parser import build_parser
 from tests.runs import ONE, ROOT, THREE, call, command, environment, make_run, newest
 
 SENTINEL = "sk-sentinel-4f1d9c"
 RUN = ("run", "--target", "fake:careful")
+COMMANDS = re.findall(r"^    ([a-z][a-z-]*)(?: |$)", build_parser().format_help(), re.MULTILINE)
 HANGS_S = 300
 """After this long a child process is taken to hang; however busy the machine, none needs a tenth of it."""
 
@@ -252,6 +254,46 @@ def test_help_teaches_and_is_quick() -> None:
     script = "import sys; from src.cli import build_parser; build_parser().format_help(); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True).stdout.split()
     assert not set(heavy) & set(modules)
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = call(*filter(None, [name]), "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith("usage: medicare-eval")
+    assert [line for line in out.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("power --trials x", "argument --trials: 'x' is not a whole number. Try: medicare-eval power --help"),
+        ("power --trials 0", "argument --trials: 0 is not a whole number of at least 1."),
+        ("scenarios list --plan-year x", "argument --plan-year: 'x' is not a whole number."),
+        ("scenarios", "the following arguments are required: {list,facts,sources}. Try: medicare-eval scenarios --help"),
+        ("judge-check --judges 0", "argument --judges: 0 is not a whole number of at least 1."),
+        ("judge-check --worst -1", "argument --worst: -1 is not a whole number of at least 0."),
+        ("compare RUN --show -3", "argument --show: -3 is not a whole number of at least 0."),
+        ("drift OLD NEW --show -3", "argument --show: -3 is not a whole number of at least 0."),
+        ("power", "medicare-eval: Give --pilot, a run, or --sd, the standard deviation of the paired differences."),
+        ("power --sd .3 --pilot RUN", "medicare-eval: Give --pilot or --sd, not both: drop --sd to use the pilot's spread, or --pilot to use yours."),
+        ("report RUN RUN", "medicare-eval: RUN was given twice."),
+        ("compare RUN RUN", "medicare-eval: RUN was given twice."),
+    ],
+)  # fmt: skip
+def test_arguments_that_cannot_be_meant_are_refused(arguments: str, says: str) -> None:
+    code, out, err = call(*arguments.split())
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_bad_settings_of_a_complete_run_are_refused_too(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "runs")
+    code, out, err = call("resume", run, "--concurrency", "0")
+    assert (code, out) == (2, "")
+    assert err == "medicare-eval: --concurrency: must be at least 1 (got 0).\n"
 
 
 def test_no_command_and_unknown_commands_are_usage_errors() -> None:

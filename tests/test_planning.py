@@ -185,7 +185,7 @@ def test_paraphrase_needs_the_scenario_the_flag_and_a_model(planned: Planner, tm
     with pytest.raises(InputError, match="Field paraphrase: none of the scenarios allows it"):
         planned(scenarios=exact, paraphrase=True, questioner="offline:rephrase", **options)
     with pytest.raises(
-        InputError, match="Field paraphrase: a model is needed to reword the questions. Set `questioner`"
+        InputError, match=r"Field paraphrase: a model is needed to reword the questions\. Set `questioner`"
     ):
         planned(scenarios=allowed, paraphrase=True, **options)
     with pytest.raises(InputError, match="Field questioner: offline:rephrase rewords questions only with `paraphrase`"):

@@ -238,7 +238,7 @@ class LiveGateway:
             return 0.0
         while (reserved := budget.reserve(request)) is None:
             if not budget.has_reserved:
-                self._resources.stop.ask("The next call could pass --max-cost.")
+                self._resources.stop.ask("The next call could pass `max_cost`.")
             self._resources.stop.check()
             self._settled.clear()
             await self._settled.wait()

@@ -17,6 +17,7 @@ from ..findings.analysis.power import PowerDesign, pairs_needed, power_reached, 
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
 from ..stats.comparison import Difference
 from ..stats.variance import Components, RankChange
+from ..text.count import counted
 from ..text.escape import plain
 from . import tables
 
@@ -115,7 +116,7 @@ def _comparison_text(compared: Compared) -> Iterator[str]:
 def _pair_text(one: Comparison) -> Iterator[str]:
     gap = one.difference
     yield f"  {one.first} - {one.second}: {one.verdict}"
-    yield f"    difference {_interval(gap)}, {gap.n} pairs in {gap.clusters} scenarios"
+    yield f"    difference {_interval(gap)}, {counted(gap.n, 'pair')} in {counted(gap.clusters, 'scenario')}"
     yield (
         f"    p Holm {_p(one.p_holm)}, BH {_p(one.p_bh)}; d_z {_number(gap.effect.d_z)}; "
         f"MDD {_number(one.minimum)}; one-sided {one.one_sided}, unmatched {one.unmatched}"
@@ -137,7 +138,8 @@ def _judges_json(found: JudgesCompared) -> dict[str, Any]:
 
 def _judges_text(found: JudgesCompared, show: int) -> Iterator[str]:
     total = found.same + len(found.changed)
-    yield f"{found.trials} trials, {total} claims in both runs: {found.same} labels same, {len(found.changed)} changed."
+    both = f"{counted(found.trials, 'trial')}, {counted(total, 'claim')} in both runs"
+    yield f"{both}: {counted(found.same, 'label')} same, {len(found.changed)} changed."
     yield f"Claims only in the first run: {found.gone}; only in the second: {found.new}."
     rows = [[str(a), str(b), str(n)] for (a, b), n in sorted(found.moves.items(), key=lambda move: -move[1])]
     yield tables.plain_table([("first", "left"), ("second", "left"), ("claims", "right")], rows)
@@ -224,7 +226,7 @@ def _rank_text(change: RankChange) -> str:
 
 
 def _variance_text(one: Sensitivity) -> Iterator[str]:
-    yield f"{one.target}: {one.measure}, {one.components.n} trials"
+    yield f"{one.target}: {one.measure}, {counted(one.components.n, 'trial')}"
     yield _variance_table(one.components)
     if one.judges:
         yield f"{one.target}: {one.measure} according to each judge, {one.judges.n} values"
@@ -251,7 +253,8 @@ def _power_text(design: PowerDesign, arguments: argparse.Namespace) -> Iterator[
         yield f"the standard deviation of paired differences in {arguments.measure} is {design.sd:.3f}."
     if arguments.trials:
         reached = power_reached(design, arguments.trials, arguments.difference)
-        yield f"{arguments.trials} pairs detect a difference of {arguments.difference} with power {_number(reached)}."
+        pairs = counted(arguments.trials, "pair detects", "pairs detect")
+        yield f"{pairs} a difference of {arguments.difference} with power {_number(reached)}."
         return
     rows = [
         [f"{one.difference:.2f}", "more scenarios needed" if one.pairs is None else f"{one.pairs:,}"]

@@ -1,87 +1,109 @@
-"""The longer texts of `--help`."""
+"""The longer texts of `--help`, none wider than 79 columns."""
 
 MAIN = """\
-Ask AI systems the Medicare questions a mystery shopper would ask, and judge the answers only against a
-written, dated answer key. Every number leads back to a quote, a fact, a source and the raw bytes.
+Ask AI systems the Medicare questions a mystery shopper would ask, and judge
+the answers only against a written, dated answer key. Every number leads back
+to a quote, a fact, a source and the raw bytes.
 
-  medicare-eval demo                            a complete evaluation, without an API key or network
-  medicare-eval run --scenario scenarios/v1 --target openai:gpt-4.1 --judges 2 --seed 42
-  medicare-eval run study.toml                  the same from a study file
-  medicare-eval replay runs/20260101T120000Z    recompute a run's results, without any key
+  medicare-eval demo              a complete evaluation, without an API key
+  medicare-eval run --scenario scenarios/v1 --target openai:gpt-4.1 --seed 42
+  medicare-eval run study.toml    the same from a study file
+  medicare-eval replay RUN        recompute a run's results, without any key
 """
 EXIT_CODES = """\
 exit codes:
-  0 ok   2 usage or bad input   3 configuration or key   4 incomplete, can be resumed
-  5 integrity   6 storage (disk full, read-only, run in use)   130 second Ctrl-C
+  0 ok   2 usage or bad input   3 configuration or key
+  4 incomplete, can be resumed   5 integrity
+  6 storage (disk full, read-only, run in use)   130 second Ctrl-C
   `drift` also: 7 drifted   8 cannot tell
 """
 RUN = """\
-Ask each target every scenario and judge the answers. Every call is saved before its result is used, so you
-can resume an interrupted run with `medicare-eval resume RUN` without paying for any call twice.
+Ask each target every scenario and judge the answers. Every call is saved
+before its result is used, so you can resume an interrupted run with
+`medicare-eval resume RUN` without paying for any call twice.
 
-  medicare-eval run --scenario scenarios/v1/scenario_001.json --target openai:gpt-4.1 --judges 2 --seed 42
-  medicare-eval run --scenario scenarios/v1 --target fake:careful --target fake:wrong
+  medicare-eval run --scenario scenarios/v1/scenario_001.json \\
+      --target openai:gpt-4.1 --judges 2 --seed 42
+  medicare-eval run --scenario scenarios/v1 \\
+      --target fake:careful --target fake:wrong
   medicare-eval run study.toml --repeats 5
   medicare-eval run --registered registered.json
 
-A study file (TOML) says everything these flags can say, and parameters per target and judge; flags override
-it, and `--dry-run` writes it out in full (docs/study_file.md).
+A study file (TOML) says everything these flags can say, and parameters per
+target and judge; flags override it, and `--dry-run` writes it out in full
+(docs/study_file.md).
 
-Without --judge-model, fake: targets are judged by offline:rules (for demos and tests, not for results). Real
-targets are judged by the default models of up to two other providers whose API keys are set (tried in this
-order: Anthropic, OpenAI, Google, xAI). A judge is never from the same model family as the target.
+Without --judge-model, fake: targets are judged by offline:rules (for demos
+and tests, not for results). Real targets are judged by the default models of
+up to two other providers whose API keys are set (tried in this order:
+Anthropic, OpenAI, Google, xAI). A judge is never from the same model family
+as the target.
 """
 CHECK = """\
-Measure judge error rates on the gold set: replies whose claims were labeled by hand, each label with its
-reason. The held-out split was used neither to write prompts nor for the offline judge. Writes a record that
+Measure judge error rates on the gold set: replies whose claims were labeled
+by hand, each label with its reason. The held-out split was used neither to
+write prompts nor for the offline judge. Writes a record that
 `report --judge-check` uses to correct estimates for judge error.
 
   medicare-eval judge-check --judge-model offline:rules --worst 20
-  medicare-eval judge-check --judge-model anthropic:claude-sonnet-4-6 --judge-model openai:gpt-5.5-2026-04-23
+  medicare-eval judge-check --judge-model anthropic:claude-sonnet-4-6 \\
+      --judge-model openai:gpt-5.5-2026-04-23
 """
 REPORT = """\
-Write a report: CSV by scenario, question and code, Markdown, a self-contained HTML page, charts as SVG.
+Write a report: CSV by scenario, question and code, Markdown, a self-contained
+HTML page, charts as SVG.
 
   medicare-eval report runs/20260101T120000Z
-  medicare-eval report runs/A runs/B --judge-check judge-checks/20260101T130000Z --checklist chart
+  medicare-eval report runs/A runs/B --checklist chart \\
+      --judge-check judge-checks/20260101T130000Z
 """
 COMPARE = """\
-Compare targets on the same trials, paired by scenario, variant and repetition. If one of two runs judged the
-other's transcripts again, compare the judges claim by claim.
+Compare targets on the same trials, paired by scenario, variant and
+repetition. If one of two runs judged the other's transcripts again, compare
+the judges claim by claim.
 
-  medicare-eval compare runs/A             the targets of one run
-  medicare-eval compare runs/A runs/B      targets of several runs, or two judgings
+  medicare-eval compare runs/A           the targets of one run
+  medicare-eval compare runs/A runs/B    of several runs, or two judgings
 """
 DRIFT = """\
-What changed between two runs of the same study: first the facts (served model, parameters, prompts, key), then
-the answers. Exit code 0: no evidence of drift; 7: drifted; 8: cannot tell.
+What changed between two runs of the same study: first the facts (served
+model, parameters, prompts, key), then the answers. Exit code 0: no evidence
+of drift; 7: drifted; 8: cannot tell.
 
-  medicare-eval rejudge runs/OLD --judge-model ... --keep-claims    checks the judges on frozen transcripts
+To check the judges too, have them judge the old transcripts again:
+  medicare-eval rejudge runs/OLD --judge-model ... --keep-claims
   medicare-eval drift runs/OLD runs/NEW --frozen runs/REJUDGED
 """
 FREEZE = """\
-Write a pre-registration before a study is run: hashes of scenarios, keys and prompts, models, parameters, n, the
-primary outcome and the tests. It also carries the study itself, so `run --registered FILE` needs nothing else. That
+Write a pre-registration before a study is run: hashes of scenarios, keys and
+prompts, models, parameters, n, the primary outcome and the tests. It also
+contains the study itself, so `run --registered FILE` needs nothing else. That
 run must match it, or every report lists the differences (--allow-deviations).
 
   medicare-eval freeze study.toml --to registered.json
-  medicare-eval freeze --scenario scenarios/v1/study --target openai:gpt-4.1 --repeats 10 \\
-      --primary-outcome "share of accurate and complete answers" --to registered.json
+  medicare-eval freeze --scenario scenarios/v1/study --repeats 10 \\
+      --target openai:gpt-4.1 --to registered.json \\
+      --primary-outcome "share of accurate and complete answers"
 """
 REJUDGE = """\
-Judge an earlier run's transcripts again. The target is not called: its replies come from the earlier journal and
-are copied into the new run, which can be verified and replayed on its own. The earlier run is left as it is.
+Judge an earlier run's transcripts again. The target is not called: its
+replies come from the earlier journal and are copied into the new run, which
+can be verified and replayed on its own. The earlier run is left as it is.
 
-  medicare-eval rejudge runs/20260101T120000Z --judge-model anthropic:claude-sonnet-4-6 --keep-claims
-  medicare-eval compare runs/20260101T120000Z runs/20260102T090000Z    which labels changed, and why
+  medicare-eval rejudge runs/20260101T120000Z --keep-claims \\
+      --judge-model anthropic:claude-sonnet-4-6
+
+Which labels changed, and why:
+  medicare-eval compare runs/20260101T120000Z runs/20260102T090000Z
 """
 SCENARIOS = """\
 What the scenario bank contains.
 
-  medicare-eval scenarios list       themes, variants, question groups, plan years, facts and their status
-  medicare-eval scenarios facts      every fact with its dates and how it was confirmed
-  medicare-eval scenarios sources    every source address, with the facts that rest on it
+  medicare-eval scenarios list       themes, variants, plan years, facts
+  medicare-eval scenarios facts      every fact, its dates, how confirmed
+  medicare-eval scenarios sources    every source, with the facts that cite it
 """
 PLUGINS = """\
-List the adapters, scenario packs and exporters that installed packages add (docs/plugins.md).
+List the adapters, scenario packs and exporters that installed packages add
+(docs/plugins.md).
 """

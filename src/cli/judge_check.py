@@ -13,6 +13,7 @@ from ..schemas import Label
 from ..stats.confusion import accuracy, macro_f1, measures
 from ..stats.intervals import Share, wilson
 from ..storage import encode_record
+from ..text.count import counted
 from ..text.money import money_text
 from . import tables
 from .options import given
@@ -57,7 +58,8 @@ async def _check(options: CheckOptions, *, quiet: bool) -> CheckRun:
 def _lines(done: CheckRun, *, worst: int) -> Iterator[str]:
     record = done.record
     part = "held-out" if record.split == "held_out" else "dev"
-    yield f"{record.claims} claims in {record.replies} replies, {part} part of the gold set"
+    replies = counted(record.replies, "reply", "replies")
+    yield f"{counted(record.claims, 'claim')} in {replies}, {part} part of the gold set"
     yield f"\n{measure_table(record)}"
     for judge in record.judges:
         model = f" ({judge.model})" if judge.model else ""
@@ -66,9 +68,9 @@ def _lines(done: CheckRun, *, worst: int) -> Iterator[str]:
     yield f"\n{kind_table(record)}"
     yield ""
     yield from _extractor_lines(record.extractor)
-    failures = len(record.failures)
-    counted = f"{failures} failure{'' if failures == 1 else 's'}"
-    yield f"{record.calls} calls, {money_text(record.cost)}; {counted}{':' if failures else '.'}"
+    failures = counted(len(record.failures), "failure")
+    calls = counted(record.calls, "call")
+    yield f"{calls}, {money_text(record.cost)}; {failures}{':' if record.failures else '.'}"
     yield from (f"  {failure[:200]}" for failure in record.failures[:FAILURES_SHOWN])
     if worst:
         judge = record.judges[-1]

@@ -52,6 +52,10 @@ OTHER_FLAGS = {
     "registered": "--registered",
     "allow_deviations": "--allow-deviations",
     "to": "--to",
+    "pilot": "--pilot",
+    "sd": "--sd",
+    "frozen": "--frozen",
+    "gold": "--gold",
 }
 """What else errors speak of that a flag sets."""
 
@@ -268,6 +272,11 @@ def add_rates(parser: argparse.ArgumentParser) -> None:
             metavar="P=N",
             help=f"{dest.replace('_', ' ')} for a provider, for example openai=500; repeatable",
         )
+
+
+def add_measure(parser: argparse.ArgumentParser, *, text: str, **how: Any) -> None:
+    known = f"{', '.join(MEASURES)}; {text}"
+    parser.add_argument("--measure", choices=MEASURES, metavar="NAME", help=known, **how)
 
 
 def add_floor(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import NoReturn
 
 from .. import __version__
@@ -17,6 +18,8 @@ from ..errors import HarnessError
 from . import handlers, help_texts, options
 
 Handler = Callable[[argparse.Namespace], int]
+WIDTH = 79
+"""Of descriptions, which are printed as they are; argparse wraps the rest to the terminal."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,7 +37,7 @@ class _Commands:
         command = self._commands.add_parser(
             name,
             help=summary,
-            description=description or f"{summary[0].upper()}{summary[1:]}.",
+            description=description or fill(f"{summary[0].upper()}{summary[1:]}.", WIDTH),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.set_defaults(handler=handler)
@@ -168,7 +171,7 @@ def _add_findings(commands: _Commands) -> None:
     compare.add_argument(
         "--by", choices=["target", "judges"], default="target", help="what to compare (default: target)"
     )
-    compare.add_argument("--measure", action="append", choices=options.MEASURES, help="repeatable (default: all)")
+    options.add_measure(compare, action="append", text="repeatable (default: all)")
     options.add_floor(compare)
     compare.add_argument(
         "--show", type=options.natural, default=20, metavar="N", help="changed claims to show (default: 20)"
@@ -194,7 +197,7 @@ def _add_findings(commands: _Commands) -> None:
         "how much scores vary with wording, voice, knobs, repeats and judges",
     )
     sensitivity.add_argument("run", type=Path, metavar="RUN")
-    sensitivity.add_argument("--measure", choices=options.MEASURES, default="accuracy", help="(default: accuracy)")
+    options.add_measure(sensitivity, default="accuracy", text="default: accuracy")
     _add_json(sensitivity)
     _add_power(commands)
     export = commands.add("export", handlers.export, "write tidy tables with a codebook for other tools")
@@ -216,9 +219,7 @@ def _add_power(commands: _Commands) -> None:
         metavar="SD",
         help="standard deviation of the paired differences (instead of --pilot)",
     )
-    power.add_argument(
-        "--measure", choices=options.MEASURES, default="accuracy", help="of the pilot (default: accuracy)"
-    )
+    options.add_measure(power, default="accuracy", text="of the pilot (default: accuracy)")
     power.add_argument(
         "--difference", type=options.amount, default=0.1, metavar="D", help="difference to detect (default: 0.1)"
     )

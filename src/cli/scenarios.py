@@ -26,6 +26,7 @@ from ..planning.clock import today
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile, read_scenarios
 from ..store.package_data import data_folder
+from ..text.count import counted
 from . import tables
 
 
@@ -41,7 +42,7 @@ def validate(arguments: argparse.Namespace) -> int:
         unconfirmed = unconfirmed or len(lines) > 1
         print("\n".join(lines))
     note = " The facts listed were not confirmed in the primary source." if unconfirmed else ""
-    print(f"{_count(len(files), 'scenario')} valid.{note}")
+    print(f"{counted(len(files), 'scenario')} valid.{note}")
     return 0
 
 
@@ -50,9 +51,9 @@ def _valid_lines(file: ScenarioFile, library: Library) -> list[str]:
     facts = current_facts(file, library, today())
     scenario = file.scenario
     counts = (
-        _count(len(scenario.scripted_turns), "turn"),
-        _count(len(facts), "fact"),
-        _count(len(scenario.all_required_points()), "required point"),
+        counted(len(scenario.scripted_turns), "turn"),
+        counted(len(facts), "fact"),
+        counted(len(scenario.all_required_points()), "required point"),
     )
     lines = [f"{file.name}: ok: {scenario.scenario_id}, {', '.join(counts)}"]
     for how in CONFIRMED[1:]:
@@ -60,10 +61,6 @@ def _valid_lines(file: ScenarioFile, library: Library) -> list[str]:
         if ids:
             lines.append(f"    {how:<9} {' '.join(ids)}")
     return lines
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def scenarios(arguments: argparse.Namespace) -> int:
@@ -108,7 +105,7 @@ def _list_table(rows: Sequence[ScenarioRow]) -> str:
     ]
     primary, secondary, derived = (sum(row.confirmed(how) for row in rows) for how in CONFIRMED)
     caption = (
-        f"{_count(len(rows), 'scenario')}. P/S/D: facts confirmed in the primary source ({primary}), in a secondary "
+        f"{counted(len(rows), 'scenario')}. P/S/D: facts confirmed in the primary source ({primary}), in a secondary "
         f"source that cites it ({secondary}), or derived by arithmetic ({derived})."
     )
     return tables.plain_table(columns, cells, caption=caption)
@@ -140,7 +137,7 @@ def _source_text(rows: Sequence[SourceRow]) -> str:
         lines += [f"    {title}" for title in row.titles]
         lines += [f"      {name}: {' '.join(ids)}" for name, ids in row.facts.items()]
     addresses = sum(bool(row.address) for row in rows)
-    return "\n".join([*lines, f"{addresses} address{'' if addresses == 1 else 'es'}."])
+    return "\n".join([*lines, f"{counted(addresses, 'address', 'addresses')}."])
 
 
 def new_scenario(arguments: argparse.Namespace) -> int:

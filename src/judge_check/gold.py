@@ -64,7 +64,7 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
             _check_ids(path, reply, items)
             items.append(_item(path, reply, planned))
     if not items:
-        raise InputError(f"{root} contains no gold files. Give a folder of .json files with --gold.")
+        raise InputError(f"{root} contains no gold files. Give a folder of .json files with `gold`.")
     return Gold(tuple(items), files, library.used)
 
 

@@ -38,6 +38,7 @@ from ..schemas import (
     point_facts,
     point_name,
 )
+from ..text.count import counted
 from ..text.quotes import find_quote
 
 _EVASIVE = ("refusal", "referral")
@@ -116,10 +117,10 @@ class _Coder:
             return "incomplete_data", lacking
         if wrong:
             cited = _names(sorted(fact for claim in wrong for fact in claim.evidence))
-            return "incorrect", f"{_count(len(wrong), 'claim')} materially wrong against {cited}."
+            return "incorrect", f"{counted(len(wrong), 'claim')} materially wrong against {cited}."
         fabricated = self._fabricated()
         if fabricated and self._rule.fabricated == "incorrect":
-            return "incorrect", f"{_count(len(fabricated), 'specific')} stated that cannot be known without a lookup."
+            return "incorrect", f"{counted(len(fabricated), 'specific')} stated that cannot be known without a lookup."
         open_claims = [claim.claim_id for claim in self._final if claim.label is None]
         if open_claims:
             return "incomplete_data", f"The judges left {_names(open_claims)} unresolved."
@@ -131,7 +132,7 @@ class _Coder:
             made = "The one point" if total == 1 else f"All {total} points"
             return "accurate_complete", f"{made} made, nothing materially wrong."
         if self._made or self._partial:
-            said = f"{len(self._made)} of {_count(total, 'point')} made" if total else "A part of the answer is given"
+            said = f"{len(self._made)} of {counted(total, 'point')} made" if total else "A part of the answer is given"
             also = f", and {_names(p.point for p in self._partial)}, which alone is not enough" if self._partial else ""
             if self._rule.incomplete_level:
                 return "accurate_incomplete", f"{said}{also}; missing: {_names(self._missed) or 'the rest'}."
@@ -231,10 +232,6 @@ def closed_answer(reply: str, scale: ClosedScale) -> ClosedAnswer:
             if found:
                 first.append((found.start(), -len(phrase), answer))
     return min(first)[2] if first else "unsure"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _names(ids: Iterable[str]) -> str:

@@ -73,7 +73,7 @@ def test_judges_are_compared_claim_by_claim(tmp_path: Path) -> None:
         ([], {}, "at least one run folder"),
         (["run"], {"measures": ["beauty"]}, "'beauty' is not a measure. Use accuracy, completeness"),
         (["nowhere"], {}, "nowhere does not exist"),
-        (["run"], {"by": "judges"}, "two runs of the same transcripts; 1 were given"),
+        (["run"], {"by": "judges"}, "Comparing judges takes two runs of the same transcripts, not 1"),
         (["one"], {}, "needs two targets, but there is only one"),
         (["run", "one"], {"by": "judges"}, "different transcripts"),
     ],
@@ -92,7 +92,7 @@ def test_the_pilots_spread_is_that_of_paired_differences(tmp_path: Path) -> None
     assert pilot_sd(found, "accuracy") == pytest.approx(0.3818813)  # of 0.5, 0.25 and 1
     assert spread(tmp_path / "run", None, "accuracy") == pilot_sd(found, "accuracy")
     assert spread(None, 0.3, "accuracy") == 0.3
-    with pytest.raises(InputError, match="--pilot RUN, or --sd"):
+    with pytest.raises(InputError, match="Give `pilot`, a run, or `sd`"):
         spread(None, None, "accuracy")
     with pytest.raises(InputError, match="too few pairs of trials with incorrect"):
         pilot_sd(found, "incorrect")

@@ -356,8 +356,10 @@ def test_judgings_of_other_answers_are_refused(careful: Path, wrong: Path) -> No
 
 
 def test_judges_of_one_run_or_three_cannot_be_compared(both: Path, careful: Path, three: Path) -> None:
-    assert "two runs of the same transcripts; 1 were given" in refused("compare", both, "--by", "judges")
-    assert "; 3 were given" in refused("compare", both, careful, three, "--by", "judges")
+    assert "Comparing judges takes two runs of the same transcripts, not 1." in refused(
+        "compare", both, "--by", "judges"
+    )
+    assert "same transcripts, not 3." in refused("compare", both, careful, three, "--by", "judges")
 
 
 def test_a_run_of_failures_only_can_be_compared_with_no_verdict(tmp_path: Path) -> None:
@@ -670,7 +672,7 @@ def test_a_single_trial_has_no_variance_at_all(tmp_path: Path) -> None:
     (one,) = as_json("sensitivity", run)["targets"]
     assert (one["components"]["n"], one["components"]["total"]) == (1, None)
     out = said("sensitivity", run)
-    assert out.startswith(f"{CAREFUL}: accuracy, 1 trials\n")
+    assert out.startswith(f"{CAREFUL}: accuracy, 1 trial\n")
     assert "residual       1         -      -\n" in out
 
 
@@ -714,7 +716,7 @@ def test_power_from_a_real_pilot(both: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "needs --pilot RUN, or --sd"),
+        ([], "Give --pilot, a run, or --sd"),
         (["--sd", "0"], "--sd"),
         (["--sd", "-1"], "--sd"),
         (["--sd", "nan"], "--sd"),

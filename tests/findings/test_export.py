@@ -328,7 +328,7 @@ def test_nothing_is_overwritten_but_other_formats_may_follow(tmp_path: Path) -> 
 def test_what_cannot_be_asked_for_is_refused(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [rich()], planned())
     for formats in (["xlsx"], ["csv", "=cmd"], []):
-        with pytest.raises(InputError, match="--to"):
+        with pytest.raises(InputError, match="`to`: "):
             export(folder, tmp_path / "out", formats)
     with pytest.raises(InputError, match="nowhere does not exist"):
         export(tmp_path / "nowhere", tmp_path / "out", ["csv"])

@@ -42,7 +42,7 @@ def compare_runs(
     for run in runs:
         storage.read_manifest(run)
     if by == "judges" and len(runs) != 2:
-        raise InputError(f"--by judges compares two runs of the same transcripts; {len(runs)} were given.")
+        raise InputError(f"Comparing judges takes two runs of the same transcripts, not {len(runs)}.")
     if len(runs) == 2 and (by == "judges" or same_transcripts(*runs)):
         return compare_judges(runs[0], runs[1])
     found = [gather(run) for run in runs]

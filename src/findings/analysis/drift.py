@@ -124,10 +124,12 @@ def _trusted(old: Findings, facts: Sequence[str], judge: JudgeDrift | None) -> b
 def _judge_drift(old: Findings, new: Findings, frozen: Path) -> JudgeDrift:
     judges = new.manifest.plan.verifiers
     if frozen.resolve() == old.folder.resolve():
-        raise InputError(f"--frozen {frozen} is the old run itself. Judge it again with `medicare-eval rejudge` first.")
+        raise InputError(
+            f"`frozen`: {frozen} is the old run itself. Judge it again with `medicare-eval rejudge` first."
+        )
     if storage.read_manifest(frozen).plan.verifiers != judges:
         raise InputError(
-            f"--frozen {frozen} was not judged by the judges of the new run. Rejudge with {', '.join(judges)}."
+            f"`frozen`: {frozen} was not judged by the judges of the new run. Rejudge with {', '.join(judges)}."
         )
     compared = compare_judges(old.folder, frozen)
     changed = len(compared.changed)

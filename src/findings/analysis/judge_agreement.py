@@ -141,7 +141,7 @@ def panel_of(check: JudgeCheck, verifiers: Sequence[str]) -> JudgeMeasured:
     """The judge or panel of a check that corresponds to a run's final verdicts."""
     if sorted(check.verifiers) != sorted(verifiers):
         raise InputError(
-            f"--judge-check {check.check_id} measured {', '.join(check.verifiers)}, but this run was judged by "
+            f"Judge check {check.check_id} measured {', '.join(check.verifiers)}, but this run was judged by "
             f"{', '.join(verifiers)}. Check those judges: medicare-eval judge-check --judges N --judge-model ..."
         )
     return check.judges[-1]

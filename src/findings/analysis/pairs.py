@@ -138,8 +138,8 @@ def pilot_sd(found: Findings, measure: str) -> float:
                 repeats.setdefault((row.scenario_id, row.variant), []).append(one)
         gaps = [b - a for values in repeats.values() for a, b in pairwise(values)]
     if len(gaps) < 2:
-        raise InputError(f"power: the pilot run has too few pairs of trials with {measure}. Give --sd instead.")
+        raise InputError(f"power: the pilot run has too few pairs of trials with {measure}. Give `sd` instead.")
     sd = stdev(gaps)
     if not sd:
-        raise InputError(f"power: all paired differences in {measure} are equal in the pilot run. Give --sd instead.")
+        raise InputError(f"power: all paired differences in {measure} are equal in the pilot run. Give `sd` instead.")
     return sd

@@ -37,10 +37,14 @@ class PairsNeeded:
 
 def spread(pilot: Path | None, sd: float | None, measure: str) -> float:
     """The standard deviation to plan with: of a pilot run, or as given."""
+    if pilot and sd is not None:
+        raise InputError(
+            "Give `pilot` or `sd`, not both: drop `sd` to use the pilot's spread, or `pilot` to use yours."
+        )
     if pilot:
         return pilot_sd(gather(pilot), measure)
     if sd is None:
-        raise InputError("power needs --pilot RUN, or --sd, the standard deviation of the paired differences.")
+        raise InputError("Give `pilot`, a run, or `sd`, the standard deviation of the paired differences.")
     return sd
 
 

@@ -36,9 +36,9 @@ def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
     chosen = tuple(dict.fromkeys(formats))
     for name in chosen:
         if name not in FORMATS and name not in (others := plugins.installed("exporter")):
-            raise InputError(f"--to {name[:40]!r} is not a known format. Use {', '.join([*FORMATS, *others])}.")
+            raise InputError(f"`to`: {name[:40]!r} is not a known format. Use {', '.join([*FORMATS, *others])}.")
     if not chosen:
-        raise InputError(f"--to needs at least one of {', '.join(FORMATS)}.")
+        raise InputError(f"`to`: no format was given. Use one or more of {', '.join(FORMATS)}.")
     manifest = storage.read_manifest(folder)
     _check_free(out, chosen)
     try:
@@ -64,7 +64,7 @@ def _refused(out: Path, error: OSError) -> StorageError:
 
 
 def _exists_already(path: Path) -> InputError:
-    return InputError(f"{path} already exists and will not be overwritten. Remove it, or choose another --out folder.")
+    return InputError(f"{path} already exists and will not be overwritten. Remove it, or choose another folder.")
 
 
 def _check_free(out: Path, formats: Sequence[str]) -> None:

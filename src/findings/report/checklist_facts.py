@@ -10,6 +10,7 @@ from ...records.preregistration import Registration
 from ...schemas import CODES, RunPlan
 from ...stats.agreement import Agreement
 from ...stats.intervals import Share, mean_interval, wilson
+from ...text.count import counted
 from ...text.escape import inert
 from ..analysis.cost import CallTimes, read_calls
 from ..analysis.judge_agreement import judging
@@ -49,12 +50,12 @@ def _run_facts(found: Findings) -> dict[str, Value]:
         if transcripts
         else None,
         "if_offline": "" if found.offline else None,
-        "planned": str(found.planned),
+        "planned": counted(found.planned, "trial"),
         "done": str(done),
-        "repeats": _count(plan.repeats, "time"),
-        "models": _count(len(plan.targets), "model"),
-        "size": f"{_count(len(plan.scenarios), 'conversation')} × {_count(len(plan.targets), 'model')} × "
-        f"{_count(plan.repeats, 'repeat')}",
+        "repeats": counted(plan.repeats, "time"),
+        "models": counted(len(plan.targets), "model"),
+        "size": f"{counted(len(plan.scenarios), 'conversation')} × {counted(len(plan.targets), 'model')} × "
+        f"{counted(plan.repeats, 'repeat')}",
         "plan_sha256": manifest.plan_sha256,
         "head": found.head,
         "sealed": "sealed" if found.sealed else "not sealed: the run is not complete",
@@ -120,12 +121,12 @@ def _question_facts(found: Findings) -> dict[str, Value]:
     return {
         "wording": wording,
         "questioner": inert(plan.questioner) if plan.questioner else None,
-        "conversations": _count(len(scenarios), "conversation"),
-        "turns": _count(len(turns), "turn"),
-        "study_groups": _count(study_groups, "question group") if study_groups else None,
+        "conversations": counted(len(scenarios), "conversation"),
+        "turns": counted(len(turns), "turn"),
+        "study_groups": counted(study_groups, "question group") if study_groups else None,
         "scenario_files": [f"{inert(planned.name)}: `{planned.sha256}`" for planned in plan.scenarios],
         "several_questions": f"{several} of {len(scenarios)}",
-        "conditional_turns": f"{_count(conditional, 'turn')} {_was(conditional)}" if conditional else None,
+        "conditional_turns": f"{counted(conditional, 'turn')} {_was(conditional)}" if conditional else None,
         "languages": inert(", ".join(sorted(map(str, languages)))) if languages else None,
     }
 
@@ -133,10 +134,10 @@ def _question_facts(found: Findings) -> dict[str, Value]:
 def _key_facts(plan: RunPlan) -> dict[str, Value]:
     facts = key_facts(plan)
     return {
-        "facts": _count(len(facts), "fact"),
+        "facts": counted(len(facts), "fact"),
         "plan_year": str(plan.plan_year),
         "confirmed": confirmed_text(facts),
-        "sources": _count(len({fact.source for fact in facts}), "source"),
+        "sources": counted(len({fact.source for fact in facts}), "source"),
         "expired": [inert(reason) for reason in plan.expired],
         "reference_files": [f"{inert(name)}, sha256 `{digest}`" for name, digest in plan.references.items()],
         "codes": ", ".join(code.replace("_", " ") for code in CODES),
@@ -148,18 +149,18 @@ def _judge_facts(found: Findings) -> dict[str, Value]:
     plan, measured = found.manifest.plan, judging(found)
     rejected, reviews = found.rejected_claims, sum(row.review for row in found.rows)
     return {
-        "verifiers": f"{_count(len(plan.verifiers), 'verifier')}: {inert(', '.join(plan.verifiers))}",
+        "verifiers": f"{counted(len(plan.verifiers), 'verifier')}: {inert(', '.join(plan.verifiers))}",
         "extractor": inert(plan.extractor),
         "adjudicator": inert(plan.adjudicator),
-        "claims": _count(measured.claims, "claim"),
+        "claims": counted(measured.claims, "claim"),
         "agreement": [f"{name}: {_agreement(value)}" for name, value in measured.coefficients.items()],
         "noise": [
             f"{judge.judge} ({inert(judge.model)}), asked again, changed its label: {_share(judge.changed)}"
             for judge in measured.noise
         ],
-        "judge_failures": _count(sum(found.judge_failures.values()), "time"),
-        "rejected_claims": f"{_count(rejected, 'claim')} {_was(rejected)}",
-        "reviews": f"{_count(reviews, 'trial')} {_was(reviews)}",
+        "judge_failures": counted(sum(found.judge_failures.values()), "time"),
+        "rejected_claims": f"{counted(rejected, 'claim')} {_was(rejected)}",
+        "reviews": f"{counted(reviews, 'trial')} {_was(reviews)}",
     }
 
 
@@ -231,10 +232,6 @@ def _days(times: CallTimes) -> str:
 
 def _spaced(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _was(number: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ...schemas import CallParameters, CanonicalFact, Manifest, RunPlan
 from ...store.strict_json import fingerprint
+from ...text.count import counted
 from ..analysis.cost import CallTimes
 from ..analysis.read_run import Findings
 from .document import Cell, Column, Count, Section, Table, Text, Words, words
@@ -58,7 +59,7 @@ def _run_table(runs: Runs) -> Table:
 
 
 def _state(found: Findings) -> str:
-    done = f"{len(found.rows)} of {found.planned} trials"
+    done = f"{len(found.rows)} of {counted(found.planned, 'trial')}"
     return f"complete and sealed, {done}" if found.sealed else f"not sealed, {done}"
 
 
