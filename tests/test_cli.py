@@ -289,6 +289,13 @@ def test_arguments_that_cannot_be_meant_are_refused(arguments: str, says: str) -
     assert err.count("\n") == 1
 
 
+def test_a_judge_check_with_bad_settings_writes_nothing(tmp_path: Path) -> None:
+    code, out, err = call("judge-check", "--rpm", "foo=3", "--out", tmp_path / "checks")
+    assert (code, out) == (2, "")
+    assert err.startswith("medicare-eval: --rpm: there is no provider 'foo'. Use one of fake")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_bad_settings_of_a_complete_run_are_refused_too(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
     code, out, err = call("resume", run, "--concurrency", "0")

@@ -19,14 +19,14 @@ from src.records.model_name import PROVIDER_ALIASES
 from tests.runs import ONE, call, make_run
 
 ADAPTER = """
-from src.errors import ConfigError
+from src.errors import ConfigError, InputError
 
 class Adapter:
     async def complete(self, request, *, timeout_s): ...
     async def aclose(self): ...
     def check(self, model):
         if model != "small":
-            raise ConfigError(f"acme:{model}: there is only acme:small.")
+            raise InputError(f"acme:{model}: there is only acme:small.")
 
 def needs_key():
     raise ConfigError("acme: no key. Set ACME_API_KEY.")
@@ -86,7 +86,7 @@ def test_an_adapter_is_found_by_its_name_and_imported_only_when_it_is_used(site:
 def test_a_model_that_a_plugin_refuses_is_refused_before_the_run(site: Site) -> None:
     site.install("acme-models", "adapter acme = acme_models_code:Adapter")
     registry.check_usable("acme:small")
-    with pytest.raises(ConfigError, match="there is only acme:small"):
+    with pytest.raises(InputError, match="there is only acme:small"):
         registry.check_usable("acme:large")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,6 +97,14 @@ def files(folder: Path) -> set[str]:
 
 
 # Everything that flags can say
+
+
+def test_every_field_is_in_the_guide() -> None:
+    rows = [
+        line for line in (ROOT / "docs" / "study_file.md").read_text(encoding="utf-8").splitlines() if line[:3] == "| `"
+    ]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == me.Study.model_fields.keys()
 
 
 def test_every_field_has_a_flag_or_a_reason_to_have_none() -> None:
@@ -393,7 +402,7 @@ def test_a_registration_of_0_1_needs_the_study_as_well(tmp_path: Path) -> None:
     assert (code, out) == (2, "")
     assert err == (
         f"medicare-eval: {OLD_REGISTRATION} was written by release 0.1 and does not contain the study. "
-        "Give the study file or flags as well.\n"
+        "Give the study as well: a study file, or --scenario, --target and so on.\n"
     )
     assert files(tmp_path) == set()
     targets = ("--target", "fake:careful", "--target", "fake:wrong", "--target", "fake:evasive")

@@ -138,7 +138,7 @@ class ChecksModels(Protocol):
     """What an adapter may also offer: refusing a model before anything is spent."""
 
     def check(self, model: str) -> None:
-        """Raise `ConfigError` if there is no such model; `model` is the part after `provider:`."""
+        """Raise `InputError` if there is no such model; `model` is the part after `provider:`."""
         ...
 
 

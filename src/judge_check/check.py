@@ -112,6 +112,7 @@ async def check_judges_async(
 ) -> CheckRun:
     """Like `check_judges`, to be awaited. `stop.ask()` ends the check after the calls in flight."""
     options = options or CheckOptions()
+    resources = _resources(options, stop)
     if options.resume:
         folder = options.resume
         _, manifest = read_user_file(folder / storage.MANIFEST, CheckManifest)
@@ -121,7 +122,7 @@ async def check_judges_async(
     else:
         gold = load_gold(options.split, options.gold)
         folder, manifest = _create(options.out, _plan(options, gold))
-    judged = await _judge_all(folder, manifest.plan, gold, _resources(options, stop), ProgressCounter(progress, folder))
+    judged = await _judge_all(folder, manifest.plan, gold, resources, ProgressCounter(progress, folder))
     record = measure(manifest, judged, _cost(manifest.plan, judged))
     if not (folder / RECORD).exists():
         data = storage.encode_record(record) + b"\n"

@@ -114,7 +114,8 @@ def registered_study(path: Path, changes: Mapping[str, Any]) -> Study:
     kept = read_frozen(path).study
     if kept is None and not given:
         raise InputError(
-            f"{path} was written by release 0.1 and does not contain the study. Give the study file or flags as well."
+            f"{path} was written by release 0.1 and does not contain the study. "
+            "Give the study as well: a study file, or `scenarios`, `targets` and so on."
         )
     with from_origin(origin_of(path, given)):
         study = make_study({**seen_from_here(kept or {}, path.parent), **given})
