@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, get_args
 
@@ -67,20 +68,22 @@ def explain(error: ValidationError, kind: type[Record]) -> str:
 
 def problems_of(error: ValidationError, kind: type[Record], *, table: str = "an object") -> list[Problem]:
     """The problems that a check found, one per field; `table` is what the file's format calls an object."""
-    found: dict[str, str] = {}
-    for one in error.errors(include_url=False):
-        if not _follows(one, error):
-            found.setdefault(_field(one["loc"]), _what(one, kind, table))
-    problems = [Problem(f"{text}.", field or None) for field, text in found.items()]
-    more = len(problems) - SHOWN
-    return problems if more <= 0 else [*problems[:SHOWN], Problem(f"and {more} more")]
+    errors = error.errors(include_url=False)
+    found: dict[str, Any] = {}
+    for one in errors:
+        if not _follows(one, errors):
+            found.setdefault(_field(one["loc"]), one)
+    problems = [Problem(f"{_what(one, kind, table)}.", field or None) for field, one in islice(found.items(), SHOWN)]
+    more = len(found) - SHOWN
+    return problems if more <= 0 else [*problems, Problem(f"and {more} more")]
 
 
-def _follows(problem: Any, error: ValidationError) -> bool:
+def _follows(problem: Any, errors: Sequence[Any]) -> bool:
     """Whether a list is said to be too short only because one of its items is wrong."""
     place = problem["loc"]
-    inner = (other["loc"] for other in error.errors() if len(other["loc"]) > len(place))
-    return problem["type"] == "too_short" and any(other[: len(place)] == place for other in inner)
+    return problem["type"] == "too_short" and any(
+        len(other["loc"]) > len(place) and other["loc"][: len(place)] == place for other in errors
+    )
 
 
 def _field(location: tuple[int | str, ...]) -> str:
