@@ -68,7 +68,7 @@ fuzz: $(VENV)/.dev ## 100,000 damaged answers of judges through every agent, and
 
 bench: $(VENV)/.slow ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
 	$(PY) -m bench --write docs/bench.md
-	$(PY) -m bench.reports
+	$(PY) -m bench.reports --write docs/bench_reports.md
 
 docs: $(VENV)/.dev ## run the commands shown in the documents and write their output into them
 	$(PY) -m tests.docs --write

@@ -401,7 +401,9 @@ def test_calls_are_counted_by_role() -> None:
 
 def test_a_plan_of_absurd_size_is_refused(planned: Planner) -> None:
     targets = [f"openai:gpt-{n}" for n in range(MAX_TRIALS // 10_000 + 1)]
-    with pytest.raises(InputError, match=r"Field repeats: the plan has 1,010,000 trials; 1,000,000 is the limit of one run"):
+    with pytest.raises(
+        InputError, match=r"Field repeats: the plan has 1,010,000 trials; 1,000,000 is the limit of one run"
+    ):
         planned(targets, keys="openai anthropic", repeats=10_000)
 
 
