@@ -441,7 +441,7 @@ def test_every_attempt_reserves_money_and_a_call_past_the_limit_is_not_made() ->
         made = LiveGateway(memory, CallPolicy(), resources)
         assert (await made.call(CALL, REQUEST)).outcome == "ok"
         assert budget.settled == [(1.0, "timeout"), (1.0, "ok")]
-        with pytest.raises(Stopping, match="--max-cost"):
+        with pytest.raises(Stopping, match="max_cost"):
             await made.call(replace(CALL, turn="Q2"), REQUEST)
         assert (adapter.made, len(memory.records), stop.event.is_set()) == (2, 2, True)
 

@@ -67,7 +67,7 @@ def test_a_retired_model_is_refused_and_the_error_lists_successors_and_the_flag(
     said = str(caught.value)
     row = row_for(name)
     assert row is not None
-    assert said.startswith(f"{name} has been retired") and "--allow-retired" in said and "gateway" in said
+    assert said.startswith(f"{name} has been retired") and "allow_retired" in said and "gateway" in said
     assert "\n" not in said
     for successor in row.successors:
         assert f"{row.provider}:{successor}" in said

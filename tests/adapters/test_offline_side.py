@@ -17,7 +17,7 @@ from src.adapters.base import (
 from src.adapters.fake_adapter import NAMES, FakeAdapter
 from src.adapters.offline_adapter import OfflineAdapter
 from src.agents.ask import parse
-from src.errors import ConfigError
+from src.errors import InputError
 from src.schemas import (
     ExtractorInput,
     ExtractorReply,
@@ -115,9 +115,9 @@ def test_anything_but_an_agents_input_is_a_permanent_failure(content: str, schem
 
 
 def test_an_unknown_fake_or_judge_is_refused_with_the_known_names() -> None:
-    with pytest.raises(ConfigError, match=r"fake:other does not exist\. Use one of fake:careful, fake:wrong"):
+    with pytest.raises(InputError, match=r"fake:other does not exist\. Use one of fake:careful, fake:wrong"):
         FakeAdapter().check("other")
-    with pytest.raises(ConfigError, match=r"offline:other does not exist\. Use offline:rules"):
+    with pytest.raises(InputError, match=r"offline:other does not exist\. Use offline:rules"):
         OfflineAdapter().check("other")
 
 

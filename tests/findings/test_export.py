@@ -262,6 +262,7 @@ def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
     assert len(rows[0]["reply"].encode()) <= writers.SPSS_BYTES
 
 
+@pytest.mark.slow
 def test_a_run_of_failures_alone_and_one_without_results(tmp_path: Path) -> None:
     failures = [of_outcome(outcome, n) for n, outcome in enumerate(OUTCOMES[1:], 1)]
     silent = [one.model_copy(update={"conversation": ()}) for one in failures]
@@ -602,6 +603,7 @@ def test_review_reasons_are_exported_as_recorded(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_inspect_samples_carry_the_recorded_reasons(tmp_path: Path) -> None:
     log = module("inspect_ai.log")
     reason = ReviewReason(kind="open_claims", detail="1 claim has no final label.", claim_ids=("Q1.C4",))
