@@ -125,6 +125,7 @@ def simulated(
     return counts, {(a, b): n for (a, b), n in matrix.items()}
 
 
+@pytest.mark.slow
 def test_corrected_accuracy_is_near_the_truth_where_the_raw_one_is_not_and_covers() -> None:
     """Measured in 300 simulations with judges wrong in 3 or 10%: 93 to 95% covered with 30 trials of 8 claims and 60
     gold claims per label, but 88 to 90% with 10 trials and 20 gold claims per label."""
