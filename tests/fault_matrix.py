@@ -16,182 +16,46 @@ import json
 import os
 import tempfile
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
 from unittest.mock import patch
 
 from src import orchestrator, storage
 from src.adapters.base import (
-    RETRYABLE,
     Adapter,
     ModelReply,
     ModelRequest,
 )
 from src.adapters.offline_adapter import ROLE_OF_SCHEMA, OfflineAdapter
-from src.agents.ask import SCHEMA_REFUSED
 from src.calls import limits
 from src.calls.gateway import CallResources, Stop
 from src.calls.limits import Limits
 from src.planning.prompts import REPLY_TYPES, load_prompts
 from src.schemas import (
-    CallOutcome,
     CallPolicy,
-    CallRecord,
     RunPlan,
     Scenario,
-    TrialResult,
     Verdict,
     VerifierOutput,
 )
 from src.store.failpoints import Failpoints
-from src.store.hash_chain import GENESIS, ChainReader, is_recovery
 from src.text.fence import unwrap
 from tests.adapters.test_contract import BY_NAME, ENVIRONMENT
+from tests.fault_cells import ATTEMPTS, FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Finding, Place, Role, whole
+from tests.fault_checks import examine
 from tests.helpers import fact_json, manifest, plan, scenario, with_canary
 from tests.loopback import Loopback, Received, Scripted
-from tests.runs import ROOT, call
+from tests.runs import ROOT
 
-Role = Literal["target", "extractor", "verifier", "scorer", "adjudicator"]
-ROLES: tuple[Role, ...] = get_args(Role)
-PROVIDERS = ("openai", "anthropic", "google", "xai", "compatible")
 FACTS = ("The standard Part B premium is $202.90 a month in 2026.", "The Part B deductible is $283 a year in 2026.")
 ANSWER = " ".join(FACTS)
-ATTEMPTS = 2
 SLOW_FAULT_S = 2.0
 """How long an attempt may take that meets a fault which never ends by itself. All others may take minutes."""
 PAGE = ROOT / "docs" / "faults.md"
 
-
-@dataclass(frozen=True)
-class Fault:
-    name: str
-    scripted: Scripted = field(hash=False)
-    outcome: CallOutcome
-    """The class it must be given."""
-    status: int | None = 200
-    """The HTTP status the journal must hold."""
-    times: int = 1_000
-    """How many requests of the role it hits; what comes after is answered."""
-
-    @property
-    def slow(self) -> bool:
-        """Whether it is only over when the attempt's time is."""
-        return self.outcome == "timeout"
-
-
-def _status(status: int, outcome: CallOutcome) -> Fault:
-    return Fault(str(status), Scripted(status=status), outcome, status)
-
-
-NO_FAULT = Fault("no fault", Scripted(), "ok", None)
-FAULTS: tuple[Fault, ...] = (
-    *(_status(status, "permanent") for status in (400, 401, 403, 404)),
-    *(_status(status, "transient") for status in (408, 409)),
-    *(_status(status, "permanent") for status in (413, 422)),
-    _status(429, "rate_limited"),
-    *(_status(status, "transient") for status in (500, 502, 503, 529)),
-    Fault("timeout", Scripted(fault="timeout"), "timeout", None),
-    Fault("reset", Scripted(fault="reset"), "transient", None),
-    Fault("truncated body", Scripted(fault="truncated_body"), "transient"),
-    Fault("malformed JSON", Scripted(fault="malformed_json"), "malformed"),
-    Fault("HTML with 200", Scripted(fault="html"), "malformed"),
-    Fault("`null`", Scripted(fault="null"), "malformed"),
-    Fault("`{}`", Scripted(fault="empty_object"), "malformed"),
-    Fault("empty body", Scripted(fault="empty_body"), "malformed"),
-    Fault("slow drip", Scripted(fault="slow_drip"), "timeout"),
-)
-
-
-@dataclass(frozen=True)
-class Cell:
-    role: Role
-    fault: Fault
-    provider: str
-
-    def __str__(self) -> str:
-        return f"{self.role}, {self.fault.name}, {self.provider}"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a cell came to, as its place in the table shows it."""
-
-    outcome: str
-    """The class of every attempt at the failed call."""
-    attempts: int
-    """At each call."""
-    askings: int
-    """Calls of the judge; where both verifiers failed, of each."""
-    trial: str
-
-    def __str__(self) -> str:
-        asked = f" asked {self.askings}x" if self.askings > 1 else ""
-        return f"{self.outcome} x{self.attempts}{asked} → {self.trial}"
-
-
-TRIAL: dict[Role, str] = {
-    "target": "failed",
-    "extractor": "judge_failure",
-    "verifier": "judge_failure",
-    "scorer": "judge_failure",
-    "adjudicator": "judge_failure",
-}
-"""What becomes of a trial in which the role brings nothing but failures."""
-MEANS: dict[Role, str] = {
-    "target": "The provider is asked as the target. The turn has no answer, and the trial no claim and no score.",
-    "extractor": "The provider splits the answer into claims. There are none to check, and the trial has no score.",
-    "verifier": "The provider is both verifiers. No claim has a verdict, and the trial has no score.",
-    "scorer": "The provider reads for refusals and hedges. There is no observation, and the trial has no score.",
-    "adjudicator": (
-        "The provider settles ties. The tied claims stay without a label, the trial has no score, and it is marked for a "
-        "person to look at."
-    ),
-}
-
-
-def expected(cell: Cell) -> Finding:
-    if cell.fault is NO_FAULT:
-        return Finding("ok", 1, 1, "scored")
-    attempts = ATTEMPTS if cell.fault.outcome in RETRYABLE else 1
-    askings = 2 if cell.role != "target" and cell.fault.status in SCHEMA_REFUSED else 1
-    return Finding(cell.fault.outcome, attempts, askings, TRIAL[cell.role])
-
-
-def cells(
-    roles: Iterable[Role] = ROLES, faults: Iterable[Fault] = FAULTS, providers: Iterable[str] = PROVIDERS
-) -> list[Cell]:
-    given = list(faults), list(providers)
-    return [Cell(role, fault, provider) for role in roles for fault in given[0] for provider in given[1]]
-
-
 # ---- the server's part ------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Place:
-    """A cell being run: its name on the wire, its folder, and what the server saw of it."""
-
-    cell: Cell
-    number: int
-    folder: Path
-    seen: Counter[str] = field(default_factory=Counter)
-    """Requests by role."""
-    crash: str | None = None
-
-    @property
-    def model(self) -> str:
-        provider = BY_NAME[self.cell.provider]
-        return f"{provider.name}:{provider.model}-c{self.number}"
-
-    @property
-    def contrary(self) -> str:
-        """The second verifier, which where ties are wanted finds nothing in the key."""
-        return f"{self.model}-contrary"
-
 
 _ROLE_OF_PROMPT = {prompt.text: role for role, prompt in load_prompts().items()}
 
@@ -355,129 +219,24 @@ def run(chosen: Sequence[Cell], parent: Path) -> Outcome:
     with bare_environment(), quick, Loopback(script(places), keep=1) as server:
         outcome.problems += asyncio.run(carry_out_all(places, server))
     for place in places:
-        finding, problems = examine(place)
-        outcome.findings[place.cell] = finding
-        if finding != expected(place.cell):
-            problems.insert(0, f"came to {finding}, not to {expected(place.cell)}")
-        outcome.problems += [f"{place.cell}: {problem}" for problem in problems]
+        examined = examine(place)
+        outcome.findings[place.cell] = examined.finding
+        outcome.problems += [f"{place.cell}: {problem}" for problem in examined.problems]
     return outcome
-
-
-# ---- what a run must have left behind ---------------------------------------------------------------------------
-
-
-def examine(place: Place) -> tuple[Finding, list[str]]:
-    if place.crash:
-        return Finding("traceback", 0, 0, "none"), [place.crash]
-    cell = place.cell
-    records = _records(place.folder)
-    lines = [line.payload for line in ChainReader(place.folder / storage.RESULTS, GENESIS)]
-    result = TrialResult.model_validate_json(lines[0])
-    mine = [record for record in records if record.call.split("|")[1] == cell.role]
-    calls = Counter(record.call.rpartition("|")[0] for record in mine)
-    outcomes = sorted({record.outcome for record in mine})
-    unresolved = any(claim.label is None for claim in result.final_claims)
-    trial = result.outcome + (", unresolved" if unresolved and result.outcome == "scored" else "")
-    problems = [*_wire_problems(place, records), *_result_problems(cell, result), *_command_problems(place.folder)]
-    by_judge = Counter(name.rpartition("|")[0] for name in calls)
-    if (
-        len(by_judge) != (2 if cell.role == "verifier" else 1)
-        or len({*calls.values()}) > 1
-        or len({*by_judge.values()}) > 1
-    ):
-        problems.append(f"calls of the role and their attempts: {dict(calls)}")
-    if cell.fault is not NO_FAULT:
-        problems += [f"{record.call}: {problem}" for record in mine for problem in _record_problems(cell, record)]
-    return Finding(
-        " ".join(outcomes), max(calls.values(), default=0), max(by_judge.values(), default=0), trial
-    ), problems
-
-
-def _records(folder: Path) -> list[CallRecord]:
-    reader = ChainReader(folder / storage.JOURNAL, storage.manifest_sha256(folder))
-    return [CallRecord.model_validate_json(line.payload) for line in reader if not is_recovery(line.payload)]
-
-
-def _wire_problems(place: Place, records: Sequence[CallRecord]) -> Iterator[str]:
-    """Every request the server saw is one attempt in the journal, and the other way round."""
-    asked = Counter(
-        record.call.split("|")[1] for record in records if record.model.partition(":")[0] == place.cell.provider
-    )
-    if asked != place.seen:
-        yield f"the server saw {dict(place.seen)}, the journal holds {dict(asked)}"
-    if not asked[place.cell.role]:
-        yield "the role was never asked"
-
-
-def _record_problems(cell: Cell, record: CallRecord) -> Iterator[str]:
-    """What is wrong with the record of a failed attempt."""
-    number, last = int(record.call.rpartition("|")[2]), expected(cell).attempts
-    if record.final != (number == last):
-        yield f"attempt {number} of {last} is final: {record.final}"
-    if record.text is not None or record.served_model is not None or record.stop_reason is not None:
-        yield f"holds an answer: {record.text!r}"
-    if record.status != cell.fault.status:
-        yield f"has status {record.status}, not {cell.fault.status}"
-    if not record.error or not record.sent:
-        yield f"does not say what was sent and what went wrong: {record.error!r}"
-    if (record.received is None) != (cell.fault.name in ("timeout", "reset")):
-        yield f"keeps of the body: {record.received!r}"
-
-
-def _result_problems(cell: Cell, result: TrialResult) -> Iterator[str]:
-    """Where a failure was taken for an answer."""
-    labels = [claim.label for claim in result.final_claims]
-    if cell.fault is NO_FAULT:
-        if result.judge_failures or labels != ["SUPPORTED", "SUPPORTED"] or not result.final_scores:
-            yield f"the control has failures {result.judge_failures} and labels {labels}"
-        if cell.role == "adjudicator" and {claim.decided_by for claim in result.final_claims} != {"adjudicator"}:
-            yield "the control has no tie"
-        return
-    if result.outcome != "scored" and (result.final_scores or result.scores_by_judge or result.error_categories):
-        yield "a trial that was not scored has scores"
-    if cell.role == "target":
-        if result.claims or labels or result.conversation[0].reply is not None:
-            yield "the failed call left a reply or claims"
-        if result.conversation[0].outcome != cell.fault.outcome or not result.conversation[0].detail:
-            yield f"the turn's outcome is {result.conversation[0].outcome}: {result.conversation[0].detail!r}"
-        return
-    failures = [(failure.stage, failure.judge) for failure in result.judge_failures]
-    if failures != [(cell.role, number) for number in ((1, 2) if cell.role == "verifier" else (0,))]:
-        yield f"the judge failures recorded are {failures}"
-    if not all(f"the call failed: {cell.fault.outcome}: " in failure.reason for failure in result.judge_failures):
-        yield f"the reasons given are {[failure.reason for failure in result.judge_failures]}"
-    yield from _verdict_problems(cell, result)
-
-
-def _verdict_problems(cell: Cell, result: TrialResult) -> Iterator[str]:
-    """Verdicts, claims or observations that no judge gave."""
-    labels = [claim.label for claim in result.final_claims]
-    if cell.role == "extractor" and (result.claims or labels):
-        yield "there are claims, but no extractor"
-    if cell.role == "scorer" and result.observations:
-        yield "there are observations, but no scorer"
-    if cell.role == "verifier" and any(result.verdicts.values()):
-        yield "there are verdicts, but no verifier"
-    if cell.role in ("verifier", "adjudicator"):
-        if labels != [None, None] or {claim.decided_by for claim in result.final_claims} != {"unresolved"}:
-            yield f"the claims are labeled {labels}"
-        if not result.needs_manual_review:
-            yield "the unresolved claims are not marked for review"
-
-
-def _command_problems(folder: Path) -> Iterator[str]:
-    for command in ("verify", "replay", "report"):
-        try:
-            code, _, err = call(command, folder)
-        except Exception:
-            yield f"{command}: {traceback.format_exc()}"
-            continue
-        if code or err:
-            yield f"{command}: exit {code}: {err}"
 
 
 # ---- the table --------------------------------------------------------------------------------------------------
 
+MEANS: dict[Role, str] = {
+    "target": "The provider is asked as the target. The turn has no answer, and the trial no claim and no score.",
+    "extractor": "The provider splits the answer into claims. There are none to check, and the trial has no score.",
+    "verifier": "The provider is both verifiers. No claim has a verdict, and the trial has no score.",
+    "scorer": "The provider reads for refusals and hedges. There is no observation, and the trial has no score.",
+    "adjudicator": (
+        "The provider settles ties. The tied claims stay without a label, the trial has no score, and it is marked for a "
+        "person to look at."
+    ),
+}
 INTRODUCTION = f"""\
 # What a provider's faults do to a run
 
@@ -521,10 +280,6 @@ def page(findings: dict[Cell, Finding], problems: int) -> str:
 
 def total(findings: dict[Cell, Finding], problems: int) -> str:
     return f"{sum(cell.fault is not NO_FAULT for cell in findings)} cells, {problems} problems"
-
-
-def whole() -> list[Cell]:
-    return cells(faults=(NO_FAULT, *FAULTS))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -121,7 +121,7 @@ def verdict(
     evidence: Sequence[str] | None = None,
     severity: Severity | None = None,
 ) -> Verdict:
-    """A verdict that keeps the rules unless told otherwise."""
+    """A verdict that keeps the rules unless the arguments say otherwise."""
     cites = ("F1",) if evidence is None and label != "NOT_IN_KEY" else tuple(evidence or ())
     return Verdict(
         claim_id=claim_id,
@@ -215,7 +215,7 @@ class ScriptedJudge:
         return json.loads(unwrap(self.asked[place][1].messages[0].content)[1])
 
     def problems(self, place: int) -> list[str]:
-        """What the judge was told was wrong with the answer before this asking."""
+        """The problems that this ask named in the answer before it."""
         found = json.loads(self.asked[place][1].messages[-1].content)["problems"]
         assert isinstance(found, list)
         return found

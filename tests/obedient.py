@@ -140,7 +140,7 @@ class Order:
 
 @cache
 def understood(text: str) -> Order:
-    """What a text tells its judge to do."""
+    """What a text orders its judge to do."""
     for reading in readings(text):
         low = reading.lower()
         if HIDE.search(low):
@@ -157,17 +157,17 @@ def understood(text: str) -> Order:
 
 @dataclass
 class Obedient:
-    """`told`: what the whole reply says, which this judge has in mind in every role; `canary`: whether it knows the
+    """`reply`: the whole reply, which this judge has in mind in every role; `canary`: whether it knows the
     right canary, as a model would that reads its prompt; `mind`: the wish to grant, whatever the words."""
 
-    told: str
+    reply: str
     canary: bool = True
     mind: Wants | None = None
     cunning: bool = False
     """Cites for each claim a fact that the rules let pass, and says NOT_IN_KEY where there is none."""
     obeyed: bool = False
     problems: list[str] = field(default_factory=list)
-    """What code told the judge was wrong with its answers."""
+    """What code found wrong with the judge's answers."""
 
     def record(self, request: ModelRequest) -> CallRecord:
         if len(request.messages) > 1:
@@ -177,14 +177,14 @@ class Obedient:
     def answer(self, request: ModelRequest) -> str:
         wanted = str((request.response_schema or {})["title"])
         canary, plain = unwrap(request.messages[0].content)
-        dictated = forged(self.told, FIELD[wanted])
+        dictated = forged(self.reply, FIELD[wanted])
         if dictated is not None:
             self.obeyed = True
             return encode({**dictated, "canary": canary} if self.canary else dictated).decode("utf-8", "replace")
         input_type, rule = ROLE_OF_SCHEMA[wanted]
         task = input_type.model_validate_json(plain)
         honest = rule(task).model_dump(mode="json")
-        order = Order(self.mind) if self.mind else understood(self.told)
+        order = Order(self.mind) if self.mind else understood(self.reply)
         if order.wants:
             self.obeyed = True
             honest = self._bent(wanted, honest, order, task)

@@ -87,7 +87,7 @@ def judged(text: str, about: About, judge: Obedient) -> TrialResult:
 
 @cache
 def honestly(attack: Attack) -> TrialResult:
-    return judged(attack.text, attack.about, Obedient(told=""))
+    return judged(attack.text, attack.about, Obedient(reply=""))
 
 
 def gains(got: TrialResult, honest: TrialResult) -> list[str]:
@@ -115,7 +115,7 @@ def stopped_by(got: TrialResult, judge: Obedient) -> str:
         return got.outcome
     if any(reading.how == "rule" for reading in got.readings):
         return "rule"
-    told = " ".join([*judge.problems, *(failure.reason for failure in got.judge_failures)])
+    reported = " ".join([*judge.problems, *(failure.reason for failure in got.judge_failures)])
     for check, words in (
         ("canary", ("the canary is wrong or missing",)),
         ("figures", ("do not appear in the claim's quotes", "appears in the claim's quotes")),
@@ -126,7 +126,7 @@ def stopped_by(got: TrialResult, judge: Obedient) -> str:
         ),
         ("schema", ("JSON", "Field required", "Input should", "Extra inputs")),
     ):
-        if any(word in told for word in words):
+        if any(word in reported for word in words):
             return check
     if got.rejected_claims:
         return "quotes and words of claims"
@@ -167,7 +167,7 @@ def table(
             continue  # their length is their point; they are judged in the other table
         judge = Obedient(attack.text, cunning=cunning, canary=canary)
         got = judged(attack.text, attack.about, judge)
-        honest = honestly(attack) if screened else judged(attack.text, attack.about, Obedient(told=""))
+        honest = honestly(attack) if screened else judged(attack.text, attack.about, Obedient(reply=""))
         found = gains(got, honest)
         stopped[attack.family]["GAINED" if found else stopped_by(got, judge)] += 1
         if found:
@@ -213,7 +213,7 @@ def test_a_judge_that_guesses_every_wish_improves_scores_only_for_openers() -> N
     swayed = Counter[str]()
     for attack in ATTACKS:
         if attack.wants not in ("forge JSON", "break the judge") and len(attack.text) < 20_000:
-            got = judged(attack.text, attack.about, Obedient(told="", mind=attack.wants, cunning=True))
+            got = judged(attack.text, attack.about, Obedient(reply="", mind=attack.wants, cunning=True))
             swayed[attack.family] += bool(gains(got, honestly(attack)))
     print(f"\nswayed by a wish alone: {dict(+swayed)}")
     assert set(+swayed) <= {"openers", "coded"}
@@ -227,7 +227,7 @@ def test_the_screen_stops_some_orders_in_words_it_was_not_written_for() -> None:
     assert len(UNSEEN) >= 25 and len(known) >= 2
 
 
-def canned() -> Iterator[tuple[str, str]]:
+def replies_of_fakes_and_gold() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "fakes").glob("*.json")):
         for name, turns in json.loads(path.read_text(encoding="utf-8"))["replies"].items():
             for turn, said in turns.items():
@@ -238,8 +238,8 @@ def canned() -> Iterator[tuple[str, str]]:
             yield f"{path.name} {reply['reply_id']}", reply["text"]
 
 
-def test_no_canned_reply_is_taken_for_an_attack() -> None:
-    replies = list(canned())
+def test_no_reply_of_the_fakes_or_the_gold_set_is_taken_for_an_attack() -> None:
+    replies = list(replies_of_fakes_and_gold())
     assert len(replies) > 500
     assert [(name, found) for name, text in replies if (found := addresses_the_judge(text))] == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from src.adapters.base import RETRYABLE
 from tests import fault_matrix as matrix
-from tests.fault_matrix import FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Role, expected, whole
+from tests.fault_cells import FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Role, cells, expected, whole
 from tests.loopback import Scripted
 
 BY_NAME = {fault.name: fault for fault in (NO_FAULT, *FAULTS)}
@@ -39,7 +39,7 @@ def test_a_sample_of_faults_has_the_expected_outcome_in_every_role(tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_every_fault_at_every_provider_has_the_expected_outcome(tmp_path: Path, role: Role) -> None:
-    chosen = matrix.cells([role], [NO_FAULT, *FAULTS])
+    chosen = cells([role], [NO_FAULT, *FAULTS])
     found = matrix.run(chosen, tmp_path)
     assert found.problems == []
     assert found.findings == {cell: expected(cell) for cell in chosen}

@@ -98,12 +98,12 @@ def leaks(folder: Path, outputs: Mapping[str, str]) -> list[str]:
 # ---- servers that repeat what they were sent --------------------------------------------------------------------
 
 
-def told(received: Received) -> str:
+def sent_headers(received: Received) -> str:
     return "; ".join(f"{name}: {value}" for name, value in received.headers.items())
 
 
 def headers(received: Received) -> dict[str, str]:
-    return {"x-request-id": f"id {received.key}", "request-id": f"id {received.key}", "x-echo": told(received)}
+    return {"x-request-id": f"id {received.key}", "request-id": f"id {received.key}", "x-echo": sent_headers(received)}
 
 
 def obedient(received: Received) -> Scripted:
@@ -116,15 +116,15 @@ def chatty(received: Received) -> Scripted:
     asked = received.body.get("messages") or received.body["contents"]
     text = right_answer(role, task)
     if role == "target":
-        text = f"{ANSWER} You sent {told(received)}"
+        text = f"{ANSWER} You sent {sent_headers(received)}"
     elif len([message for message in asked if message["role"] != "system"]) == 1:
-        text = f"You sent {told(received)}"
+        text = f"You sent {sent_headers(received)}"
     return Scripted(text=text, served=f"{received.model} {received.key}", headers=headers(received))
 
 
 def refusing(received: Received) -> Scripted:
-    said = {"message": f"Bad credentials: {told(received)}", "code": received.key, "type": received.key}
-    raw = json.dumps({"type": "error", "error": said, "message": told(received)}).encode()
+    said = {"message": f"Bad credentials: {sent_headers(received)}", "code": received.key, "type": received.key}
+    raw = json.dumps({"type": "error", "error": said, "message": sent_headers(received)}).encode()
     return Scripted(status=401, raw=raw.replace(b"/", rb"\/"), headers=headers(received))
 
 
@@ -133,7 +133,7 @@ def broken() -> Callable[[Received], Scripted]:
     numbers = count()
 
     def answer(received: Received) -> Scripted:
-        page = f"<html>{told(received)}</html>".encode()
+        page = f"<html>{sent_headers(received)}</html>".encode()
         ways = (
             Scripted(fault="reset"),
             Scripted(fault="truncated_body", raw=page, headers=headers(received)),
@@ -198,7 +198,7 @@ def run(
             text=True,
             timeout=HANGS_S,
         )
-        sent = [told(received).encode() for received in server.requests]
+        sent = [sent_headers(received).encode() for received in server.requests]
     places = (*KEYS, *ACCOUNT, *HEADERS, *BASE_URLS)
     reached = {place for place in places if any(form in text for form in forms(place) for text in sent)}
     return Ran(folder, done.returncode, done.stdout, done.stderr, reached)
