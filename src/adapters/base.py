@@ -28,6 +28,9 @@ class Message:
 
     role: Literal["user", "assistant"]
     content: str
+    stable: int = 0
+    """How many leading characters of `content` are equal in all calls of this role and scenario, so that a provider
+    may read them from its cache. Not part of what the call says: a request with other values has the same hash."""
 
 
 @dataclass(frozen=True, kw_only=True)
