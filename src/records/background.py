@@ -1,0 +1,95 @@
+"""Background facts: what holds for everyone with Medicare, kept once and offered to the judges of every scenario.
+
+A background fact decides labels. It is never a required point: what an answer must say is the scenario's business.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
+
+from .base import Ident, Line, Record
+from .facts import Address, ConfirmedBy, PlanYear
+from .scenario import SLOT
+
+_BACKGROUND_ID = re.compile(r"^B-[a-z0-9]+(?:-[a-z0-9]+)*$")
+_MAX_ID = 64
+
+
+def _is_background_id(name: str) -> str:
+    if len(name) > _MAX_ID or not _BACKGROUND_ID.match(name):
+        raise ValueError(
+            f"{name[:80]!r} is not the id of a background fact; use B- and then up to {_MAX_ID - 2} small letters, "
+            "digits and hyphens, for example B-part-b-premium"
+        )
+    return name
+
+
+BackgroundId = Annotated[
+    str,
+    AfterValidator(_is_background_id),
+    WithJsonSchema({"type": "string", "pattern": _BACKGROUND_ID.pattern, "maxLength": _MAX_ID}),
+]
+"""B- and a name. A scenario's own facts are F1, F2, ... and its disallowed claims D1, D2, ..."""
+
+
+class BackgroundFact(Record):
+    """One assertion with at most one figure, with its source.
+
+    `{{plan_year}}` and `{{figure.NAME}}` are filled when a run is planned. There are no other slots: what depends on
+    a person, a plan or a place belongs in a scenario's own key.
+    """
+
+    fact_id: BackgroundId
+    statement: Line
+    severity_if_wrong: Literal["low", "medium", "high"]
+    source: Line
+    address: Address
+    locator: Line
+    """Where in the source: a page, a section, a row."""
+    valid_from: date
+    valid_until: date | None = None
+    """The last day on which the statement is known to be true; None if no end is known."""
+    confirmed_by: ConfirmedBy
+    themes: tuple[Ident, ...] = Field(min_length=1)
+    plan_years: tuple[PlanYear, ...] = ()
+    """The plan years for which the statement may be used. Empty: all."""
+    rationale: str = Field("", max_length=4_000)
+    """Why it is so, and for a derived fact the calculation."""
+
+    @field_validator("statement", "rationale")
+    @classmethod
+    def _has_known_slots(cls, text: str) -> str:
+        for slot in SLOT.findall(text):
+            if slot != "plan_year" and not slot.startswith("figure."):
+                raise ValueError(f"unknown slot {{{{{slot}}}}}; use {{{{plan_year}}}} or {{{{figure.NAME}}}}")
+        if "{{" in SLOT.sub("", text) or "}}" in SLOT.sub("", text):
+            raise ValueError("unbalanced {{ or }}")
+        return text
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Self:
+        if self.valid_until and self.valid_until < self.valid_from:
+            raise ValueError("valid_until is before valid_from")
+        return self
+
+
+class FactLibrary(Record):
+    """`facts/background/<theme>.json`: the background facts of one theme."""
+
+    theme: Ident
+    compiled: date
+    """When the facts were last read in their sources."""
+    facts: tuple[BackgroundFact, ...] = Field(min_length=1, max_length=2_000)
+
+    @model_validator(mode="after")
+    def _names_each_fact_once(self) -> Self:
+        seen: set[str] = set()
+        for fact in self.facts:
+            if fact.fact_id in seen:
+                raise ValueError(f"fact_id {fact.fact_id!r} appears more than once")
+            seen.add(fact.fact_id)
+        return self
