@@ -11,6 +11,8 @@ import json
 import sys
 from pathlib import Path
 
+from .records.background import *
+from .records.background import FactLibrary
 from .records.base import *
 from .records.base import Record
 from .records.contracts import *
@@ -39,7 +41,7 @@ from .records.study_code import *
 
 def json_schemas() -> dict[str, str]:
     """File name to text of every exported JSON Schema."""
-    records: list[type[Record]] = [Scenario, Study, YearFacts, InventedPlans, Wording, Rubric, GoldFile]
+    records: list[type[Record]] = [Scenario, Study, YearFacts, FactLibrary, InventedPlans, Wording, Rubric, GoldFile]
     records += agent_contracts()
     records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal, Preregistration, JudgeCheck]
     return {

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from .background import BackgroundFact
 from .base import (
     CallOutcome,
     Ident,
@@ -122,6 +123,9 @@ class RunPlan(Record):
     plan_year: PlanYear
     references: dict[str, Sha256] = Field(default_factory=dict)
     """Hashes of the files of figures and invented plans that filled the keys."""
+    background: tuple[BackgroundFact, ...] = Field(default=(), exclude_if=is_empty)
+    """Facts of the shared library that hold in the plan year, sorted by id; verifiers are shown those that a claim is
+    about. Empty in runs of formats 1 and 2."""
     wording: UsedWording | None = None
     rubrics: dict[Ident, PlannedRubric] = Field(min_length=1)
     expired: tuple[str, ...] = ()
