@@ -95,14 +95,21 @@ def cost(price: Price, usage: Usage) -> float | None:
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     cached = min(usage.cached_tokens or 0, usage.input_tokens)
-    cached_rate = price.input if price.cached is None else price.cached
-    whole = (usage.input_tokens - cached) * price.input + cached * cached_rate + usage.output_tokens * price.output
+    written = min(usage.cache_write_tokens or 0, usage.input_tokens - cached)
+    plain = usage.input_tokens - cached - written
+    read_rate = price.input if price.cached is None else price.cached
+    whole = plain * price.input + cached * read_rate + written * _write_rate(price) + usage.output_tokens * price.output
     return whole / PER
 
 
+def _write_rate(price: Price) -> float:
+    return price.input if price.cache_write is None else price.cache_write
+
+
 def worst_case(price: Price, characters: int, max_tokens: int) -> float:
-    """The most a call should cost: a token for every three characters sent, and the longest reply."""
-    return (ceil(characters / 3) * price.input + max_tokens * price.output) / PER
+    """The most a call should cost: a token for every three characters sent, all written to a cache if that costs more
+    and none read from one, and the longest reply."""
+    return (ceil(characters / 3) * max(price.input, _write_rate(price)) + max_tokens * price.output) / PER
 
 
 def charge(outcome: CallOutcome, status: int | None, usage: Usage, price: Price | None, reserved: float) -> float:

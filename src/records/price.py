@@ -29,6 +29,8 @@ class Price(Record):
     output: Rate
     cached: Rate | None = None
     """Input tokens read from a cache; None if unknown, and then they cost what other input costs."""
+    cache_write: Rate | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    """Input tokens written to a cache; None where writing costs what other input costs."""
     source: str = Field(min_length=1)
     read: IsoDate
     note: str = ""

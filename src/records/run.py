@@ -212,12 +212,18 @@ class Manifest(Record):
 
 
 class Usage(Record):
-    """Tokens of one attempt, as the provider counted them; None where it did not say."""
+    """Tokens of one attempt, as the provider counted them, in the same meaning for all; None where it did not say."""
 
     input_tokens: int | None = None
+    """All that was sent, with what was read from a cache or written to one."""
     output_tokens: int | None = None
+    """All that was written, with reasoning."""
     cached_tokens: int | None = None
+    """Of the input: read from the provider's cache."""
     reasoning_tokens: int | None = None
+    """Of the output."""
+    cache_write_tokens: int | None = Field(default=None, exclude_if=is_none)
+    """Of the input: written to the provider's cache, where the provider counts that. Never also in `cached_tokens`."""
 
 
 class CallRecord(Record):
