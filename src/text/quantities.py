@@ -1,0 +1,387 @@
+"""Whether two texts state the same quantity: for anchoring claims in quotes, and for the points of an answer key.
+
+Equal are identical figures; amounts a month and a year, if one text speaks of a month and the other of a year;
+durations in other units (6 months, half a year; 30 days are not a month); amounts rounded to a whole dollar or percent;
+and coarser rounding where the rounded figure is marked as such ("about $200"). Nothing is rounded to zero; words for
+zero ("free", "at no cost") state $0. Texts are indexed once and looked up, so the work grows with their length only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+
+from .figures import Figure, figures, find_figures, fold, is_amount, kind
+
+_COARSE = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+_COARSE_ERROR = Decimal("0.03")
+"""How far off a marked rounding may be: "about $200" for $202.90, but not "about $2,000" for $2,100."""
+_LONGEST = 15
+"""Longer numbers are not money or time; they are compared as text."""
+_DERIVED_FROM = 100
+"""Sums and multiples are looked for among this many stated values of a kind, so that long texts stay cheap."""
+_IN_UNITS = {"minute": 1, "hour": 60, "day": 1_440, "week": 10_080, "month": 1, "year": 12}
+_MONTHLY = re.compile(
+    r"\bmonthly\b|\b(?:per|a|each|every|one|al|por|cada) (?:month|mes)\b|/ ?mo(?:nth)?\b|\bmensual",
+    re.IGNORECASE,
+)
+_YEARLY = re.compile(
+    r"\b(?:yearly|annual|annually)\b|\b(?:per|a|each|every|one|full|whole|the|al|por|cada) (?:year|a[nñ]o)\b|"
+    r"/ ?y(?:ea)?r\b|\banual|\b(?:12|twelve) months\b",
+    re.IGNORECASE,
+)
+_MARK = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|approx\.?|nearly|almost|just (?:over|under|above|below)|more than|"
+    r"close to|some|un[oa]s|alrededor de|casi)|[~≈])(?: (?:an?|another|only|just))?[ *]{0,3}(?:US)?[ $*]{0,4}$",
+    re.IGNORECASE,
+)
+_ZERO = re.compile(
+    r"\b(?:pay|pays|paid|paying|owes?|costs?|charged?|charges?)\b[^.;]{0,30}?\b(?:nothing|zero)\b|"
+    r"\bnothing (?:for|extra|more|out of pocket)\b|"
+    r"(?<![\w-])(?:(?:premium|cost|copay|charge)-)?free\b(?!-| to\b| from\b| up\b)|"
+    r"\b(?:no|zero|without(?: any)?) (?:additional |extra |further |out-of-pocket |monthly |annual |yearly |upfront )?"
+    r"(?:costs?|charges?|fees?|copay(?:ment)?s?|coinsurance|premiums?|deductibles?)\b"
+    r"(?![- ](?:higher|above|over|more|increases?|limits?|caps?|shar|changes?))|"
+    r"\b(?:not|n['’]t)\b[^.;]{0,12}\b(?:pay|cost|owe)\b[^.;]{0,12}\banything\b|\b(?:fully covered|covered in full)\b|"
+    r"\bgrat(?:is|uit[oa]s?)\b|\bsin (?:costo|cargo)\b|\bno (?:cuesta|paga) nada\b",
+    re.IGNORECASE,
+)
+_NOT_ZERO = re.compile(
+    r"\b(?:not|never|n['’]t)(?: (?:quite|always|entirely|completely|really|a|at|for|come|be|get)){0,2} "
+    r"(?:(?:premium|cost|copay)-)?(?:free|without|no)\b[^.;,]{0,20}|\btoll[- ]free\b|\bfeel free\b|\bno es gratis\b",
+    re.IGNORECASE,
+)
+_ORDINAL = re.compile(r"(?<![0-9.,$])([0-9]{1,3})(?:st|nd|rd|th)\b")
+_ONE_UNIT = re.compile(
+    r"\b(?:a|an|per|each|every|the|this|next|first|last|whole|full|entire|cada|un|una) "
+    r"(?:full |whole |entire |single )?(day|week|month|year)\b",
+    re.IGNORECASE,
+)
+_LASTING = re.compile(
+    r"\b(?:within|for|after|in|lasts?|least|to|than|about|during|over) (?:a|an) (?:full |whole |entire |single )?"
+    r"(week|month|year)\b",
+    re.IGNORECASE,
+)
+_SHARES = (
+    (re.compile(r"\ba quarter of\b", re.IGNORECASE), "25%"),
+    (re.compile(r"\bhalf (?:of|the)\b", re.IGNORECASE), "50%"),
+)
+_NEARBY_YEAR = (
+    (re.compile(r"\b(?:next|following|coming) (?:\w+ )?year\b|\bpr[oó]ximo a[nñ]o\b", re.IGNORECASE), 1),
+    (re.compile(r"\b(?:last|previous|prior) (?:\w+ )?year\b|\ba[nñ]o pasado\b", re.IGNORECASE), -1),
+)
+_AGE_BEFORE = re.compile(
+    r"\b(?:aged?|ages|edad de|turn(?:s|ed|ing)?|(?:older|younger) than|cumpl\w{1,4})(?: of| between)?"
+    r"(?: [0-9]{1,3}(?: to| through| and| or|-))? ?$",
+    re.IGNORECASE,
+)
+_AGE_AFTER = re.compile(
+    r"-? ?(?:(?:or|and) (?:older|over|above|up|younger|under)\b|\+? ?years? (?:old|of age)|-?year-olds?|"
+    r"(?:st|nd|rd|th)? birthday|(?:or|o) m[aá]s a[nñ]os|a[nñ]os de edad)",
+    re.IGNORECASE,
+)
+_AGE_PLACE = re.compile(
+    r"\b(?:at|by|until|before|past|over|under|after|is|are|be|reach(?:es|ed|ing)?) $", re.IGNORECASE
+)
+_NO_NOUN = re.compile(
+    r" ?(?:$|[.,;:)!?]|(?:and|or|who|with|without|can|may|for|if|when|because|has|have|is|are|gets?|on|but|to)\b)",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"\s*(?:$|[.,;:!?)\]}\"'])")
+"""What follows a number that counts nothing, as in "income: 1600"."""
+_OLDEST, _YOUNGEST = 110, 18
+
+
+@dataclass(frozen=True)
+class PointNeeds:
+    """The figures that must be stated for a point of the key to be made."""
+
+    all_of: tuple[str, ...]
+    """Every one of these."""
+    any_of: tuple[str, ...]
+    """At least one of these, if not empty."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A figure as a number of one unit: dollars, percent, months, minutes, or none."""
+
+    unit: str
+    number: Decimal
+    marked: bool
+    """The text says that it is rounded."""
+
+
+_Key = tuple[str, Decimal]
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """Values by unit and number."""
+
+    exact: frozenset[_Key] = frozenset()
+    whole: frozenset[_Key] = frozenset()
+    """Amounts that are not whole, rounded to whole ones."""
+    coarse: frozenset[_Key] = frozenset()
+    """What a marked rounding could make of the values."""
+    marked: frozenset[_Key] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """What a text states."""
+
+    tokens: frozenset[str]
+    values: tuple[_Value, ...]
+    plain: _Lookup
+    times_12: _Lookup
+    """Amounts a month as amounts a year; empty if the text does not speak of a month."""
+    speaks_of_year: bool
+
+
+def unstated(text: str, sources: Sequence[str], *, given: Sequence[str] = ()) -> tuple[str, ...]:
+    """Figures of `text` that neither the sources nor the given context state, also not as an equal quantity. In order.
+
+    Args:
+        text: A claim.
+        sources: Its quotes.
+        given: What the claim may take for granted: the question, the persona, the plan year. A number without a unit in
+            it ("income: 1600") states every quantity of that value.
+
+    Returns:
+        Normalized figures as `figures` gives them. A figure is also stated if it is the sum or difference of two stated
+        figures, or one stated figure times 12, divided by 12 or doubled.
+    """
+    missing: list[str] = []
+    pool = _pool((*sources, *given))
+    for token in dict.fromkeys(figure.token for figure in find_figures(text)):
+        if any(_states(source, token, text) or _says_one(source, token) for source in (*sources, *given)):
+            continue
+        if _is_given(token, given) or _is_nearby_year(token, sources, given):
+            continue
+        if not _derived(_value(token), pool):
+            missing.append(token)
+    return tuple(missing)
+
+
+def point_needs(statement: str, tells: Sequence[str], *, given: Sequence[str] = ()) -> PointNeeds:
+    """What must be stated for a fact's point to be made.
+
+    Args:
+        statement: The fact.
+        tells: The figures that the key's author requires; they replace those of the statement.
+        given: The question and the persona. What they state already is never required.
+    """
+
+    def wanted(token: str, text: str) -> bool:
+        return not _is_given(token, given) and not any(_states(one, token, text) for one in given)
+
+    listed = tuple(dict.fromkeys(figure.token for line in tells for figure in find_figures(line)))
+    if listed:
+        return PointNeeds(tuple(token for token in listed if wanted(token, statement)), ())
+    telling = tuple(
+        dict.fromkeys(
+            figure.token
+            for figure in find_figures(statement)
+            if _tells_something(figure, statement) and wanted(figure.token, statement)
+        )
+    )
+    amounts = tuple(filter(is_amount, telling))
+    return PointNeeds(amounts, () if amounts else telling)
+
+
+def conveys(needs: PointNeeds, statement: str, sources: Sequence[str]) -> bool:
+    """Whether the sources together state what a point needs; `statement` is the fact, which may say "a month"."""
+
+    def stated(token: str) -> bool:
+        return any(_states(source, token, statement) or _lasts(source, token) for source in sources)
+
+    return all(map(stated, needs.all_of)) and (not needs.any_of or any(map(stated, needs.any_of)))
+
+
+def same_quantity(token: str, in_text: str, other: str, in_other: str) -> bool:
+    """Whether two figures, each with the text it stands in, are the same quantity."""
+    marked = other in _marked(in_other)
+    value = _value(other)
+    values = (_Value(value.unit, value.number, marked),) if value else ()
+    return _is_in(token, in_text, _stated_by(frozenset({other}), values, in_other))
+
+
+def _states(source: str, token: str, text: str) -> bool:
+    return _is_in(token, text, _stated(source))
+
+
+def _is_in(token: str, text: str, stated: _Stated) -> bool:
+    """Whether a figure of a text is among what another text states."""
+    value = _value(token)
+    if token in stated.tokens or value is None:
+        return token in stated.tokens
+    marked = token in _marked(text)
+    value = _Value(value.unit, value.number, marked)
+    if _near(value, stated.plain):
+        return True
+    a_year = _Value(value.unit, value.number * 12, marked)
+    return value.unit == "$" and (
+        (stated.speaks_of_year and _speaks_of_month(text) and _near(a_year, stated.plain))
+        or (_speaks_of_year(text) and _near(value, stated.times_12))
+    )
+
+
+def _near(value: _Value, among: _Lookup) -> bool:
+    key = (value.unit, value.number)
+    if key in among.exact or key in among.whole or not among.exact.isdisjoint(_to_whole(value)):
+        return True
+    return (value.marked and key in among.coarse) or not among.marked.isdisjoint(_coarse(value))
+
+
+def _to_whole(value: _Value) -> set[_Key]:
+    """The whole amount that an amount is rounded to; nothing if it is whole, or would become zero."""
+    whole = value.number.quantize(Decimal(1), ROUND_HALF_UP)
+    return {(value.unit, whole)} if value.unit in ("$", "%") and whole and whole != value.number else set()
+
+
+def _coarse(value: _Value) -> set[_Key]:
+    if value.unit not in ("$", "%", "n"):
+        return set()
+    rounded = ((value.number / step).quantize(Decimal(1), ROUND_HALF_UP) * step for step in _COARSE)
+    return {(value.unit, one) for one in rounded if one and abs(one - value.number) <= _COARSE_ERROR * value.number}
+
+
+@lru_cache(maxsize=4096)
+def _value(token: str) -> _Value | None:
+    """The number that a figure stands for; None for dates, phone numbers, years and very long numbers."""
+    unit, digits = kind(token), token.strip("$%n")
+    if " " in token:
+        digits, factor = token.partition(" ")[0], _IN_UNITS[unit]
+        unit = "months" if unit in ("month", "year") else "minutes"
+    elif unit in ("money", "percent", "number"):
+        unit, factor = {"money": "$", "percent": "%", "number": "n"}[unit], 1
+    else:
+        return None
+    return _Value(unit, Decimal(digits) * factor, False) if len(digits) <= _LONGEST else None
+
+
+@lru_cache(maxsize=4096)
+def _stated(text: str) -> _Stated:
+    tokens = set(figures(text))
+    if "n0" in tokens or _ZERO.search(_NOT_ZERO.sub(" ", text)):
+        tokens |= {"$0", "0%", "n0"}
+    tokens |= {f"n{match.group(1)}" for match in _ORDINAL.finditer(fold(text))}
+    tokens |= {token for pattern, token in _SHARES if pattern.search(text)}
+    marked = _marked(text)
+    values = ((token, _value(token)) for token in sorted(tokens))
+    with_marks = tuple(_Value(one.unit, one.number, token in marked) for token, one in values if one)
+    return _stated_by(frozenset(tokens), with_marks, text)
+
+
+def _stated_by(tokens: frozenset[str], values: tuple[_Value, ...], text: str) -> _Stated:
+    money = (one for one in values if one.unit == "$" and _speaks_of_month(text))
+    times_12 = _lookup(_Value("$", one.number * 12, one.marked) for one in money)
+    return _Stated(tokens, values, _lookup(values), times_12, _speaks_of_year(text))
+
+
+def _lookup(values: Iterable[_Value]) -> _Lookup:
+    listed = tuple(values)
+    return _Lookup(
+        exact=frozenset((one.unit, one.number) for one in listed),
+        whole=frozenset(key for one in listed for key in _to_whole(one)),
+        coarse=frozenset(key for one in listed for key in _coarse(one)),
+        marked=frozenset((one.unit, one.number) for one in listed if one.marked),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _marked(text: str) -> frozenset[str]:
+    """The figures that the text calls rounded."""
+    found = find_figures(text)
+    return frozenset(one.token for one in found if _MARK.search(text[max(0, one.start - 32) : one.start]))
+
+
+@lru_cache(maxsize=4096)
+def _speaks_of_month(text: str) -> bool:
+    return _MONTHLY.search(fold(text)) is not None
+
+
+@lru_cache(maxsize=4096)
+def _speaks_of_year(text: str) -> bool:
+    return _YEARLY.search(fold(text)) is not None
+
+
+def _says_one(source: str, token: str) -> bool:
+    """Whether "a year" or "the first month" of the source is the claim's "1 year" or "1 month"."""
+    return token.startswith("1 ") and any(
+        f"1 {one.group(1).lower()}" == token for one in _ONE_UNIT.finditer(fold(source))
+    )
+
+
+def _lasts(source: str, token: str) -> bool:
+    """Whether a source says a time without a number that equals the figure: "within a year" for 12 months."""
+    value = _value(token)
+    if value is None or value.unit not in ("months", "minutes"):
+        return False
+    found = (_value(f"1 {one.group(1).lower()}") for one in _LASTING.finditer(fold(source)))
+    return any(one is not None and (one.unit, one.number) == (value.unit, value.number) for one in found)
+
+
+def _is_given(token: str, given: Iterable[str]) -> bool:
+    """Whether the context states the figure's number as a bare number: "income: 1600"."""
+    value = _value(token)
+    return value is not None and value.unit in ("$", "%") and any(value.number in _bare_numbers(one) for one in given)
+
+
+@lru_cache(maxsize=4096)
+def _bare_numbers(text: str) -> frozenset[Decimal]:
+    """Numbers without a unit and without a noun; digits of four places may be read as a year."""
+    found = (one for one in find_figures(text) if kind(one.token) in ("number", "year") and " " not in one.token)
+    bare = (one.token.lstrip("n") for one in found if _BARE.match(text, one.end))
+    return frozenset(Decimal(digits) for digits in bare if len(digits) <= _LONGEST and digits != "0")
+
+
+def _is_nearby_year(token: str, sources: Iterable[str], given: Iterable[str]) -> bool:
+    """Whether a year is the "next year" or "last year" of a source, seen from a given year."""
+    if kind(token) != "year" or " " in token:
+        return False
+    known = frozenset[str]().union(*map(figures, given))
+    steps = {step for source in sources for pattern, step in _NEARBY_YEAR if pattern.search(source)}
+    return any(str(int(token) - step) in known for step in steps)
+
+
+def _pool(texts: Sequence[str]) -> dict[str, set[Decimal]]:
+    """Stated values from which a claim's figure can be computed, by unit."""
+    pool: dict[str, set[Decimal]] = {"$": set(), "%": set(), "months": set(), "minutes": set()}
+    for text in texts:
+        for value in _stated(text).values:
+            if value.unit in pool and value.number and len(pool[value.unit]) < _DERIVED_FROM:
+                pool[value.unit].add(value.number)
+    return pool
+
+
+def _derived(value: _Value | None, pool: dict[str, set[Decimal]]) -> bool:
+    """Whether a value is a sum or difference of two stated values, or twelve times, a twelfth or twice one."""
+    if value is None or value.unit not in pool or not value.number:
+        return False
+    stated = pool[value.unit]
+    if any(value.number - one in stated or value.number + one in stated for one in stated):
+        return True
+    multiples = (_Value(value.unit, result, False) for one in stated for result in (one * 12, one * 2, one / 12))
+    return _near(value, _lookup(multiples))
+
+
+def _tells_something(figure: Figure, text: str) -> bool:
+    """Not a calendar year, a phone number or an age."""
+    if kind(figure.token) == "phone" or (kind(figure.token) == "year" and " " not in figure.token):
+        return False
+    return kind(figure.token) != "number" or not _is_age(figure, text)
+
+
+def _is_age(figure: Figure, text: str) -> bool:
+    value = _value(figure.token)
+    if value is None or not value.number <= _OLDEST:
+        return False
+    before, after = fold(text[max(0, figure.start - 32) : figure.start]), fold(text[figure.end : figure.end + 32])
+    if _AGE_BEFORE.search(before) or _AGE_AFTER.match(after.lstrip()):
+        return True
+    return value.number >= _YOUNGEST and bool(_AGE_PLACE.search(before) and _NO_NOUN.match(after))
