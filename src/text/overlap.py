@@ -7,7 +7,7 @@ count. Text in a language other than English always passes: its words could not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from .figures import figures
@@ -28,6 +28,8 @@ _SMALL = frozenset(
 )
 ENOUGH = 0.3
 """Share of a claim's words that must occur in its quotes or in the question."""
+TOPIC_SHARE = 0.3
+TOPIC_WORDS = 3
 _ENGLISH = 0.1
 _ENGLISH_ONLY = frozenset(_list("the and of to is are you your with that this for if it or be not can may will have"))
 
@@ -51,6 +53,24 @@ def shares_enough_words(sources: Iterable[str], claim: str) -> bool:
     wanted = words(claim)
     known = frozenset[str]().union(*map(words, listed))
     return not wanted or len(wanted & known) >= ENOUGH * len(wanted) or not is_english(listed[0] if listed else "")
+
+
+def on_topic(texts: Sequence[str], statement: str) -> bool:
+    """Whether a claim is about what a fact is about: enough of their words, or of their figures, are the same.
+
+    Args:
+        texts: The claim's text and its quotes.
+        statement: The fact.
+    """
+    said, stated = _words_and_figures(texts), _words_and_figures((statement,))
+    shared = len(said & stated)
+    smaller = min(len(said), len(stated))
+    enough = shared >= TOPIC_WORDS or (shared > 1 and shared >= TOPIC_SHARE * smaller) or 0 < smaller == shared
+    return enough or not is_english(" ".join(texts))
+
+
+def _words_and_figures(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset[str]().union(*(words(text) | figures(text) for text in texts))
 
 
 def shares_a_word(quotes: Iterable[str], statement: str) -> bool:
