@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..schemas import Usage
-from .base import ReplyOutcome
+from .base import ModelRequest, ReplyOutcome
+from .caching import rule_for, text_parts
 from .capabilities import Call
 from .http import (
     HttpAdapter,
@@ -46,10 +47,8 @@ class AnthropicAdapter(HttpAdapter):
         body: dict[str, Any] = {
             "model": call.model,
             "max_tokens": request.max_tokens,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            **_prompt(request, marked=rule_for(self.provider, request, call.model) is not None),
         }
-        if request.system is not None:
-            body["system"] = request.system
         if call.temperature is not None:
             body["temperature"] = call.temperature
         if call.schema is not None:
@@ -100,12 +99,30 @@ def _client(secret: Secret, base_url: str | None) -> AsyncAnthropic:
     return anthropic.AsyncAnthropic(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
 
 
+def _prompt(request: ModelRequest, *, marked: bool) -> dict[str, Any]:
+    """System prompt and messages. `marked`: with a mark (two at most; four are allowed) where a cached prefix ends."""
+    messages: list[dict[str, Any]] = [{"role": one.role, "content": one.content} for one in request.messages]
+    prompt: dict[str, Any] = {"messages": messages}
+    if request.system is not None:
+        prompt["system"] = [_block(request.system, ends_prefix=True)] if marked else request.system
+    if marked:
+        parts = text_parts(request.messages[0])
+        messages[0]["content"] = [_block(part.text, ends_prefix=part.stable) for part in parts]
+    return prompt
+
+
+def _block(text: str, *, ends_prefix: bool) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "text", "text": text}
+    return {**block, "cache_control": {"type": "ephemeral"}} if ends_prefix else block
+
+
 def _usage(usage: dict[str, Any]) -> Usage:
-    cached = count_of(usage, "cache_read_input_tokens")
+    cached, written = count_of(usage, "cache_read_input_tokens"), count_of(usage, "cache_creation_input_tokens")
     return Usage(
-        # Anthropic counts cached tokens separately; our count, like that of the other providers, includes them.
-        input_tokens=total(count_of(usage, "input_tokens"), cached, count_of(usage, "cache_creation_input_tokens")),
+        # Anthropic counts what it reads from the cache and writes to it separately; our count includes both.
+        input_tokens=total(count_of(usage, "input_tokens"), cached, written),
         output_tokens=count_of(usage, "output_tokens"),
         cached_tokens=cached,
+        cache_write_tokens=written,
         reasoning_tokens=count_of(inner_object(usage, "output_tokens_details"), "thinking_tokens"),
     )

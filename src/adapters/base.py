@@ -55,6 +55,11 @@ class ModelRequest:
     found. Never sent to a provider."""
 
     @property
+    def may_be_cached(self) -> bool:
+        """Whether a provider may be told what to cache: a judge's call. A target is called as people call it."""
+        return self.response_schema is not None or any(message.stable for message in self.messages)
+
+    @property
     def sent_as(self) -> str:
         """The model id that goes over the wire."""
         return self.api_id or split_name(self.model).model

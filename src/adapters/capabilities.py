@@ -16,6 +16,9 @@ from .base import ModelRequest
 Sampling = Literal["any", "one", "none"]
 """Any value is accepted, only the value 1 is, or the parameter itself is refused."""
 LengthParameter = Literal["max_completion_tokens", "max_tokens", "max_output_tokens"]
+KEPT_SCHEMAS = 256
+MOST_ITEMS = 200
+"""A longer list is sent without its length: llama.cpp makes a grammar rule of every entry and refuses 2,000."""
 SchemaMechanism = Literal["response_format", "output_config", "response_json_schema", "none"]
 """`none`: only the prompt asks for JSON."""
 
@@ -33,6 +36,10 @@ class Capabilities:
     seed: bool = True
     length_parameter: LengthParameter
     schema: SchemaMechanism
+    list_lengths: bool = False
+    """Whether a schema keeps the lengths of its lists, which are sized to the reply. Claude refuses them, Gemini
+    refuses long ones, and for OpenAI a schema that differs between calls keeps their common start from being cached.
+    A small model on a local server needs them: it may otherwise never end a list."""
     api_version: str | None = None
     """The version header with which the family accepts what this row says; None for the SDK's default."""
 
@@ -64,7 +71,8 @@ _CLAUDE = Capabilities(
     temperature="none", top_p="none", seed=False, length_parameter="max_tokens", schema="output_config"
 )
 _GEMINI = Capabilities(length_parameter="max_output_tokens", schema="response_json_schema")
-_CHAT = Capabilities(length_parameter="max_tokens", schema="response_format")
+_GROK = Capabilities(length_parameter="max_tokens", schema="response_format")
+_CHAT = Capabilities(length_parameter="max_tokens", schema="response_format", list_lengths=True)
 
 FAMILIES = (
     Family("openai", r"(?:ft:)?gpt-5(?:\.\d+)?-chat", _GPT),
@@ -77,7 +85,7 @@ FAMILIES = (
     Family("anthropic", r"claude-(?:opus|sonnet|haiku)-4-[1-6](?!\d)", _CLAUDE_SAMPLING),
     Family("anthropic", r"", _CLAUDE),
     Family("google", r"", _GEMINI),
-    Family("xai", r"", _CHAT),
+    Family("xai", r"", _GROK),
     Family("compatible", r"", _CHAT),
 )
 
@@ -105,17 +113,27 @@ class Call:
     not_applied: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Made:
+    original: dict[str, Any]
+    """Kept, so that its `id` is not reused."""
+    strict: dict[str, Any]
+
+
 class StrictSchemas:
-    """Strict copies of the few schemas that a run uses, each made once."""
+    """Strict copies of the schemas that a run used last."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._made: dict[tuple[int, bool], _Made] = {}
 
-    def of(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Looked up by identity; the original is kept, so that its `id` is not reused."""
-        if id(schema) not in self._made:
-            self._made[id(schema)] = (schema, strict_schema(schema))
-        return self._made[id(schema)][1]
+    def of(self, schema: dict[str, Any], *, list_lengths: bool) -> dict[str, Any]:
+        """Looked up by identity: reading a schema takes as long as copying it."""
+        key = (id(schema), list_lengths)
+        if key not in self._made:
+            if len(self._made) == KEPT_SCHEMAS:
+                del self._made[next(iter(self._made))]
+            self._made[key] = _Made(schema, strict_schema(schema, list_lengths=list_lengths))
+        return self._made[key].strict
 
 
 def fitted(provider: str, request: ModelRequest, schemas: StrictSchemas | None = None) -> Call:
@@ -136,7 +154,9 @@ def fitted(provider: str, request: ModelRequest, schemas: StrictSchemas | None =
         takes=takes,
         temperature=None if refused["temperature"] else asked,
         seed=None if refused["seed"] else request.seed,
-        schema=None if schema is None or refused["response_schema"] else strict(schema),
+        schema=(
+            None if schema is None or refused["response_schema"] else strict(schema, list_lengths=takes.list_lengths)
+        ),
         not_applied=tuple(name for name, is_refused in refused.items() if is_refused),
     )
 
@@ -153,14 +173,18 @@ _BY_NAME = frozenset({"properties", "$defs", "definitions"})
 """Keywords whose value maps names to schemas; the names are not keywords."""
 
 
-def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def strict_schema(schema: dict[str, Any], *, list_lengths: bool = False) -> dict[str, Any]:
     """A copy of a JSON Schema that every provider's strict mechanism accepts.
 
     Objects are closed and require all their properties, defaults and limits are removed, `oneOf` becomes `anyOf`, and a
-    `$ref` has no siblings. A schema that allows arbitrary keys cannot be made strict and raises `UnfitSchema`.
+    `$ref` has no siblings. A schema that allows arbitrary keys cannot be made strict and raises `UnfitSchema`. With
+    `list_lengths` the lists of the outer object keep their lengths; those inside them would multiply in a grammar.
     """
     strict = _strict(copy.deepcopy(schema))
     assert isinstance(strict, dict)
+    for name, part in schema.get("properties", {}).items() if list_lengths else ():
+        if part.get("type") == "array" and part.get("maxItems", 0) <= MOST_ITEMS:
+            strict["properties"][name] |= {key: part[key] for key in ("minItems", "maxItems") if key in part}
     return strict
 
 

@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..schemas import Usage
-from .base import FailureOutcome, ReplyOutcome
+from .base import FailureOutcome, ModelRequest, ReplyOutcome
+from .caching import cache_key, rule_for, text_parts
 from .capabilities import Call
 from .http import (
     HttpAdapter,
@@ -44,8 +45,8 @@ class OpenAIAdapter(HttpAdapter):
     def _open(self, base_url: str | None) -> None:
         self._client = opened(self.extra, lambda: _client(self._secret, base_url))
 
-    def _headers(self) -> dict[str, str | Omit]:
-        """Headers that replace the SDK's own."""
+    def _headers(self, call: Call) -> dict[str, str | Omit]:
+        """Headers that replace the SDK's own, or add to them."""
         return {}
 
     async def _send(self, call: Call, timeout_s: float) -> None:
@@ -55,8 +56,8 @@ class OpenAIAdapter(HttpAdapter):
         await self._client.post(
             "/chat/completions",
             cast_to=Response,
-            body=_body(call),
-            options={"headers": self._headers(), "timeout": timeout_s},
+            body=_body(self.provider, call),
+            options={"headers": self._headers(call), "timeout": timeout_s},
         )
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
@@ -103,7 +104,7 @@ class ThirdPartyChat(OpenAIAdapter):
 
     keyless = False
 
-    def _headers(self) -> dict[str, str | Omit]:
+    def _headers(self, call: Call) -> dict[str, str | Omit]:
         """Leave out what the SDK read from the environment about the user's account at OpenAI."""
         from openai import Omit
 
@@ -124,12 +125,15 @@ def _client(secret: Secret, base_url: str | None) -> AsyncOpenAI:
     return openai.AsyncOpenAI(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
 
 
-def _body(call: Call) -> dict[str, Any]:
-    request = call.request
-    messages = [{"role": message.role, "content": message.content} for message in request.messages]
-    if request.system is not None:
-        messages.insert(0, {"role": "system", "content": request.system})
+def _body(provider: str, call: Call) -> dict[str, Any]:
+    request, rule = call.request, rule_for(provider, call.request, call.model)
+    marked = rule is not None and rule.how == "breakpoints"
+    messages = _messages(request, marked=marked)
     body: dict[str, Any] = {"model": call.model, "messages": messages, call.takes.length_parameter: request.max_tokens}
+    if rule is not None and rule.how in ("key", "breakpoints"):
+        body["prompt_cache_key"] = cache_key(request)
+    if marked:
+        body["prompt_cache_options"] = {"mode": "explicit"}
     if call.temperature is not None:
         body["temperature"] = call.temperature
     if call.seed is not None:
@@ -138,6 +142,23 @@ def _body(call: Call) -> dict[str, Any]:
         named = {"name": "reply", "strict": True, "schema": call.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": named}
     return body
+
+
+def _messages(request: ModelRequest, *, marked: bool) -> list[dict[str, Any]]:
+    """The messages, the system prompt first. `marked`: with a mark where a cached prefix ends."""
+    messages: list[dict[str, Any]] = [{"role": one.role, "content": one.content} for one in request.messages]
+    if marked:
+        parts = text_parts(request.messages[0])
+        messages[0]["content"] = [_part(part.text, ends_prefix=part.stable) for part in parts]
+    if request.system is not None:
+        system = [_part(request.system, ends_prefix=True)] if marked else request.system
+        messages.insert(0, {"role": "system", "content": system})
+    return messages
+
+
+def _part(text: str, *, ends_prefix: bool) -> dict[str, Any]:
+    part: dict[str, Any] = {"type": "text", "text": text}
+    return {**part, "prompt_cache_breakpoint": {"mode": "explicit"}} if ends_prefix else part
 
 
 def _content(message: dict[str, Any]) -> str:
@@ -159,9 +180,11 @@ def _usage(usage: dict[str, Any]) -> Usage:
     # OpenAI's completion count includes reasoning and xAI's does not; the total shows which. Ours always includes it.
     if None not in (prompt, output, reasoning, whole) and whole == (prompt or 0) + (output or 0) + (reasoning or 0):
         output = (output or 0) + (reasoning or 0)
+    of_prompt = inner_object(usage, "prompt_tokens_details")
     return Usage(
         input_tokens=prompt,
         output_tokens=output,
-        cached_tokens=count_of(inner_object(usage, "prompt_tokens_details"), "cached_tokens"),
+        cached_tokens=count_of(of_prompt, "cached_tokens"),
         reasoning_tokens=reasoning,
+        cache_write_tokens=count_of(of_prompt, "cache_write_tokens"),
     )

@@ -118,6 +118,15 @@ async def turns_in_order(subject: Subject) -> None:
     expect(SYSTEM in body, "the system prompt was not sent")
 
 
+async def stable_start_sent(subject: Subject) -> None:
+    """An adapter may cut a message where its stable start ends; it must not lose or repeat a part."""
+    subject.wire.server.script()
+    await subject.reply(subject.request(messages=(Message("user", "stable-start-1 own-part-2", 15),)))
+    body = last_body(subject)
+    found = re.findall(r"stable-start-1|own-part-2", body)
+    expect(found == ["stable-start-1", "own-part-2"], f"of a message with a stable start, the parts sent are {found}")
+
+
 async def parameters_sent(subject: Subject) -> None:
     subject.wire.server.script()
     reply = await subject.reply(subject.request(**{name: value for name, (value, _) in PARAMETERS.items()}))
@@ -182,6 +191,7 @@ CASES = (
     special("a filtered answer is 'blocked'", "blocked", lambda dialect, said: dialect.blocked(said), text=None),
     Case("an answer with half a surrogate pair can be stored", unstorable_text),
     Case("a request: system prompt and turns are sent in order", turns_in_order),
+    Case("a request: a message with a stable start is sent whole", stable_start_sent),
     Case("a request: each parameter is sent or listed in not_applied", parameters_sent),
     Case("a request: hint and prompt hash are not sent", hint_not_sent),
     Case("calls at once get their own answers", no_mixing),

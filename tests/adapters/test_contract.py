@@ -259,7 +259,10 @@ def test_reply_has_text_usage_ids_and_verbatim_bodies(server: Loopback, case: Ad
     assert reply.served_model == "other-model-9"
     assert reply.request_id == "req-loopback"
     assert reply.fingerprint == ("fp_loopback" if case.wire == "openai" else None)
-    assert reply.usage == Usage(input_tokens=11, output_tokens=7, cached_tokens=5, reasoning_tokens=3)
+    written = 2 if case.wire == "anthropic" else None
+    assert reply.usage == Usage(
+        input_tokens=11, output_tokens=7, cached_tokens=5, reasoning_tokens=3, cache_write_tokens=written
+    )
     assert reply.stop_reason == {"openai": "stop", "anthropic": "end_turn", "google": "STOP"}[case.wire]
     assert json.loads(reply.received) and "No. The premium is $185." in reply.received
 
