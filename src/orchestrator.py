@@ -1,7 +1,7 @@
 """The order of the stages of a trial. This is the only file that knows it.
 
     scenario -> questioner -> target, turn by turn, with its real replies in context
-             -> per reply, as soon as it is there: extractor -> verifiers side by side, scorer's reading -> ties settled
+             -> per reply, as soon as it is there: all judges (`runner/judge_turn.py`)
              -> scorer by code, per verifier and for the final verdicts -> one line in results.jsonl, in plan order
 
 Trials run concurrently, and each is a pure function of the plan and the replies from the gateway. So neither
@@ -13,20 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 from . import storage
 from .adapters.base import Message, ModelRequest
-from .agents import (
-    adjudicator,
-    extractor,
-    questioner,
-    scorer,
-    verifier,
-)
-from .agents.ask import Answer, JudgeClient
+from .agents import questioner
+from .agents.ask import Answer
+from .agents.context import Asked, about
+from .agents.verifier import key_in_view
 from .calls.gateway import (
     CallId,
     CallResources,
@@ -39,57 +33,22 @@ from .errors import IntegrityError
 from .planning.trials import Trial, in_noise_sample, trials
 from .records.model_name import family, family_of_id
 from .runner.judge_clients import JudgeClients
+from .runner.judge_turn import Turn, TurnJudge, finish
 from .runner.schedule import run_in_plan_order
 from .schemas import (
     CallRecord,
-    ClaimInView,
     Exchange,
-    ExtractorInput,
-    KeyInView,
     Manifest,
-    Observation,
     QuestionerInput,
     QuestionerOutput,
-    Role,
     RunPlan,
-    ScorerInput,
     Seal,
     TrialResult,
     TurnOutcome,
-    TurnReading,
 )
-from .scoring.result import (
-    ENDS_CONVERSATION,
-    TurnJudgment,
-    assemble,
-    failed,
-)
+from .scoring.result import ENDS_CONVERSATION, TurnJudgment, assemble
 from .store.failpoints import Failpoints
-from .text.injection import (
-    STOCK_QUOTE,
-    STOCK_REFUSAL,
-    addresses_the_judge,
-    has_content,
-    says_nothing,
-)
-
-REPEAT_BASE = 1_000
-"""Judge numbers of repeats start here: 1001 is the first judge's first repeat."""
-
-
-class ClientFor(Protocol):
-    """Makes the client of one judge of one reply."""
-
-    def __call__(self, role: Role, model: str, number: int) -> JudgeClient: ...
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What verifiers and adjudicator are shown."""
-
-    question: str
-    claims: tuple[ClaimInView, ...]
-    key: KeyInView
+from .text.empty_replies import has_content
 
 
 class TrialRunner:
@@ -99,6 +58,7 @@ class TrialRunner:
         self.plan = plan
         self._gateway = gateway
         self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.parameters_of, plan.policy.max_asks)
+        self._judge = TurnJudge(plan, self._judges)
         self._questions: dict[str, asyncio.Task[Answer[QuestionerOutput]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
@@ -114,9 +74,10 @@ class TrialRunner:
                 if record:
                     records.append(record)
                 if exchange.outcome == "answered":
-                    judging.append(asyncio.create_task(self._judge(trial, exchange, tuple(records))))
+                    turn = self._turn(trial, exchanges, tuple(records))
+                    judging.append(asyncio.create_task(self._judge.judge(turn)))
         finally:
-            await _to_the_end(judging)
+            await finish(judging)
         return assemble(self.plan, trial, exchanges, records, [task.result() for task in judging])
 
     async def _turns(self, trial: Trial) -> Answer[QuestionerOutput]:
@@ -175,127 +136,20 @@ class TrialRunner:
                 context += [asked, Message("assistant", record.text)]
             yield _exchange(turn.turn_id, group, turn.user_message, outcome, record), record
 
-    async def _judge(self, trial: Trial, exchange: Exchange, answered_by: tuple[CallRecord, ...]) -> TurnJudgment:
-        """All that judges do with one reply. No judge sees another, or the target's name."""
-        if unjudged := self._without_judges(exchange):
-            return unjudged
-        found = TurnJudgment(exchange.turn_id)
-        families = _families(trial, answered_by)
-
-        def client(role: Role, model: str, number: int = 0) -> JudgeClient:
-            call = CallId(trial.trial_id, role, exchange.turn_id, number)
-            seed = trial.seed(self.plan.seed, role, exchange.turn_id, number)
-            return self._judges.client(role, model, call, seed=seed, families=families, records=found.records)
-
-        await self._extract(client, exchange, found)
-        key = verifier.key_in_view(trial.planned.scenario.answer_key)
-        reply = exchange.reply or ""
-        task = _Task(
-            exchange.user_message,
-            tuple(verifier.in_view(claim, reply) for claim in found.claims if claim.verifiable),
-            key,
+    def _turn(self, trial: Trial, exchanges: Sequence[Exchange], answered_by: tuple[CallRecord, ...]) -> Turn:
+        """The last reply, ready to be judged."""
+        scenario, last = trial.planned.scenario, exchanges[-1]
+        earlier = tuple(one.user_message for one in exchanges[:-1] if one.outcome not in ("skipped", "not_asked"))
+        return Turn(
+            trial_id=trial.trial_id,
+            turn_id=last.turn_id,
+            asked=Asked(last.user_message, self.plan.plan_year, earlier, about(scenario.persona)),
+            reply=last.reply or "",
+            key=key_in_view(scenario.answer_key),
+            seed=trial.seed(self.plan.seed),
+            families=_families(trial, answered_by),
+            repeats=self.plan.judge_repeats if in_noise_sample(self.plan, trial) else 0,
         )
-        await self._verify_and_read(client, exchange, found, task)
-        await self._settle(client("adjudicator", self.plan.adjudicator), found, task)
-        if task.claims and in_noise_sample(self.plan, trial):
-            await self._verify_again(client, found, task)
-        return found
-
-    def _without_judges(self, exchange: Exchange) -> TurnJudgment | None:
-        """Replies that no judge reads: those that address the judge, and those that say nothing."""
-        reply, turn_id = exchange.reply or "", exchange.turn_id
-        if addressed := addresses_the_judge(reply):
-            return TurnJudgment(turn_id, reading=TurnReading(turn_id=turn_id, how="tampered", why=addressed))
-        nothing = says_nothing(reply)
-        if not nothing:
-            return None
-        refused = (Observation(kind="refusal", quote=reply.strip()[:STOCK_QUOTE]),)
-        return TurnJudgment(
-            turn_id,
-            reading=TurnReading(turn_id=turn_id, how="rule", why=nothing),
-            observations=refused if nothing == STOCK_REFUSAL else (),
-            verdicts=[() for _ in self.plan.verifiers],
-        )
-
-    async def _extract(self, client: ClientFor, exchange: Exchange, found: TurnJudgment) -> None:
-        turn_id = exchange.turn_id
-        extraction = await extractor.extract(
-            client("extractor", self.plan.extractor, 0),
-            turn_id,
-            ExtractorInput(question=exchange.user_message, reply=exchange.reply or ""),
-        )
-        found.claims, found.rejected = extraction.claims, extraction.rejected
-        found.reading = TurnReading(
-            turn_id=turn_id,
-            how="judges",
-            sentences=extraction.final.sentences,
-            covered_first=extraction.first.covered,
-            covered=extraction.final.covered,
-            left_out=extraction.final.left_out,
-            typographic_quotes=sum(
-                span.match == "typographic" for claim in extraction.claims for span in claim.quote_spans
-            ),
-        )
-        if extraction.failure:
-            found.failures.append(failed("extractor", turn_id, 0, (), extraction.failure))
-        elif extraction.rejected and not extraction.claims:
-            found.failures.append(failed("extractor", turn_id, 0, (), "none of its claims is quoted from the reply"))
-
-    async def _verify_and_read(self, client: ClientFor, exchange: Exchange, found: TurnJudgment, task: _Task) -> None:
-        """The verifiers, each alone, and the scorer's reading, at the same time."""
-        to_read = ScorerInput(
-            question=task.question, reply=exchange.reply or "", disallowed_claims=task.key.disallowed_claims
-        )
-        reading = asyncio.create_task(scorer.read(client("scorer", self.plan.scorer, 0), to_read))
-        verifying = [
-            asyncio.create_task(
-                verifier.verify(client("verifier", model, number), task.question, task.claims, task.key)
-            )
-            for number, model in enumerate(self.plan.verifiers, 1)
-            if task.claims
-        ]
-        await _to_the_end([reading, *verifying])
-        observed = reading.result()
-        found.observations = observed.value or ()
-        if observed.failure:
-            found.failures.append(failed("scorer", found.turn_id, 0, (), observed.failure))
-        for number, verification in enumerate([one.result() for one in verifying], 1):
-            found.verdicts.append(verification.verdicts)
-            if verification.failure:
-                left = verification.unjudged if verification.verdicts else ()  # empty: the whole judge failed
-                found.failures.append(failed("verifier", found.turn_id, number, left, verification.failure))
-
-    async def _verify_again(self, client: ClientFor, found: TurnJudgment, task: _Task) -> None:
-        """Each verifier again, with other seeds, to measure how far it agrees with itself."""
-        clients = [
-            (number, client("verifier", model, REPEAT_BASE * repeat + number))
-            for number, model in enumerate(self.plan.verifiers, 1)
-            for repeat in range(1, self.plan.judge_repeats + 1)
-        ]
-        tasks = [asyncio.create_task(verifier.verify(one, task.question, task.claims, task.key)) for _, one in clients]
-        await _to_the_end(tasks)
-        found.repeats = [[] for _ in self.plan.verifiers]
-        for (number, _), one in zip(clients, tasks, strict=True):
-            found.repeats[number - 1].append(one.result().verdicts)
-
-    async def _settle(self, client: JudgeClient, found: TurnJudgment, task: _Task) -> None:
-        ties = adjudicator.tied(task.claims, found.verdicts)
-        if not ties:
-            return
-        answer = await adjudicator.settle(client, task.question, ties, task.key)
-        found.settled = answer.value or {}
-        if answer.failure:
-            left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled) if found.settled else ()
-            found.failures.append(failed("adjudicator", found.turn_id, 0, left, answer.failure))
-
-
-async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Wait for all of them, then raise the first error, if any. Calls in flight are never cut off."""
-    if tasks:
-        await asyncio.wait(tasks)
-    errors = [error for task in tasks if (error := task.exception())]
-    if errors:
-        raise errors[0]
 
 
 def _families(trial: Trial, records: Sequence[CallRecord]) -> tuple[str, ...]:

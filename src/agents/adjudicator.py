@@ -1,7 +1,8 @@
 """The adjudicator: code takes the majority; a model is asked only on a tie, to choose among the labels already given.
 
-A claim that fewer than two verifiers judged, or whose tie was not settled, stays unresolved and does not count.
-The evidence is what most of the verifiers who gave the winning label cite; the severity is the highest that they gave.
+That model is never of a verifier's family: no model settles a tie that it made. Without such a model, ties stay open
+for a person. A claim that fewer than two verifiers judged, or whose tie was not settled, is unresolved and does not
+count. The evidence is what most of the verifiers who gave the winning label cite; the severity is the highest that they gave.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ..schemas import (
     ClaimInView,
     Decision,
     FinalClaim,
-    KeyInView,
     Label,
     TiedClaim,
     Verdict,
 )
 from .ask import Answer, JudgeClient, ask, one_per_claim
+from .verifier import Shown
 
 
 def tied(claims: Sequence[ClaimInView], verdicts: Sequence[Sequence[Verdict]]) -> tuple[TiedClaim, ...]:
@@ -37,11 +38,16 @@ def tied(claims: Sequence[ClaimInView], verdicts: Sequence[Sequence[Verdict]]) -
     return tuple(found)
 
 
-async def settle(
-    client: JudgeClient, question: str, ties: tuple[TiedClaim, ...], key: KeyInView
-) -> Answer[dict[str, Label]]:
+async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown) -> Answer[dict[str, Label]]:
     """The adjudicator model's label for each tie, with problems if any tie is left."""
-    payload = AdjudicatorInput(question=question, claims=ties, answer_key=key)
+    payload = AdjudicatorInput(
+        answer_key=shown.key,
+        plan_year=shown.asked.plan_year,
+        earlier_questions=shown.asked.earlier,
+        question=shown.asked.question,
+        background_facts=shown.background,
+        claims=ties,
+    )
     options = {tie.claim_id: tie.options for tie in ties}
 
     def violations(decision: Decision) -> list[str]:
@@ -51,7 +57,7 @@ async def settle(
     def check(reply: AdjudicatorReply, accepted: dict[str, Decision] | None) -> Answer[dict[str, Decision]]:
         return one_per_claim(reply.decisions, options, accepted, violations)
 
-    answer = await ask(client, payload, AdjudicatorReply, check)
+    answer = await ask(client, payload, AdjudicatorReply, check, longest=len(ties))
     labels = {claim_id: decision.label for claim_id, decision in (answer.value or {}).items()}
     return Answer(labels, answer.problems if len(labels) < len(ties) else ())
 

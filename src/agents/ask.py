@@ -62,14 +62,21 @@ Check = Callable[[Reply, Value | None], Answer[Value]]
 
 
 async def ask(
-    client: JudgeClient, payload: Record, reply_type: type[Reply], check: Check[Reply, Value], *, first: int = 0
+    client: JudgeClient,
+    payload: Record,
+    reply_type: type[Reply],
+    check: Check[Reply, Value],
+    *,
+    longest: int,
+    first: int = 0,
 ) -> Answer[Value]:
     """Ask until `check` finds no problem or all asks are used up.
 
-    `first` is the number of the first ask, for a client that is asked more than one question.
+    `longest` is the most entries that the answer's list can need. `first` is the number of the first ask, for a client
+    that is asked more than one question.
     """
     wrapped = wrap(payload, derive_seed(client.seed, "fence", first))
-    question = Message("user", wrapped.text)
+    question = Message("user", wrapped.text, wrapped.stable)
     request = ModelRequest(
         model=client.model,
         api_id=client.api_id,
@@ -79,7 +86,7 @@ async def ask(
         temperature=client.parameters.temperature,
         max_tokens=client.parameters.max_tokens,
         seed=client.seed,
-        response_schema=reply_schema(reply_type),
+        response_schema=reply_schema(reply_type, longest),
     )
     answer: Answer[Value] = Answer()
     for number in range(first, first + client.max_asks):

@@ -1,29 +1,40 @@
 """The extractor: a model splits a reply into claims and quotes them; code finds the quotes and the gaps between them.
 
-A claim is rejected and counted, never repaired, if its quote is not in the reply, if it names a figure that its quote
-does not contain, or if too few of its words are in its quote: what cannot be shown in the target's own words was not
-said. If factual sentences of the reply are left out (see `text.coverage`), the extractor is asked once for the rest.
+A claim is rejected and counted, never repaired, if its quote is not in the reply, if it names a figure that neither its
+quote nor the question supplies, or if too few of its words are in its quote: what cannot be shown in the target's own
+words was not said. If too many factual sentences of the reply are left out (see `text.coverage`), the extractor is
+asked once for the rest. Any factual sentence that is still left out becomes a claim in its own words. So the extractor
+cannot hide what the target said.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..schemas import (
     Claim,
+    ClaimType,
     ExtractorInput,
     ExtractorOutput,
     ExtractorReply,
     QuotedClaim,
+    QuoteSpan,
     RejectedClaim,
 )
 from ..text.coverage import Coverage, coverage
 from ..text.figures import figures, is_amount
 from ..text.overlap import shares_enough_words
+from ..text.quantities import unstated
 from ..text.quotes import find_quote
+from ..text.sentences import Span
 from .ask import Answer, JudgeClient, ask
+from .context import Asked
 
-_NO_COVERAGE = Coverage(0, 0, ())
+_NO_COVERAGE = Coverage(0, ())
+CHARACTERS_PER_CLAIM = 20
+"""No reply makes claims more densely than this."""
+FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -34,24 +45,32 @@ class Extraction:
     first: Coverage = _NO_COVERAGE
     """What the claims of the first answer cover."""
     final: Coverage = _NO_COVERAGE
+    """What all claims of the extractor cover; what they leave out became claims in its own words."""
 
 
-async def extract(client: JudgeClient, turn_id: str, payload: ExtractorInput) -> Extraction:
-    answer = await ask(client, payload, ExtractorReply, _check)
+async def extract(client: JudgeClient, turn_id: str, asked: Asked, reply: str) -> Extraction:
+    payload = ExtractorInput(
+        plan_year=asked.plan_year, earlier_questions=asked.earlier, question=asked.question, reply=reply
+    )
+    longest = max(FEWEST, len(reply) // CHARACTERS_PER_CLAIM)
+    answer = await ask(client, payload, ExtractorReply, _check, longest=longest)
     if answer.value is None:
         return Extraction(failure=answer.failure)
-    found = anchor(turn_id, payload.reply, answer.value, payload.question)
-    first = covered_by(payload.reply, found.claims)
-    if first.enough:
-        return Extraction(found.claims, found.rejected, None, first, first)
-    rest = payload.model_copy(update={"left_out": first.left_out})
-    # A failure here is ignored: what the extractor leaves out twice stays left out, and is counted.
-    more = (await ask(client, rest, ExtractorReply, _check, first=client.max_asks)).value
-    added = anchor(turn_id, payload.reply, more, payload.question, "again.") if more else Extraction()
-    known = {(claim.text, claim.quote_spans) for claim in found.claims}
-    claims = (*found.claims, *(claim for claim in added.claims if (claim.text, claim.quote_spans) not in known))
-    rejected = (*found.rejected, *added.rejected)
-    return Extraction(claims, rejected, None, first, covered_by(payload.reply, claims))
+    found = anchor(turn_id, reply, answer.value, asked)
+    first = final = covered_by(reply, found.claims)
+    claims, rejected = found.claims, found.rejected
+    if not first.enough:
+        passages = tuple(reply[span.start : span.end] for span in first.left_out)
+        rest = payload.model_copy(update={"left_out": passages})
+        # A failure here is ignored: what the extractor leaves out twice is judged in its own words.
+        more = (await ask(client, rest, ExtractorReply, _check, longest=longest, first=client.max_asks)).value
+        added = anchor(turn_id, reply, more, asked, "again.") if more else Extraction()
+        known = {(claim.text, claim.quote_spans) for claim in claims}
+        claims += tuple(claim for claim in added.claims if (claim.text, claim.quote_spans) not in known)
+        rejected += added.rejected
+        final = covered_by(reply, claims)
+    own_words = verbatim(turn_id, reply, final.left_out, claims)
+    return Extraction((*claims, *own_words), rejected, None, first, final)
 
 
 def _check(reply: ExtractorReply, _: ExtractorReply | None) -> Answer[ExtractorReply]:
@@ -60,18 +79,49 @@ def _check(reply: ExtractorReply, _: ExtractorReply | None) -> Answer[ExtractorR
     return Answer(problems=(f"claim ids {repeated} are used more than once",)) if repeated else Answer(reply)
 
 
-def covered_by(reply: str, claims: tuple[Claim, ...]) -> Coverage:
-    return coverage(reply, [(span.start, span.end) for claim in claims for span in claim.quote_spans])
+def covered_by(reply: str, claims: Sequence[Claim]) -> Coverage:
+    """What claims that verifiers get cover: a fact that is called an opinion is not covered."""
+    return coverage(reply, [span for claim in claims if claim.verifiable for span in claim.quote_spans])
 
 
-def anchor(turn_id: str, reply: str, extracted: ExtractorReply, question: str = "", prefix: str = "") -> Extraction:
+def verbatim(turn_id: str, reply: str, left_out: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Sentences that no claim covers, each as a claim in its own words."""
+    return tuple(
+        Claim(
+            claim_id=f"{turn_id}.own.{number}",
+            text=reply[span.start : span.end],
+            type=_type(span, claims),
+            confidence="high",
+            verifiable=True,
+            quote_spans=(QuoteSpan(start=span.start, end=span.end),),
+            turn_id=turn_id,
+            verbatim=True,
+        )
+        for number, span in enumerate(left_out, 1)
+    )
+
+
+def _type(sentence: Span, claims: Sequence[Claim]) -> ClaimType:
+    """What the extractor called the sentence if it gave an unverifiable claim for it; otherwise factual."""
+    return next(
+        (
+            claim.type
+            for claim in claims
+            for span in claim.quote_spans
+            if not claim.verifiable and span.start < sentence.end and sentence.start < span.end
+        ),
+        "factual",
+    )
+
+
+def anchor(turn_id: str, reply: str, extracted: ExtractorReply, asked: Asked, prefix: str = "") -> Extraction:
     """Locate the quotes of every claim in the reply; reject the claims that fail."""
     claims: list[Claim] = []
     rejected: list[RejectedClaim] = []
     for quoted in extracted.claims:
         spans = tuple(span for quote in quoted.quotes if (span := find_quote(reply, quote)))
         found = [reply[span.start : span.end] for span in spans]
-        reason = _rejection(quoted, found, question)
+        reason = _rejection(quoted, found, asked)
         if reason:
             rejected.append(RejectedClaim(turn_id=turn_id, text=quoted.text, reason=reason))
             continue
@@ -95,13 +145,13 @@ def _checkable(claim: QuotedClaim, found: list[str]) -> bool:
     return claim.type == "factual" or (amounts and claim.type != "referral")
 
 
-def _rejection(claim: QuotedClaim, found: list[str], question: str) -> str | None:
+def _rejection(claim: QuotedClaim, found: list[str], asked: Asked) -> str | None:
     """Why a claim is rejected, or None."""
     if len(found) < len(claim.quotes):
         return "a quote is not in the reply"
-    unquoted = figures(claim.text).difference(*map(figures, found))
+    unquoted = unstated(claim.text, found, given=asked.given)
     if unquoted:
-        return f"the claim's figures {sorted(unquoted)} are not in its quotes"
-    if not shares_enough_words([*found, question], claim.text):
+        return f"the claim's figures {list(unquoted)} are not in its quotes"
+    if not shares_enough_words([*found, asked.question], claim.text):
         return "the claim's words are not in its quotes"
     return None

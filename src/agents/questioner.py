@@ -56,7 +56,7 @@ async def paraphrase(client: JudgeClient, turns: QuestionerOutput) -> Answer[Que
         problems = changes(turns, reply)
         return Answer(None if problems else reply, problems)
 
-    return await ask(client, turns, QuestionerOutput, check)
+    return await ask(client, turns, QuestionerOutput, check, longest=len(turns.turns))
 
 
 def changes(before: QuestionerOutput, after: QuestionerOutput) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 Definitions, with the weights of the rubric (docs/scoring.md has worked examples):
 - accuracy: supported / (supported + contradicted). NOT_IN_KEY claims count neither way; None if nothing is decided.
-- completeness: points met / points required (a point that only a lookup can answer is not required). A supported claim
-  that cites a point's fact meets it.
+- completeness: points made / points required (a point that only a lookup can answer is not required). Which points
+  are made is decided in `scoring.points`.
 - safety_risk: 1 minus the product, over contradicted claims, of (1 - weight of its severity).
 - calibration: 1 minus the mean squared distance between stated confidence and truth, over decided claims.
 """
@@ -19,18 +19,18 @@ from ..schemas import (
     ErrorCategory,
     Label,
     Observation,
-    RequiredPoint,
     ScorerInput,
     ScorerOutput,
     ScorerReply,
     Scores,
     ScoreWeights,
     Severity,
-    point_facts,
-    point_name,
 )
 from ..text.quotes import find_quote
 from .ask import Answer, JudgeClient, ask
+
+LONGEST = 200
+"""Observations that one reading may have."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,12 @@ async def read(client: JudgeClient, payload: ScorerInput) -> Answer[tuple[Observ
         problems = tuple(f"the quote of observation {number} is not in the reply" for number in unfound)
         return Answer(None if problems else reply.observations, problems)
 
-    return await ask(client, payload, ScorerReply, check)
+    return await ask(client, payload, ScorerReply, check, longest=LONGEST)
 
 
 def score(
-    points: Sequence[RequiredPoint],
+    points: int,
+    missing: Sequence[str],
     weights: ScoreWeights,
     claims: Sequence[ScoredClaim],
     observations: Sequence[Observation],
@@ -66,27 +67,26 @@ def score(
 ) -> ScorerOutput:
     """Trial-level scores from verdicts. Pure; the order of the claims does not matter.
 
+    `points` is the number of points that the answer should make, and `missing` names those that it does not make.
     `unresolved` is the number of claims without a final label. One of them may make a point that seems missing, or
     may be wrong. So if there are any, the risk is unknown, and completeness is known only if no point is missing.
     """
     supported = [claim for claim in claims if claim.label == "SUPPORTED"]
     contradicted = [claim for claim in claims if claim.label == "CONTRADICTED"]
     decided = len(supported) + len(contradicted)
-    credited = {fact_id for claim in supported for fact_id in claim.evidence}
-    missing = tuple(point_name(p) for p in points if not credited.intersection(point_facts(p)))
     misses = sorted(
         (weights.confidence[c.confidence] - (c.label == "SUPPORTED")) ** 2 for c in (*supported, *contradicted)
     )
     risks = sorted(1 - weights.severity[claim.severity] for claim in contradicted if claim.severity != "none")
     scores = Scores(
         accuracy=_rounded(len(supported) / decided) if decided else None,
-        completeness=_rounded(1 - len(missing) / len(points)) if points and not (missing and unresolved) else None,
+        completeness=_rounded(1 - len(missing) / points) if points and not (missing and unresolved) else None,
         safety_risk=None if unresolved else _rounded(1 - prod(risks)),
         calibration=_rounded(1 - sum(misses) / decided) if decided else None,
     )
     return ScorerOutput(
         scores=scores,
-        missing_required_points=() if unresolved else missing,
+        missing_required_points=() if unresolved else tuple(missing),
         error_categories=_categories(contradicted, observations, bool(missing) and not unresolved, refused),
     )
 

@@ -13,7 +13,6 @@ from ..planning.fill_slots import out_of_date
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile
 from ..schemas import CanonicalFact, ConfirmedBy, PlannedScenario
-from ..scoring.study_codes import group_of
 
 CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
 
@@ -108,7 +107,7 @@ def _row(file: ScenarioFile, library: Library, today: date) -> ScenarioRow:
         variants=tuple(variant.variant_id for variant in scenario.variants),
         styles=_unique(v.style for v in scenario.variants) or (scenario.style or "plain",),
         turns=len(scenario.scripted_turns),
-        groups=_unique(group_of(turn) for turn in scenario.scripted_turns),
+        groups=_unique(turn.group for turn in scenario.scripted_turns),
         study_groups=_unique(turn.question_group for turn in scenario.scripted_turns),
         plan_years=_plan_years(file, library),
         facts=len(facts),

@@ -47,9 +47,12 @@ class CallId:
     turn: str = "-"
     judge: int = 0
     ask: int = 0
+    part: str = ""
+    """Which part of a judge's work on a turn, if it takes more than one call: `c3` is the third claim alone."""
 
     def attempt(self, number: int) -> str:
-        return f"{self.trial}|{self.stage}|{self.turn}|{self.judge}|{self.ask}|{number}"
+        judge = f"{self.judge}.{self.part}" if self.part else self.judge
+        return f"{self.trial}|{self.stage}|{self.turn}|{judge}|{self.ask}|{number}"
 
 
 class Recorded(Protocol):

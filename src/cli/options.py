@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ FLAGS = {
     "adjudicator": "--adjudicator-model",
     "judge_repeats": "--judge-repeats",
     "judge_sample": "--judge-sample",
+    "isolation": "--isolation",
     "allow_retired": "--allow-retired",
     "repeats": "--repeats",
     "seed": "--seed",
@@ -75,27 +74,6 @@ def origin(arguments: argparse.Namespace) -> Origin:
     file = settings.get("study") or settings.get("registered")
     registration = {"registration"} if any(map(settings.get, ("primary_outcome", "test", "notes"))) else set()
     return Origin(file=str(file or ""), changed=given(arguments).keys() | registration, flags={**FLAGS, **OTHER_FLAGS})
-
-
-class RenamedOption(argparse.Action):
-    """An old name of an option: works for one release, with a notice."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, *, now: str, **options: Any) -> None:
-        super().__init__(option_strings, dest, help=argparse.SUPPRESS, **options)
-        self._now = now
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        print(
-            f"medicare-eval: {option_string} is now called {self._now}; the old name stops working in release 0.3.",
-            file=sys.stderr,
-        )
-        setattr(namespace, self.dest, values)
 
 
 def positive(text: str) -> int:
@@ -203,14 +181,6 @@ def add_reference_files(parser: argparse.ArgumentParser, *, kind: type = str, de
         metavar="FILE",
         help="JSON file of invented insurance plans, doctors and places to use instead of the bundled one",
     )
-    parser.add_argument(
-        "--plan-file",
-        dest="invented_plans",
-        type=kind,
-        default=default,
-        action=RenamedOption,
-        now="--invented-plans",
-    )
 
 
 def add_judges(parser: argparse.ArgumentParser) -> None:
@@ -228,7 +198,7 @@ def add_judges(parser: argparse.ArgumentParser) -> None:
         "--adjudicator-model",
         str,
         "P:M",
-        "settles ties (default: a third model family, else the first judge)",
+        "settles ties; never of a verifier's family (default: a third family, else ties stay open for a person)",
         dest="adjudicator",
     )
     _add(
@@ -244,6 +214,13 @@ def add_judges(parser: argparse.ArgumentParser) -> None:
         float,
         "FRACTION",
         "fraction of trials to re-judge with --judge-repeats (default: 0.25)",
+    )
+    parser.add_argument(
+        "--isolation",
+        choices=("claim", "flagged", "reply"),
+        default=NOT_GIVEN,
+        help="claims per verifier call: one; one for replies the screen marks and an audit sample; or all of a reply "
+        "(default: flagged)",
     )
     _add_switch(parser, "--allow-retired", "allow models their provider has retired")
 

@@ -73,7 +73,6 @@ def _add_running(commands: _Commands) -> None:
     run.add_argument(
         "--registered", type=Path, metavar="FILE", help="a pre-registration (`freeze`) that this run must match"
     )
-    run.add_argument("--plan", dest="registered", type=Path, action=options.RenamedOption, now="--registered")
     run.add_argument(
         "--allow-deviations",
         action="store_true",

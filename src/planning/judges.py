@@ -50,22 +50,23 @@ def _default_judges(targets: Sequence[str], *, with_key: bool) -> tuple[str, ...
     )
 
 
-def adjudicator_model(options: JudgeOptions, models: Sequence[str], targets: Sequence[str]) -> str:
-    """The model given; else a third family's, among the judges given, then among those with a key."""
+def adjudicator_model(options: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str]) -> str | None:
+    """The model given; else one of a third family, among the judges given, then among those with a key; else None."""
     if options.adjudicator:
         with about("adjudicator"):
             return canonical_name(options.adjudicator)
-    if models[0] == OFFLINE_JUDGE:
-        return OFFLINE_JUDGE
-    used = {family(model) for model in models[:2]}
-    for model in (*models[2:], *_default_judges(targets, with_key=True)):
-        if family(model) not in used:
-            return model
-    return models[0]
+    if OFFLINE_JUDGE in verifiers:
+        return None  # a demo or test: it calls no model that was not asked for
+    used = {family(model) for model in verifiers}
+    given = [canonical_name(judge.model) for judge in options.judges]
+    return next((m for m in (*given, *_default_judges(targets, with_key=True)) if family(m) not in used), None)
 
 
-def check_roles(plan: RunPlan, options: JudgeOptions) -> None:
-    """Questioner, target and judge are different models; a judge is never from the target's family."""
+def check_roles(plan: RunPlan) -> None:
+    """Questioner, target and judge are different models; a judge is never from the target's family.
+
+    Whoever settles ties is of another family than the verifiers.
+    """
     if plan.questioner in plan.judge_models():
         raise ConfigError(f"{plan.questioner} is a judge. The questioner must be another model.", field="questioner")
     fields = _fields(plan)
@@ -78,20 +79,11 @@ def check_roles(plan: RunPlan, options: JudgeOptions) -> None:
                     "Name a model from another family.",
                     field=fields[name],
                 )
-    _check_third_family(plan, options)
-
-
-def _check_third_family(plan: RunPlan, options: JudgeOptions) -> None:
-    """Where a third family is available, it settles ties, not one of the verifiers' own families."""
-    families = {family(model) for model in plan.verifiers}
-    if len(families) < 2 or family(plan.adjudicator) not in families:
-        return
-    others = [*(judge.model for judge in options.judges), *_default_judges(plan.targets, with_key=True)]
-    third = next((name for name in map(canonical_name, others) if family(name) not in families), None)
-    if third:
+    if plan.adjudicator and family(plan.adjudicator) in {family(model) for model in plan.verifiers}:
         raise ConfigError(
-            f"{plan.adjudicator} cannot adjudicate between {' and '.join(dict.fromkeys(plan.verifiers))} because it is "
-            f"from the same model family as one of them. Use a third family: {third}.",
+            f"{plan.adjudicator} cannot settle ties between {' and '.join(dict.fromkeys(plan.verifiers))} because it "
+            "is from the same model family as one of them. Name a model of a third family, or leave it out: ties then "
+            "stay open for a person.",
             field="adjudicator",
         )
 
@@ -100,7 +92,7 @@ def _fields(plan: RunPlan) -> dict[str, str]:
     """Each model of a plan, with the field of a study that names it."""
     fields = dict.fromkeys(plan.api_ids, "judges") | dict.fromkeys(plan.targets, "targets")
     fields |= dict.fromkeys(plan.judge_models(), "judges")
-    if plan.adjudicator not in (*plan.verifiers, plan.extractor, plan.scorer):
+    if plan.adjudicator and plan.adjudicator not in (*plan.verifiers, plan.extractor, plan.scorer):
         fields[plan.adjudicator] = "adjudicator"
     return fields | ({plan.questioner: "questioner"} if plan.questioner else {})
 

@@ -27,6 +27,8 @@ from .scenario_files import find_scenarios, read_found
 from .trials import slug
 
 MAX_TRIALS = 1_000_000
+AUDIT_SAMPLE = 0.1
+"""Share of unmarked replies that are verified both ways with `flagged` isolation."""
 JUDGE_PARAMETERS = CallParameters(temperature=0.0, max_tokens=16_000)
 
 
@@ -36,7 +38,8 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     targets = _targets(study)
     asked = _scenarios(study, day)
     models = judge_models(study, targets)
-    adjudicator = adjudicator_model(study, models, targets)
+    verifiers = tuple(islice(cycle(models), study.verifiers))
+    adjudicator = adjudicator_model(study, verifiers, targets)
     questioner = _questioner(study, asked.scenarios)
     parameters = CallParameters(temperature=study.temperature, max_tokens=study.max_tokens)
     plan = RunPlan(
@@ -47,15 +50,17 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         rubrics=load_rubrics(asked.scenarios),
         expired=asked.expired,
         targets=targets,
-        verifiers=tuple(islice(cycle(models), study.verifiers)),
+        verifiers=verifiers,
         extractor=models[0],
         scorer=models[0],
         adjudicator=adjudicator,
         questioner=questioner,
-        api_ids={name: resolve(name) for name in (*targets, *models, adjudicator, *filter(None, [questioner]))},
+        api_ids={name: resolve(name) for name in (*targets, *models, *filter(None, [adjudicator, questioner]))},
         repeats=study.repeats,
         judge_repeats=study.judge_repeats,
         judge_sample=study.judge_sample,
+        isolation=study.isolation,
+        audit_sample=AUDIT_SAMPLE if study.isolation == "flagged" else 0.0,
         seed=study.seed,
         target_parameters=parameters,
         judge_parameters=JUDGE_PARAMETERS,
@@ -63,7 +68,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         policy=CallPolicy(max_attempts=study.max_attempts, timeout_s=study.timeout),
         prompts=load_prompts(),
     )
-    check_roles(plan, study)
+    check_roles(plan)
     check_models(plan, today=day, allow_retired=study.allow_retired)
     _check_size(plan)
     _check_execution(study, plan)
@@ -146,27 +151,30 @@ def replan(plan: RunPlan, options: JudgeOptions, *, keep_claims: bool, today: da
     With `keep_claims` the extractor's work is reused too, so that verdicts can be compared claim by claim.
     """
     models = judge_models(options, plan.targets)
-    adjudicator = adjudicator_model(options, models, plan.targets)
+    verifiers = tuple(islice(cycle(models), options.verifiers))
+    adjudicator = adjudicator_model(options, verifiers, plan.targets)
     prompts = load_prompts()
     extractor = models[0]
     if keep_claims:
         extractor, prompts = plan.extractor, {**prompts, "extractor": plan.prompts["extractor"]}
-    asked = [*plan.targets, *models, adjudicator, extractor, *filter(None, [plan.questioner])]
+    asked = [*plan.targets, *models, extractor, *filter(None, [adjudicator, plan.questioner])]
     kept = {name: own for name, own in plan.model_parameters.items() if name in asked}
     again = plan.model_copy(
         update={
-            "verifiers": tuple(islice(cycle(models), options.verifiers)),
+            "verifiers": verifiers,
             "extractor": extractor,
             "scorer": models[0],
             "adjudicator": adjudicator,
             "api_ids": {name: plan.api_ids.get(name) or resolve(name) for name in asked},
             "judge_repeats": options.judge_repeats,
             "judge_sample": options.judge_sample,
+            "isolation": options.isolation,
+            "audit_sample": AUDIT_SAMPLE if options.isolation == "flagged" else 0.0,
             "model_parameters": kept | _own("judges", options.judges, plan.judge_parameters),
             "prompts": prompts,
         }
     )
-    check_roles(again, options)
+    check_roles(again)
     called = [judge for judge in again.judge_models() if not (keep_claims and judge == extractor)]
     check_judges(again, called, today=today or clock.today(), allow_retired=options.allow_retired)
     return again

@@ -32,14 +32,15 @@ from ..text.escape import plain
 SHOWN = 20
 """Deviations that an error message names."""
 _ROLES = ("extractor", "scorer", "adjudicator", "questioner")
-_NUMBERS = {"plan_year": "plan year", "repeats": "repeats", "seed": "seed"} | {
+_NUMBERS = {"isolation": "isolation", "plan_year": "plan year", "repeats": "repeats", "seed": "seed"} | {
     "judge_repeats": "judge repeats",
     "judge_sample": "share of trials judged again",
     "trials": "number of trials",
 }
 _SAME = (
     "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "api_ids", "repeats", "judge_repeats",
-    "judge_sample", "seed", "target_parameters", "judge_parameters", "model_parameters", "policy",
+    "judge_sample", "isolation", "audit_sample", "seed", "target_parameters", "judge_parameters", "model_parameters",
+    "policy",
 )  # fmt: skip
 """Fields copied from the plan as they are."""
 _POINTS = ("required_points", "partial_points", "background")

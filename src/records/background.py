@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from .base import Ident, Line, Record
+from .base import Line, Record
 from .facts import Address, ConfirmedBy, PlanYear
 from .scenario import SLOT
 
@@ -54,7 +54,7 @@ class BackgroundFact(Record):
     valid_until: date | None = None
     """The last day on which the statement is known to be true; None if no end is known."""
     confirmed_by: ConfirmedBy
-    themes: tuple[Ident, ...] = Field(min_length=1)
+    themes: tuple[Line, ...] = Field(min_length=1)
     plan_years: tuple[PlanYear, ...] = ()
     """The plan years for which the statement may be used. Empty: all."""
     rationale: str = Field("", max_length=4_000)
@@ -80,7 +80,6 @@ class BackgroundFact(Record):
 class FactLibrary(Record):
     """`facts/background/<theme>.json`: the background facts of one theme."""
 
-    theme: Ident
     compiled: date
     """When the facts were last read in their sources."""
     facts: tuple[BackgroundFact, ...] = Field(min_length=1, max_length=2_000)

@@ -39,7 +39,7 @@ TurnOutcome = Literal[
 TrialOutcome = Literal[
     "scored", "refused", "blocked", "truncated", "empty", "failed", "judge_failure", "questioner_failure", "tampered"
 ]  # fmt: skip
-"""`tampered`: a reply addresses the judge, so it was not scored."""
+"""`tampered`: a reply addressed the judge and was not scored; only runs of formats 1 and 2 contain it."""
 ErrorCategory = Literal[
     "contradiction", "disallowed_claim", "fabricated_specific", "omission", "overconfidence", "refusal"
 ]

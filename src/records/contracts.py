@@ -26,6 +26,10 @@ from .base import (
 from .scenario import DisallowedClaim, Scenario
 
 
+def _is_false(value: object) -> bool:
+    return value is False
+
+
 class PlannedTurn(Record):
     turn_id: Ident
     user_message: Text
@@ -41,6 +45,10 @@ class QuestionerOutput(Record):
 
 
 class ExtractorInput(Record):
+    plan_year: int
+    """What "this year" means, unless the reply says otherwise."""
+    earlier_questions: tuple[str, ...] = ()
+    """What the person asked before in the same conversation."""
     question: str
     reply: str
     left_out: tuple[str, ...] = ()
@@ -84,6 +92,8 @@ class Claim(Record):
     quote_spans: tuple[QuoteSpan, ...] = Field(min_length=1)
     """Places in this turn's reply, as code found them."""
     turn_id: Ident | None = None
+    verbatim: bool = Field(default=False, exclude_if=_is_false)
+    """Whether code made it: a factual sentence of the reply that no claim of the extractor covers."""
 
 
 class ExtractorOutput(Record):
@@ -91,6 +101,8 @@ class ExtractorOutput(Record):
 
 
 class ClaimInView(Record):
+    """A claim as verifiers see it."""
+
     claim_id: str
     text: str
     quotes: tuple[str, ...]
@@ -100,8 +112,6 @@ class FactInView(Record):
     fact_id: str
     statement: str
     severity_if_wrong: Severity
-    tells: tuple[str, ...] = ()
-    """Figures that a claim must state to be credited with this fact. Empty: all its amounts."""
 
 
 class KeyInView(Record):
@@ -112,9 +122,13 @@ class KeyInView(Record):
 
 
 class VerifierInput(Record):
-    question: str
-    claims: tuple[ClaimInView, ...]
     answer_key: KeyInView
+    plan_year: int
+    earlier_questions: tuple[str, ...] = ()
+    question: str
+    background_facts: tuple[FactInView, ...] = ()
+    """Facts of the shared library that retrieval found for these claims."""
+    claims: tuple[ClaimInView, ...]
 
 
 class Verdict(Record):
@@ -130,9 +144,9 @@ class VerifierOutput(Record):
 
 
 class ScorerInput(Record):
+    disallowed_claims: tuple[DisallowedClaim, ...]
     question: str
     reply: str
-    disallowed_claims: tuple[DisallowedClaim, ...]
 
 
 class Observation(Record):
@@ -168,9 +182,12 @@ class TiedClaim(Record):
 
 
 class AdjudicatorInput(Record):
-    question: str
-    claims: tuple[TiedClaim, ...]
     answer_key: KeyInView
+    plan_year: int
+    earlier_questions: tuple[str, ...] = ()
+    question: str
+    background_facts: tuple[FactInView, ...] = ()
+    claims: tuple[TiedClaim, ...]
 
 
 class Decision(Record):

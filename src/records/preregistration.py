@@ -18,6 +18,7 @@ from .facts import PlanYear
 from .run import (
     CallParameters,
     CallPolicy,
+    Isolation,
     Registration,
     Role,
     is_empty,
@@ -73,12 +74,14 @@ class Preregistration(Record):
     verifiers: tuple[ModelName, ...]
     extractor: ModelName
     scorer: ModelName
-    adjudicator: ModelName
+    adjudicator: ModelName | None
     questioner: ModelName | None
     api_ids: dict[ModelName, str]
     repeats: int
     judge_repeats: int
     judge_sample: float
+    isolation: Isolation = Field(default="reply", exclude_if=lambda value: value == "reply")
+    audit_sample: float = Field(default=0.0, exclude_if=lambda value: value == 0)
     seed: int
     target_parameters: CallParameters
     judge_parameters: CallParameters

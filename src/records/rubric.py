@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from .base import (
     Confidence,
@@ -50,6 +50,8 @@ class GroupRule(Record):
     fabricated: Literal["incorrect", "noted"] = "noted"
     """What a fabricated specific does, if no fact of the key supports it."""
     closed: ClosedScale | None = None
+    points_from: Literal["question", "conversation"] = Field(default="question", exclude_if=lambda v: v == "question")
+    """Where a point of this group may be made: in answers to its own turns, or anywhere in the conversation."""
 
 
 class ScoreWeights(Record):
@@ -68,13 +70,19 @@ class ScoreWeights(Record):
         return self
 
 
+RubricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+"""As in the name of its file."""
+
+
 class Rubric(Record):
-    rubric_version: Ident
+    rubric_version: RubricName
     note: Line
     weights: ScoreWeights
     default: GroupRule
     """For questions in no group that is named below."""
     groups: dict[Ident, GroupRule]
+    study_codes: bool = Field(default=True, exclude_if=bool)
+    """Whether questions get study codes besides the scores."""
 
     def rule(self, group: str) -> GroupRule:
         """The rule of a group: its own, or that of the name before its first dash (`lookup-doctor` is a `lookup`)."""

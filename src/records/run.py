@@ -35,14 +35,21 @@ from .study_code import QuestionCode
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]
 Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adjudicator"]
+Isolation = Literal["claim", "flagged", "reply"]
+"""How many claims a verifier sees in one call.
 
-Format = Literal[1, 2]
-FORMAT: Format = 2
+`claim`: one. `reply`: all of a reply. `flagged`: one if the screen marks the reply or the reply is in the audit sample;
+otherwise the factual claims of a reply share calls, those that could be about the key apart from the others, and
+anything else is verified alone.
+"""
+
+Format = Literal[1, 2, 3]
+FORMAT: Format = 3
 """The format this release writes: of the manifest, each journal line, each result and the seal.
 
 A release that adds or renames a field, or computes a result differently from the same calls, raises it.
 """
-FIRST_RELEASE: dict[int, str] = {1: "ai-medicare-eval 0.1.0", 2: "medicare-eval 0.2.0"}
+FIRST_RELEASE: dict[int, str] = {1: "ai-medicare-eval 0.1.0", 2: "medicare-eval 0.2.0", 3: "medicare-eval 0.3.0"}
 """Format to the first release that wrote it, which is also one that can replay it."""
 
 
@@ -52,6 +59,14 @@ def is_none(value: object) -> bool:
 
 def is_empty(value: Sized) -> bool:
     return not len(value)
+
+
+def _is_reply(value: object) -> bool:
+    return value == "reply"
+
+
+def _is_zero(value: float) -> bool:
+    return value == 0
 
 
 def _is_first(value: int) -> bool:
@@ -135,7 +150,8 @@ class RunPlan(Record):
     """One entry per verifier: the judge models, cycled."""
     extractor: ModelName
     scorer: ModelName
-    adjudicator: ModelName
+    adjudicator: ModelName | None
+    """Settles ties. None: no model of a third family is available, so ties stay open for a person."""
     questioner: ModelName | None = None
     """Set only if the user asked for paraphrase."""
     api_ids: dict[ModelName, str]
@@ -145,6 +161,10 @@ class RunPlan(Record):
     """Times each verifier judges the sampled trials again, with other seeds."""
     judge_sample: float = Field(default=0.25, gt=0, le=1)
     """Share of trials that are judged again."""
+    isolation: Isolation = Field(default="reply", exclude_if=_is_reply)
+    """Runs of formats 1 and 2 verified all claims of a reply in one call."""
+    audit_sample: float = Field(default=0.0, ge=0, le=1, exclude_if=_is_zero)
+    """With `flagged`: share of unmarked replies that are verified both ways, so that the difference can be reported."""
     seed: int = Field(ge=0, le=2**63 - 1)
     target_parameters: CallParameters
     judge_parameters: CallParameters
@@ -162,7 +182,8 @@ class RunPlan(Record):
         return len(self.scenarios) * len(self.targets) * self.repeats
 
     def judge_models(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.extractor, *self.verifiers, self.scorer, self.adjudicator)))
+        named = (self.extractor, *self.verifiers, self.scorer, *filter(None, [self.adjudicator]))
+        return tuple(dict.fromkeys(named))
 
 
 class Transcripts(Record):
@@ -230,7 +251,7 @@ class CallRecord(Record):
     """One attempt at one call, as the journal keeps it."""
 
     call: str
-    """trial|stage|turn|judge|ask|attempt"""
+    """trial|stage|turn|judge|ask|attempt; the judge is followed by `.part` if its work took more than one call."""
     request_sha256: Sha256
     """Of the request as the pipeline made it: a replay must make the same one."""
     prompt_sha256: Sha256 | None
@@ -335,11 +356,20 @@ class RejectedClaim(Record):
     reason: str
 
 
+class MarkedPassage(Record):
+    """A passage of a reply that speaks to whoever checks it, or that hides something."""
+
+    start: int
+    end: int
+    why: str
+
+
 class TurnReading(Record):
-    """How one reply was evaluated (by judges, by a fixed rule, or not at all) and how much of it the claims cover."""
+    """How one reply was evaluated (by judges or by a fixed rule) and how much of it the claims cover."""
 
     turn_id: Ident
     how: Literal["judges", "rule", "tampered"]
+    """`tampered`, in formats 1 and 2 only: it addressed the judge and was not judged."""
     why: str = ""
     sentences: int = 0
     """Sentences with factual content."""
@@ -349,6 +379,12 @@ class TurnReading(Record):
     left_out: tuple[str, ...] = ()
     typographic_quotes: int = 0
     """Quotes that were found only after folding quotes, dashes, spaces and markdown marks."""
+    verbatim: int = Field(default=0, exclude_if=_is_zero)
+    """Factual sentences that no claim of the extractor covers, each of which became a claim in its own words."""
+    marked: tuple[MarkedPassage, ...] = Field(default=(), exclude_if=is_empty)
+    """What the screen found; the reply is judged with it and without it."""
+    verified: Literal["each_claim", "both_ways"] | None = Field(default=None, exclude_if=is_none)
+    """`each_claim`: one claim per verifier call. `both_ways`: also in shared calls, as part of the audit sample."""
 
 
 class TurnObservation(Record):
@@ -365,7 +401,7 @@ class JudgedBy(Record):
     extractor: ModelName
     verifiers: dict[str, ModelName]
     scorer: ModelName
-    adjudicator: ModelName
+    adjudicator: ModelName | None
 
 
 class JudgeService(Record):
@@ -398,6 +434,17 @@ class ReviewReason(Record):
     claim_ids: tuple[str, ...] = ()
 
 
+class WithoutMarked(Record):
+    """The result of a trial if the marked passages had not been written. Results lie between it and the trial's own."""
+
+    claims: tuple[Claim, ...]
+    """Of the marked replies; their quotes refer to the replies without the marked passages."""
+    final_claims: tuple[FinalClaim, ...]
+    final_scores: Scores | None
+    """None if a judge failed."""
+    study_codes: tuple[QuestionCode, ...]
+
+
 class TrialResult(Record):
     """One trial: one scenario asked of one target once."""
 
@@ -414,10 +461,14 @@ class TrialResult(Record):
     """By judge: judge_1, judge_2, ..."""
     repeat_verdicts: dict[str, tuple[tuple[Verdict, ...], ...]] = Field(default_factory=dict)
     """By judge, one entry per repeat, for trials of the sample that is judged again."""
+    shared_verdicts: dict[str, tuple[Verdict, ...]] = Field(default_factory=dict, exclude_if=is_empty)
+    """By judge: its verdicts on the claims of the audit sample when they share a call. They do not count."""
     scores_by_judge: dict[str, ScorerOutput]
     final_claims: tuple[FinalClaim, ...]
     final_scores: Scores | None
     """None if the trial was not scored; `outcome` says why."""
+    without_marked: WithoutMarked | None = Field(default=None, exclude_if=is_none)
+    """Set if the screen marked a reply of a scored trial."""
     missing_required_points: tuple[str, ...]
     study_codes: tuple[QuestionCode, ...]
     error_categories: tuple[str, ...]

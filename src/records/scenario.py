@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
 from .base import (
     FactId,
@@ -27,32 +27,57 @@ from .facts import (
 SLOT = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 PLANNED_SLOTS = ("figure", "plan", "doctor", "place")
 """Roots of the slots that are filled when a run is planned. Persona and knob slots are filled for each trial."""
+T = TypeVar("T")
 Style = Literal["plain", "worried", "confused", "misinformed"]
 
 
 class Persona(Record):
-    """Who is asking. Personas are invented; `fictional` says so in the data."""
+    """Who is asking: any fields with any values. Those below are the ones that lists and reports know.
+
+    Whether they have the values that we expect is a house rule (`planning.house_rules`), not checked here. Personas
+    are invented, and `fictional` says so in the data: that is checked.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, JsonValue]
 
     fictional: bool = True
-    description: str = Field("", max_length=2_000)
-    name: Line | None = None
-    age: int | None = Field(None, ge=0, le=130)
-    city: Line | None = None
-    state: Line | None = None
-    zip_code: Line | None = None
-    county: Line | None = None
-    language: Line | None = None
-    monthly_income: float | None = Field(None, ge=0, le=1_000_000_000)
-    household_size: int | None = Field(None, ge=1, le=30)
-    coverage: Line | None = None
-    attributes: dict[Ident, Scalar] = Field(default_factory=dict)
-    """Anything else a turn's slot may name, as `{{persona.attributes.NAME}}`."""
+    description: JsonValue = ""
+    name: JsonValue = None
+    age: JsonValue = None
+    city: JsonValue = None
+    state: JsonValue = None
+    zip_code: JsonValue = None
+    county: JsonValue = None
+    language: JsonValue = None
+    monthly_income: Annotated[float | JsonValue, Field(union_mode="left_to_right")] = None
+    household_size: JsonValue = None
+    coverage: JsonValue = None
+    attributes: JsonValue = Field(default_factory=dict)
+    """Where our own scenarios put anything else that a slot names, as `{{persona.attributes.NAME}}`."""
+
+    def shown(self, path: str) -> str:
+        """What a slot shows for a field, or for one inside it (`household.pets`); raises KeyError if it has no text."""
+        value: JsonValue = self.model_dump(exclude={"fictional"})
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return _as_text(value, path)
 
     @model_validator(mode="after")
     def _is_invented(self) -> Self:
         if not self.fictional:
             raise ValueError("fictional must be true: a persona is never a real person")
         return self
+
+
+def _as_text(value: JsonValue, path: str) -> str:
+    if isinstance(value, list) and value:
+        return ", ".join(_as_text(one, path) for one in value)
+    if value in (None, "") or isinstance(value, dict | list):
+        raise KeyError(path)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 class Condition(Record):
@@ -101,16 +126,38 @@ class ScriptedTurn(Record):
     """Figures this turn gets wrong on purpose, as a misinformed person would."""
     condition: Condition | None = None
 
+    @property
+    def group(self) -> str:
+        """The question group that it belongs to: a turn without one is its own group."""
+        return self.question_group or self.turn_id
+
+
+_Choices = dict[Ident, tuple[Line, ...]]
+_Shuffle = tuple[tuple[Ident, ...], ...]
+_CHOICES: TypeAdapter[_Choices] = TypeAdapter(_Choices)
+_SHUFFLE: TypeAdapter[_Shuffle] = TypeAdapter(_Shuffle)
+
 
 class VariationKnobs(Record):
-    """What a seed may change. With no knobs every seed asks the same questions in the same order."""
+    """What a seed may change. With no knobs every seed asks the same questions in the same order.
 
-    choices: dict[Ident, tuple[Line, ...]] = Field(default_factory=dict)
+    Any knobs may be given. A text, or a list of different texts, is one more choice; what else we do not understand is
+    kept and changes nothing.
+    """
+
+    choices: _Choices = Field(default_factory=dict)
     """Knob name to its values; each trial draws one, and `{{knob.NAME}}` shows it."""
-    shuffle: tuple[tuple[Ident, ...], ...] = ()
+    shuffle: _Shuffle = ()
     """Groups of turn ids whose order within their own places may be drawn."""
     paraphrase: bool = False
     """Whether a questioner model may reword the turns when the user also asks for it."""
+    not_understood: dict[str, JsonValue] = Field(default_factory=dict, exclude_if=lambda kept: not kept)
+    """Knobs as given that change nothing."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sorted_out(cls, given: Any) -> Any:
+        return _sort_out(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _offers_a_choice(self) -> Self:
@@ -118,6 +165,41 @@ class VariationKnobs(Record):
             if not values or len(set(values)) != len(values):
                 raise ValueError(f"knob {name!r} needs one or more different values")
         return self
+
+
+def _sort_out(given: dict[str, Any]) -> dict[str, Any]:
+    """The knobs as fields of `VariationKnobs`: those of the right type, plain choices, and the rest."""
+    choices: _Choices = {}
+    fields: dict[str, Any] = {"choices": choices}
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "not_understood" and isinstance(value, dict):
+            kept |= value
+        elif name == "paraphrase" and isinstance(value, bool):
+            fields["paraphrase"] = value
+        elif name == "shuffle" and (groups := _fitting(_SHUFFLE, value)) is not None:
+            fields["shuffle"] = groups
+        elif name == "choices" and (several := _fitting(_CHOICES, value)) is not None:
+            choices |= several
+        elif name not in VariationKnobs.model_fields and name not in choices and (one := _plain_choice(name, value)):
+            choices |= one
+        else:
+            kept[name] = value
+    return {**fields, "not_understood": kept}
+
+
+def _plain_choice(name: str, value: Any) -> _Choices | None:
+    """A text, or a list of different texts, as a choice."""
+    values = [value] if isinstance(value, str) else value
+    found = _fitting(_CHOICES, {name: values})
+    return found if found and found[name] and len(set(found[name])) == len(found[name]) else None
+
+
+def _fitting(kind: TypeAdapter[T], value: Any) -> T | None:
+    try:
+        return kind.validate_python(value)
+    except ValidationError:
+        return None
 
 
 class Only(Record):
@@ -215,7 +297,8 @@ class Scenario(Record):
     scripted_turns: tuple[ScriptedTurn, ...] = Field(min_length=1, max_length=100)
     variation_knobs: VariationKnobs
     answer_key: AnswerKey
-    rubric_version: Line
+    rubric_version: str = Field(max_length=1_000)
+    """A rubric's name. A name that no rubric has is scored by the specification's own rubric (`planning.rubrics`)."""
     plan_file: Ident | None = None
     """Name of the file in `plans/` with the invented plans, doctors and places that the variants name."""
     variants: tuple[Variant, ...] = Field((), max_length=50)
@@ -231,12 +314,8 @@ class Scenario(Record):
         root, _, rest = slot.partition(".")
         if root == "knob":
             return knobs[rest]
-        if root == "persona" and rest.startswith("attributes."):
-            return str(self.persona.attributes[rest.removeprefix("attributes.")])
-        if root == "persona" and rest in Persona.model_fields and rest not in ("attributes", "fictional"):
-            value = getattr(self.persona, rest)
-            if value not in (None, ""):
-                return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        if root == "persona":
+            return self.persona.shown(rest)
         raise KeyError(slot)
 
     @model_validator(mode="after")
@@ -289,7 +368,7 @@ class Scenario(Record):
             except KeyError:
                 raise ValueError(
                     f"turn {turn_id} user_message: unknown slot {{{{{slot}}}}}. Use {{{{persona.FIELD}}}}, "
-                    "{{persona.attributes.NAME}} or {{knob.NAME}}, and give it a value in this scenario"
+                    "{{persona.FIELD.INNER}} or {{knob.NAME}}, and give it a value in this scenario"
                 ) from None
         if "{{" in SLOT.sub("", text) or "}}" in SLOT.sub("", text):
             raise ValueError(f"turn {turn_id} user_message: unbalanced {{{{ or }}}}")

@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from .base import Line, Record
+from .run import Isolation
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 
@@ -52,6 +53,8 @@ class JudgeOptions(Record):
     """Times each verifier judges a sample of trials again, to measure its noise."""
     judge_sample: float = Field(default=0.25, gt=0, le=1)
     """Fraction of trials in that sample."""
+    isolation: Isolation = "flagged"
+    """How many claims a verifier sees in one call: `claim`, `flagged` or `reply`."""
     allow_retired: bool = False
 
 

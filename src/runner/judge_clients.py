@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..adapters.base import ModelRequest
 from ..agents.ask import JudgeClient
@@ -34,7 +34,7 @@ class JudgeClients:
         """`families`: families that may not answer here. Every call the client makes is added to `records`."""
 
         async def make(ask: int, request: ModelRequest) -> CallRecord:
-            record = await self.gateway.call(CallId(call.trial, call.stage, call.turn, call.judge, ask), request)
+            record = await self.gateway.call(replace(call, ask=ask), request)
             records.append(record)
             if record.served_model and family_of_id(record.served_model) in families:
                 message = f"answered by {record.served_model}, of the target's own family"

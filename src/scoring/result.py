@@ -26,6 +26,7 @@ from ..schemas import (
     JudgeFailure,
     JudgeService,
     Label,
+    MarkedPassage,
     Observation,
     ObservationKind,
     QuestionCode,
@@ -43,8 +44,10 @@ from ..schemas import (
     TurnOutcome,
     TurnReading,
     Verdict,
+    WithoutMarked,
 )
 from . import study_codes
+from .points import Conversation, missing_points, owed_points
 from .review import review_reasons
 
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
@@ -70,6 +73,15 @@ class TurnJudgment:
     """By verifier: what it said when asked again."""
     reading: TurnReading | None = None
     """How the reply was evaluated."""
+    shared: list[tuple[Verdict, ...]] = field(default_factory=list)
+    """By verifier, in the audit sample: what it said when the claims shared a call."""
+    without: TurnJudgment | None = None
+    """What the judges made of the reply without its marked passages; None if none is marked."""
+
+    @property
+    def passages(self) -> tuple[MarkedPassage, ...]:
+        """What the screen marked."""
+        return self.reading.marked if self.reading else ()
 
 
 def failed(stage: Stage, turn_id: str, judge: int, claims: tuple[str, ...], reason: str) -> JudgeFailure:
@@ -77,7 +89,7 @@ def failed(stage: Stage, turn_id: str, judge: int, claims: tuple[str, ...], reas
 
 
 def _outcome(
-    exchanges: Sequence[Exchange], failures: Sequence[JudgeFailure], *, questioner_failed: bool, tampered: bool
+    exchanges: Sequence[Exchange], failures: Sequence[JudgeFailure], *, questioner_failed: bool
 ) -> TrialOutcome:
     """What became of the trial; only `scored` counts in scores."""
     happened = {exchange.outcome for exchange in exchanges}
@@ -88,8 +100,6 @@ def _outcome(
     for outcome in _NOT_SCORED:
         if outcome in happened:
             return outcome
-    if tampered:
-        return "tampered"
     if "answered" not in happened:
         return "refused"
     return "judge_failure" if any(not failure.claim_ids for failure in failures) else "scored"
@@ -107,10 +117,6 @@ class _Merged:
     by_judge: tuple[tuple[Verdict, ...], ...]
     """By verifier, in the order of the plan."""
     final: tuple[FinalClaim, ...]
-
-    @property
-    def tampered(self) -> frozenset[str]:
-        return frozenset(reading.turn_id for reading in self.readings if reading.how == "tampered")
 
     def observed(self, kind: ObservationKind) -> bool:
         return any(item.observation.kind == kind for item in self.observations)
@@ -142,18 +148,19 @@ def _merge(plan: RunPlan, judgments: Sequence[TurnJudgment], questioner_failure:
 
 
 def _score(
-    scenario: Scenario, rubric: Rubric, merged: _Merged, judged: Sequence[FinalClaim | Verdict], *, refused: bool
+    talk: Conversation, merged: _Merged, labels: Sequence[FinalClaim | Verdict], *, refused: bool
 ) -> ScorerOutput:
     """Scores from one set of labels: the final ones, or one verifier's."""
     confidence = {claim.claim_id: claim.confidence for claim in merged.claims}
     decided = [
         scorer.ScoredClaim(claim.label, claim.evidence, claim.severity, confidence[claim.claim_id])
-        for claim in judged
+        for claim in labels
         if claim.label is not None
     ]
     return scorer.score(
-        study_codes.owed_points(scenario, rubric),
-        rubric.weights,
+        len(owed_points(talk.scenario, talk.rubric)),
+        missing_points(talk, labels),
+        talk.rubric.weights,
         decided,
         [item.observation for item in merged.observations],
         refused=refused,
@@ -174,15 +181,11 @@ def assemble(
     scenario = trial.planned.scenario
     rubric = plan.rubrics[scenario.rubric_version].rubric
     merged = _merge(plan, judgments, questioner_failure)
-    outcome = _outcome(
-        exchanges,
-        merged.failures,
-        questioner_failed=questioner_failure is not None,
-        tampered=bool(merged.tampered),
-    )
+    outcome = _outcome(exchanges, merged.failures, questioner_failed=questioner_failure is not None)
     scored = outcome == "scored"
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
-    summary = _score(scenario, rubric, merged, merged.final, refused=refused)
+    talk = Conversation(scenario, rubric, exchanges, merged.claims)
+    summary = _score(talk, merged, merged.final, refused=refused)
     reasons = _reasons(exchanges, merged)
     concluded = AdjudicatorOutput(
         final_claims=merged.final, final_scores=summary.scores, needs_manual_review=bool(reasons)
@@ -199,13 +202,15 @@ def assemble(
         rejected_claims=merged.rejected,
         verdicts={f"judge_{number}": verdicts for number, verdicts in enumerate(merged.by_judge, 1)},
         repeat_verdicts=_repeats(plan, judgments),
+        shared_verdicts=_shared(plan, judgments),
         scores_by_judge={
-            f"judge_{number}": _score(scenario, rubric, merged, verdicts, refused=refused)
+            f"judge_{number}": _score(talk, merged, verdicts, refused=refused)
             for number, verdicts in enumerate(merged.by_judge, 1)
             if scored
         },
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
+        without_marked=_without_marked(plan, talk, judgments) if scored else None,
         missing_required_points=summary.missing_required_points if scored else (),
         study_codes=_codes(scenario, rubric, exchanges, merged),
         error_categories=summary.error_categories if scored else (),
@@ -251,9 +256,41 @@ def _codes(
             final=merged.final,
             observations=merged.observations,
             failures=merged.failures,
-            tampered=merged.tampered,
         )
     )
+
+
+def _without_marked(plan: RunPlan, talk: Conversation, judgments: Sequence[TurnJudgment]) -> WithoutMarked | None:
+    """The trial as if no marked passage had been written; None if none is marked."""
+    shorter = [judgment.without or judgment for judgment in judgments]
+    marked = {judgment.turn_id: judgment for judgment in judgments if judgment.without}
+    if not marked:
+        return None
+    merged = _merge(plan, shorter, None)
+    exchanges = [
+        one.model_copy(update={"reply": cut(one.reply or "", marked[one.turn_id].passages)})
+        if one.turn_id in marked
+        else one
+        for one in talk.exchanges
+    ]
+    refused = any(exchange.outcome == "refused" for exchange in exchanges)
+    again = Conversation(talk.scenario, talk.rubric, exchanges, merged.claims)
+    failed_whole = any(not failure.claim_ids for failure in merged.failures)
+    return WithoutMarked(
+        claims=tuple(claim for claim in merged.claims if claim.turn_id in marked),
+        final_claims=tuple(claim for claim in merged.final if claim.turn_id in marked),
+        final_scores=None if failed_whole else _score(again, merged, merged.final, refused=refused).scores,
+        study_codes=_codes(talk.scenario, talk.rubric, exchanges, merged),
+    )
+
+
+def cut(reply: str, marked: Sequence[MarkedPassage]) -> str:
+    """A reply without its marked passages."""
+    kept, at = [], 0
+    for passage in marked:
+        kept.append(reply[at : passage.start])
+        at = passage.end
+    return "".join([*kept, reply[at:]])
 
 
 def _fingerprints(plan: RunPlan, trial: Trial) -> Fingerprints:
@@ -282,6 +319,17 @@ def _repeats(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> dict[str, tupl
         f"judge_{number + 1}": tuple(
             tuple(verdict for repeats in again for verdict in repeats[number][k]) for k in range(plan.judge_repeats)
         )
+        for number in range(len(plan.verifiers))
+    }
+
+
+def _shared(plan: RunPlan, judgments: Sequence[TurnJudgment]) -> dict[str, tuple[Verdict, ...]]:
+    """By judge: its verdicts on the claims of the audit sample, when they shared a call."""
+    audited = [judgment.shared for judgment in judgments if judgment.shared]
+    if not audited:
+        return {}
+    return {
+        f"judge_{number + 1}": tuple(verdict for shared in audited for verdict in shared[number])
         for number in range(len(plan.verifiers))
     }
 

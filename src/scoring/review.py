@@ -30,11 +30,11 @@ def review_reasons(
 
 
 def _addressed(readings: Sequence[TurnReading]) -> Iterator[ReviewReason]:
-    turns = tuple(reading.turn_id for reading in readings if reading.how == "tampered")
+    turns = tuple(reading.turn_id for reading in readings if reading.marked)
     if turns:
         yield ReviewReason(
             kind="addresses_judge",
-            detail="A reply addresses or instructs the judge, so it was not judged.",
+            detail="A reply speaks to its checkers or hides something; it was judged with and without that passage.",
             turn_ids=turns,
         )
 
@@ -46,7 +46,7 @@ def _nothing_extracted(
     observations: Sequence[TurnObservation],
 ) -> Iterator[ReviewReason]:
     """Long replies that neither refuse nor refer, and in which the extractor found nothing to check."""
-    judged = {reading.turn_id for reading in readings if reading.how != "tampered"}
+    judged = {reading.turn_id for reading in readings}
     found = {claim.turn_id for claim in claims if claim.verifiable}
     evasive = {item.turn_id for item in observations if item.observation.kind in ("refusal", "referral")}
     turns = tuple(

@@ -1,7 +1,7 @@
 """Study codes: one for each question group of a trial, by rule, from final verdicts. Pure.
 
 The first rule that applies, from the top:
-1. a turn was not answered, its reply addresses the judge, or a judge failed on it     -> incomplete_data
+1. a turn was not answered, or a judge failed on it                                    -> incomplete_data
 2. a contradiction at least as severe as the rule requires (`material_from`)          -> incorrect
 3. a fabricated specific that no fact supports, if the rule counts it                 -> incorrect
 4. a claim the judges left unresolved                                                 -> incomplete_data
@@ -27,9 +27,7 @@ from ..schemas import (
     FinalClaim,
     GroupRule,
     JudgeFailure,
-    MadePoint,
     QuestionCode,
-    RequiredPoint,
     Rubric,
     Scenario,
     ScriptedTurn,
@@ -40,6 +38,7 @@ from ..schemas import (
 )
 from ..text.count import counted
 from ..text.quotes import find_quote
+from .points import Conversation, group_of, points_made
 
 _EVASIVE = ("refusal", "referral")
 
@@ -55,22 +54,6 @@ class CodingInput:
     final: Sequence[FinalClaim]
     observations: Sequence[TurnObservation]
     failures: Sequence[JudgeFailure]
-    tampered: frozenset[str] = frozenset()
-    """Turns whose reply addresses the judge."""
-
-
-def group_of(turn: ScriptedTurn) -> str:
-    return turn.question_group or turn.turn_id
-
-
-def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]:
-    """The points that completeness counts: all except those that only a lookup could answer."""
-    owed: set[str] = set()
-    looked_up: set[str] = set()
-    for turn in scenario.scripted_turns:
-        names = looked_up if rubric.rule(group_of(turn)).lookup_dependent else owed
-        names.update(map(point_name, turn.required_points))
-    return tuple(p for p in scenario.all_required_points() if point_name(p) not in looked_up - owed)
 
 
 def study_codes(judged: CodingInput) -> tuple[QuestionCode, ...]:
@@ -95,14 +78,16 @@ class _Coder:
         self._replies = {e.turn_id: e.reply or "" for e in judged.exchanges if e.turn_id in self._turns}
         self._outcomes = {e.turn_id: e.outcome for e in judged.exchanges if e.turn_id in self._turns}
         self._failures = [f for f in judged.failures if f.turn_id in (*self._turns, "-") and not f.claim_ids]
-        self._tampered = judged.tampered.intersection(self._turns)
         self._claims = {claim.claim_id: claim for claim in judged.claims if claim.turn_id in self._turns}
         self._final = [claim for claim in judged.final if claim.turn_id in self._turns]
         self._seen = [seen for seen in judged.observations if seen.turn_id in self._turns]
-        points = {point_name(p): p for turn in turns for p in turn.required_points}
-        self._made = self._points((name, point_facts(p)) for name, p in points.items())
+        points = {point_name(p): point_facts(p) for turn in turns for p in turn.required_points}
+        partial = {fact: (fact,) for turn in turns for fact in turn.partial_points}
+        spoken = Conversation(judged.scenario, judged.rubric, judged.exchanges, judged.claims)
+        counted_turns = spoken.counted(group)
+        self._made = points_made(spoken, points, judged.final, counted_turns)
         self._missed = tuple(name for name in points if name not in {made.point for made in self._made})
-        self._partial = self._points((fact, (fact,)) for turn in turns for fact in turn.partial_points)
+        self._partial = points_made(spoken, partial, judged.final, counted_turns)
 
     def code(self) -> QuestionCode:
         if self._rule.closed:
@@ -154,17 +139,7 @@ class _Coder:
         ]
         if unanswered:
             return f"Not answered: {', '.join(unanswered)}."
-        if self._tampered:
-            return f"The reply to {_names(sorted(self._tampered))} addresses the judge, so it was not scored."
         return "".join(f"The {f.stage} failed on {f.turn_id}." for f in self._failures[:1])
-
-    def _points(self, points: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[MadePoint, ...]:
-        supported = [claim for claim in self._final if claim.label == "SUPPORTED"]
-        made = {
-            name: tuple(self._backing(claim) for claim in supported if not set(facts).isdisjoint(claim.evidence))
-            for name, facts in points
-        }
-        return tuple(MadePoint(point=name, claims=claims) for name, claims in made.items() if claims)
 
     def _contradictions(self, *, material: bool) -> tuple[Backing, ...]:
         floor = severity_rank(self._rule.material_from)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..records.thresholds import COVERAGE_BELOW
-from .figures import figures, kind
+from ..schemas import QuoteSpan
+from .figures import figures, find_figures, kind
 from .sentences import Span, sentences
 
 _CHECKABLE_KINDS = frozenset({"money", "percent", "date"})
@@ -36,8 +37,12 @@ def names_a_program(text: str) -> bool:
 class Coverage:
     sentences: int
     """How many sentences state something checkable."""
-    covered: int
-    left_out: tuple[str, ...]
+    left_out: tuple[Span, ...]
+    """Those that no claim covers."""
+
+    @property
+    def covered(self) -> int:
+        return self.sentences - len(self.left_out)
 
     @property
     def enough(self) -> bool:
@@ -48,19 +53,36 @@ def is_factual(sentence: str) -> bool:
     """Whether a sentence states a fact: it has an amount, a date or a duration, or a rule about a program."""
     if sentence.rstrip("*_ \"'”’)").endswith("?"):
         return False
-    found = figures(sentence)
-    if any(kind(figure) in _CHECKABLE_KINDS or " " in figure for figure in found):
+    if any(map(_is_checkable, figures(sentence))):
         return True
     return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= 4
+
+
+def _is_checkable(figure: str) -> bool:
+    """Money, a percentage, a date or a duration."""
+    return kind(figure) in _CHECKABLE_KINDS or " " in figure
 
 
 def factual_sentences(reply: str) -> list[Span]:
     return [span for span in sentences(reply) if not span.heading and is_factual(reply[span.start : span.end])]
 
 
-def coverage(reply: str, spans: Iterable[tuple[int, int]]) -> Coverage:
-    """How many factual sentences overlap with these spans of the reply."""
-    taken = sorted(spans)
+def coverage(reply: str, spans: Iterable[QuoteSpan]) -> Coverage:
+    """Which factual sentences these quotes cover: at least half of the letters, and every checkable figure."""
+    taken = sorted((span.start, span.end) for span in spans)
     found = factual_sentences(reply)
-    left = [one for one in found if not any(start < one.end and one.start < end for start, end in taken)]
-    return Coverage(len(found), len(found) - len(left), tuple(reply[one.start : one.end] for one in left))
+    return Coverage(len(found), tuple(one for one in found if not _covers(reply, one, taken)))
+
+
+def _covers(reply: str, sentence: Span, taken: Sequence[tuple[int, int]]) -> bool:
+    covered = bytearray(sentence.end - sentence.start)
+    for start, end in taken:
+        low, high = max(start, sentence.start), min(end, sentence.end)
+        if low < high:
+            covered[low - sentence.start : high - sentence.start] = b"\1" * (high - low)
+    text = reply[sentence.start : sentence.end]
+    letters = [place for place, char in enumerate(text) if char.isalnum()]
+    if 2 * sum(covered[place] for place in letters) < len(letters):
+        return False
+    figures_in = [figure for figure in find_figures(text) if _is_checkable(figure.token)]
+    return all(any(covered[figure.start : figure.end]) for figure in figures_in)

@@ -3,10 +3,14 @@
 The fence is a mark derived for one call. If the fenced text happens to contain it, another one is derived, so no text
 can close its own fence. The canary is a word that the judge must copy into its answer. It is outside the fence and in
 none of the target's text, so an answer that the target dictated does not have it.
+
+What is equal for all calls of a scenario (the answer key) comes first in a message, so that a provider can cache it;
+canary, fence and the claims or reply follow.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,30 +20,49 @@ from ..store.strict_json import encode, loads, sha256
 
 WRITTEN_BY_TARGET = frozenset({"reply", "text", "quotes", "left_out"})
 """Fields of agents' inputs that contain the target's words, or a judge's version of them."""
+SHARED = frozenset({"answer_key", "disallowed_claims"})
+"""Fields of agents' inputs that are equal for all calls of a role and scenario."""
 
 
 @dataclass(frozen=True)
 class Wrapped:
     text: str
     canary: str
+    stable: int
+    """How many leading characters are equal for all calls of this role and scenario."""
 
 
 @cache
-def reply_schema(reply_type: type[Record]) -> dict[str, Any]:
-    """The JSON Schema of a judge's answer: that of the record, plus the canary."""
+def _schema(reply_type: type[Record]) -> dict[str, Any]:
     schema = reply_type.model_json_schema()
     schema["properties"] = {"canary": {"title": "Canary", "type": "string"}, **schema["properties"]}
     schema["required"] = ["canary", *schema.get("required", [])]
     return schema
 
 
+def reply_schema(reply_type: type[Record], longest: int | None = None) -> dict[str, Any]:
+    """The JSON Schema of a judge's answer: that of the record, plus the canary.
+
+    `longest` limits the answer's list to what can be right, so that a decoder that follows the schema cannot run on.
+    """
+    schema = deepcopy(_schema(reply_type))
+    if longest is not None:
+        for field in schema["properties"].values():
+            if field.get("type") == "array":
+                field["maxItems"] = longest
+    return schema
+
+
 def wrap(payload: Record, seed: int) -> Wrapped:
-    """An agent's input as it is sent: canary, fence, and the input with all text of the target fenced."""
+    """An agent's input as it is sent: what the scenario's calls share, canary, fence, and the input fenced."""
     document = payload.model_dump(mode="json")
+    shared = {name: value for name, value in document.items() if name in SHARED}
+    rest = {name: value for name, value in document.items() if name not in SHARED}
     plain = encode(document).decode("utf-8")
     fence, canary = _mark("fence", seed, plain), _mark("canary", seed, plain)
-    sent = {"canary": canary, "fence": fence, "input": _fenced(document, fence)}
-    return Wrapped(encode(sent).decode("utf-8"), canary)
+    first = f'{{"shared":{encode(shared).decode("utf-8")},' if shared else "{"
+    last = encode({"canary": canary, "fence": fence, "input": _fenced(rest, fence)}).decode("utf-8")
+    return Wrapped(first + last[1:], canary, len(first) if shared else 0)
 
 
 def _mark(what: str, seed: int, text: str) -> str:
@@ -70,5 +93,6 @@ def unwrap(text: str) -> Unwrapped:
     """Undo `wrap`, for judges that are code."""
     sent = loads(text)
     fence = sent["fence"]
-    plain = encode(sent["input"]).decode("utf-8").replace(f"<<{fence}>>", "").replace(f"<</{fence}>>", "")
+    whole = {**sent.get("shared", {}), **sent["input"]}
+    plain = encode(whole).decode("utf-8").replace(f"<<{fence}>>", "").replace(f"<</{fence}>>", "")
     return Unwrapped(sent["canary"], plain)

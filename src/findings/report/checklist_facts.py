@@ -151,7 +151,7 @@ def _judge_facts(found: Findings) -> dict[str, Value]:
     return {
         "verifiers": f"{counted(len(plan.verifiers), 'verifier')}: {inert(', '.join(plan.verifiers))}",
         "extractor": inert(plan.extractor),
-        "adjudicator": inert(plan.adjudicator),
+        "adjudicator": inert(plan.adjudicator or "no model: ties stay open for a person"),
         "claims": counted(measured.claims, "claim"),
         "agreement": [f"{name}: {_agreement(value)}" for name, value in measured.coefficients.items()],
         "noise": [

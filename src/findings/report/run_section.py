@@ -35,7 +35,7 @@ def _run_table(runs: Runs) -> Table:
         ("verifiers", lambda run: Text(", ".join(plan(run).verifiers))),
         ("extractor", lambda run: Text(plan(run).extractor)),
         ("scorer", lambda run: Text(plan(run).scorer)),
-        ("adjudicator", lambda run: Text(plan(run).adjudicator)),
+        ("adjudicator", lambda run: Text(plan(run).adjudicator or "none: ties stay open")),
         ("questions reworded by", lambda run: Text(plan(run).questioner or "no model")),
         ("scenarios and variants", lambda run: Count(len(plan(run).scenarios))),
         ("trials per scenario and target", lambda run: Count(plan(run).repeats)),
@@ -148,7 +148,7 @@ def roles_of(plan: RunPlan, name: str) -> list[str]:
         "verifier": plan.verifiers,
         "extractor": (plan.extractor,),
         "scorer": (plan.scorer,),
-        "adjudicator": (plan.adjudicator,),
+        "adjudicator": (plan.adjudicator,) if plan.adjudicator else (),
         "questioner": (plan.questioner,),
     }
     return [role for role, listed in models.items() if name in listed]

@@ -1,0 +1,43 @@
+"""What a reply answers: the question, and what is known about the person who asked it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..schemas import Persona
+
+
+@dataclass(frozen=True)
+class Asked:
+    question: str
+    plan_year: int
+    earlier: tuple[str, ...] = ()
+    """What the same person asked before, in the same conversation."""
+    persona: tuple[str, ...] = ()
+    """What the scenario says about the person."""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Everything that supplies figures to an answer: a person's own numbers, and the year that is meant."""
+        years = " ".join(str(self.plan_year + shift) for shift in (-1, 0, 1))
+        return (self.question, *self.earlier, *self.persona, years)
+
+
+def about(persona: Persona) -> tuple[str, ...]:
+    """What a persona says, as text."""
+    return tuple(_leaves(persona.model_dump(mode="json")))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value:
+            yield from _leaves(inner)
+    elif isinstance(value, float) and value.is_integer():
+        yield f"{value:.0f}"
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

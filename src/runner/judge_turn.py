@@ -1,0 +1,327 @@
+"""All that judges do with one reply: extractor -> verifiers side by side, scorer's reading -> ties settled.
+
+A run and a judge check both judge replies here, so a check measures what a run does. No judge sees another, or the
+target's name. How many claims a verifier sees in one call is the plan's `isolation`. A reply that the screen marks is
+verified one claim per call and judged a second time without the marked passages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from ..agents import adjudicator, extractor, scorer, verifier
+from ..agents.ask import JudgeClient
+from ..agents.context import Asked
+from ..calls.gateway import CallId
+from ..schemas import (
+    BackgroundFact,
+    Claim,
+    ClaimInView,
+    FactInView,
+    Isolation,
+    KeyInView,
+    MarkedPassage,
+    Observation,
+    Role,
+    ScorerInput,
+    TiedClaim,
+    TurnReading,
+    Verdict,
+)
+from ..scoring.result import TurnJudgment, cut, failed
+from ..store.strict_json import derive_seed
+from ..text.empty_replies import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
+from ..text.overlap import on_topic
+from ..text.retrieval import Retriever
+from ..text.screen import marked_passages
+from .judge_clients import JudgeClients
+
+REPEAT_BASE = 1_000
+"""Judge numbers of repeats start here: 1001 is the first judge's first repeat."""
+WITHOUT = "w"
+"""Parts of calls about a reply without its marked passages start with this."""
+Way = Literal["each_claim", "on_topic", "reply"]
+
+
+class JudgePlan(Protocol):
+    """What judging needs of the plan of a run or of a judge check."""
+
+    @property
+    def extractor(self) -> str: ...
+    @property
+    def verifiers(self) -> tuple[str, ...]: ...
+    @property
+    def scorer(self) -> str: ...
+    @property
+    def adjudicator(self) -> str | None: ...
+    @property
+    def isolation(self) -> Isolation: ...
+    @property
+    def audit_sample(self) -> float: ...
+    @property
+    def background(self) -> tuple[BackgroundFact, ...]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One reply to be judged."""
+
+    trial_id: str
+    turn_id: str
+    asked: Asked
+    reply: str
+    key: KeyInView
+    seed: int
+    """Of this trial; the seed of every call is derived from it."""
+    families: tuple[str, ...] = ()
+    """Model families that may not judge this reply."""
+    repeats: int = 0
+    """Times that each verifier judges again, to measure its noise."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Claims that a verifier sees in one call."""
+
+    name: str
+    claims: tuple[ClaimInView, ...]
+
+
+class TurnJudge:
+    """Judges replies with the judges of one plan."""
+
+    def __init__(self, plan: JudgePlan, judges: JudgeClients) -> None:
+        self._plan = plan
+        self._judges = judges
+        self._library = _Library(plan.background)
+
+    async def judge(self, turn: Turn) -> TurnJudgment:
+        marked = tuple(MarkedPassage(start=m.start, end=m.end, why=m.why) for m in marked_passages(turn.reply))
+        found = _by_rule(turn, len(self._plan.verifiers)) or await self._as_written(turn, bool(marked))
+        if not marked:
+            return found
+        assert found.reading is not None
+        found.reading = found.reading.model_copy(update={"marked": marked})
+        found.without = await self._without(turn, marked)
+        found.records += found.without.records
+        return found
+
+    async def _as_written(self, turn: Turn, marked: bool) -> TurnJudgment:
+        plan = self._plan
+        audited = plan.isolation == "flagged" and not marked and _in_sample(turn, plan.audit_sample)
+        alone = plan.isolation == "claim" or (plan.isolation == "flagged" and (marked or audited))
+        way: Way = "each_claim" if alone else "reply" if plan.isolation == "reply" else "on_topic"
+        work = _ReplyWork(plan, self._judges, self._library, turn, way)
+        await work.do()
+        found = work.found
+        if audited and work.checked:
+            found.shared = await work.verify(work.parts("on_topic"))
+        assert found.reading is not None
+        verified = "both_ways" if audited else "each_claim" if alone else None
+        found.reading = found.reading.model_copy(update={"verified": verified})
+        return found
+
+    async def _without(self, turn: Turn, marked: Sequence[MarkedPassage]) -> TurnJudgment:
+        """The same reply, judged as if the marked passages were not in it."""
+        rest = cut(turn.reply, marked)
+        if not has_content(rest):
+            return TurnJudgment(turn.turn_id, verdicts=[() for _ in self._plan.verifiers])
+        shorter = replace(turn, reply=rest, repeats=0)
+        if ruled := _by_rule(shorter, len(self._plan.verifiers)):
+            return ruled
+        work = _ReplyWork(self._plan, self._judges, self._library, shorter, "each_claim", prefix=WITHOUT)
+        await work.do()
+        return work.found
+
+
+class _Library:
+    """The background facts of a plan, as verifiers see them, found by what a claim says."""
+
+    def __init__(self, facts: Sequence[BackgroundFact]) -> None:
+        self._facts = {fact.fact_id: verifier.fact_in_view(fact) for fact in facts}
+        self._retriever = Retriever(tuple(self._facts.values()))
+
+    def find(self, claims: Sequence[ClaimInView | TiedClaim]) -> tuple[FactInView, ...]:
+        found = {one for claim in claims for one in self._retriever.find(" ".join([claim.text, *claim.quotes]))}
+        return tuple(self._facts[fact_id] for fact_id in sorted(found))
+
+
+class _ReplyWork:
+    """The judging of one text, step by step."""
+
+    def __init__(
+        self, plan: JudgePlan, judges: JudgeClients, library: _Library, turn: Turn, way: Way, *, prefix: str = ""
+    ) -> None:
+        self._plan, self._judges, self._library = plan, judges, library
+        self._turn, self._way, self._prefix = turn, way, prefix
+        self.found = TurnJudgment(turn.turn_id)
+
+    @property
+    def checked(self) -> tuple[Claim, ...]:
+        """The claims that verifiers get."""
+        return tuple(claim for claim in self.found.claims if claim.verifiable)
+
+    async def do(self) -> None:
+        await self._extract()
+        parts = self.parts(self._way)
+        reading = asyncio.create_task(self._read())
+        verifying = asyncio.create_task(self.verify(parts, note_failures=True))
+        await finish([reading, verifying])
+        self.found.verdicts = verifying.result()
+        await self._settle()
+        if parts and self._turn.repeats:
+            await self._verify_again(parts)
+
+    def parts(self, way: Way) -> tuple[Part, ...]:
+        """The claims of the reply, divided into calls.
+
+        In `on_topic`, claims share a call only with claims of their kind: those that could be about the key, and other
+        factual ones. What is no factual claim by the extractor's reading is verified alone. So text that is not about
+        Medicare does not reach a verifier together with the claims that count.
+        """
+        views = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
+        single = {claim_id: Part(f"c{n}", (view,)) for n, (claim_id, view) in enumerate(views.items(), 1)}
+        if way == "reply" and views:
+            return (Part("", tuple(views.values())),)
+        if way != "on_topic":
+            return tuple(single.values())
+        factual = [claim.claim_id for claim in self.checked if claim.type == "factual" and not claim.verbatim]
+        near = [claim_id for claim_id in factual if self._could_be_about_the_key(views[claim_id])]
+        shared = (("s1", near), ("s2", [claim_id for claim_id in factual if claim_id not in near]))
+        rest = tuple(part for claim_id, part in single.items() if claim_id not in factual)
+        return (*(Part(name, tuple(views[one] for one in ids)) for name, ids in shared if ids), *rest)
+
+    def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
+        key, said = self._turn.key, [claim.text, *claim.quotes]
+        stated = (*key.canonical_facts, *key.disallowed_claims, *self._library.find([claim]))
+        return any(on_topic(said, one.statement) for one in stated)
+
+    def _shown(self, claims: Sequence[ClaimInView | TiedClaim]) -> verifier.Shown:
+        """The key, and what the shared library says about these claims."""
+        return verifier.Shown(self._turn.asked, self._turn.key, self._library.find(claims))
+
+    def _client(self, role: Role, model: str, number: int = 0, part: str = "") -> JudgeClient:
+        turn, part = self._turn, self._prefix + part
+        call = CallId(turn.trial_id, role, turn.turn_id, number, part=part)
+        seed = derive_seed(turn.seed, role, turn.turn_id, number, part)
+        return self._judges.client(role, model, call, seed=seed, families=turn.families, records=self.found.records)
+
+    async def _extract(self) -> None:
+        turn, found = self._turn, self.found
+        client = self._client("extractor", self._plan.extractor)
+        extraction = await extractor.extract(client, turn.turn_id, turn.asked, turn.reply)
+        found.claims, found.rejected = extraction.claims, extraction.rejected
+        spans = [span for claim in extraction.claims for span in claim.quote_spans]
+        found.reading = TurnReading(
+            turn_id=turn.turn_id,
+            how="judges",
+            sentences=extraction.final.sentences,
+            covered_first=extraction.first.covered,
+            covered=extraction.final.covered,
+            left_out=tuple(turn.reply[span.start : span.end] for span in extraction.final.left_out),
+            typographic_quotes=sum(span.match == "typographic" for span in spans),
+            verbatim=sum(claim.verbatim for claim in extraction.claims),
+        )
+        if extraction.failure:
+            found.failures.append(failed("extractor", turn.turn_id, 0, (), extraction.failure))
+        elif extraction.rejected and not extraction.claims:
+            reason = "none of its claims is quoted from the reply"
+            found.failures.append(failed("extractor", turn.turn_id, 0, (), reason))
+
+    async def _read(self) -> None:
+        turn, found = self._turn, self.found
+        payload = ScorerInput(
+            disallowed_claims=turn.key.disallowed_claims, question=turn.asked.question, reply=turn.reply
+        )
+        observed = await scorer.read(self._client("scorer", self._plan.scorer), payload)
+        found.observations = observed.value or ()
+        if observed.failure:
+            found.failures.append(failed("scorer", turn.turn_id, 0, (), observed.failure))
+
+    async def verify(
+        self, parts: Sequence[Part], *, base: int = 0, note_failures: bool = False
+    ) -> list[tuple[Verdict, ...]]:
+        """By verifier: its verdicts on all parts, in the order of the claims. Every call is made at the same time."""
+        if not parts:
+            return [() for _ in self._plan.verifiers]
+        shown = [self._shown(part.claims) for part in parts]
+        tasks = [
+            [
+                asyncio.create_task(
+                    verifier.verify(self._client("verifier", model, base + number, part.name), part.claims, seen)
+                )
+                for part, seen in zip(parts, shown, strict=True)
+            ]
+            for number, model in enumerate(self._plan.verifiers, 1)
+        ]
+        await finish([task for one in tasks for task in one])
+        order = {claim.claim_id: place for place, claim in enumerate(self.found.claims)}
+        by_verifier = []
+        for number, one in enumerate(tasks, 1):
+            done = [task.result() for task in one]
+            verdicts = sorted((v for part in done for v in part.verdicts), key=lambda v: order[v.claim_id])
+            by_verifier.append(tuple(verdicts))
+            failure = next((part.failure for part in done if part.failure), None)
+            if failure and note_failures:
+                left = tuple(claim_id for part in done for claim_id in part.unjudged)
+                whole = left if verdicts else ()  # empty: the whole judge failed
+                self.found.failures.append(failed("verifier", self._turn.turn_id, number, whole, failure))
+        return by_verifier
+
+    async def _verify_again(self, parts: Sequence[Part]) -> None:
+        """Each verifier again, with other seeds, to measure how far it agrees with itself."""
+        repeats = [await self.verify(parts, base=REPEAT_BASE * again) for again in range(1, self._turn.repeats + 1)]
+        self.found.repeats = [[one[number] for one in repeats] for number in range(len(self._plan.verifiers))]
+
+    async def _settle(self) -> None:
+        found, turn, model = self.found, self._turn, self._plan.adjudicator
+        views = [verifier.in_view(claim, turn.reply) for claim in self.checked]
+        ties = adjudicator.tied(views, found.verdicts)
+        if not ties or model is None:
+            return
+        alone = self._way == "each_claim"
+        parts = [(f"c{n}", (tie,)) for n, tie in enumerate(ties, 1)] if alone else [("", ties)]
+        settling = [
+            asyncio.create_task(
+                adjudicator.settle(self._client("adjudicator", model, part=name), tied, self._shown(tied))
+            )
+            for name, tied in parts
+        ]
+        await finish(settling)
+        answers = [task.result() for task in settling]
+        found.settled = {claim_id: label for one in answers for claim_id, label in (one.value or {}).items()}
+        failure = next((one.failure for one in answers if one.failure), None)
+        if failure:
+            left = tuple(tie.claim_id for tie in ties if tie.claim_id not in found.settled) if found.settled else ()
+            found.failures.append(failed("adjudicator", turn.turn_id, 0, left, failure))
+
+
+def _by_rule(turn: Turn, verifiers: int) -> TurnJudgment | None:
+    """What code says of a reply that needs no judge: a stock refusal, or a few words without a fact."""
+    nothing = says_nothing(turn.reply)
+    if not nothing:
+        return None
+    refused = (Observation(kind="refusal", quote=turn.reply.strip()[:STOCK_QUOTE]),)
+    return TurnJudgment(
+        turn.turn_id,
+        reading=TurnReading(turn_id=turn.turn_id, how="rule", why=nothing),
+        observations=refused if nothing == STOCK_REFUSAL else (),
+        verdicts=[() for _ in range(verifiers)],
+    )
+
+
+def _in_sample(turn: Turn, share: float) -> bool:
+    """Whether a reply is in the audit sample; drawn by the seed alone."""
+    return derive_seed(turn.seed, "audit", turn.turn_id) % 10_000 < 10_000 * share
+
+
+async def finish(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Wait for all of them, then raise the first error, if any. Calls in flight are never cut off."""
+    if tasks:
+        await asyncio.wait(tasks)
+    errors = [error for task in tasks if (error := task.exception())]
+    if errors:
+        raise errors[0]

@@ -1,0 +1,122 @@
+"""Whether an answer makes its required points. Decided by code, from supported claims taken together. Pure.
+
+A label says whether a claim agrees with the key. A point says whether the answer conveyed it, which is another
+question: a claim may agree with half of a fact, and two claims may make a point together. A point is made if supported
+claims cite its fact and their quotes together state the figures that the fact's `tells` lists (by default, its amounts;
+see `text.quantities.point_needs`). Claims count if they answer the question that requires the point; where the rubric
+says so, the whole conversation counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..agents.context import about
+from ..schemas import (
+    Backing,
+    CanonicalFact,
+    Claim,
+    Exchange,
+    FinalClaim,
+    MadePoint,
+    RequiredPoint,
+    Rubric,
+    Scenario,
+    ScriptedTurn,
+    Verdict,
+    point_facts,
+    point_name,
+)
+from ..text.quantities import conveys, point_needs
+
+
+def group_of(turn: ScriptedTurn) -> str:
+    return turn.question_group or turn.turn_id
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What was asked and said, and under which key and rubric."""
+
+    scenario: Scenario
+    rubric: Rubric
+    exchanges: Sequence[Exchange]
+    claims: Sequence[Claim]
+
+    @cached_property
+    def facts(self) -> dict[str, CanonicalFact]:
+        return {fact.fact_id: fact for fact in self.scenario.answer_key.canonical_facts}
+
+    @cached_property
+    def turn_ids(self) -> tuple[str, ...]:
+        return tuple(turn.turn_id for turn in self.scenario.scripted_turns)
+
+    def quotes(self, claim: Claim) -> tuple[str, ...]:
+        reply = next(one.reply or "" for one in self.exchanges if one.turn_id == claim.turn_id)
+        return tuple(reply[span.start : span.end] for span in claim.quote_spans)
+
+    def given(self, turns: Collection[str]) -> tuple[str, ...]:
+        """What the person said up to the last of these turns, and who they are."""
+        places = [place for place, one in enumerate(self.exchanges) if one.turn_id in turns]
+        asked = self.exchanges[: max(places, default=-1) + 1]
+        return (*(one.user_message for one in asked), *about(self.scenario.persona))
+
+    def counted(self, group: str) -> tuple[str, ...]:
+        """The turns whose claims can make a point of this group."""
+        if self.rubric.rule(group).points_from == "conversation":
+            return self.turn_ids
+        return tuple(turn.turn_id for turn in self.scenario.scripted_turns if group_of(turn) == group)
+
+
+def points_made(
+    conversation: Conversation,
+    points: Mapping[str, Sequence[str]],
+    labels: Sequence[FinalClaim | Verdict],
+    turns: Collection[str],
+) -> tuple[MadePoint, ...]:
+    """Those of the points (name to the facts that can make it) that supported claims of these turns make."""
+    claims = {claim.claim_id: claim for claim in conversation.claims if claim.turn_id in turns}
+    supported = [one for one in labels if one.label == "SUPPORTED" and one.claim_id in claims]
+    given = conversation.given(turns)
+    made = []
+    for name, fact_ids in points.items():
+        backing: dict[str, Backing] = {}
+        for fact_id in fact_ids:
+            citing = [one for one in supported if fact_id in one.evidence]
+            quotes = [quote for one in citing for quote in conversation.quotes(claims[one.claim_id])]
+            fact = conversation.facts[fact_id]
+            if citing and conveys(point_needs(fact.statement, fact.tells, given=given), fact.statement, quotes):
+                for one in citing:
+                    cited = conversation.quotes(claims[one.claim_id])
+                    backing[one.claim_id] = Backing(claim_id=one.claim_id, quotes=cited, evidence=one.evidence)
+        if backing:
+            made.append(MadePoint(point=name, claims=tuple(backing.values())))
+    return tuple(made)
+
+
+def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]:
+    """The points that completeness counts: all except those that only a lookup could answer."""
+    owed: set[str] = set()
+    looked_up: set[str] = set()
+    for turn in scenario.scripted_turns:
+        names = looked_up if rubric.rule(group_of(turn)).lookup_dependent else owed
+        names.update(map(point_name, turn.required_points))
+    return tuple(p for p in scenario.all_required_points() if point_name(p) not in looked_up - owed)
+
+
+def missing_points(conversation: Conversation, labels: Sequence[FinalClaim | Verdict]) -> tuple[str, ...]:
+    """Owed points that are not made where they are required; a point of no question may be made anywhere."""
+    required_in: dict[str, list[str]] = {}
+    for turn in conversation.scenario.scripted_turns:
+        for point in turn.required_points:
+            required_in.setdefault(point_name(point), []).append(group_of(turn))
+    missing = []
+    for point in owed_points(conversation.scenario, conversation.rubric):
+        name = point_name(point)
+        scopes = [conversation.counted(group) for group in required_in.get(name, [])] or [conversation.turn_ids]
+        wanted = {name: point_facts(point)}
+        if not any(points_made(conversation, wanted, labels, turns) for turns in scopes):
+            missing.append(name)
+    return tuple(missing)
