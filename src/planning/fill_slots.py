@@ -12,16 +12,16 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from ..errors import InputError
 from ..schemas import (
     SLOT,
     AnswerKey,
     AnyOf,
+    BackgroundFact,
     CanonicalFact,
     ConfirmedBy,
     Figure,
+    InventedPlans,
     Only,
     Persona,
     RequiredPoint,
@@ -30,7 +30,7 @@ from ..schemas import (
     Variant,
     Wording,
 )
-from ..store.input_files import explain, read_user_file
+from ..store.input_files import read_user_file
 from ..store.strict_json import sha256
 from .library import Library
 
@@ -51,18 +51,102 @@ def resolve(
     return _Resolver(scenario, variant or Variant(variant_id="only"), plan_year, library).resolve(wording)
 
 
-class _Resolver:
-    def __init__(self, scenario: Scenario, variant: Variant, plan_year: int, library: Library) -> None:
-        self._scenario = scenario
-        self._variant = variant
+def fill_background(fact: BackgroundFact, plan_year: int, library: Library) -> BackgroundFact:
+    """A background fact for one plan year. An `InputError` says which figure is missing."""
+    fields = fact.model_dump(exclude={"themes", "plan_years"})
+    plain = CanonicalFact.model_validate(fields)
+    filled = _FactFiller(plan_year, library).fact(plain, fact.valid_from, f"background fact {fact.fact_id}")
+    shared = BackgroundFact.model_fields.keys() & CanonicalFact.model_fields.keys()
+    return fact.model_copy(update={name: getattr(filled, name) for name in shared})
+
+
+class _FactFiller:
+    """Fills the slots of facts for one plan year."""
+
+    def __init__(self, plan_year: int, library: Library) -> None:
         self._plan_year = plan_year
         self._library = library
+        self._plans: InventedPlans | None = None
+        self._shop: dict[str, str] = {}
+        """The values of the slots for plan, doctor and place."""
+
+    def fact(self, fact: CanonicalFact, begins: date, where: str) -> CanonicalFact:
+        """The fact with its slots filled; it is valid from the day given, unless it says so itself."""
+        slots = SLOT.findall(fact.statement + fact.rationale)
+        rests_on = [self._figure(slot, where) for slot in dict.fromkeys(slots) if slot.startswith("figure.")]
+        begins, ends = fact.valid_from or begins, fact.valid_until
+        if rests_on:
+            year = self._library.year(self._plan_year)
+            begins, ends = max(begins, year.valid_from), min(ends or year.valid_until, year.valid_until)
+        plans = self._plans
+        if plans and any(slot.partition(".")[0] in ("plan", "doctor", "place") for slot in slots):
+            begins, ends = max(begins, plans.valid_from), min(ends or plans.valid_until, plans.valid_until)
+        if ends and begins > ends:
+            raise InputError(f"{where} is valid from {begins}, after plan year {self._plan_year}.")
+        said = [fact.confirmed_by, *(figure.confirmed_by for figure in rests_on)]
+        confirmed = max((one for one in said if one), key=_CONFIRMED.index, default=None)
+        return fact.model_copy(
+            update={
+                "statement": self._fill(fact.statement, f"{where} statement"),
+                "rationale": self._rationale(fact, rests_on, where),
+                "address": fact.address or next((figure.address for figure in rests_on), None),
+                "locator": fact.locator or next((figure.locator for figure in rests_on), None),
+                "valid_from": begins,
+                "valid_until": ends,
+                "confirmed_by": confirmed,
+                "plan_year": self._plan_year if rests_on or "plan_year" in slots else None,
+                "tells": tuple(self._fill(one, f"{where} tells") for one in fact.tells),
+                "only": Only(),
+            }
+        )
+
+    def _rationale(self, fact: CanonicalFact, rests_on: Iterable[Figure], where: str) -> str:
+        text = self._fill(fact.rationale, f"{where} rationale")
+        for figure in rests_on:
+            if figure.rationale not in text:
+                text = f"{text} {figure.rationale}".lstrip()
+        return text
+
+    def _figure(self, slot: str, where: str) -> Figure:
+        name = slot.removeprefix("figure.")
+        figures = self._library.year(self._plan_year).figures
+        if name not in figures:
+            path = self._library.years[self._plan_year]
+            file = path if path == self._library.facts_file else f"facts/{path.name}"
+            raise InputError(f"{where}: {file} has no figure {name!r}. Add it or check the name.")
+        return figures[name]
+
+    def _fill(self, text: str, where: str, keep: tuple[str, ...] = ()) -> str:
+        def value(slot: str) -> str:
+            root = slot.partition(".")[0]
+            if slot == "plan_year":
+                return str(self._plan_year)
+            if root == "figure":
+                return self._figure(slot, where).value
+            if root in keep:
+                return f"{{{{{slot}}}}}"
+            if slot in self._shop:
+                return self._shop[slot]
+            raise InputError(
+                f"{where}: unknown slot {{{{{slot}}}}}. "
+                "Use plan_year, figure.NAME, or plan., doctor. or place. with a variant that names one."
+            )
+
+        return SLOT.sub(lambda match: value(match.group(1)), text)
+
+
+class _Resolver(_FactFiller):
+    def __init__(self, scenario: Scenario, variant: Variant, plan_year: int, library: Library) -> None:
+        super().__init__(plan_year, library)
+        self._scenario = scenario
+        self._variant = variant
         self._plan_kind: str | None = None
         self._shop = self._read_shop()
 
     def resolve(self, wording: Wording | None) -> Scenario:
         scenario, variant = self._scenario, self._variant
-        facts = tuple(self._fact(fact) for fact in scenario.answer_key.canonical_facts if self._belongs(fact.only))
+        listed = [fact for fact in scenario.answer_key.canonical_facts if self._belongs(fact.only)]
+        facts = tuple(self.fact(fact, scenario.effective_date, f"answer_key fact {fact.fact_id}") for fact in listed)
         if not facts:
             raise InputError(f"answer_key.canonical_facts: no fact belongs to plan year {self._plan_year}.")
         known = {fact.fact_id for fact in facts}
@@ -97,7 +181,7 @@ class _Resolver:
         variant, name = self._variant, self._scenario.plan_file
         if not name or not (variant.plan or variant.doctor or variant.place):
             return {}
-        file = self._library.invented_plans(name)
+        file = self._plans = self._library.invented_plans(name)
         slots: dict[str, str] = {}
         where = f"variant {variant.variant_id}"
         if variant.plan:
@@ -129,55 +213,16 @@ class _Resolver:
     def _persona(self) -> Persona:
         fields = self._scenario.persona.model_dump()
         fields |= {name: self._shop[f"place.{name}"] for name in _SHOP_FIELDS if f"place.{name}" in self._shop}
+        attributes = fields["attributes"]
         for name, value in self._variant.persona.items():
-            own = name in Persona.model_fields and name not in ("attributes", "fictional")
-            (fields if own else fields["attributes"])[name] = value
-        try:
-            return Persona.model_validate(fields)
-        except ValidationError as error:
-            raise InputError(f"variant {self._variant.variant_id} persona: {explain(error, Persona)}") from None
+            own = name in fields and name not in ("attributes", "fictional")
+            (fields if own or not isinstance(attributes, dict) else attributes)[name] = value
+        return Persona.model_validate(fields)
 
     def _belongs(self, only: Only) -> bool:
         return (not only.plan_years or self._plan_year in only.plan_years) and (
             not only.plan_kinds or self._plan_kind in only.plan_kinds
         )
-
-    def _fact(self, fact: CanonicalFact) -> CanonicalFact:
-        where = f"answer_key fact {fact.fact_id}"
-        slots = SLOT.findall(fact.statement + fact.rationale)
-        rests_on = [self._figure(slot, where) for slot in dict.fromkeys(slots) if slot.startswith("figure.")]
-        begins, ends = fact.valid_from or self._scenario.effective_date, fact.valid_until
-        if rests_on:
-            year = self._library.year(self._plan_year)
-            begins, ends = max(begins, year.valid_from), min(ends or year.valid_until, year.valid_until)
-        if self._shop and any(slot.partition(".")[0] in ("plan", "doctor", "place") for slot in slots):
-            plans = self._library.invented_plans(self._scenario.plan_file or "")
-            begins, ends = max(begins, plans.valid_from), min(ends or plans.valid_until, plans.valid_until)
-        if ends and begins > ends:
-            raise InputError(f"{where} is valid from {begins}, after plan year {self._plan_year}.")
-        said = [fact.confirmed_by, *(figure.confirmed_by for figure in rests_on)]
-        confirmed = max((one for one in said if one), key=_CONFIRMED.index, default=None)
-        return fact.model_copy(
-            update={
-                "statement": self._fill(fact.statement, f"{where} statement"),
-                "rationale": self._rationale(fact, rests_on),
-                "address": fact.address or next((figure.address for figure in rests_on), None),
-                "locator": fact.locator or next((figure.locator for figure in rests_on), None),
-                "valid_from": begins,
-                "valid_until": ends,
-                "confirmed_by": confirmed,
-                "plan_year": self._plan_year if rests_on or "plan_year" in slots else None,
-                "tells": tuple(self._fill(one, f"{where} tells") for one in fact.tells),
-                "only": Only(),
-            }
-        )
-
-    def _rationale(self, fact: CanonicalFact, rests_on: Iterable[Figure]) -> str:
-        text = self._fill(fact.rationale, f"answer_key fact {fact.fact_id} rationale")
-        for figure in rests_on:
-            if figure.rationale not in text:
-                text = f"{text} {figure.rationale}".lstrip()
-        return text
 
     def _turn(self, turn: ScriptedTurn, overlaid: str | None, known: set[str]) -> ScriptedTurn:
         variant = self._variant
@@ -191,33 +236,6 @@ class _Resolver:
                 "misstates": (*turn.misstates, *variant.misstates.get(turn.turn_id, ())),
             }
         )
-
-    def _figure(self, slot: str, where: str) -> Figure:
-        name = slot.removeprefix("figure.")
-        figures = self._library.year(self._plan_year).figures
-        if name not in figures:
-            path = self._library.years[self._plan_year]
-            file = path if path == self._library.facts_file else f"facts/{path.name}"
-            raise InputError(f"{where}: {file} has no figure {name!r}. Add it or check the name.")
-        return figures[name]
-
-    def _fill(self, text: str, where: str, keep: tuple[str, ...] = ()) -> str:
-        def value(slot: str) -> str:
-            root = slot.partition(".")[0]
-            if slot == "plan_year":
-                return str(self._plan_year)
-            if root == "figure":
-                return self._figure(slot, where).value
-            if root in keep:
-                return f"{{{{{slot}}}}}"
-            if slot in self._shop:
-                return self._shop[slot]
-            raise InputError(
-                f"{where}: unknown slot {{{{{slot}}}}}. "
-                "Use plan_year, figure.NAME, or plan., doctor. or place. with a variant that names one."
-            )
-
-        return SLOT.sub(lambda match: value(match.group(1)), text)
 
 
 def _named(table: Mapping[str, T], name: str, where: str) -> T:

@@ -1,4 +1,4 @@
-"""The files that answer keys refer to: figures by plan year, and invented insurance plans, doctors and places."""
+"""The files that answer keys refer to: figures by plan year, background facts, invented plans, doctors and places."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import InputError, about
-from ..schemas import InventedPlans, YearFacts
+from ..schemas import BackgroundFact, FactLibrary, InventedPlans, YearFacts
 from ..store.input_files import read_user_file
 from ..store.package_data import data_folder
 from ..store.strict_json import sha256
 
-R = TypeVar("R", YearFacts, InventedPlans)
+R = TypeVar("R", YearFacts, FactLibrary, InventedPlans)
 
 
 @dataclass
@@ -22,8 +22,10 @@ class Library:
 
     facts_file: Path | None = None
     invented_plans_file: Path | None = None
+    background_folder: Path | None = None
+    """Another folder of background facts than ours."""
     used: dict[str, str] = field(default_factory=dict)
-    _cache: dict[Path, tuple[bytes, YearFacts | InventedPlans]] = field(default_factory=dict)
+    _cache: dict[Path, tuple[bytes, YearFacts | FactLibrary | InventedPlans]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the files given now: a wrong one is an error even if no scenario needs it."""
@@ -63,6 +65,20 @@ class Library:
                 f"plan_file {name!r}: {path} does not exist. Check the name, or give a file with `invented_plans`."
             )
         return self._read(path, InventedPlans, f"plans/{path.name}")
+
+    def background_facts(self) -> tuple[BackgroundFact, ...]:
+        """Every background fact as its author wrote it, sorted by id."""
+        folder = self.background_folder or data_folder("facts") / "background"
+        file_of: dict[str, Path] = {}
+        facts: list[BackgroundFact] = []
+        for path in sorted(folder.glob("*.json")):
+            for fact in self._read(path, FactLibrary, f"facts/background/{path.name}").facts:
+                if fact.fact_id in file_of:
+                    other = file_of[fact.fact_id]
+                    raise InputError(f"{path}: field fact_id: {fact.fact_id!r} is also used by {other}. Change one.")
+                file_of[fact.fact_id] = path
+                facts.append(fact)
+        return tuple(sorted(facts, key=lambda fact: fact.fact_id))
 
     def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
         if path not in self._cache:

@@ -1,0 +1,64 @@
+"""Which background facts a run may use: those that hold for its whole plan year, with their figures filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from ..errors import InputError
+from ..schemas import BackgroundFact, PlannedScenario
+from .fill_slots import fill_background
+from .library import Library
+
+
+@dataclass(frozen=True)
+class Background:
+    facts: tuple[BackgroundFact, ...]
+    """Without slots, sorted by id."""
+    left_out: Mapping[str, str]
+    """Fact id to the reason why the fact cannot be used for this plan year."""
+
+
+def background_for(plan_year: int, library: Library) -> Background:
+    """The background facts of a plan year.
+
+    A background fact is optional, so one that does not hold, or whose figure is not known for the year, is left out
+    and is no error. The day on which the run is planned does not matter: the same files give the same facts.
+    """
+    facts: list[BackgroundFact] = []
+    left_out: dict[str, str] = {}
+    for fact in library.background_facts():
+        if fact.plan_years and plan_year not in fact.plan_years:
+            left_out[fact.fact_id] = f"it is for plan year {', '.join(map(str, fact.plan_years))}"
+            continue
+        try:
+            filled = fill_background(fact, plan_year, library)
+        except InputError as error:
+            left_out[fact.fact_id] = str(error)
+            continue
+        if reason := _does_not_hold(filled, plan_year):
+            left_out[fact.fact_id] = reason
+        else:
+            facts.append(filled)
+    return Background(tuple(facts), left_out)
+
+
+def _does_not_hold(fact: BackgroundFact, plan_year: int) -> str | None:
+    if fact.valid_from > date(plan_year, 1, 1):
+        return f"it is valid only from {fact.valid_from}"
+    if fact.valid_until and fact.valid_until < date(plan_year, 12, 31):
+        return f"it is valid only until {fact.valid_until}"
+    return None
+
+
+def check_ids(planned: Iterable[PlannedScenario], background: Background) -> None:
+    """A verdict cites a fact by its id, so no scenario may use the id of a background fact for a fact of its own."""
+    taken = {fact.fact_id for fact in background.facts}
+    for one in planned:
+        for fact in one.scenario.answer_key.canonical_facts:
+            if fact.fact_id in taken:
+                raise InputError(
+                    f"{one.path}: field answer_key.canonical_facts: {fact.fact_id!r} is the id of a background fact. "
+                    "Choose another id."
+                )
