@@ -15,8 +15,9 @@ from ..adapters.models import resolve
 from ..adapters.registry import canonical_name, canonical_provider
 from ..errors import InputError, about
 from ..records.study import JudgeOptions, ModelSettings, Study
-from ..schemas import CallParameters, CallPolicy, PlannedScenario, RunPlan, Scenario, UsedWording
+from ..schemas import BackgroundFact, CallParameters, CallPolicy, PlannedScenario, RunPlan, Scenario, UsedWording
 from . import clock
+from .background import background_for, check_ids
 from .fill_slots import out_of_date, read_wording
 from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models
 from .library import Library
@@ -46,6 +47,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         scenarios=asked.scenarios,
         plan_year=asked.plan_year,
         references=asked.references,
+        background=asked.background,
         wording=asked.wording,
         rubrics=load_rubrics(asked.scenarios),
         expired=asked.expired,
@@ -95,6 +97,7 @@ class _Asked:
     scenarios: tuple[PlannedScenario, ...]
     plan_year: int
     references: dict[str, str]
+    background: tuple[BackgroundFact, ...]
     wording: UsedWording | None
     expired: tuple[str, ...]
 
@@ -112,11 +115,14 @@ def _scenarios(study: Study, today: date) -> _Asked:
     with about("wording"):
         overlay = read_wording(Path(study.wording), by_id) if study.wording else None
     planned = tuple(one for file in files for one in file.planned(plan_year, library, study.variants, overlay))
+    background = background_for(plan_year, library)
+    check_ids(planned, background)
     used = None
     if overlay:
         turns = {name: tuple(turns) for name, turns in overlay.wording.scenarios.items() if name in by_id}
         used = UsedWording(title=overlay.wording.title, sha256=overlay.sha256, turns=turns)
-    return _Asked(planned, plan_year, library.used, used, _expired(planned, plan_year, study, today))
+    expired = _expired(planned, plan_year, study, today)
+    return _Asked(planned, plan_year, library.used, background.facts, used, expired)
 
 
 def _path(given: str | None) -> Path | None:
