@@ -2,7 +2,8 @@
 
 That model is never of a verifier's family: no model settles a tie that it made. Without such a model, ties stay open
 for a person. A claim that fewer than two verifiers judged, or whose tie was not settled, is unresolved and does not
-count. The evidence is what most of the verifiers who gave the winning label cite; the severity is the highest that they gave.
+count. The evidence is what most of the verifiers who gave the winning label cite; the severity is the highest that they
+gave.
 """
 
 from __future__ import annotations

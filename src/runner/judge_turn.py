@@ -196,8 +196,8 @@ class _ReplyWork:
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key, said = self._turn.key, [claim.text, *claim.quotes]
-        stated = (*key.canonical_facts, *key.disallowed_claims, *self._library.find([claim]))
-        return any(on_topic(said, one.statement) for one in stated)
+        stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim]))]
+        return any(on_topic(said, one) for one in (*stated, *(one.statement for one in key.disallowed_claims)))
 
     def _shown(self, claims: Sequence[ClaimInView | TiedClaim]) -> verifier.Shown:
         """The key, and what the shared library says about these claims."""
