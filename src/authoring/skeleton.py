@@ -7,9 +7,6 @@ from pathlib import Path
 from ..errors import InputError, StorageError
 from ..store.package_data import data_folder
 
-PLACEHOLDER = "REPLACE"
-"""Marks every text that the author must write; `lint` reports each one that is left."""
-
 
 def write_skeleton(scenario_id: str, path: Path) -> None:
     """Write the skeleton to a new file. An existing file is never overwritten."""

@@ -28,6 +28,7 @@ FLAGS = {
     "max_tokens": "--max-tokens",
     "plan_year": "--plan-year",
     "allow_expired": "--allow-expired",
+    "strict": "--strict",
     "variants": "--variant",
     "paraphrase": "--paraphrase",
     "questioner": "--questioner-model",
@@ -154,6 +155,7 @@ def add_questions(parser: argparse.ArgumentParser) -> None:
     _add(parser, "--timeout", float, "S", "seconds per attempt (default: 120)")
     _add(parser, "--plan-year", whole, "YEAR", "Medicare plan year to fill answer keys for (default: this year)")
     _add_switch(parser, "--allow-expired", "use answer keys outside their dates; every report says so")
+    _add_switch(parser, "--strict", "refuse scenarios that break a house rule (see `validate`)")
     parser.add_argument(
         "--variant",
         dest="variants",

@@ -241,6 +241,7 @@ def _add_authoring(commands: _Commands) -> None:
         "check and lint scenario files; list facts not confirmed in the primary source",
     )
     validate.add_argument("scenario", nargs="+", metavar="SCENARIO", help="file, folder, glob or pack:NAME")
+    validate.add_argument("--strict", action="store_true", help="house rules are errors, not warnings")
     options.add_reference_files(validate, kind=Path, default=None)
     scenarios = commands.add(
         "scenarios", handlers.scenarios, "list the scenario bank, its facts, or its sources", help_texts.SCENARIOS

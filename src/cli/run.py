@@ -23,6 +23,7 @@ from .dry_run import show_plan
 from .next_steps import next_steps
 from .options import given
 from .progress import ShowProgress
+from .scenarios import warn_of_house_rules
 from .signals import stop_on_signal
 from .summary import print_summary
 
@@ -32,7 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         plan = make_plan(study)
         registration_of(arguments.registered, plan, allow_deviations=arguments.allow_deviations)
+        _warn(study, arguments)
         return show_plan(study, plan, as_json=arguments.json)
+    _warn(study, arguments)
     return _carry_out(
         lambda stop, progress: api.run_async(
             study,
@@ -43,6 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
         ),
         arguments,
     )
+
+
+def _warn(study: Study, arguments: argparse.Namespace) -> None:
+    if not arguments.quiet:
+        warn_of_house_rules(study)
 
 
 def _study(arguments: argparse.Namespace) -> Study:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,11 +23,13 @@ from ..authoring.catalog import (
     list_sources,
 )
 from ..authoring.lint import lint_files
-from ..authoring.skeleton import PLACEHOLDER, write_skeleton
+from ..authoring.skeleton import write_skeleton
 from ..errors import InputError
 from ..planning.clock import today
+from ..planning.house_rules import PLACEHOLDER
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile, read_scenarios
+from ..records.study import Study
 from ..store.package_data import data_folder
 from ..text.count import counted
 from . import tables
@@ -32,7 +37,11 @@ from . import tables
 
 def validate(arguments: argparse.Namespace) -> int:
     library = Library(arguments.facts, arguments.invented_plans)
-    problems = lint_files(arguments.scenario, library, today())
+    found = lint_files(arguments.scenario, library, today())
+    problems = found.all_as_errors() if arguments.strict else found.errors
+    if not arguments.strict:
+        for warning in found.warnings:
+            print(f"medicare-eval: warning: {warning}", file=sys.stderr)
     if problems:
         raise InputError("\nmedicare-eval: ".join(problems))
     files = read_scenarios(arguments.scenario)
@@ -42,8 +51,26 @@ def validate(arguments: argparse.Namespace) -> int:
         unconfirmed = unconfirmed or len(lines) > 1
         print("\n".join(lines))
     note = " The facts listed were not confirmed in the primary source." if unconfirmed else ""
-    print(f"{counted(len(files), 'scenario')} valid.{note}")
+    warned = f", {counted(len(found.warnings), 'warning')}" if found.warnings else ""
+    print(f"{counted(len(files), 'scenario')} valid{warned}.{note}")
     return 0
+
+
+def warn_of_house_rules(study: Study) -> None:
+    """Say how many house rules the scenarios of a study break, and which command lists them."""
+    count = 0
+    with suppress(InputError):  # the plan refuses it, and says where the field was set
+        facts, plans = (Path(path) if path else None for path in (study.facts, study.invented_plans))
+        library = Library(facts, plans)
+        count = len(lint_files(study.scenarios, library, today()).warnings)
+    if count and not study.strict:
+        files = {"--facts": study.facts, "--invented-plans": study.invented_plans}
+        flags = [part for flag, path in files.items() if path for part in (flag, path)]
+        print(
+            f"medicare-eval: {counted(count, 'warning')} about the scenarios. "
+            f"To list them: medicare-eval validate {shlex.join([*study.scenarios, *flags])}",
+            file=sys.stderr,
+        )
 
 
 def _valid_lines(file: ScenarioFile, library: Library) -> list[str]:
@@ -126,7 +153,8 @@ def _fact_text(rows: Sequence[FactRow]) -> str:
         fact = row.fact
         window = f"from {fact.valid_from}" + (f" to {fact.valid_until}" if fact.valid_until else "")
         lines.append(f"{row.scenario_id} {fact.fact_id}: {fact.statement}")
-        lines.append(f"    {fact.confirmed_by}, {window}; {fact.source}, {fact.locator or 'no locator'}")
+        confirmed = fact.confirmed_by or "not confirmed"
+        lines.append(f"    {confirmed}, {window}; {fact.source}, {fact.locator or 'no locator'}")
     return "\n".join(lines)
 
 

@@ -15,10 +15,20 @@ from ..adapters.models import resolve
 from ..adapters.registry import canonical_name, canonical_provider
 from ..errors import InputError, about
 from ..records.study import JudgeOptions, ModelSettings, Study
-from ..schemas import BackgroundFact, CallParameters, CallPolicy, PlannedScenario, RunPlan, Scenario, UsedWording
+from ..schemas import (
+    BackgroundFact,
+    CallParameters,
+    CallPolicy,
+    PlannedRubric,
+    PlannedScenario,
+    RunPlan,
+    Scenario,
+    UsedWording,
+)
 from . import clock
 from .background import background_for, check_ids
 from .fill_slots import out_of_date, read_wording
+from .house_rules import refuse_broken_rules
 from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models
 from .library import Library
 from .prices import check_prices_known, prices_for
@@ -49,7 +59,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         references=asked.references,
         background=asked.background,
         wording=asked.wording,
-        rubrics=load_rubrics(asked.scenarios),
+        rubrics=asked.rubrics,
         expired=asked.expired,
         targets=targets,
         verifiers=verifiers,
@@ -99,6 +109,7 @@ class _Asked:
     references: dict[str, str]
     background: tuple[BackgroundFact, ...]
     wording: UsedWording | None
+    rubrics: dict[str, PlannedRubric]
     expired: tuple[str, ...]
 
 
@@ -117,12 +128,16 @@ def _scenarios(study: Study, today: date) -> _Asked:
     planned = tuple(one for file in files for one in file.planned(plan_year, library, study.variants, overlay))
     background = background_for(plan_year, library)
     check_ids(planned, background)
+    if study.strict:
+        refuse_broken_rules(files, plan_year, Library(library.facts_file, library.invented_plans_file))
     used = None
     if overlay:
         turns = {name: tuple(turns) for name, turns in overlay.wording.scenarios.items() if name in by_id}
         used = UsedWording(title=overlay.wording.title, sha256=overlay.sha256, turns=turns)
     expired = _expired(planned, plan_year, study, today)
-    return _Asked(planned, plan_year, library.used, background.facts, used, expired)
+    asked = {one.scenario.scenario_id for one in planned}
+    rubrics = load_rubrics(file for file in files if file.scenario.scenario_id in asked)
+    return _Asked(planned, plan_year, library.used, background.facts, used, rubrics, expired)
 
 
 def _path(given: str | None) -> Path | None:

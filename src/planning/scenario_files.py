@@ -19,6 +19,9 @@ from ..store.strict_json import sha256
 from .fill_slots import Overlay, resolve
 from .library import Library
 
+RUBRICS = "rubrics"
+"""A folder of this name holds rubrics, not scenarios."""
+
 
 def expand(arguments: Sequence[str]) -> list[Path]:
     """Files, folders (searched for *.json), globs and packs -> files, each once, in the order given, folders sorted."""
@@ -56,18 +59,22 @@ def matches(argument: str) -> dict[Path, str]:
 
 
 def _in_folder(folder: Path, name: str) -> dict[Path, str]:
-    return {path: f"{name}/{path.relative_to(folder).as_posix()}" for path in sorted(folder.rglob("*.json"))}
+    return {path: f"{name}/{path.relative_to(folder).as_posix()}" for path in _below(folder)}
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.json") if RUBRICS not in path.relative_to(folder).parts)
 
 
 def files_at(argument: str) -> list[Path]:
     """The files that a path or glob names on this machine, without a look at packs and the bundled bank."""
     path = Path(argument)
     if path.is_dir():
-        return sorted(path.rglob("*.json"))
+        return _below(path)
     if path.is_file():
         return [path]
     found = glob.glob(argument, recursive=True)  # noqa: PTH207 - takes absolute patterns, Path.glob does not
-    return sorted(path for path in map(Path, found) if path.is_file())
+    return sorted(path for path in map(Path, found) if path.is_file() and path.parent.name != RUBRICS)
 
 
 @dataclass(frozen=True)

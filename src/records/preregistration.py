@@ -68,7 +68,7 @@ class Preregistration(Record):
     """Hashes of the files of figures and invented plans that filled the keys."""
     wording_sha256: Sha256 | None
     """Of the file whose words replaced ours; None if the wording is ours."""
-    rubrics: dict[Ident, Sha256]
+    rubrics: dict[str, Sha256]
     expired: tuple[str, ...]
     targets: tuple[ModelName, ...]
     verifiers: tuple[ModelName, ...]

@@ -142,7 +142,7 @@ class RunPlan(Record):
     """Facts of the shared library that hold in the plan year, sorted by id; verifiers are shown those that a claim is
     about. Empty in runs of formats 1 and 2."""
     wording: UsedWording | None = None
-    rubrics: dict[Ident, PlannedRubric] = Field(min_length=1)
+    rubrics: dict[str, PlannedRubric] = Field(min_length=1)
     expired: tuple[str, ...] = ()
     """Why keys are out of date, if the user allowed expired keys."""
     targets: tuple[ModelName, ...] = Field(min_length=1)

@@ -85,6 +85,8 @@ class Study(JudgeOptions):
     plan_year: int | None = Field(default=None, ge=2000, le=2100)
     """Medicare plan year of the answer keys. None: the current year."""
     allow_expired: bool = False
+    strict: bool = False
+    """Refuse scenarios that break a house rule, which are otherwise warnings."""
     variants: tuple[str, ...] = ()
     """Only these variants. Empty: all."""
     paraphrase: bool = False

@@ -1,0 +1,328 @@
+"""What we ask of our own scenarios beyond what a run needs: dated and confirmed facts, no hints, points by turn.
+
+A scenario that breaks these rules loads and runs. `validate` lists them as warnings, and `--strict` refuses them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from .. import errors
+from ..errors import InputError
+from ..records.base import Ident, Line, Record, Scalar
+from ..schemas import (
+    SLOT,
+    Persona,
+    PlannedScenario,
+    Rubric,
+    Scenario,
+    ScriptedTurn,
+    VariationKnobs,
+    point_facts,
+    point_name,
+)
+from ..store.input_files import problems_of
+from ..text.figures import figures, kind, telling
+from .library import Library
+from .rubrics import SPECIFICATION, load_rubric, rubric_files
+from .scenario_files import ScenarioFile
+
+PLACEHOLDER = "REPLACE"
+"""Marks every text of a skeleton that its author must write."""
+_PLACEHOLDER = re.compile(rf"(?:^|/){PLACEHOLDER}(?::|$)")
+_MBI_LETTER = "AC-HJKMNP-RT-Y"
+_IDENTIFIERS = {
+    "a Social Security number": re.compile(
+        r"(?<![\w-])(?!000|666|9\d\d)\d{3}[- ](?!00)\d{2}[- ](?!0000)\d{4}(?![\w-])"
+    ),
+    "a Medicare number": re.compile(
+        rf"(?<!\w)[1-9][{_MBI_LETTER}][0-9{_MBI_LETTER}][0-9]-?[{_MBI_LETTER}][0-9{_MBI_LETTER}][0-9]-?"
+        rf"[{_MBI_LETTER}]{{2}}[0-9]{{2}}(?!\w)"
+    ),
+    "a phone number": re.compile(
+        r"(?<![\w-])(?:\+?1[-. ])?\(?[2-9]\d{2}\)?[-. ](?!555[-. ]01)[2-9]\d{2}[-. ]\d{4}(?![\w-])"
+    ),
+}
+_PUBLIC_NUMBERS = frozenset({"8006334227", "8774862048", "8007721213", "8003250778"})
+"""1-800-MEDICARE and Social Security, with their TTY lines."""
+_SCAFFOLDING = re.compile(
+    r"\b(be sure to|make sure to|don['’]t forget|do not forget|remember to|list all|mention (?:that|the|all|any|both)|"
+    r"including any|step by step|keep in mind|as you know|you should (?:say|answer|mention)|"
+    r"the (?:right|correct) answer)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem of a scenario file, and the field it is in."""
+
+    where: str | None
+    """None if `what` says where."""
+    what: str
+    error: bool = False
+    """Whether it stops a run, or makes one pointless; otherwise a house rule is broken."""
+
+    def __str__(self) -> str:
+        return f"field {self.where}: {self.what}." if self.where else f"{self.what}."
+
+
+class _UsualPersona(Record):
+    """The values that our own personas have."""
+
+    description: str = Field("", max_length=2_000)
+    name: Line | None = None
+    age: int | None = Field(None, ge=0, le=130)
+    city: Line | None = None
+    state: Line | None = None
+    zip_code: Line | None = None
+    county: Line | None = None
+    language: Line | None = None
+    monthly_income: float | None = Field(None, ge=0, le=1_000_000_000)
+    household_size: int | None = Field(None, ge=1, le=30)
+    coverage: Line | None = None
+    attributes: dict[Ident, Scalar] = Field(default_factory=dict)
+
+
+def house_rules(file: ScenarioFile, plan_year: int, library: Library) -> list[Problem]:
+    """Every house rule that a scenario breaks, as written and as filled in for a plan year."""
+    scenario = file.scenario
+    found = [*_placeholders(scenario), *_rubric(file), *_themes(scenario), *_own_fields(scenario.persona)]
+    found += [*_knobs(scenario), *_points(scenario), *_lookups(scenario, load_rubric_of(file))]
+    found += [*_provenance(scenario), *_identifiers(scenario)]
+    try:
+        planned = file.planned(plan_year, library)
+    except InputError:  # it cannot be asked in this year, which is more than a broken house rule
+        planned = ()
+    found += _personas(scenario, planned)
+    for check in (_hints, _stated_amounts):
+        found += dict.fromkeys(problem for one in planned for problem in check(one))
+    return found
+
+
+def refuse_broken_rules(files: Sequence[ScenarioFile], plan_year: int, library: Library) -> None:
+    """`--strict`: an InputError names the first broken rule and counts the others."""
+    broken = [(file, problem) for file in files for problem in house_rules(file, plan_year, library)]
+    if broken:
+        file, first = broken[0]
+        more = f" ({len(broken) - 1} more; `medicare-eval validate --strict` lists them)" if len(broken) > 1 else ""
+        raise InputError(f"{file.name}: {str(first).rstrip('.')}{more}. Fix it, or leave out `strict`.")
+
+
+def load_rubric_of(file: ScenarioFile) -> Rubric:
+    return load_rubric(file.scenario.rubric_version, file.path).rubric
+
+
+def _placeholders(scenario: Scenario) -> Iterator[Problem]:
+    for where, text in _texts(scenario.model_dump(mode="json")):
+        if _PLACEHOLDER.search(text):
+            what = f"the placeholder {PLACEHOLDER} is still there; write your own text"
+            yield Problem(where, what, error=True)
+
+
+def _texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every text, number and truth value of a document as text, with the path to it."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts(inner, f"{where}.{name}" if where else name)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _texts(inner, f"{where}[{number}]")
+    elif value is not None:
+        yield where, str(value)
+
+
+def _rubric(file: ScenarioFile) -> Iterator[Problem]:
+    version, known = file.scenario.rubric_version, rubric_files(file.path)
+    if version not in known:
+        yield Problem(
+            "rubric_version",
+            f"there is no rubric {version[:80]!r} ({', '.join(known)}), so {SPECIFICATION} is used; "
+            "name one of these, or write your own in a folder rubrics beside the scenario",
+        )
+
+
+def _themes(scenario: Scenario) -> Iterator[Problem]:
+    if not scenario.themes:
+        yield Problem("themes", "there are none; add one or two, such as late-enrollment penalties, for lists")
+
+
+def _own_fields(persona: Persona) -> Iterator[Problem]:
+    own = list(persona.model_extra or {})
+    if own:
+        names, are = ", ".join(own), "are fields" if len(own) > 1 else "is a field"
+        yield Problem("persona", f"{names} {are} of your own; check the spelling, or move them into attributes")
+
+
+def _personas(scenario: Scenario, planned: Sequence[PlannedScenario]) -> Iterator[Problem]:
+    """Usual fields with unusual values, in the scenario or in one of its variants."""
+    places = {"persona": scenario.persona}
+    places |= {f"variant {one.variant} persona": one.scenario.persona for one in planned if one.variant}
+    seen = set()
+    for place, persona in places.items():
+        for one in _unusual(persona):
+            if one not in seen:
+                seen.add(one)
+                yield Problem(f"{place}.{one.field}", one.text.rstrip("."))
+
+
+def _unusual(persona: Persona) -> Sequence[errors.Problem]:
+    try:
+        _UsualPersona.model_validate(persona.model_dump(include=set(_UsualPersona.model_fields)))
+    except ValidationError as error:
+        return problems_of(error, _UsualPersona)
+    return ()
+
+
+def _knobs(scenario: Scenario) -> Iterator[Problem]:
+    """Knobs that change nothing."""
+    texts = [turn.user_message for turn in scenario.scripted_turns]
+    texts += [text for variant in scenario.variants for text in variant.turns.values()]
+    used = {slot for text in texts for slot in SLOT.findall(text)}
+    for name in scenario.variation_knobs.choices:
+        if f"knob.{name}" not in used:
+            yield Problem(
+                f"variation_knobs.{name}",
+                f"it is kept but changes nothing: no turn uses {{{{knob.{name}}}}}; use it in a turn, or remove it",
+            )
+    for name in scenario.variation_knobs.not_understood:
+        what = (
+            "it is kept but changes nothing; give it as a list of texts and use {{knob.NAME}} in a turn, or remove it"
+        )
+        if name in VariationKnobs.model_fields:
+            what = f"it is kept but changes nothing, because {name} must be {_SHAPES[name]}; correct it, or remove it"
+        yield Problem(f"variation_knobs.{name}", what)
+
+
+_SHAPES = {
+    "choices": 'names with lists of texts, such as {"tone": ["calm", "worried"]}',
+    "shuffle": 'a list of groups of turn ids, such as [["Q2", "Q3"]]',
+    "paraphrase": "true or false",
+    "not_understood": "absent",
+}
+
+
+def _points(scenario: Scenario) -> Iterator[Problem]:
+    """Facts that no turn uses, and required points that no turn asks for."""
+    turns = scenario.scripted_turns
+    if not any(turn.required_points or turn.partial_points or turn.background for turn in turns):
+        yield Problem("scripted_turns", "no turn says which facts it asks for; add required_points to the turns")
+        return
+    asked = {point_name(point) for turn in turns for point in turn.required_points}
+    used = {fact for point in scenario.all_required_points() for fact in point_facts(point)}
+    used |= {fact for turn in turns for fact in (*turn.partial_points, *turn.background)}
+    for number, fact in enumerate(scenario.answer_key.canonical_facts):
+        if fact.fact_id not in used:
+            yield Problem(
+                f"answer_key.canonical_facts[{number}]",
+                f"no turn uses {fact.fact_id}; list it in a turn's required_points, partial_points or background",
+            )
+    for point in scenario.answer_key.required_points:
+        if point_name(point) not in asked:
+            yield Problem(
+                "answer_key.required_points",
+                f"{point_name(point)} is required, but no turn asks for it; add it to a turn's required_points",
+            )
+
+
+def _lookups(scenario: Scenario, rubric: Rubric) -> Iterator[Problem]:
+    """Where a referral is the complete answer, no point can be required."""
+    for turn in scenario.scripted_turns:
+        complete = rubric.rule(turn.group).referral_alone == "accurate_complete"
+        if complete and (turn.required_points or turn.partial_points):
+            yield Problem(
+                f"turn {turn.turn_id} required_points",
+                f"group {turn.group} is for questions that must be looked up; "
+                "leave required_points and partial_points empty",
+            )
+
+
+def _provenance(scenario: Scenario) -> Iterator[Problem]:
+    for number, fact in enumerate(scenario.answer_key.canonical_facts):
+        where = f"answer_key.canonical_facts[{number}]"
+        slots = {slot.partition(".")[0] for slot in SLOT.findall(fact.statement)}
+        if fact.valid_from is None and not slots & {"figure", "plan", "doctor", "place"}:
+            yield Problem(where, f"{fact.fact_id} has no valid_from; add the first day on which the statement is true")
+        if fact.confirmed_by is None and "figure" not in slots:
+            yield Problem(where, f"{fact.fact_id} has no confirmed_by; use primary, secondary or derived")
+        ends = fact.valid_until or fact.only.plan_years
+        if not ends and re.search(r"\$\d", fact.statement) and re.search(r"\b20\d\d\b", fact.statement):
+            yield Problem(
+                where,
+                f"{fact.fact_id} states a dollar amount for one year; "
+                "move it to facts/<year>.json and write {{figure.NAME}} here",
+            )
+
+
+def _identifiers(scenario: Scenario) -> Iterator[Problem]:
+    texts = {f"turn {turn.turn_id}": turn.user_message for turn in scenario.scripted_turns}
+    texts |= {f"variant {v.variant_id} turn {turn}": text for v in scenario.variants for turn, text in v.turns.items()}
+    personas: dict[str, Mapping[str, Any]] = {"persona": scenario.persona.model_dump()}
+    personas |= {f"variant {v.variant_id} persona": v.persona for v in scenario.variants}
+    texts |= {where: " ".join(text for _, text in _texts(persona)) for where, persona in personas.items()}
+    for where, text in texts.items():
+        for what, pattern in _IDENTIFIERS.items():
+            for match in pattern.finditer(text):
+                if re.sub(r"\D", "", match.group())[-10:] not in _PUBLIC_NUMBERS:
+                    yield Problem(
+                        where,
+                        f"{match.group()!r} looks like {what}; a scenario must not contain a real person's identifiers",
+                    )
+
+
+@dataclass(frozen=True)
+class _AskedTurn:
+    """A turn as the target sees it."""
+
+    turn: ScriptedTurn
+    where: str
+    text: str
+    from_persona: frozenset[str]
+    """Figures that the persona or a knob supplies. They give nothing away."""
+
+
+def _asked_turns(planned: PlannedScenario) -> Iterator[_AskedTurn]:
+    scenario = planned.scenario
+    knobs = {name: values[0] for name, values in scenario.variation_knobs.choices.items()}
+    of_variant = f" of variant {planned.variant}" if planned.variant else ""
+    for turn in scenario.scripted_turns:
+        text = SLOT.sub(lambda match: scenario.slot_value(match.group(1), knobs), turn.user_message)
+        from_persona = figures(text) - figures(SLOT.sub(" ", turn.user_message))
+        yield _AskedTurn(turn, f"turn {turn.turn_id}{of_variant}", text, from_persona)
+
+
+def _hints(planned: PlannedScenario) -> Iterator[Problem]:
+    """Questions that say how to answer, or state a figure that the answer should supply."""
+    facts = {fact.fact_id: fact.statement for fact in planned.scenario.answer_key.canonical_facts}
+    for asked in _asked_turns(planned):
+        if phrase := _SCAFFOLDING.search(asked.text):
+            yield Problem(asked.where, f"{phrase.group()!r} tells the target how to answer; ask as a person would")
+        given = frozenset(one for one in telling(figures(asked.text)) - asked.from_persona if kind(one) != "number")
+        for fact_id in (fact_id for point in asked.turn.required_points for fact_id in point_facts(point)):
+            hints = sorted(given & telling(figures(facts[fact_id])))
+            if hints:
+                yield Problem(
+                    asked.where,
+                    f"the question gives away {', '.join(hints)} from {fact_id}, "
+                    "which the answer should supply; remove it",
+                )
+
+
+def _stated_amounts(planned: PlannedScenario) -> Iterator[Problem]:
+    """Dollar amounts in a question that nothing accounts for: no fact, not the persona, not `misstates`."""
+    known = frozenset[str]().union(*(figures(fact.statement) for fact in planned.scenario.answer_key.canonical_facts))
+    for asked in _asked_turns(planned):
+        declared = frozenset[str]().union(*map(figures, asked.turn.misstates))
+        amounts = frozenset(one for one in figures(asked.text) if kind(one) == "money")
+        stray = sorted(amounts - asked.from_persona - declared - known)
+        if stray:
+            yield Problem(
+                asked.where,
+                f"the question says {', '.join(stray)}, which no fact of the key states; "
+                "list it in misstates if it is wrong on purpose, or take it from the persona",
+            )
