@@ -58,6 +58,8 @@ class CodingInput:
 
 def study_codes(judged: CodingInput) -> tuple[QuestionCode, ...]:
     """One code per question group that had a turn to ask, in script order."""
+    if not judged.rubric.study_codes:
+        return ()
     groups: dict[str, list[ScriptedTurn]] = {}
     for turn in judged.scenario.scripted_turns:
         if turn.question_group or turn.required_points:
