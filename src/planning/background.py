@@ -29,15 +29,15 @@ def background_for(plan_year: int, library: Library) -> Background:
     facts: list[BackgroundFact] = []
     left_out: dict[str, str] = {}
     for fact in library.background_facts():
-        if fact.plan_years and plan_year not in fact.plan_years:
-            left_out[fact.fact_id] = f"it is for plan year {', '.join(map(str, fact.plan_years))}"
+        if reason := _does_not_hold(fact, plan_year):
+            left_out[fact.fact_id] = reason
             continue
         try:
             filled = fill_background(fact, plan_year, library)
-        except InputError as error:
-            left_out[fact.fact_id] = str(error)
+        except InputError:
+            left_out[fact.fact_id] = f"it needs a figure that is not known for {plan_year}"
             continue
-        if reason := _does_not_hold(filled, plan_year):
+        if reason := _does_not_hold(filled, plan_year):  # a fact holds no longer than its figures
             left_out[fact.fact_id] = reason
         else:
             facts.append(filled)
@@ -45,6 +45,8 @@ def background_for(plan_year: int, library: Library) -> Background:
 
 
 def _does_not_hold(fact: BackgroundFact, plan_year: int) -> str | None:
+    if fact.plan_years and plan_year not in fact.plan_years:
+        return f"it is for plan year {', '.join(map(str, fact.plan_years))}"
     if fact.valid_from > date(plan_year, 1, 1):
         return f"it is valid only from {fact.valid_from}"
     if fact.valid_until and fact.valid_until < date(plan_year, 12, 31):

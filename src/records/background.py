@@ -20,7 +20,7 @@ _MAX_ID = 64
 
 
 def _is_background_id(name: str) -> str:
-    if len(name) > _MAX_ID or not _BACKGROUND_ID.match(name):
+    if len(name) > _MAX_ID or not _BACKGROUND_ID.fullmatch(name):
         raise ValueError(
             f"{name[:80]!r} is not the id of a background fact; use B- and then up to {_MAX_ID - 2} small letters, "
             "digits and hyphens, for example B-part-b-premium"
@@ -47,9 +47,10 @@ class BackgroundFact(Record):
     statement: Line
     severity_if_wrong: Literal["low", "medium", "high"]
     source: Line
-    address: Address
-    locator: Line
-    """Where in the source: a page, a section, a row."""
+    address: Address | None = None
+    locator: Line | None = None
+    """Where in the source: a page, a section, a row. Address and locator may be left out of a statement that uses a
+    figure: they are then the figure's own, of the plan year."""
     valid_from: date
     valid_until: date | None = None
     """The last day on which the statement is known to be true; None if no end is known."""
@@ -69,6 +70,13 @@ class BackgroundFact(Record):
         if "{{" in SLOT.sub("", text) or "}}" in SLOT.sub("", text):
             raise ValueError("unbalanced {{ or }}")
         return text
+
+    @model_validator(mode="after")
+    def _can_be_looked_up(self) -> Self:
+        uses_figure = any(slot.startswith("figure.") for slot in SLOT.findall(self.statement))
+        if not uses_figure and not (self.address and self.locator):
+            raise ValueError("address and locator are required, except in a statement that uses {{figure.NAME}}")
+        return self
 
     @model_validator(mode="after")
     def _ends_after_it_begins(self) -> Self:

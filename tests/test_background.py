@@ -1,0 +1,208 @@
+"""Background facts: how they are written, which of them a plan year gets, and what a plan keeps of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src.errors import InputError
+from src.planning.background import Background, background_for, check_ids
+from src.planning.library import Library
+from src.planning.scenario_files import read_scenario
+from src.schemas import BackgroundFact, RunPlan
+from src.store.strict_json import sha256
+from tests.helpers import ROOT, fact_json, plan, scenario_json
+
+SHIPPED = ROOT / "facts" / "background"
+YEARS = sorted(int(path.stem) for path in (ROOT / "facts").glob("[0-9]*.json"))
+
+
+def background_json(fact_id: str = "B-one", **changes: Any) -> dict[str, Any]:
+    made = {
+        "fact_id": fact_id,
+        "statement": "Plans have networks.",
+        "severity_if_wrong": "medium",
+        "source": "A book",
+        "address": "https://example.org/book",
+        "locator": "page 1",
+        "valid_from": "2020-01-01",
+        "confirmed_by": "primary",
+        "themes": ["networks"],
+        **changes,
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def write(folder: Path, name: str, *facts: dict[str, Any], **changes: Any) -> Path:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"compiled": "2026-11-16", "facts": list(facts), **changes}), encoding="utf-8")
+    return path
+
+
+def found(folder: Path, year: int = 2026, **files: Path) -> Background:
+    return background_for(year, Library(background_folder=folder, **files))
+
+
+def ids(background: Background) -> list[str]:
+    return [fact.fact_id for fact in background.facts]
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(InputError) as error:
+        found(folder)
+    return str(error.value)
+
+
+def test_figures_and_the_year_are_filled_and_the_figure_gives_its_source(tmp_path: Path) -> None:
+    said = "In {{plan_year}} Part B is {{figure.part_b_premium}} a month."
+    write(tmp_path, "premiums", background_json(statement=said, address=None, locator=None))
+    for year, amount in ((2025, "$185.00"), (2026, "$202.90")):
+        (fact,) = found(tmp_path, year).facts
+        assert fact.statement == f"In {year} Part B is {amount} a month."
+        figure = Library().year(year).figures["part_b_premium"]
+        assert (fact.address, fact.locator) == (figure.address, figure.locator)
+        assert (fact.valid_from, fact.valid_until) == (date(year, 1, 1), date(year, 12, 31))
+        assert fact.confirmed_by == figure.confirmed_by == "secondary"  # the less certain of both
+        assert (fact.themes, fact.source, fact.severity_if_wrong) == (("networks",), "A book", "medium")
+
+
+def test_facts_of_all_files_are_sorted_by_id_and_each_file_s_hash_is_kept(tmp_path: Path) -> None:
+    one = write(tmp_path, "a", background_json("B-z"), background_json("B-m"))
+    two = write(tmp_path, "b", background_json("B-a"))
+    library = Library(background_folder=tmp_path)
+    assert ids(background_for(2026, library)) == ["B-a", "B-m", "B-z"]
+    assert library.used == {f"facts/background/{path.name}": sha256(path.read_bytes()) for path in (one, two)}
+
+
+def test_neither_the_order_of_facts_nor_that_of_files_matters(tmp_path: Path) -> None:
+    facts = [background_json(f"B-{name}", statement=f"Rule {name} holds.") for name in "abcd"]
+    for folder, files in (
+        ("x", {"one": facts[:2], "two": facts[2:]}),
+        ("y", {"two": facts[1::-1], "one": facts[:1:-1]}),
+    ):
+        (tmp_path / folder).mkdir()
+        for name, held in files.items():
+            write(tmp_path / folder, name, *held)
+    assert found(tmp_path / "x").facts == found(tmp_path / "y").facts
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"valid_until": "2025-12-31"}, "it is valid only until 2025-12-31"),
+        ({"valid_until": "2026-06-30"}, "it is valid only until 2026-06-30"),
+        ({"valid_from": "2026-07-01"}, "it is valid only from 2026-07-01"),
+        ({"plan_years": [2025, 2027]}, "it is for plan year 2025, 2027"),
+        ({"statement": "It is {{figure.no_such_figure}}."}, "it needs a figure that is not known for 2026"),
+    ],
+)
+def test_what_does_not_hold_for_the_whole_year_is_left_out_with_its_reason(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
+    always = background_json("B-always", valid_until="2026-12-31", valid_from="2026-01-01", plan_years=[2026])
+    write(tmp_path, "a", background_json("B-not", **changes), always)
+    background = found(tmp_path)
+    assert ids(background) == ["B-always"]
+    assert background.left_out == {"B-not": reason}
+
+
+def test_a_fact_is_left_out_if_its_figures_do_not_hold_all_year(tmp_path: Path) -> None:
+    shipped = json.loads((ROOT / "facts" / "2026.json").read_text(encoding="utf-8"))
+    figures = tmp_path / "figures.json"
+    figures.write_text(json.dumps({**shipped, "valid_until": "2026-09-30"}), encoding="utf-8")
+    (tmp_path / "facts").mkdir()
+    write(tmp_path / "facts", "a", background_json(statement="It is {{figure.part_b_premium}}."))
+    assert found(tmp_path / "facts", facts_file=figures).left_out == {"B-one": "it is valid only until 2026-09-30"}
+
+
+def test_a_year_without_figures_keeps_the_facts_that_need_none(tmp_path: Path) -> None:
+    needs = background_json("B-needs", statement="It is {{figure.part_b_premium}}.")
+    write(tmp_path, "a", needs, background_json("B-free"))
+    background = found(tmp_path, 2099)
+    assert (ids(background), list(background.left_out)) == (["B-free"], ["B-needs"])
+
+
+def test_an_id_that_two_files_use_is_refused(tmp_path: Path) -> None:
+    one, two = write(tmp_path, "a", background_json()), write(tmp_path, "b", background_json())
+    assert refused(tmp_path) == f"{two}: field fact_id: 'B-one' is also used by {one}. Change one."
+
+
+def test_an_id_that_one_file_uses_twice_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "a", background_json(), background_json())
+    assert refused(tmp_path) == f"{path}: fact_id 'B-one' appears more than once."
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"fact_id": "F1"},
+            "field facts[0].fact_id: 'F1' is not the id of a background fact; use B- and then up to 62",
+        ),
+        ({"fact_id": "B-"}, "field facts[0].fact_id: 'B-' is not the id"),
+        ({"fact_id": "B-Part"}, "field facts[0].fact_id: 'B-Part' is not the id"),
+        ({"fact_id": "B-one\n"}, "field facts[0].fact_id: 'B-one\\n' is not the id"),
+        ({"fact_id": "B-" + "a" * 63}, "is not the id"),
+        (
+            {"statement": "In {{place.city}}."},
+            "field facts[0].statement: unknown slot {{place.city}}; use {{plan_year}}",
+        ),
+        ({"statement": "It is {{figure.x}."}, "field facts[0].statement: unbalanced {{ or }}"),
+        ({"address": None}, "field facts[0]: address and locator are required, except in a statement that uses"),
+        ({"locator": None}, "field facts[0]: address and locator are required"),
+        ({"address": "page 3"}, "field facts[0].address: "),
+        ({"confirmed_by": None}, "field facts[0].confirmed_by: required but missing"),
+        ({"confirmed_by": "U"}, "field facts[0].confirmed_by: 'U' is not allowed"),
+        ({"themes": []}, "field facts[0].themes: must not be empty"),
+        ({"valid_until": "2019-12-31"}, "field facts[0]: valid_until is before valid_from"),
+        ({"tells": ["$5"]}, "field facts[0].tells: unknown field"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_sentence_with_file_and_field(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    path = write(tmp_path, "a", background_json(**changes))
+    message = refused(tmp_path)
+    assert message.startswith(f"{path}: ") and said in message
+    assert "\n" not in message
+
+
+def test_a_file_without_facts_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "a")
+    assert "field facts: must not be empty" in refused(tmp_path)
+
+
+def test_a_scenario_may_not_use_the_id_of_a_background_fact(tmp_path: Path) -> None:
+    (tmp_path / "facts").mkdir()
+    write(tmp_path / "facts", "a", background_json())
+    made = scenario_json()
+    made["answer_key"] = {"canonical_facts": [fact_json("B-one")], "required_points": [], "disallowed_claims": []}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(made), encoding="utf-8")
+    planned = read_scenario(path).planned(2026, Library())
+    with pytest.raises(InputError, match=r"s\.json: .*'B-one' is the id of a background fact\. Choose another id"):
+        check_ids(planned, found(tmp_path / "facts"))
+    check_ids(planned, Background((), {}))
+
+
+def test_a_plan_without_background_facts_has_the_bytes_it_always_had() -> None:
+    made = plan()
+    assert "background" not in made.model_dump()
+    fact = BackgroundFact.model_validate_json(json.dumps(background_json()))
+    assert "background" in made.model_copy(update={"background": (fact,)}).model_dump()
+    carries = made.model_copy(update={"background": (fact,)})
+    assert RunPlan.model_validate_json(carries.model_dump_json()) == carries
+
+
+@pytest.mark.parametrize("year", YEARS)
+def test_every_shipped_fact_can_be_filled_for_every_year_it_is_for(year: int) -> None:
+    """A misspelled figure must not slip by as one that is not known yet."""
+    background = background_for(year, Library())
+    assert not [reason for reason in background.left_out.values() if "figure" in reason]
+    assert background.facts
+    assert not any("{{" in fact.statement + fact.rationale for fact in background.facts)
+    assert all(fact.address and fact.locator for fact in background.facts)

@@ -1,0 +1,185 @@
+"""Retrieval of background facts: the right ones, few of them, and always the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from src.planning.library import Library
+from src.planning.scenario_files import expand, read_scenario
+from src.records.gold import GoldFile
+from src.stats.intervals import wilson
+from src.store.input_files import read_user_file
+from src.text.retrieval import LIMIT, Retriever
+from tests.helpers import ROOT
+
+
+@dataclass(frozen=True)
+class Fact:
+    fact_id: str
+    statement: str
+
+
+FACTS = [
+    Fact("B-part-b-premium", "In 2026 the standard Part B premium is $202.90 a month."),
+    Fact("B-part-b-deductible", "In 2026 the Part B deductible is $283 a year."),
+    Fact("B-part-d-cap", "In 2026 out-of-pocket costs for covered Part D drugs are capped at $2,100 for the year."),
+    Fact("B-medigap-window", "The Medigap open enrollment period lasts 6 months."),
+    Fact("B-advantage-network", "Medicare Advantage plans have networks of doctors."),
+    Fact("B-no-limit", "Original Medicare alone has no yearly limit on what a person pays."),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    text: str
+    cited: frozenset[str]
+    """The statements that the gold label cites."""
+
+
+@cache
+def bank() -> tuple[Fact, ...]:
+    """Every different statement of the bank's keys for 2026: a stand-in for a library of background facts."""
+    statements: dict[str, str] = {}
+    library = Library()
+    for path in expand([str(ROOT / "scenarios")]):
+        for one in read_scenario(path).planned(2026, library):
+            for fact in one.scenario.answer_key.canonical_facts:
+                statements.setdefault(fact.statement, f"{one.name}/{fact.fact_id}")
+    return tuple(Fact(name, statement) for statement, name in statements.items())
+
+
+def cases(split: str) -> Iterator[Case]:
+    """Every claim of a part of the gold set whose label cites a fact."""
+    library = Library()
+    paths = {path.stem: path for path in expand([str(ROOT / "scenarios")])}
+    for path in sorted((ROOT / "gold" / split).glob("*.json")):
+        gold = read_user_file(path, GoldFile).record
+        planned = {one.variant: one for one in read_scenario(paths[gold.scenario_id]).planned(gold.plan_year, library)}
+        for reply in gold.replies:
+            key = (planned.get(reply.variant) or next(iter(planned.values()))).scenario.answer_key
+            facts = {fact.fact_id: fact.statement for fact in key.canonical_facts}
+            for claim in reply.claims:
+                cited = frozenset(facts[one] for one in claim.evidence if one in facts)
+                if cited:
+                    yield Case(" ".join([claim.text, *claim.quotes]), cited)
+
+
+def recall(split: str) -> list[str]:
+    """Rows of the table in docs/background_facts.md: how often a cited fact is among the first few."""
+    retriever = Retriever(bank())
+    statements = {fact.fact_id: fact.statement for fact in bank()}
+    ranks = []
+    for case in cases(split):
+        found = [statements[name] for name in retriever.find(case.text, 10)]
+        ranks.append(next((rank for rank, one in enumerate(found, 1) if one in case.cited), 11))
+    rows = []
+    for limit in (1, 3, 5, 8, 10):
+        share = wilson(sum(rank <= limit for rank in ranks), len(ranks))
+        assert share.value is not None and share.low is not None and share.high is not None
+        interval = f"{100 * share.low:.1f} to {100 * share.high:.1f}"
+        rows.append(f"| {limit} | {share.count} of {share.n} | {100 * share.value:.1f}% | {interval} |")
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("claim", "first"),
+    [
+        ("The Part B premium for 2026 is $202.90 per month.", "B-part-b-premium"),
+        ("You will be charged a standard Part B premium of $174.70 monthly.", "B-part-b-premium"),
+        ("The Part B deductible is $240.", "B-part-b-deductible"),
+        ("Your Part D drug costs are capped.", "B-part-d-cap"),
+        ("There's a limit on what you pay each year in Original Medicare.", "B-no-limit"),
+        ("Any doctor accepts Advantage plans; there are no networks.", "B-advantage-network"),
+    ],
+)
+def test_the_fact_that_a_claim_is_about_comes_first(claim: str, first: str) -> None:
+    assert Retriever(FACTS).find(claim)[0] == first
+
+
+def test_a_letter_tells_parts_apart() -> None:
+    facts = [Fact(f"B-{letter}", f"Part {letter.upper()} has a late enrollment penalty.") for letter in "abd"]
+    for letter in "abd":
+        assert (
+            Retriever(facts).find(f"There is a penalty for late enrollment in Part {letter.upper()}.")[0]
+            == f"B-{letter}"
+        )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "...",
+        "The Eiffel Tower is in Paris and opened in 1889.",
+        "Photosynthesis turns light into chemical energy.",
+        "Python 3.11 was released in October 2022.",
+        "Sure, I'd be happy to explain that.",
+        "The best time to plant tomatoes is in May.",
+        "2026",
+    ],
+)
+def test_text_about_something_else_finds_nothing(text: str) -> None:
+    assert Retriever(FACTS).find(text) == ()
+    assert Retriever(bank()).find(text) == ()
+
+
+def test_the_limit_is_kept_and_a_smaller_one_gives_the_beginning_of_a_larger_one() -> None:
+    retriever = Retriever(bank())
+    text = "In 2026 the standard Part B premium is $202.90 a month, and the Part D cap is $2,100 for the year."
+    found = retriever.find(text, 50)
+    assert len(found) > LIMIT
+    for limit in (0, 1, 3, LIMIT, 20):
+        assert retriever.find(text, limit) == found[:limit]
+    assert retriever.find(text) == found[:LIMIT]
+
+
+def test_no_facts_find_nothing() -> None:
+    assert Retriever([]).find("The Part B premium is $202.90.") == ()
+    assert Retriever([Fact("B-empty", "...")]).find("The Part B premium is $202.90.") == ()
+
+
+def test_equally_near_facts_are_in_the_order_of_their_ids() -> None:
+    facts = [Fact(name, "Plans have provider networks.") for name in ("B-c", "B-a", "B-b")]
+    assert Retriever(facts).find("Do plans have networks?") == ("B-a", "B-b", "B-c")
+
+
+def test_the_order_of_the_facts_does_not_matter() -> None:
+    texts = [case.text for case in cases("dev")]
+    expected = [Retriever(bank()).find(text) for text in texts]
+    for seed in range(3):
+        shuffled = random.Random(seed).sample(bank(), len(bank()))
+        assert [Retriever(shuffled).find(text) for text in texts] == expected
+
+
+IN_ANOTHER_PROCESS = """
+import json
+from src.text.retrieval import Retriever
+from tests.test_retrieval import bank, cases
+retriever = Retriever(bank())
+print(json.dumps([retriever.find(case.text, 10) for case in cases("dev")]))
+"""
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "4242"])
+def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_PROCESS],
+        cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    retriever = Retriever(bank())
+    assert json.loads(finished.stdout) == [list(retriever.find(case.text, 10)) for case in cases("dev")]
+
+
+def test_the_recall_in_the_guide_is_what_is_measured() -> None:
+    guide = (ROOT / "docs" / "background_facts.md").read_text(encoding="utf-8")
+    part = guide[guide.index("**Development part**") : guide.index("**Held-out part**")]
+    assert "\n".join(recall("dev")) in part
