@@ -1,11 +1,10 @@
-"""Prices, costs, the budget that is never exceeded, and the estimate of a plan."""
+"""Prices, costs, and the budget that is never exceeded."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from datetime import date
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src import api
-from src.adapters.models import MODELS, full_id, resolve
+from src.adapters.models import MODELS, full_id
 from src.adapters.registry import canonical_name
 from src.calls.budget import Budget
-from src.calls.estimate import EstimateRow, estimate
 from src.calls.prices import (
     PRICE_FILE,
     charge,
@@ -28,15 +25,11 @@ from src.calls.prices import (
     worst_case,
 )
 from src.errors import InputError
-from src.planning.trials import planned_calls
 from src.schemas import (
     CallOutcome,
-    CallParameters,
     Price,
-    RunPlan,
     Usage,
 )
-from tests.runs import ONE
 
 ROW = {"input": 2.0, "output": 8.0, "cached": 0.5, "source": "a page", "read": "2026-11-16"}
 
@@ -63,6 +56,8 @@ def test_the_built_in_table_is_dated_and_every_row_names_its_source() -> None:
         assert date.fromisoformat(row.read) <= date.fromisoformat(table.as_of)
         assert 0 < row.input < row.output, name
         assert row.cached is None or row.cached < row.input, name
+        assert (row.cache_write is None) == (not name.startswith("anthropic:")), name
+        assert row.cache_write is None or row.cache_write == pytest.approx(1.25 * row.input), name
 
 
 def test_every_built_in_row_is_the_api_id_of_a_model_we_know() -> None:
@@ -191,6 +186,20 @@ def test_cached_tokens_are_part_of_the_input_and_cost_less() -> None:
     assert cost(price(), Usage(input_tokens=10, output_tokens=0, cached_tokens=99)) == pytest.approx(10 * 0.5 / 1e6)
 
 
+def test_tokens_written_to_a_cache_are_part_of_the_input_and_have_their_own_price() -> None:
+    dear = price().model_copy(update={"cache_write": 2.5})
+    used = Usage(input_tokens=1_000_000, output_tokens=0, cached_tokens=600_000, cache_write_tokens=300_000)
+    assert cost(dear, used) == pytest.approx(0.1 * 2 + 0.6 * 0.5 + 0.3 * 2.5)
+    assert cost(price(), used) == pytest.approx(0.4 * 2 + 0.6 * 0.5), "no price of its own: that of other input"
+    too_many = Usage(input_tokens=10, output_tokens=0, cached_tokens=8, cache_write_tokens=99)
+    assert cost(dear, too_many) == pytest.approx((8 * 0.5 + 2 * 2.5) / 1e6)
+    assert worst_case(dear, 10, 100) == pytest.approx((4 * 2.5 + 100 * 8) / 1e6)
+
+
+def test_a_price_without_cache_writes_keeps_the_bytes_of_earlier_releases() -> None:
+    assert "cache_write" not in price().model_dump()
+
+
 def test_unknown_usage_is_an_unknown_cost() -> None:
     for used in (Usage(), Usage(input_tokens=5), Usage(output_tokens=5), Usage(cached_tokens=5)):
         assert cost(price(), used) is None
@@ -305,98 +314,3 @@ def test_an_amount_that_is_negative_or_not_finite_is_refused(amount: float) -> N
 def test_more_cannot_be_settled_than_was_reserved() -> None:
     with pytest.raises(ValueError, match="more is settled"):
         Budget(1).settle(0.1, 0.1)
-
-
-# The estimate
-
-
-@pytest.fixture(scope="module")
-def plan() -> RunPlan:
-    made = api.plan(scenarios=[ONE], targets=["fake:careful"], repeats=3)
-    return made.model_copy(
-        update={
-            "targets": ("openai:gpt-4.1", "xai:unpriced"),
-            "verifiers": ("anthropic:claude-sonnet-4-6", "google:gemini-3.8-flash", "anthropic:claude-sonnet-4-6"),
-            "extractor": "anthropic:claude-sonnet-4-6",
-            "scorer": "anthropic:claude-sonnet-4-6",
-            "adjudicator": "google:gemini-3.8-flash",
-        }
-    )
-
-
-def rows_of(plan: RunPlan) -> dict[tuple[str, str, str | None], EstimateRow]:
-    rows = estimate(plan, load_prices(None), api_id_of=resolve)
-    found: dict[tuple[str, str, str | None], EstimateRow] = {(row.role, row.model, row.target): row for row in rows}
-    assert len(found) == len(rows)
-    return found
-
-
-def test_the_estimate_has_as_many_calls_as_the_plan(plan: RunPlan) -> None:
-    calls: dict[str, int] = {}
-    for (role, _, _), row in rows_of(plan).items():
-        calls[role] = calls.get(role, 0) + row.calls
-    expected = planned_calls(plan)
-    for role in ("target", "extractor", "verifier", "scorer"):
-        assert calls[role] == expected[role], role
-    assert calls["adjudicator"] == expected["target"]  # 1.6 tied claims a reply: each reply is asked about
-    assert "questioner" not in calls
-
-
-def test_the_targets_context_grows_with_its_turns(plan: RunPlan) -> None:
-    row = rows_of(plan)["target", "openai:gpt-4.1", "openai:gpt-4.1"]
-    questions = [ceil(len(turn.user_message) / 4) for turn in plan.scenarios[0].scenario.scripted_turns]
-    sent = sum(sum(questions[: n + 1]) + 400 * n for n in range(len(questions)))
-    assert (row.input_tokens, row.output_tokens) == (3 * sent, 3 * 400 * len(questions))
-    assert row.cost == pytest.approx((row.input_tokens * 2 + row.output_tokens * 8) / 1e6)
-
-
-def test_judges_are_counted_by_target_and_model(plan: RunPlan) -> None:
-    rows = rows_of(plan)
-    turns = plan.scenarios[0].scenario.scripted_turns
-    claude = rows["verifier", "anthropic:claude-sonnet-4-6", "xai:unpriced"]
-    gemini = rows["verifier", "google:gemini-3.8-flash", "xai:unpriced"]
-    assert (claude.calls, gemini.calls) == (2 * 3 * len(turns), 3 * len(turns))
-    assert claude.input_tokens == 2 * gemini.input_tokens
-    assert gemini.output_tokens == 3 * len(turns) * 40 * 16
-    key = plan.scenarios[0].scenario.answer_key
-    stated = [fact.statement for fact in key.canonical_facts] + list(key.disallowed_claims)
-    fixed = ceil(len(plan.prompts["verifier"].text) / 4) + sum(ceil(len(text) / 4) for text in stated) + 580
-    asked = sum(ceil(len(turn.user_message) / 4) for turn in turns)
-    assert gemini.input_tokens == 3 * (len(turns) * fixed + asked)
-    extractor = rows["extractor", "anthropic:claude-sonnet-4-6", "openai:gpt-4.1"]
-    assert extractor.output_tokens == 3 * len(turns) * 580
-    prompt = ceil(len(plan.prompts["extractor"].text) / 4)
-    assert extractor.input_tokens == 3 * (len(turns) * (prompt + 400) + asked)
-    adjudicator = rows["adjudicator", "google:gemini-3.8-flash", "openai:gpt-4.1"]
-    assert adjudicator.output_tokens == gemini.output_tokens / 10
-    assert rows["scorer", "anthropic:claude-sonnet-4-6", "openai:gpt-4.1"].output_tokens == 3 * len(turns) * 100
-
-
-def test_an_unknown_price_gives_an_unknown_cost_and_fake_models_cost_nothing(plan: RunPlan) -> None:
-    rows = rows_of(plan)
-    assert rows["target", "xai:unpriced", "xai:unpriced"].cost is None
-    assert all(row.cost is not None for (_, model, _), row in rows.items() if model != "xai:unpriced")
-    free = api.plan(scenarios=[ONE], targets=["fake:careful"])
-    assert {row.cost for row in rows_of(free).values()} == {0.0}
-
-
-def test_a_low_token_limit_lowers_the_estimated_reply_and_ties(plan: RunPlan) -> None:
-    short = plan.model_copy(update={"target_parameters": CallParameters(temperature=0.0, max_tokens=50)})
-    rows = rows_of(short)
-    turns = len(plan.scenarios[0].scenario.scripted_turns)
-    assert rows["target", "openai:gpt-4.1", "openai:gpt-4.1"].output_tokens == 3 * turns * 50
-    assert rows["adjudicator", "google:gemini-3.8-flash", "openai:gpt-4.1"].calls == ceil(3 * turns * 0.2)
-
-
-def test_the_questioner_is_counted_once_for_all_targets(plan: RunPlan) -> None:
-    planned = plan.scenarios[0]
-    knobs = planned.scenario.variation_knobs.model_copy(update={"paraphrase": True})
-    scenario = planned.scenario.model_copy(update={"variation_knobs": knobs})
-    reworded = plan.model_copy(
-        update={"questioner": "xai:grok-4.6", "scenarios": (planned.model_copy(update={"scenario": scenario}),)}
-    )
-    row = rows_of(reworded)["questioner", "xai:grok-4.6", None]
-    assert row.calls == planned_calls(reworded)["questioner"] == 3
-    turns = sum(ceil(len(turn.user_message) / 4) for turn in scenario.scripted_turns)
-    assert row.input_tokens == 3 * (ceil(len(plan.prompts["questioner"].text) / 4) + turns)
-    assert row.output_tokens == ceil(round(3 * 1.2 * turns, 6))

@@ -6,19 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 
+from ..adapters.caching import cache_rule
 from ..records.model_name import split_name
-from ..schemas import PlannedScenario, Price, RunPlan, Stage, Usage
+from ..schemas import PlannedScenario, Price, Role, RunPlan, Stage, Usage
 from .prices import cost, price_for
 
 # The assumptions behind an estimate; the docstring of `estimate` explains each.
 CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 400
 TOKENS_PER_CLAIM = 25
+FACT_OVERHEAD = 15
 VERDICT_TOKENS = 40
 SCORER_TOKENS = 100
 RETOLD = 1.2
 EXTRACTOR_OVERHEAD = 100
 TIED_SHARE = 0.1
+MARKED_SHARE = 0.05
+SHARED_CALLS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,20 +34,62 @@ class EstimateRow:
     calls: int
     input_tokens: int
     output_tokens: int
+    cached_tokens: int
+    """Of the input: what the provider can read from its cache."""
     cost: float | None
-    """None where the model's price is unknown."""
+    """With caching; None where the model's price is unknown."""
+
+
+@dataclass
+class _Counts:
+    calls: float = 0.0
+    sent: float = 0.0
+    received: float = 0.0
+    cached: float = 0.0
+    written: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What calls of one role and model start with."""
+
+    name: str
+    """Calls with the same name start alike."""
+    tokens: int
 
 
 class _Tally:
     """Calls and tokens by role, model and target, in order of first use."""
 
-    def __init__(self) -> None:
-        self.counts: dict[tuple[Stage, str, str | None], tuple[float, float, float]] = {}
+    def __init__(self, api_id_of: Callable[[str], str]) -> None:
+        self.counts: dict[tuple[Stage, str, str | None], _Counts] = {}
+        self._api_id_of = api_id_of
+        self._seen: set[tuple[Stage, str, str]] = set()
 
-    def add(self, role: Stage, model: str, target: str | None, *, calls: float, sent: float, received: float) -> None:
+    def add(
+        self,
+        role: Stage,
+        model: str,
+        target: str | None,
+        *,
+        calls: float,
+        sent: float,
+        received: float,
+        start: _Start | None = None,
+    ) -> None:
         """Count calls and the tokens that all of them send and receive."""
-        old = self.counts.get((role, model, target), (0.0, 0.0, 0.0))
-        self.counts[role, model, target] = (old[0] + calls, old[1] + sent, old[2] + received)
+        counts = self.counts.setdefault((role, model, target), _Counts())
+        counts.calls += calls
+        counts.sent += sent
+        counts.received += received
+        rule = cache_rule(split_name(model).provider, self._api_id_of(model)) if start and calls else None
+        if start is None or rule is None or start.tokens < rule.shortest:
+            return
+        first = 0.0 if (role, model, start.name) in self._seen else min(1.0, calls)
+        self._seen.add((role, model, start.name))
+        counts.cached += (calls - first) * start.tokens
+        if rule.how in ("cache_control", "breakpoints"):
+            counts.written += first * start.tokens
 
 
 def estimate(plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[[str], str]) -> list[EstimateRow]:
@@ -51,12 +97,19 @@ def estimate(plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[
 
     Assumptions: a token is four characters. Every turn is asked. A reply has 400 tokens, or the plan's limit if that
     is lower, and a target is sent the whole conversation so far. The extractor reads prompt, question and reply and
-    writes 1.2 times the reply plus 100 tokens. A reply has one claim per 25 tokens. Each verifier reads prompt,
-    question, key and claims and writes 40 tokens per claim. The scorer reads prompt, question and reply and writes 100
-    tokens. One claim in ten is tied, and the adjudicator reads and writes for it what a verifier does. The questioner
-    writes 1.2 times its turns. Not counted: retries, caching, reasoning tokens, and a schema sent outside the prompt.
+    writes 1.2 times the reply plus 100 tokens. A reply has one claim per 25 tokens. A verifier's call reads prompt, key
+    (15 tokens a fact more than its words), question and claims and writes 40 tokens per claim; how many claims it has
+    is the plan's isolation, and with `flagged` the claims of a reply share two calls. The scorer reads prompt, question
+    and reply and writes 100 tokens. One reply in twenty is marked and judged a second time, one claim per call. One
+    claim in ten is tied, and the adjudicator, if there is one, reads and writes for it what a verifier does. The
+    questioner writes 1.2 times its turns.
+
+    Judges' calls of a scenario start alike, with prompt and key. If the model's provider caches that, and it is long
+    enough to be cached, all but the first call are assumed to read it from the cache. Not counted: retries, reasoning
+    tokens, background facts, a schema sent outside the prompt, and starts that are sent again because they were cached
+    too long ago or are not cached yet.
     """
-    tally = _Tally()
+    tally = _Tally(api_id_of)
     for planned in plan.scenarios:
         if plan.questioner and planned.scenario.variation_knobs.paraphrase:
             turns = sum(_tokens(turn.user_message) for turn in planned.scenario.scripted_turns)
@@ -66,25 +119,27 @@ def estimate(plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[
             )
     for target in plan.targets:
         for planned in plan.scenarios:
-            _count_trials(tally, plan, planned, target)
+            _Trials(tally, plan, planned, target).count()
     return [
         _row(role, model, target, counts, price_for(prices, split_name(model).provider, api_id_of(model)))
         for (role, model, target), counts in tally.counts.items()
     ]
 
 
-def _row(
-    role: Stage, model: str, target: str | None, counts: tuple[float, float, float], price: Price | None
-) -> EstimateRow:
-    calls, sent, received = (ceil(round(count, 6)) for count in counts)
+def _row(role: Stage, model: str, target: str | None, counts: _Counts, price: Price | None) -> EstimateRow:
+    sent, received, cached, written = (
+        ceil(round(count, 6)) for count in (counts.sent, counts.received, counts.cached, counts.written)
+    )
+    used = Usage(input_tokens=sent, output_tokens=received, cached_tokens=cached, cache_write_tokens=written)
     return EstimateRow(
         role=role,
         model=model,
         target=target,
-        calls=calls,
+        calls=ceil(round(counts.calls, 6)),
         input_tokens=sent,
         output_tokens=received,
-        cost=None if price is None else cost(price, Usage(input_tokens=sent, output_tokens=received)),
+        cached_tokens=cached,
+        cost=None if price is None else cost(price, used),
     )
 
 
@@ -92,34 +147,81 @@ def _tokens(text: str) -> int:
     return ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
-def _count_trials(tally: _Tally, plan: RunPlan, planned: PlannedScenario, target: str) -> None:
+@dataclass(frozen=True)
+class _Ways:
+    """How often the claims of a reply are verified, on average."""
+
+    together: float
+    """In shared calls."""
+    alone: float
+    """One claim per call."""
+    settled_together: float
+    """Of the first: how often the verdicts count, so that ties are settled."""
+    calls: int = 1
+    """Calls that share the claims of a reply."""
+
+
+def _ways(plan: RunPlan) -> _Ways:
+    if plan.isolation == "claim":
+        return _Ways(0.0, 1 + MARKED_SHARE, 0.0)
+    if plan.isolation == "reply":
+        return _Ways(1.0, MARKED_SHARE, 1.0)
+    unmarked, audit = 1 - MARKED_SHARE, plan.audit_sample
+    return _Ways(unmarked, unmarked * audit + 2 * MARKED_SHARE, unmarked * (1 - audit), SHARED_CALLS)
+
+
+class _Trials:
     """All repeats of one scenario for one target."""
-    prompts = {role: _tokens(prompt.text) for role, prompt in plan.prompts.items()}
-    answer_key = planned.scenario.answer_key
-    key = sum(_tokens(fact.statement) for fact in answer_key.canonical_facts)
-    key += sum(_tokens(statement) for statement in answer_key.disallowed_claims)
-    reply = min(plan.parameters_of(target).max_tokens, REPLY_TOKENS)
-    claims = ceil(reply / TOKENS_PER_CLAIM)
-    retold = RETOLD * reply + EXTRACTOR_OVERHEAD
-    context, times = 0, plan.repeats
 
-    def add(role: Stage, model: str, sent: float, received: float) -> None:
-        tally.add(role, model, target, calls=times, sent=times * sent, received=times * received)
+    def __init__(self, tally: _Tally, plan: RunPlan, planned: PlannedScenario, target: str) -> None:
+        self._tally, self._plan, self._planned, self._target = tally, plan, planned, target
+        self._prompts = {role: _tokens(prompt.text) for role, prompt in plan.prompts.items()}
+        answer_key = planned.scenario.answer_key
+        stated = [*(fact.statement for fact in answer_key.canonical_facts), *answer_key.disallowed_claims]
+        self._key = sum(_tokens(statement) + FACT_OVERHEAD for statement in stated)
+        self._reply = min(plan.parameters_of(target).max_tokens, REPLY_TOKENS)
+        self._claims = ceil(self._reply / TOKENS_PER_CLAIM)
+        self._retold = RETOLD * self._reply + EXTRACTOR_OVERHEAD
 
-    for turn in planned.scenario.scripted_turns:
-        question = _tokens(turn.user_message)
-        add("target", target, context + question, reply)
-        context += question + reply
-        add("extractor", plan.extractor, prompts["extractor"] + question + reply, retold)
-        for verifier in plan.verifiers:
-            add("verifier", verifier, prompts["verifier"] + question + key + retold, VERDICT_TOKENS * claims)
-        add("scorer", plan.scorer, prompts["scorer"] + question + reply, SCORER_TOKENS)
-        asked = times * min(1.0, TIED_SHARE * claims)
-        tally.add(
-            "adjudicator",
-            plan.adjudicator,
-            target,
-            calls=asked,
-            sent=asked * (prompts["adjudicator"] + question + key) + times * TIED_SHARE * retold,
-            received=times * TIED_SHARE * VERDICT_TOKENS * claims,
-        )
+    def count(self) -> None:
+        plan, context = self._plan, 0
+        for turn in self._planned.scenario.scripted_turns:
+            question = _tokens(turn.user_message)
+            self._add("target", self._target, 1, context + question, self._reply)
+            context += question + self._reply
+            self._count_reading("extractor", plan.extractor, question, self._retold)
+            self._count_reading("scorer", plan.scorer, question, SCORER_TOKENS)
+            again = 1 + plan.judge_repeats * plan.judge_sample
+            ways = _ways(plan)
+            for verifier in plan.verifiers:
+                alone = again * ways.alone * self._claims
+                self._add_verdicts("verifier", verifier, question, again * ways.together * ways.calls + alone)
+                written = again * (ways.together + ways.alone)
+                self._add("verifier", verifier, 0, written * self._retold, written * VERDICT_TOKENS * self._claims)
+            if plan.adjudicator is not None:
+                self._count_ties(plan.adjudicator, question, ways)
+
+    def _count_reading(self, role: Role, model: str, question: int, received: float) -> None:
+        """The extractor's or the scorer's."""
+        times, prompt = 1 + MARKED_SHARE, self._prompts[role]
+        sent = times * (prompt + question + self._reply)
+        self._add(role, model, times, sent, times * received, start=_Start("", prompt))
+
+    def _count_ties(self, adjudicator: str, question: int, ways: _Ways) -> None:
+        ties = TIED_SHARE * self._claims
+        calls = ways.settled_together * min(1.0, ties) + ways.alone * ties
+        self._add_verdicts("adjudicator", adjudicator, question, calls)
+        share = TIED_SHARE * (ways.settled_together + ways.alone)
+        self._add("adjudicator", adjudicator, 0, share * self._retold, share * VERDICT_TOKENS * self._claims)
+
+    def _add_verdicts(self, role: Role, model: str, question: int, calls: float) -> None:
+        """Calls about claims, without the claims."""
+        start = _Start(self._planned.name, self._prompts[role] + self._key)
+        self._add(role, model, calls, calls * (start.tokens + question), 0, start=start)
+
+    def _add(
+        self, role: Stage, model: str, calls: float, sent: float, received: float, *, start: _Start | None = None
+    ) -> None:
+        """Of one trial; there are as many as repeats."""
+        n = self._plan.repeats
+        self._tally.add(role, model, self._target, calls=n * calls, sent=n * sent, received=n * received, start=start)

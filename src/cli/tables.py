@@ -137,6 +137,7 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
             row.target or "(all)",
             f"{row.calls:,}",
             f"{row.input_tokens:,}",
+            f"{row.cached_tokens:,}",
             f"{row.output_tokens:,}",
             money_text(row.cost),
         ]
@@ -150,12 +151,22 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
         ("for target", "left"),
         ("calls", "right"),
         ("tokens in", "right"),
+        ("cached", "right"),
         ("tokens out", "right"),
         ("cost", "right"),
     ]
     table = plain_table(names, cells)
     total = f"Total: about {money_text(sum(known))}{unknown}."
-    return f"Estimate, from the plan's texts and typical replies:\n{table}\n{total}"
+    return f"Estimate, from the plan's texts and typical replies:\n{table}\n{_cached_text(rows)}\n{total}"
+
+
+def _cached_text(rows: Sequence[EstimateRow]) -> str:
+    if not any(row.cached_tokens for row in rows):
+        return "Cached: none of these models is known to cache a start as short as that of these prompts."
+    return (
+        "Cached: tokens in that the provider can read from its cache at a lower price, because a judge's calls about\n"
+        "one scenario start alike. Providers promise no more than to try."
+    )
 
 
 def model_table(rows: Sequence[Mapping[str, Any]]) -> str:

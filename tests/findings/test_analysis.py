@@ -118,20 +118,20 @@ def test_pairs_needed_and_power_agree() -> None:
 
 def test_calls_are_counted_priced_and_dated_in_one_pass(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [rich()], planned())
-    used = Usage(input_tokens=1_000, output_tokens=500)
+    used = Usage(input_tokens=1_000, output_tokens=500, cached_tokens=400, cache_write_tokens=100)
     calls = [
         call_on("2026-03-02", OTHER).model_copy(update={"usage": used}),
         call_on("2026-03-01", OTHER).model_copy(update={"usage": used}),
         call_record("t|verifier|Q1|1|0|1").model_copy(update={"model": "google:y"}),
     ]
     write_journal(folder, calls)
-    made = manifest(planned()).model_copy(
-        update={"prices": {OTHER: Price(input=1.0, output=2.0, source="a test", read="2026-01-01")}}
-    )
+    price = Price(input=1.0, output=2.0, cached=0.1, cache_write=1.25, source="a test", read="2026-01-01")
+    made = manifest(planned()).model_copy(update={"prices": {OTHER: price}})
     found = read_calls(folder, made)
     target, judge = found.spending
     assert (target.part, target.model, target.attempts, target.input_tokens) == ("target", OTHER, 2, 2_000)
-    assert target.cost == pytest.approx(0.004)
+    assert target.cost == pytest.approx(2 * (500 * 1.0 + 400 * 0.1 + 100 * 1.25 + 500 * 2.0) / 1e6)
+    assert (target.cached_tokens, judge.cached_tokens) == (800, 0)
     assert (judge.part, judge.cost, judge.without_usage) == ("judges", None, 1)
     assert spending(folder, made) == found.spending
     assert found.times[OTHER] == ("2026-03-01T23:59:59.000+00:00", "2026-03-02T23:59:59.000+00:00")

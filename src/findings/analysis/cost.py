@@ -21,6 +21,7 @@ class UsageFields(msgspec.Struct):
     output_tokens: int | None
     cached_tokens: int | None
     reasoning_tokens: int | None
+    cache_write_tokens: int | None = None
 
 
 class CallFields(msgspec.Struct):
@@ -45,6 +46,8 @@ class Spending:
     attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input: read from the provider's cache."""
     without_usage: int = 0
     """Attempts for which the provider reported no tokens."""
     cost: float | None = 0.0
@@ -95,6 +98,7 @@ def _add(row: Spending, call: CallFields, manifest: Manifest) -> None:
     row.attempts += 1
     row.input_tokens += usage.input_tokens or 0
     row.output_tokens += usage.output_tokens or 0
+    row.cached_tokens += usage.cached_tokens or 0
     row.without_usage += usage.output_tokens is None
     price = manifest.prices.get(call.model)
     if price is None or row.cost is None:
