@@ -40,6 +40,7 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "adjudicator": ("xai:b", ["--adjudicator-model", "xai:b"], ["--adjudicator-model", "openai:a"]),
     "judge_repeats": (2, ["--judge-repeats", "2"], ["--judge-repeats", "3"]),
     "judge_sample": (0.5, ["--judge-sample", "0.5"], ["--judge-sample", "1"]),
+    "judge_max_tokens": (900, ["--judge-max-tokens", "900"], ["--judge-max-tokens", "901"]),
     "allow_retired": (True, ["--allow-retired"], []),
     "repeats": (5, ["--repeats", "5"], ["--repeats", "6"]),
     "seed": (7, ["--seed", "7"], ["--seed", "8"]),

@@ -20,6 +20,7 @@ FLAGS = {
     "adjudicator": "--adjudicator-model",
     "judge_repeats": "--judge-repeats",
     "judge_sample": "--judge-sample",
+    "judge_max_tokens": "--judge-max-tokens",
     "isolation": "--isolation",
     "allow_retired": "--allow-retired",
     "repeats": "--repeats",
@@ -217,6 +218,7 @@ def add_judges(parser: argparse.ArgumentParser) -> None:
         "FRACTION",
         "fraction of trials to re-judge with --judge-repeats (default: 0.25)",
     )
+    _add(parser, "--judge-max-tokens", whole, "N", "longest answer of a judge (default: 16000)")
     parser.add_argument(
         "--isolation",
         choices=("claim", "flagged", "reply"),

@@ -40,7 +40,7 @@ from .trials import slug
 MAX_TRIALS = 1_000_000
 AUDIT_SAMPLE = 0.1
 """Share of unmarked replies that are verified both ways with `flagged` isolation."""
-JUDGE_PARAMETERS = CallParameters(temperature=0.0, max_tokens=16_000)
+JUDGE_TEMPERATURE = 0.0
 
 
 def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
@@ -53,6 +53,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     adjudicator = adjudicator_model(study, verifiers, targets)
     questioner = _questioner(study, asked.scenarios)
     parameters = CallParameters(temperature=study.temperature, max_tokens=study.max_tokens)
+    judging = CallParameters(temperature=JUDGE_TEMPERATURE, max_tokens=study.judge_max_tokens)
     plan = RunPlan(
         scenarios=asked.scenarios,
         plan_year=asked.plan_year,
@@ -75,8 +76,8 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         audit_sample=AUDIT_SAMPLE if study.isolation == "flagged" else 0.0,
         seed=study.seed,
         target_parameters=parameters,
-        judge_parameters=JUDGE_PARAMETERS,
-        model_parameters=_own("targets", study.targets, parameters) | _own("judges", study.judges, JUDGE_PARAMETERS),
+        judge_parameters=judging,
+        model_parameters=_own("targets", study.targets, parameters) | _own("judges", study.judges, judging),
         policy=CallPolicy(max_attempts=study.max_attempts, timeout_s=study.timeout),
         prompts=load_prompts(),
     )
@@ -179,7 +180,11 @@ def replan(plan: RunPlan, options: JudgeOptions, *, keep_claims: bool, today: da
     if keep_claims:
         extractor, prompts = plan.extractor, {**prompts, "extractor": plan.prompts["extractor"]}
     asked = [*plan.targets, *models, extractor, *filter(None, [adjudicator, plan.questioner])]
-    kept = {name: own for name, own in plan.model_parameters.items() if name in asked}
+    judging = plan.judge_parameters.model_copy(update={"max_tokens": options.judge_max_tokens})
+    own = {name: own for name, own in plan.model_parameters.items() if name in asked}
+    own |= _own("judges", options.judges, judging)
+    if keep_claims and plan.parameters_of(extractor) != own.get(extractor, judging):
+        own[extractor] = plan.parameters_of(extractor)  # the calls that are reused had these
     again = plan.model_copy(
         update={
             "verifiers": verifiers,
@@ -191,7 +196,8 @@ def replan(plan: RunPlan, options: JudgeOptions, *, keep_claims: bool, today: da
             "judge_sample": options.judge_sample,
             "isolation": options.isolation,
             "audit_sample": AUDIT_SAMPLE if options.isolation == "flagged" else 0.0,
-            "model_parameters": kept | _own("judges", options.judges, plan.judge_parameters),
+            "judge_parameters": judging,
+            "model_parameters": own,
             "prompts": prompts,
         }
     )

@@ -26,7 +26,7 @@ class ModelSettings(Record):
     temperature: float | None = Field(default=None, ge=0, le=2)
     """None: the study's `temperature` for a target, 0 for a judge."""
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
-    """None: the study's `max_tokens` for a target, 16,000 for a judge."""
+    """None: the study's `max_tokens` for a target, its `judge_max_tokens` for a judge."""
 
     @model_validator(mode="before")
     @classmethod
@@ -53,6 +53,8 @@ class JudgeOptions(Record):
     """Times each verifier judges a sample of trials again, to measure its noise."""
     judge_sample: float = Field(default=0.25, gt=0, le=1)
     """Fraction of trials in that sample."""
+    judge_max_tokens: int = Field(default=16_000, ge=1, le=1_000_000)
+    """Longest answer of judges that have no limit of their own."""
     isolation: Isolation = "flagged"
     """How many claims a verifier sees in one call: `claim`, `flagged` or `reply`."""
     allow_retired: bool = False
