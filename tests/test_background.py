@@ -43,8 +43,8 @@ def write(folder: Path, name: str, *facts: dict[str, Any], **changes: Any) -> Pa
     return path
 
 
-def found(folder: Path, year: int = 2026, **files: Path) -> Background:
-    return background_for(year, Library(background_folder=folder, **files))
+def found(folder: Path, year: int = 2026, facts_file: Path | None = None) -> Background:
+    return background_for(year, Library(facts_file, background_folder=folder))
 
 
 def ids(background: Background) -> list[str]:
