@@ -84,11 +84,17 @@ def read_numbers(tokens: list[Token], taken: set[int]) -> list[Number]:
         joined |= link == "and" and following.place == number.after + 1 and _before(tokens, number) == "between"
         if not joined:
             continue
-        if not number.unit and following.unit and not is_year(number.value):
+        if not number.unit and following.unit and not is_year(number.value) and _rises(number, following):
             number.unit = following.unit
         elif number.unit == "$" and not following.unit and link != "or":
             following.unit = "$"
     return [number for number in numbers if not _says_nothing(number)]
+
+
+def _rises(number: Number, following: Number) -> bool:
+    """Whether two numbers can be a range: not in "when you turn 65 to three months after"."""
+    whole, next_whole = (one.value.partition(".")[0] for one in (number, following))
+    return (len(whole), whole) <= (len(next_whole), next_whole)
 
 
 def _says_nothing(number: Number) -> bool:

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
-from .figures import Figure, figures, find_figures, fold, is_amount, kind
+from .figures import Figure, figures, find_figures, is_amount, kind
+from .quantity_words import (
+    figures_in_words,
+    is_age,
+    marked,
+    single_durations,
+    single_times,
+    speaks_of_month,
+    speaks_of_year,
+    steps_to_year,
+)
 
 _COARSE = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 _COARSE_ERROR = Decimal("0.03")
@@ -24,75 +34,8 @@ _LONGEST = 15
 _DERIVED_FROM = 100
 """Sums and multiples are looked for among this many stated values of a kind, so that long texts stay cheap."""
 _IN_UNITS = {"minute": 1, "hour": 60, "day": 1_440, "week": 10_080, "month": 1, "year": 12}
-_MONTHLY = re.compile(
-    r"\bmonthly\b|\b(?:per|a|each|every|one|al|por|cada) (?:month|mes)\b|/ ?mo(?:nth)?\b|\bmensual",
-    re.IGNORECASE,
-)
-_YEARLY = re.compile(
-    r"\b(?:yearly|annual|annually)\b|\b(?:per|a|each|every|one|full|whole|the|al|por|cada) (?:year|a[nñ]o)\b|"
-    r"/ ?y(?:ea)?r\b|\banual|\b(?:12|twelve) months\b",
-    re.IGNORECASE,
-)
-_MARK = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|approx\.?|nearly|almost|just (?:over|under|above|below)|more than|"
-    r"close to|some|un[oa]s|alrededor de|casi)|[~≈])(?: (?:an?|another|only|just))?[ *]{0,3}(?:US)?[ $*]{0,4}$",
-    re.IGNORECASE,
-)
-_ZERO = re.compile(
-    r"\b(?:pay|pays|paid|paying|owes?|costs?|charged?|charges?)\b[^.;]{0,30}?\b(?:nothing|zero)\b|"
-    r"\bnothing (?:for|extra|more|out of pocket)\b|"
-    r"(?<![\w-])(?:(?:premium|cost|copay|charge)-)?free\b(?!-| to\b| from\b| up\b)|"
-    r"\b(?:no|zero|without(?: any)?) (?:additional |extra |further |out-of-pocket |monthly |annual |yearly |upfront )?"
-    r"(?:costs?|charges?|fees?|copay(?:ment)?s?|coinsurance|premiums?|deductibles?)\b"
-    r"(?![- ](?:higher|above|over|more|increases?|limits?|caps?|shar|changes?))|"
-    r"\b(?:not|n['’]t)\b[^.;]{0,12}\b(?:pay|cost|owe)\b[^.;]{0,12}\banything\b|\b(?:fully covered|covered in full)\b|"
-    r"\bgrat(?:is|uit[oa]s?)\b|\bsin (?:costo|cargo)\b|\bno (?:cuesta|paga) nada\b",
-    re.IGNORECASE,
-)
-_NOT_ZERO = re.compile(
-    r"\b(?:not|never|n['’]t)(?: (?:quite|always|entirely|completely|really|a|at|for|come|be|get)){0,2} "
-    r"(?:(?:premium|cost|copay)-)?(?:free|without|no)\b[^.;,]{0,20}|\btoll[- ]free\b|\bfeel free\b|\bno es gratis\b",
-    re.IGNORECASE,
-)
-_ORDINAL = re.compile(r"(?<![0-9.,$])([0-9]{1,3})(?:st|nd|rd|th)\b")
-_ONE_UNIT = re.compile(
-    r"\b(?:a|an|per|each|every|the|this|next|first|last|whole|full|entire|cada|un|una) "
-    r"(?:full |whole |entire |single )?(day|week|month|year)\b",
-    re.IGNORECASE,
-)
-_LASTING = re.compile(
-    r"\b(?:within|for|after|in|lasts?|least|to|than|about|during|over) (?:a|an) (?:full |whole |entire |single )?"
-    r"(week|month|year)\b",
-    re.IGNORECASE,
-)
-_SHARES = (
-    (re.compile(r"\ba quarter of\b", re.IGNORECASE), "25%"),
-    (re.compile(r"\bhalf (?:of|the)\b", re.IGNORECASE), "50%"),
-)
-_NEARBY_YEAR = (
-    (re.compile(r"\b(?:next|following|coming) (?:\w+ )?year\b|\bpr[oó]ximo a[nñ]o\b", re.IGNORECASE), 1),
-    (re.compile(r"\b(?:last|previous|prior) (?:\w+ )?year\b|\ba[nñ]o pasado\b", re.IGNORECASE), -1),
-)
-_AGE_BEFORE = re.compile(
-    r"\b(?:aged?|ages|edad de|turn(?:s|ed|ing)?|(?:older|younger) than|cumpl\w{1,4})(?: of| between)?"
-    r"(?: [0-9]{1,3}(?: to| through| and| or|-))? ?$",
-    re.IGNORECASE,
-)
-_AGE_AFTER = re.compile(
-    r"-? ?(?:(?:or|and) (?:older|over|above|up|younger|under)\b|\+? ?years? (?:old|of age)|-?year-olds?|"
-    r"(?:st|nd|rd|th)? birthday|(?:or|o) m[aá]s a[nñ]os|a[nñ]os de edad)",
-    re.IGNORECASE,
-)
-_AGE_PLACE = re.compile(
-    r"\b(?:at|by|until|before|past|over|under|after|is|are|be|reach(?:es|ed|ing)?) $", re.IGNORECASE
-)
-_NO_NOUN = re.compile(
-    r" ?(?:$|[.,;:)!?]|(?:and|or|who|with|without|can|may|for|if|when|because|has|have|is|are|gets?|on|but|to)\b)",
-    re.IGNORECASE,
-)
 _BARE = re.compile(r"\s*(?:$|[.,;:!?)\]}\"'])")
 """What follows a number that counts nothing, as in "income: 1600"."""
-_OLDEST, _YOUNGEST = 110, 18
 
 
 @dataclass(frozen=True)
@@ -158,9 +101,9 @@ def unstated(text: str, sources: Sequence[str], *, given: Sequence[str] = ()) ->
     missing: list[str] = []
     pool = _pool((*sources, *given))
     for token in dict.fromkeys(figure.token for figure in find_figures(text)):
-        if any(_states(source, token, text) or _says_one(source, token) for source in (*sources, *given)):
+        if any(_states(source, token, text) or token in single_times(source) for source in (*sources, *given)):
             continue
-        if _is_given(token, given) or _is_nearby_year(token, sources, given):
+        if _is_given(token, given) or _is_nearby_year(token, sources, given) or _is_counted(token, sources):
             continue
         if not _derived(_value(token), pool):
             missing.append(token)
@@ -204,9 +147,8 @@ def conveys(needs: PointNeeds, statement: str, sources: Sequence[str]) -> bool:
 
 def same_quantity(token: str, in_text: str, other: str, in_other: str) -> bool:
     """Whether two figures, each with the text it stands in, are the same quantity."""
-    marked = other in _marked(in_other)
     value = _value(other)
-    values = (_Value(value.unit, value.number, marked),) if value else ()
+    values = (_Value(value.unit, value.number, other in marked(in_other)),) if value else ()
     return _is_in(token, in_text, _stated_by(frozenset({other}), values, in_other))
 
 
@@ -219,14 +161,13 @@ def _is_in(token: str, text: str, stated: _Stated) -> bool:
     value = _value(token)
     if token in stated.tokens or value is None:
         return token in stated.tokens
-    marked = token in _marked(text)
-    value = _Value(value.unit, value.number, marked)
+    value = _Value(value.unit, value.number, token in marked(text))
     if _near(value, stated.plain):
         return True
-    a_year = _Value(value.unit, value.number * 12, marked)
+    a_year = _Value(value.unit, value.number * 12, value.marked)
     return value.unit == "$" and (
-        (stated.speaks_of_year and _speaks_of_month(text) and _near(a_year, stated.plain))
-        or (_speaks_of_year(text) and _near(value, stated.times_12))
+        (stated.speaks_of_year and speaks_of_month(text) and _near(a_year, stated.plain))
+        or (speaks_of_year(text) and _near(value, stated.times_12))
     )
 
 
@@ -267,20 +208,17 @@ def _value(token: str) -> _Value | None:
 @lru_cache(maxsize=4096)
 def _stated(text: str) -> _Stated:
     tokens = set(figures(text))
-    if "n0" in tokens or _ZERO.search(_NOT_ZERO.sub(" ", text)):
-        tokens |= {"$0", "0%", "n0"}
-    tokens |= {f"n{match.group(1)}" for match in _ORDINAL.finditer(fold(text))}
-    tokens |= {token for pattern, token in _SHARES if pattern.search(text)}
-    marked = _marked(text)
+    tokens |= figures_in_words(text) | ({"$0", "0%"} if "n0" in tokens else set())
+    rounded = marked(text)
     values = ((token, _value(token)) for token in sorted(tokens))
-    with_marks = tuple(_Value(one.unit, one.number, token in marked) for token, one in values if one)
+    with_marks = tuple(_Value(one.unit, one.number, token in rounded) for token, one in values if one)
     return _stated_by(frozenset(tokens), with_marks, text)
 
 
 def _stated_by(tokens: frozenset[str], values: tuple[_Value, ...], text: str) -> _Stated:
-    money = (one for one in values if one.unit == "$" and _speaks_of_month(text))
+    money = (one for one in values if one.unit == "$" and speaks_of_month(text))
     times_12 = _lookup(_Value("$", one.number * 12, one.marked) for one in money)
-    return _Stated(tokens, values, _lookup(values), times_12, _speaks_of_year(text))
+    return _Stated(tokens, values, _lookup(values), times_12, speaks_of_year(text))
 
 
 def _lookup(values: Iterable[_Value]) -> _Lookup:
@@ -293,37 +231,23 @@ def _lookup(values: Iterable[_Value]) -> _Lookup:
     )
 
 
-@lru_cache(maxsize=4096)
-def _marked(text: str) -> frozenset[str]:
-    """The figures that the text calls rounded."""
-    found = find_figures(text)
-    return frozenset(one.token for one in found if _MARK.search(text[max(0, one.start - 32) : one.start]))
-
-
-@lru_cache(maxsize=4096)
-def _speaks_of_month(text: str) -> bool:
-    return _MONTHLY.search(fold(text)) is not None
-
-
-@lru_cache(maxsize=4096)
-def _speaks_of_year(text: str) -> bool:
-    return _YEARLY.search(fold(text)) is not None
-
-
-def _says_one(source: str, token: str) -> bool:
-    """Whether "a year" or "the first month" of the source is the claim's "1 year" or "1 month"."""
-    return token.startswith("1 ") and any(
-        f"1 {one.group(1).lower()}" == token for one in _ONE_UNIT.finditer(fold(source))
-    )
-
-
 def _lasts(source: str, token: str) -> bool:
-    """Whether a source says a time without a number that equals the figure: "within a year" for 12 months."""
+    """Whether a source says a duration without a number that equals the figure: "within a year" for 12 months."""
     value = _value(token)
-    if value is None or value.unit not in ("months", "minutes"):
-        return False
-    found = (_value(f"1 {one.group(1).lower()}") for one in _LASTING.finditer(fold(source)))
-    return any(one is not None and (one.unit, one.number) == (value.unit, value.number) for one in found)
+    found = (_value(one) for one in single_durations(source))
+    return value is not None and any(one is not None and one == value for one in found)
+
+
+def _is_counted(token: str, sources: Iterable[str]) -> bool:
+    """Whether a number is a source's duration without its unit, or the reverse: "the other ten" are the 10 days."""
+    if token.startswith("n"):
+        return any(token[1:] in _counts(source) for source in sources)
+    return " " in token and any(f"n{token.partition(' ')[0]}" in figures(source) for source in sources)
+
+
+@lru_cache(maxsize=4096)
+def _counts(text: str) -> frozenset[str]:
+    return frozenset(token.partition(" ")[0] for token in figures(text) if " " in token)
 
 
 def _is_given(token: str, given: Iterable[str]) -> bool:
@@ -345,7 +269,7 @@ def _is_nearby_year(token: str, sources: Iterable[str], given: Iterable[str]) ->
     if kind(token) != "year" or " " in token:
         return False
     known = frozenset[str]().union(*map(figures, given))
-    steps = {step for source in sources for pattern, step in _NEARBY_YEAR if pattern.search(source)}
+    steps = frozenset[int]().union(*map(steps_to_year, sources))
     return any(str(int(token) - step) in known for step in steps)
 
 
@@ -374,14 +298,4 @@ def _tells_something(figure: Figure, text: str) -> bool:
     """Not a calendar year, a phone number or an age."""
     if kind(figure.token) == "phone" or (kind(figure.token) == "year" and " " not in figure.token):
         return False
-    return kind(figure.token) != "number" or not _is_age(figure, text)
-
-
-def _is_age(figure: Figure, text: str) -> bool:
-    value = _value(figure.token)
-    if value is None or not value.number <= _OLDEST:
-        return False
-    before, after = fold(text[max(0, figure.start - 32) : figure.start]), fold(text[figure.end : figure.end + 32])
-    if _AGE_BEFORE.search(before) or _AGE_AFTER.match(after.lstrip()):
-        return True
-    return value.number >= _YOUNGEST and bool(_AGE_PLACE.search(before) and _NO_NOUN.match(after))
+    return kind(figure.token) != "number" or not is_age(figure, text)
