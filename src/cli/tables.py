@@ -137,7 +137,6 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
             row.target or "(all)",
             f"{row.calls:,}",
             f"{row.input_tokens:,}",
-            f"{row.cached_tokens:,}",
             f"{row.output_tokens:,}",
             money_text(row.cost),
         ]
@@ -151,7 +150,6 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
         ("for target", "left"),
         ("calls", "right"),
         ("tokens in", "right"),
-        ("cached", "right"),
         ("tokens out", "right"),
         ("cost", "right"),
     ]
@@ -161,11 +159,16 @@ def estimate_table(rows: Sequence[EstimateRow]) -> str:
 
 
 def _cached_text(rows: Sequence[EstimateRow]) -> str:
-    if not any(row.cached_tokens for row in rows):
-        return "Cached: none of these models is known to cache a start as short as that of these prompts."
-    return (
-        "Cached: tokens in that the provider can read from its cache at a lower price, because a judge's calls about\n"
-        "one scenario start alike. Providers promise no more than to try."
+    """How much of what judges are sent their providers can read from a cache."""
+    judging = [row for row in rows if row.role not in ("target", "questioner")]
+    shares = []
+    for model in dict.fromkeys(row.model for row in judging):
+        mine = [row for row in judging if row.model == model]
+        share = sum(row.cached_tokens for row in mine) / sum(row.input_tokens for row in mine)
+        shares.append(f"{model} {share:.0%}")
+    return wrapped(
+        "Judges' calls about one scenario start alike. Tokens in that providers can read from a cache, if the start is "
+        f"long enough for the model's and calls follow each other closely: {', '.join(shares)}. The costs assume it."
     )
 
 
