@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from src.authoring.catalog import CONFIRMED, list_facts, list_scenarios, list_sources
-from src.authoring.skeleton import PLACEHOLDER, write_skeleton
+from src.authoring.skeleton import write_skeleton
 from src.errors import InputError
+from src.planning.house_rules import PLACEHOLDER
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios
 from tests.helpers import ROOT

@@ -184,7 +184,6 @@ def lacking(statement_: str = "All is well.", variant: dict[str, Any] | None = N
         (lacking("It is {{plan.colour}}.", {"plan": "stonebridge_ppo"}, plan_file="invented"), "unknown slot {{plan.colour}}"),
         (lacking(variant={"turns": {"Q9": "What?"}}), "variant one names turn 'Q9'; the turns are Q1"),
         (lacking(variant={"misstates": {"Q9": ["$1"]}}), "variant one names turn 'Q9'; the turns are Q1"),
-        (lacking(variant={"persona": {"age": "sixty"}}), "field age: must be a whole number (got 'sixty')"),
         (lacking(variant={"style": "angry"}), "field variants[0].style: 'angry' is not allowed"),
         (document({**fact_json(), "only": {"plan_years": [2025]}}), "answer_key.canonical_facts: no fact belongs to plan year 2026"),
         (document({**fact_json("F1", "It is {{figure.part_b_premium}}."), "valid_from": "2027-01-01"}), "answer_key fact F1 is valid from 2027-01-01, after plan year 2026"),

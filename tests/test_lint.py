@@ -1,4 +1,4 @@
-"""`validate` and `lint`: the faults that they report in a scenario file."""
+"""`validate --strict` and `lint`: the faults that they report in a scenario file, and which are only warnings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from src.authoring.lint import Problem, lint, lint_files
+from src.authoring.lint import Linted, lint, lint_files
+from src.planning.house_rules import Problem
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from tests.helpers import ROOT
@@ -38,11 +39,12 @@ def fact(fact_id: str, statement: str, **changes: Any) -> Document:
 
 
 def good() -> Document:
-    """A small scenario with nothing wrong, and no canned replies."""
+    """A small scenario that breaks no rule."""
     return {
         "scenario_id": "mine",
         "title": "A small scenario",
         "effective_date": "2026-01-01",
+        "themes": ["Part B deductible"],
         "persona": {"name": "Ada Inventado", "city": "Lakemont", "attributes": {}},
         "scripted_turns": [
             {
@@ -104,7 +106,7 @@ def checked(folder: Path, made: Document, *changes: Change) -> tuple[int, str, s
         change(made)
     path = folder / "planted.json"
     path.write_text(json.dumps(made), encoding="utf-8")
-    return *call("validate", path), path
+    return *call("validate", "--strict", path), path
 
 
 def findings(folder: Path, made: Document, *changes: Change) -> list[str]:
@@ -127,7 +129,7 @@ def passes(folder: Path, made: Document, *changes: Change) -> str:
 
 
 def test_the_whole_bank_passes() -> None:
-    code, out, err = call("validate", BANK)
+    code, out, err = call("validate", "--strict", BANK)
     assert (code, err) == (0, "")
     files = sorted(BANK.rglob("*.json"))
     assert out.count(": ok: ") == len(files) >= 25
@@ -160,8 +162,8 @@ F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
         pytest.param(second_fact(valid_until="2026-11-15"), f"{F2}: F2 expired on 2026-11-15", id="expired"),
         pytest.param(second_fact(valid_from="2026-11-17"), f"{F2}: F2 is not valid until 2026-11-17", id="not yet valid"),
         pytest.param(second_fact(statement="The Part B premium in 2026 is $202.90 a month."), f"{F2}: F2 states a dollar amount for one year; move it to facts/<year>.json and write {{{{figure.NAME}}}} here", id="figure of one year"),
-        pytest.param(asks("My friend says the Part B deductible is $500 a year. Right?"), "turn Q1 of variant plain: the question says $500, which contradicts F1; fix it, or list it in misstates", id="contradicted question"),
-        pytest.param(variant(turns={"Q1": "The Part B deductible is $500 a year, right?"}), "turn Q1 of variant other: the question says $500, which contradicts F1; fix it, or list it in misstates", id="contradicted variant"),
+        pytest.param(asks("My friend says the Part B deductible is $500 a year. Right?"), "turn Q1 of variant plain: the question says $500, which no fact of the key states; list it in misstates if it is wrong on purpose", id="amount of no fact"),
+        pytest.param(variant(turns={"Q1": "The Part B deductible is $500 a year, right?"}), "turn Q1 of variant other: the question says $500, which no fact of the key states; list it in misstates if it is wrong on purpose", id="amount of no fact in a variant"),
         pytest.param(asks("My number is 123-45-6789. What now?"), "turn Q1: '123-45-6789' looks like a Social Security number", id="ssn"),
         pytest.param(asks("My number is 123 45 6789. What now?"), "turn Q1: '123 45 6789' looks like a Social Security number", id="ssn with spaces"),
         pytest.param(asks("My card says 1EG4-TE5-MK73. What now?"), "turn Q1: '1EG4-TE5-MK73' looks like a Medicare number", id="mbi"),
@@ -183,14 +185,30 @@ F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
         pytest.param(field("title", "REPLACE: a title"), "title: the placeholder REPLACE is still there; write your own text", id="placeholder"),
         pytest.param(second_fact(source="REPLACE"), f"{F2}.source: the placeholder REPLACE is still there; write your own text", id="placeholder in a fact"),
         pytest.param(variant(turns={"Q1": "REPLACE: a question"}), "variants[1].turns.Q1: the placeholder REPLACE is still there; write your own text", id="placeholder in a variant"),
-        pytest.param(second_fact(statement="It depends."), f"{F2}: F2 cannot be checked, because even a reply that repeats it does not match it", id="uncheckable fact"),
         pytest.param(turn(question_group="lookup-deductible"), "turn Q1 required_points: group lookup-deductible is for questions that must be looked up; leave required_points and partial_points empty", id="points of a lookup"),
-        pytest.param(field("rubric_version", "v9"), "rubric_version: unknown rubric 'v9'; use v1", id="unknown rubric"),
+        pytest.param(field("rubric_version", "v9"), "rubric_version: there is no rubric 'v9' (v0.1, v1), so v0.1 is used; name one of these, or write your own", id="unknown rubric"),
+        pytest.param(field("themes", []), "themes: there are none; add one or two", id="no themes"),
+        pytest.param(persona(household={"pets": 2}), "persona: household is a field of your own; check the spelling, or move it into attributes", id="own persona field"),
+        pytest.param(persona(household={"pets": 2}, citty="Lakemont"), "persona: household, citty are fields of your own; check the spelling, or move them into attributes", id="own persona fields"),
+        pytest.param(persona(age="sixty"), "persona.age: must be a whole number (got 'sixty')", id="unusual age"),
+        pytest.param(persona(attributes={"x": {"y": 1}}), "persona.attributes.x: ", id="nested attribute"),
+        pytest.param(field("variation_knobs", {"reading_level": 6}), "variation_knobs.reading_level: it is kept but changes nothing; give it as a list of texts and use it in a turn, or remove it", id="unknown knob"),
+        pytest.param(field("variation_knobs", {"tone": ["calm", "worried"]}), "variation_knobs.tone: it is kept but changes nothing: no turn uses {{knob.tone}}", id="unused plain choice"),
+        pytest.param(field("variation_knobs", {"choices": {"tone": ["calm"]}}), "variation_knobs.tone: it is kept but changes nothing: no turn uses {{knob.tone}}", id="unused choice"),
+        pytest.param(field("variation_knobs", {"shuffle": True}), "variation_knobs.shuffle: it is kept but changes nothing: shuffle must be a list of groups of turn ids", id="shuffle of another kind"),
+        pytest.param(field("variation_knobs", {"paraphrase": "never"}), "variation_knobs.paraphrase: it is kept but changes nothing: paraphrase must be true or false", id="paraphrase of another kind"),
+        pytest.param(turn(required_points=[], background=[]), "scripted_turns: no turn says which facts it asks for; add required_points to the turns", id="points of no turn"),
     ],
 )  # fmt: skip
 def test_a_planted_fault_is_reported_with_its_file_and_field(change: Change, said: str, tmp_path: Path) -> None:
     (found,) = findings(tmp_path, good(), change)
     assert found.startswith(said) or ("looks like" in said and said in found)
+
+
+def test_a_number_inside_a_persona_field_is_found(tmp_path: Path) -> None:
+    own, number = findings(tmp_path, good(), persona(contact={"phones": ["614-234-5678"]}))
+    assert own.startswith("persona: contact is a field of your own")
+    assert number.startswith("persona: '614-234-5678' looks like a phone number")
 
 
 @pytest.mark.parametrize(
@@ -226,18 +244,6 @@ def test_a_hint_counts_only_for_what_the_turn_requires(tmp_path: Path) -> None:
     )
 
 
-def test_a_fact_that_no_canned_reply_covers_is_reported(tmp_path: Path) -> None:
-    def silent(made: Document) -> None:
-        made["answer_key"]["canonical_facts"].append(fact("F15", "Hospice pays for respite stays of up to 5 days."))
-        made["scripted_turns"][0]["background"].append("F15")
-
-    (found,) = findings(tmp_path, cobra(), silent)
-    assert found.startswith(
-        "answer_key.canonical_facts[14]: no canned reply in fakes/cobra.json supports or contradicts F15; add a sentence"
-    )
-    passes(tmp_path, cobra(), silent, field("scenario_id", "cobra_without_fakes"))
-
-
 def test_a_declared_misstatement_of_the_bank_is_needed(tmp_path: Path) -> None:
     """The misinformed variant misstates an amount on purpose; undeclared, that is a fault."""
     made = json.loads((TOPICS / "part_d_costs.json").read_text(encoding="utf-8"))
@@ -245,7 +251,7 @@ def test_a_declared_misstatement_of_the_bank_is_needed(tmp_path: Path) -> None:
     for one in made["variants"]:
         one.pop("misstates", None)
     (found,) = findings(tmp_path, made)
-    assert found.startswith("turn Q1 of variant misinformed: the question says $8000, which contradicts F1; fix it, or")
+    assert found.startswith("turn Q1 of variant misinformed: the question says $8000, which no fact of the key states")
 
 
 def test_every_fault_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
@@ -256,9 +262,9 @@ def test_every_fault_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps(made), encoding="utf-8")
         names.append(tmp_path / f"{name}.json")
     (tmp_path / "c.json").write_text("{", encoding="utf-8")
-    code, out, err = call("validate", tmp_path)
+    code, out, err = call("validate", "--strict", tmp_path)
     assert (code, out) == (2, "")
-    first, second, third, broken = err.splitlines()
+    broken, first, second, third = err.splitlines()
     assert first.startswith(f"medicare-eval: {names[0]}: field rubric_version")
     assert second.startswith(f"medicare-eval: {names[1]}: field turn Q1: '614-234-5678'")
     assert third.startswith(f"medicare-eval: {names[1]}: field turn Q1 of variant plain: 'step by step'")
@@ -328,7 +334,7 @@ def test_a_fact_of_a_plan_must_say_how_it_was_confirmed(tmp_path: Path) -> None:
 
 def test_a_variant_with_a_bad_persona_is_reported_once(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, good(), variant(persona={"age": "sixty"}))
-    assert found == "variant other persona: field age: must be a whole number (got 'sixty') (plan year 2026)."
+    assert found == "variant other persona.age: must be a whole number (got 'sixty')."
 
 
 def test_validate_lists_secondary_and_derived_facts(tmp_path: Path) -> None:
@@ -344,6 +350,66 @@ def test_validate_lists_secondary_and_derived_facts(tmp_path: Path) -> None:
     assert len(out.splitlines()) == 2
 
 
+# Without --strict
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        without("valid_from"),
+        second_fact(statement="The Part B premium in 2026 is $202.90 a month."),
+        asks("Call me at 614-234-5678 and explain Part B step by step."),
+        field("rubric_version", "2026-draft"),
+        field("themes", []),
+        persona(citty="Lakemont", age="sixty"),
+        field("variation_knobs", {"reading_level": 6}),
+        turn(background=[]),
+    ],
+)
+def test_a_broken_house_rule_is_a_warning(change: Change, tmp_path: Path) -> None:
+    broken = findings(tmp_path, good(), change)
+    path = tmp_path / "planted.json"
+    code, out, err = call("validate", path)
+    assert code == 0
+    start = f"medicare-eval: warning: {path}: "
+    assert [line.removeprefix(start).removeprefix("field ") for line in err.splitlines()] == broken
+    warnings = "1 warning" if len(broken) == 1 else f"{len(broken)} warnings"
+    assert f"1 scenario valid, {warnings}." in out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        field("title", "REPLACE: a title"),
+        second_fact(valid_until="2026-11-15"),
+        second_fact(statement="The fee is {{figure.none}} a month."),
+        persona(fictional=False),
+    ],
+)
+def test_what_stops_a_run_is_an_error_without_strict_too(change: Change, tmp_path: Path) -> None:
+    broken = findings(tmp_path, good(), change)
+    code, out, err = call("validate", tmp_path / "planted.json")
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == len(broken) == 1
+    assert "warning" not in err
+
+
+def test_errors_and_warnings_of_several_files_are_listed_together(tmp_path: Path) -> None:
+    for name, change in (("a", field("title", "REPLACE")), ("b", field("themes", []))):
+        made = good()
+        change(made)
+        (tmp_path / f"{name}.json").write_text(json.dumps(made), encoding="utf-8")
+    code, out, err = call("validate", tmp_path)
+    assert (code, out) == (2, "")
+    warning, error = err.splitlines()
+    assert warning.startswith(f"medicare-eval: warning: {tmp_path / 'b.json'}: field themes: ")
+    assert error.startswith(f"medicare-eval: {tmp_path / 'a.json'}: field title: ")
+
+
+def test_the_word_replace_is_no_placeholder_inside_a_sentence(tmp_path: Path) -> None:
+    passes(tmp_path, good(), field("title", "How to REPLACE a lost card"))
+
+
 # Called from Python
 
 
@@ -354,9 +420,10 @@ def test_lint_returns_problems_and_prints_nothing(tmp_path: Path, capsys: pytest
     assert lint(read_scenario(path), Library(), date(2026, 11, 16)) == []
     made["title"] = "REPLACE"
     path.write_text(json.dumps(made), encoding="utf-8")
-    problem = Problem("title", "the placeholder REPLACE is still there; write your own text")
+    problem = Problem("title", "the placeholder REPLACE is still there; write your own text", error=True)
     assert lint(read_scenario(path), Library(), date(2026, 11, 16)) == [problem]
-    assert lint_files([str(path)], Library(), date(2026, 11, 16)) == [f"{path}: field title: {problem.what}."]
+    found = lint_files([str(path)], Library(), date(2026, 11, 16))
+    assert found == Linted(errors=[f"{path}: field title: {problem.what}."])
     assert capsys.readouterr() == ("", "")
 
 
@@ -365,4 +432,4 @@ def test_lint_uses_the_day_it_is_given(tmp_path: Path) -> None:
     path.write_text(json.dumps(good()), encoding="utf-8")
     (problem,) = lint(read_scenario(path), Library(), date(2027, 1, 1))
     expired = "F1 expired on 2026-12-31; confirm it again, or add the new plan year's figures"
-    assert problem == Problem("answer_key.canonical_facts[0]", expired)
+    assert problem == Problem("answer_key.canonical_facts[0]", expired, error=True)

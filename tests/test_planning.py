@@ -16,10 +16,11 @@ from src.errors import ConfigError, InputError
 from src.planning.judges import OFFLINE_JUDGE
 from src.planning.plan import MAX_TRIALS, make_plan
 from src.planning.prompts import fill, load_prompts, reply_schema
+from src.planning.rubrics import load_rubric
 from src.planning.study_file import make_study
 from src.planning.trials import in_noise_sample, planned_calls, trials
 from src.records.model_name import family, family_of_id
-from src.schemas import RunPlan
+from src.schemas import PlannedRubric, RunPlan
 from src.store.strict_json import sha256
 from tests.helpers import ROOT, plan, scenario, scenario_json
 
@@ -32,6 +33,7 @@ KEYS = {
 JUDGES = {name: f"{name}:{PROVIDERS[name].default_judge}" for name in KEYS}
 SHIPPED = str(ROOT / "scenarios" / "v1" / "scenario_001.json")
 Planner = Callable[..., RunPlan]
+RubricsOf = Callable[..., dict[str, PlannedRubric]]
 
 
 @pytest.fixture
@@ -456,11 +458,50 @@ def test_a_canned_target_is_no_judge(planned: Planner) -> None:
         planned(["openai:gpt-4.1"], keys="openai", judges=["fake:careful"])
 
 
-def test_an_unknown_rubric_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "scenario.json"
-    path.write_text(json.dumps(scenario_json(rubric_version="nonsense")), encoding="utf-8")
-    with pytest.raises(InputError, match=r"field rubric_version: 'nonsense' is not known\. Use v1"):
-        make_plan(make_study({"scenarios": [str(path)], "targets": ["fake:careful"]}))
+@pytest.fixture
+def rubrics_of(planned: Planner) -> RubricsOf:
+    return lambda *paths: planned(["openai:gpt-4.1"], keys="openai anthropic google", scenarios=list(paths)).rubrics
+
+
+@pytest.mark.parametrize("version", ["2026-draft", "", "../v1", "v1.json", "Rubric, second draft", "V1", "x" * 1_000])
+def test_a_version_that_no_rubric_has_is_scored_by_the_specifications(
+    version: str, rubrics_of: RubricsOf, tmp_path: Path
+) -> None:
+    specification = load_rubric("v0.1")
+    assert rubrics_of(written(tmp_path, rubric_version=version)) == {version: specification}
+    assert not specification.rubric.study_codes
+    assert load_rubric("v1").rubric.study_codes
+
+
+def own_rubric(folder: Path, name: str, **changes: Any) -> str:
+    """Writes a rubric beside the scenarios of a folder; returns its hash."""
+    made = json.loads((ROOT / "rubrics" / "v1.json").read_text(encoding="utf-8"))
+    text = json.dumps({**made, "rubric_version": name, **changes})
+    (folder / "rubrics").mkdir(exist_ok=True)
+    (folder / "rubrics" / f"{name}.json").write_text(text, encoding="utf-8")
+    return sha256(text)
+
+
+def test_a_rubric_beside_the_scenario_is_used_and_is_no_scenario(rubrics_of: RubricsOf, tmp_path: Path) -> None:
+    mine = own_rubric(tmp_path, "2026-draft", note="Mine")
+    other = own_rubric(tmp_path, "v1", note="Mine too")
+    written(tmp_path, "a.json", scenario_id="a", rubric_version="2026-draft")
+    written(tmp_path, "b.json", scenario_id="b", rubric_version="v1")
+    for given in (str(tmp_path), str(tmp_path / "**" / "*.json")):
+        assert {name: one.sha256 for name, one in rubrics_of(given).items()} == {"2026-draft": mine, "v1": other}
+
+
+def test_two_rubrics_of_one_name_in_one_run_are_refused(rubrics_of: RubricsOf, tmp_path: Path) -> None:
+    path = written(tmp_path, rubric_version="v1")
+    own_rubric(tmp_path, "v1", note="Mine")
+    with pytest.raises(InputError, match=r"s\.json: field rubric_version: 'v1' is another rubric here than"):
+        rubrics_of(SHIPPED, path)
+
+
+def test_a_rubric_whose_name_is_not_its_files_is_refused(rubrics_of: RubricsOf, tmp_path: Path) -> None:
+    own_rubric(tmp_path, "mine", rubric_version="yours")
+    with pytest.raises(InputError, match=r"mine\.json: field rubric_version: 'yours' does not match the file name"):
+        rubrics_of(written(tmp_path, rubric_version="mine"))
 
 
 def test_every_role_has_a_prompt_filled_with_its_schema() -> None:

@@ -23,7 +23,7 @@ from .dry_run import show_plan
 from .next_steps import next_steps
 from .options import given
 from .progress import ShowProgress
-from .scenarios import warn_of_house_rules
+from .scenarios import house_rule_notice
 from .signals import stop_on_signal
 from .summary import print_summary
 
@@ -49,8 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _warn(study: Study, arguments: argparse.Namespace) -> None:
-    if not arguments.quiet:
-        warn_of_house_rules(study)
+    """Say how many house rules the scenarios break, if the run is not refused for something else."""
+    if not arguments.quiet and not study.strict and (notice := house_rule_notice(study)):
+        make_plan(study)
+        print(f"medicare-eval: {notice}", file=sys.stderr)
 
 
 def _study(arguments: argparse.Namespace) -> Study:

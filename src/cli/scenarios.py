@@ -56,21 +56,19 @@ def validate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def warn_of_house_rules(study: Study) -> None:
-    """Say how many house rules the scenarios of a study break, and which command lists them."""
+def house_rule_notice(study: Study) -> str | None:
+    """How many house rules the scenarios of a study break, and which command lists them; None if they break none."""
     count = 0
     with suppress(InputError):  # the plan refuses it, and says where the field was set
         facts, plans = (Path(path) if path else None for path in (study.facts, study.invented_plans))
         library = Library(facts, plans)
         count = len(lint_files(study.scenarios, library, today()).warnings)
-    if count and not study.strict:
-        files = {"--facts": study.facts, "--invented-plans": study.invented_plans}
-        flags = [part for flag, path in files.items() if path for part in (flag, path)]
-        print(
-            f"medicare-eval: {counted(count, 'warning')} about the scenarios. "
-            f"To list them: medicare-eval validate {shlex.join([*study.scenarios, *flags])}",
-            file=sys.stderr,
-        )
+    if not count:
+        return None
+    files = {"--facts": study.facts, "--invented-plans": study.invented_plans}
+    flags = [part for flag, path in files.items() if path for part in (flag, path)]
+    listed = shlex.join([*study.scenarios, *flags])
+    return f"{counted(count, 'warning')} about the scenarios. To list them: medicare-eval validate {listed}"
 
 
 def _valid_lines(file: ScenarioFile, library: Library) -> list[str]:

@@ -22,7 +22,6 @@ from ..schemas import (
     Rubric,
     Scenario,
     ScriptedTurn,
-    VariationKnobs,
     point_facts,
     point_name,
 )
@@ -155,8 +154,9 @@ def _themes(scenario: Scenario) -> Iterator[Problem]:
 def _own_fields(persona: Persona) -> Iterator[Problem]:
     own = list(persona.model_extra or {})
     if own:
-        names, are = ", ".join(own), "are fields" if len(own) > 1 else "is a field"
-        yield Problem("persona", f"{names} {are} of your own; check the spelling, or move them into attributes")
+        are, them = ("are fields", "them") if len(own) > 1 else ("is a field", "it")
+        what = f"{', '.join(own)} {are} of your own; check the spelling, or move {them} into attributes"
+        yield Problem("persona", what)
 
 
 def _personas(scenario: Scenario, planned: Sequence[PlannedScenario]) -> Iterator[Problem]:
@@ -191,11 +191,9 @@ def _knobs(scenario: Scenario) -> Iterator[Problem]:
                 f"it is kept but changes nothing: no turn uses {{{{knob.{name}}}}}; use it in a turn, or remove it",
             )
     for name in scenario.variation_knobs.not_understood:
-        what = (
-            "it is kept but changes nothing; give it as a list of texts and use {{knob.NAME}} in a turn, or remove it"
-        )
-        if name in VariationKnobs.model_fields:
-            what = f"it is kept but changes nothing, because {name} must be {_SHAPES[name]}; correct it, or remove it"
+        what = "it is kept but changes nothing; give it as a list of texts and use it in a turn, or remove it"
+        if name in _SHAPES:
+            what = f"it is kept but changes nothing: {name} must be {_SHAPES[name]}; correct it, or remove it"
         yield Problem(f"variation_knobs.{name}", what)
 
 
@@ -203,8 +201,8 @@ _SHAPES = {
     "choices": 'names with lists of texts, such as {"tone": ["calm", "worried"]}',
     "shuffle": 'a list of groups of turn ids, such as [["Q2", "Q3"]]',
     "paraphrase": "true or false",
-    "not_understood": "absent",
 }
+"""What the knobs that we know must be."""
 
 
 def _points(scenario: Scenario) -> Iterator[Problem]:

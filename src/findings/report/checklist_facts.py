@@ -114,7 +114,7 @@ def _question_facts(found: Findings) -> dict[str, Value]:
     study_groups = sum(rule.study_group is not None for rule in found.rules.values())
     conditional = sum(turn.condition is not None for turn in turns)
     several = sum(len(scenario.scripted_turns) > 1 for scenario in scenarios)
-    languages = {scenario.persona.language for scenario in scenarios} - {None}
+    languages = {str(scenario.persona.language) for scenario in scenarios if scenario.persona.language}
     wording = "the scenarios' own wording; Q1 names their files"
     if plan.wording:
         wording = f"the wording of {inert(plan.wording.title)} (sha256 `{plan.wording.sha256}`), otherwise {wording}"
