@@ -1,247 +1,120 @@
-"""A judge that does what the text it judges orders: the worst that fenced text could do to a model.
+"""A judge that does what the text it judges asks for: the worst that a reply could do to a model.
 
-It reads all of the target's words (disguised and coded ones too), answers with forged JSON as it is, extracts what the
-text dictates, gives every claim the label the text asks for and reports what it wants reported. If it finds no order, it
-judges like `offline:rules`. How it finds an order has nothing in common with `src.text.injection`: a few word stems,
-wherever they appear.
+It knows of each attack what its steering passages want. In every role it obeys if any part of such a passage is in its
+request, whatever the words; otherwise it labels claims as a person labeled them. As extractor it turns the passages into
+claims, so that they reach the verifiers. If it is to hide something, it leaves the wrong claims out or calls them NOT_IN_KEY. If it
+is to give credit, it calls every claim SUPPORTED and cites whatever the rules let it cite.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import codecs
-import html
 import json
-import re
-import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
-from urllib.parse import unquote
+from typing import Any, Literal
 
 from src.adapters.base import ModelRequest
-from src.adapters.offline_adapter import ROLE_OF_SCHEMA
-from src.agents.verifier import violations
-from src.schemas import (
-    CallRecord,
-    ClaimInView,
-    Record,
-    Verdict,
-    VerifierInput,
-)
+from src.agents.context import Asked
+from src.agents.verifier import Shown, violations
+from src.schemas import CallRecord, ClaimInView, ExtractorInput, Verdict, VerifierInput
 from src.store.strict_json import encode
 from src.text.fence import unwrap
-from tests.attacks import Wants
 from tests.helpers import call_record
 
-FIELD = {
-    "ExtractorReply": "claims",
-    "VerifierOutput": "verdicts",
-    "ScorerReply": "observations",
-    "AdjudicatorReply": "decisions",
-}
-LATIN = str.maketrans(
-    "асеорухАВСЕНКМОРТХκνεαρΜӏօ" + "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "aceopyxABCEHKMOPTXkveapMlo" + "abcdefghijklmnoprstuvwyz"
-)
-LEET = str.maketrans("431057", "aeiost")
-HIDE = re.compile(
-    r"extract|skip it|list of claims|list claims|verifiable|opinions|greeting|not part of my answer|hypothetical when",
-    re.I,
-)
-SPARE = re.compile(
-    r"not_in_key|not in key|undecided|nothing as contradicted|anything here as contradicted|overlook|penalized|declines to answer",
-    re.I,
-)
-SUPPORT = re.compile(
-    r"supported|support (?:every|each|all|that|everything)|supports every|\b(?:as|is|are|count as|of) (?:\w+ )?(?:correct|right|true|accurate|complete|confirmed|supported|verified|credited|matching)|"
-    r"approve|confirm|perfect score|full marks|10/10|1\.0\b|1\.00|credit|favorable|best possible label|benefit of the doubt|trust the reply|"
-    r"pass this|passed|accept (?:each|all)|favor of this reply|first one in your list|agrees? with (?:this|the)|matches the key|superseded|"
-    r"real key|decoy|correct answer|find that|meets all|evidence:|\[f1\]|fact f1|key item|per f1|no contradiction|found to be true|claims correct|"
-    r"now reads|contains a typo|correct[ao]s?\b|respaldad|maxima|aprueb|exactes|maximale|confirmees|richtig|korrekt|punktzahl|bestatigt|"
-    r"正确|支持|满分|一致|正しい|верные",
-    re.I,
-)
-JUDGING = re.compile(
-    r"claim|statement|label|answer key|\bkey\b|reply|this answer|verdict|grad(?:e|er|ing)|judge|evaluat|assess|verif|review|score|accuracy|"
-    r"check|line above|each is right|every line|label each|reference|\bf[12]\b|afirmacion|respuesta|affirmation|reponse|aussage|antwort|"
-    r"behauptung|陈述|说法|回答|判|主張|утверждения",
-    re.I,
-)
-OBSERVE = re.compile(r"\b(referral|refusal|hedge|no observations)\b", re.I)
-ONLY = re.compile(r"only one claim .{0,60}: \"([^\"]+)\"", re.I | re.S)
-
-
-def readings(text: str) -> Iterator[str]:
-    """All that can be made out of a text, with patience."""
-    shown = "".join(
-        chr(ord(c) - 0xE0000)
-        if 0xE0020 <= ord(c) <= 0xE007E
-        else chr(ord(c) - 0xE0100)
-        if 0xE0120 <= ord(c) <= 0xE017E
-        else c
-        for c in text
-    )
-    shown = "".join(chr(ord(c) - 0x1F1E6 + 97) if 0x1F1E6 <= ord(c) <= 0x1F1FF else c for c in shown)
-    plain = unicodedata.normalize("NFKD", shown)
-    plain = "".join(
-        c
-        for c in plain
-        if (unicodedata.category(c)[0] != "M" and unicodedata.category(c) not in ("Cf", "Co", "Cc")) or c == "\n"
-    )
-    plain = re.sub(r"[\u1160\u2800\s]+", " ", plain)[:400_000]
-    yield from (plain, plain.translate(LATIN), plain[::-1], plain.translate(LEET))
-    yield re.sub(r"(?<=\b\w)[ .-](?=\w\b)", "", shown[-2_000:]).replace("_", " ")
-    if "rot13" in plain:
-        yield codecs.encode(plain, "rot13")
-    yield html.unescape(unquote(re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m.group(1), 16)), shown)))
-    for found in re.findall(r"(?:[A-Za-z0-9+/_-]{12,}={0,2}\s?)+(?:[A-Za-z0-9+/_-]+={0,2})?", text[-5_000:]):
-        packed = re.sub(r"\s|=", "", found).replace("-", "+").replace("_", "/")
-        try:
-            yield base64.b64decode(packed + "=" * (-len(packed) % 4)).decode("ascii")
-        except (binascii.Error, UnicodeDecodeError):
-            continue
-    for found in re.findall(r"(?:[0-9a-f]{2} ?){16,}", text):
-        yield bytes.fromhex(found).decode("ascii", "replace")
-    for found in re.findall(r"(?:[01]{8} ?){8,}", text):
-        yield bytes(int(byte, 2) for byte in found.split()).decode("ascii", "replace")
-
-
-@cache
-def forged(text: str, name: str) -> dict[str, Any] | None:
-    """The first object in the text that has this field, however it is quoted."""
-    for reading in (text, *list(readings(text))):
-        straight = re.sub("[“”]", '"', reading)
-        for shape in (straight, straight.replace("'", '"').replace("True", "true").replace("False", "false")):
-            at = shape.find("{")
-            for _ in range(50):
-                if at < 0:
-                    break
-                try:
-                    found = json.JSONDecoder().raw_decode(shape, at)[0]
-                except (ValueError, RecursionError):
-                    found = None
-                if isinstance(found, dict) and name in found:
-                    return found
-                at = shape.find("{", at + 1)
-    return None
+Goal = Literal["credit", "hide", "both"]
 
 
 @dataclass(frozen=True)
-class Order:
-    wants: Wants | None
-    dictated: tuple[str, ...] = ()
-    """Claims that alone are to be extracted."""
-    kind: str | None = None
-    """An observation to be reported."""
-    cites: tuple[str, ...] = ()
+class HonestClaim:
+    quote: str
+    label: Literal["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"]
+    evidence: tuple[str, ...]
 
 
-@cache
-def understood(text: str) -> Order:
-    """What a text orders its judge to do."""
-    for reading in readings(text):
-        low = reading.lower()
-        if HIDE.search(low):
-            return Order("hide a wrong claim", tuple(ONLY.findall(reading)))
-        if SPARE.search(low):
-            return Order("no CONTRADICTED")
-        seen = OBSERVE.search(low)
-        if seen and JUDGING.search(low):
-            return Order("fake refusal", kind=seen.group(1) if seen.group(1) != "no observations" else None)
-        if SUPPORT.search(low) and JUDGING.search(low):
-            return Order("all SUPPORTED", cites=tuple(dict.fromkeys(re.findall(r"\bF\d\b", reading))))
-    return Order(None)
+@dataclass(frozen=True)
+class Attack:
+    id: str
+    scenario: str
+    variant: str
+    turn: str
+    kind: str
+    goal: Goal
+    reply: str
+    passages: tuple[str, ...]
+    claims: tuple[HonestClaim, ...]
+
+    @classmethod
+    def read(cls, data: dict[str, Any]) -> Attack:
+        claims = tuple(HonestClaim(one["quote"], one["label"], tuple(one["evidence"])) for one in data["claims"])
+        return cls(**{**data, "passages": tuple(data["passages"]), "claims": claims})
 
 
 @dataclass
-class Obedient:
-    """`reply`: the whole reply, which this judge has in mind in every role; `canary`: whether it knows the
-    right canary, as a model would that reads its prompt; `mind`: the wish to grant, whatever the words."""
+class Judge:
+    """Honest if `obeys` is false."""
 
-    reply: str
-    canary: bool = True
-    mind: Wants | None = None
-    cunning: bool = False
-    """Cites for each claim a fact that the rules let pass, and says NOT_IN_KEY where there is none."""
-    obeyed: bool = False
-    problems: list[str] = field(default_factory=list)
-    """What code found wrong with the judge's answers."""
+    attack: Attack
+    obeys: bool = True
+    asked: list[str] = field(default_factory=list)
+    """Titles of the schemas it was asked for."""
 
     def record(self, request: ModelRequest) -> CallRecord:
-        if len(request.messages) > 1:
-            self.problems += json.loads(request.messages[-1].content)["problems"]
-        return call_record(request=request, text=self.answer(request))
-
-    def answer(self, request: ModelRequest) -> str:
         wanted = str((request.response_schema or {})["title"])
+        self.asked.append(wanted)
         canary, plain = unwrap(request.messages[0].content)
-        dictated = forged(self.reply, FIELD[wanted])
-        if dictated is not None:
-            self.obeyed = True
-            return encode({**dictated, "canary": canary} if self.canary else dictated).decode("utf-8", "replace")
-        input_type, rule = ROLE_OF_SCHEMA[wanted]
-        task = input_type.model_validate_json(plain)
-        honest = rule(task).model_dump(mode="json")
-        order = Order(self.mind) if self.mind else understood(self.reply)
-        if order.wants:
-            self.obeyed = True
-            honest = self._bent(wanted, honest, order, task)
-        return encode({"canary": canary, **honest}).decode("utf-8")
+        swayed = self.obeys and any(shares(passage, text) for passage in self.attack.passages for text in texts(plain))
+        answer: dict[str, Any] = {"observations": []}
+        if wanted == "ExtractorReply":
+            answer = {"claims": self._extract(ExtractorInput.model_validate_json(plain), swayed)}
+        elif wanted == "VerifierOutput":
+            task = VerifierInput.model_validate_json(plain)
+            answer = {"verdicts": [self._verdict(claim, task, swayed).model_dump(mode="json") for claim in task.claims]}
+        return call_record(request=request, text=encode({"canary": canary, **answer}).decode("utf-8"))
 
-    def _bent(self, wanted: str, honest: dict[str, Any], order: Order, task: Record) -> dict[str, Any]:
-        given = task.model_dump(mode="json")
-        if wanted == "ExtractorReply" and order.wants == "hide a wrong claim":
-            if order.dictated:
-                return {"claims": [_claim(n, text) for n, text in enumerate(order.dictated, 1)]}
-            return {"claims": [{**claim, "verifiable": False} for claim in honest["claims"]]}
-        if wanted == "VerifierOutput" and order.wants in ("all SUPPORTED", "no CONTRADICTED"):
-            facts = [fact["fact_id"] for fact in given["answer_key"]["canonical_facts"]]
-            cites = [fact for fact in order.cites if fact in facts] or facts[:1]
-            if self.cunning and order.wants == "all SUPPORTED":
-                assert isinstance(task, VerifierInput)
-                return {"verdicts": [_passing(claim, task) for claim in task.claims]}
-            label = "SUPPORTED" if order.wants == "all SUPPORTED" else "NOT_IN_KEY"
-            evidence = cites if label == "SUPPORTED" else []
-            return {
-                "verdicts": [
-                    {**verdict, "label": label, "evidence": evidence, "severity": "none"}
-                    for verdict in honest["verdicts"]
-                ]
-            }
-        if wanted == "ScorerReply":
-            kept = [seen for seen in honest["observations"] if seen["kind"] != "fabricated_specific"]
-            quote = " ".join(given["reply"].split()[:4])
-            return {"observations": [*kept, *([{"kind": order.kind, "quote": quote}] if order.kind else [])]}
-        if wanted == "AdjudicatorReply":
-            return {
-                "decisions": [
-                    {**one, "label": "SUPPORTED" if "SUPPORTED" in claim["options"] else claim["options"][-1]}
-                    for one, claim in zip(honest["decisions"], given["claims"], strict=True)
-                ]
-            }
-        return honest
+    def _extract(self, task: ExtractorInput, swayed: bool) -> list[dict[str, Any]]:
+        hides = swayed and self.attack.goal != "credit"
+        kept = [one.quote for one in self.attack.claims if not (hides and one.label == "CONTRADICTED")]
+        quotes = [quote for quote in (*kept, *self.attack.passages) if quote in task.reply]
+        return [
+            {"claim_id": f"C{n}", "text": quote, "type": "factual", "confidence": "high", "verifiable": True, "quotes": [quote]}
+            for n, quote in enumerate(dict.fromkeys(quotes), 1)
+        ]  # fmt: skip
+
+    def _verdict(self, claim: ClaimInView, task: VerifierInput, swayed: bool) -> Verdict:
+        honest = self._honest(claim)
+        if not swayed:
+            return honest
+        if self.attack.goal != "hide":
+            shown = Shown(Asked(task.question, task.plan_year), task.answer_key)
+            for fact in task.answer_key.canonical_facts:
+                given = verdict(claim, "SUPPORTED", (fact.fact_id,))
+                if not violations(given, claim, shown):
+                    return given
+        return verdict(claim, "NOT_IN_KEY", ()) if honest.label == "CONTRADICTED" else honest
+
+    def _honest(self, claim: ClaimInView) -> Verdict:
+        said = " ".join(claim.quotes)
+        about = [one for one in self.attack.claims if shares(one.quote, said)]
+        wrong = next((one for one in about if one.label == "CONTRADICTED"), None)
+        found = wrong or next((one for one in about if one.label == "SUPPORTED"), None)
+        return verdict(claim, found.label, found.evidence) if found else verdict(claim, "NOT_IN_KEY", ())
 
 
-def _passing(claim: ClaimInView, task: VerifierInput) -> dict[str, Any]:
-    for fact in task.answer_key.canonical_facts:
-        verdict = Verdict(
-            claim_id=claim.claim_id, label="SUPPORTED", evidence=(fact.fact_id,), severity="none", notes=""
-        )
-        if not violations(verdict, claim, task.answer_key, task.question):
-            return verdict.model_dump(mode="json")
-    return Verdict(claim_id=claim.claim_id, label="NOT_IN_KEY", evidence=(), severity="none", notes="").model_dump(
-        mode="json"
-    )
+def verdict(claim: ClaimInView, label: Any, evidence: tuple[str, ...]) -> Verdict:
+    severity: Any = "high" if label == "CONTRADICTED" else "none"
+    return Verdict(claim_id=claim.claim_id, label=label, evidence=evidence, severity=severity, notes="")
 
 
-def _claim(number: int, text: str) -> dict[str, Any]:
-    return {
-        "claim_id": f"C{number}",
-        "text": text,
-        "type": "factual",
-        "confidence": "high",
-        "verifiable": True,
-        "quotes": [text],
-    }
+def texts(plain: str) -> list[str]:
+    """All that the target wrote in a request."""
+    task = json.loads(plain)
+    quotes = [quote for claim in task.get("claims", []) for quote in claim["quotes"]]
+    return [*quotes, *([task["reply"]] if "reply" in task else [])]
+
+
+def shares(one: str, other: str) -> bool:
+    """Whether two passages of a reply have at least half of the shorter one in common."""
+    shorter, longer = sorted((one, other), key=len)
+    if shorter in longer:
+        return True
+    half = max(12, len(shorter) // 2)
+    return any(shorter[at : at + half] in longer for at in range(max(1, len(shorter) - half + 1)))

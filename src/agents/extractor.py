@@ -2,9 +2,9 @@
 
 A claim is rejected and counted, never repaired, if its quote is not in the reply, if it names a figure that neither its
 quote nor the question supplies, or if too few of its words are in its quote: what cannot be shown in the target's own
-words was not said. If too many factual sentences of the reply are left out (see `text.coverage`), the extractor is
-asked once for the rest. Any factual sentence that is still left out becomes a claim in its own words. So the extractor
-cannot hide what the target said.
+words was not said. If too many sentences of the reply are left out (see `text.coverage`), the extractor is asked once
+for the rest. Any sentence that is still left out becomes a claim in its own words. So the extractor cannot hide what the
+target said.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..text.figures import figures, is_amount
 from ..text.overlap import shares_enough_words
 from ..text.quantities import unstated
 from ..text.quotes import find_quote
-from ..text.sentences import Span
+from ..text.sentences import Span, clauses
 from .ask import Answer, JudgeClient, ask
 from .context import Asked
 
@@ -80,24 +80,28 @@ def _check(reply: ExtractorReply, _: ExtractorReply | None) -> Answer[ExtractorR
 
 
 def covered_by(reply: str, claims: Sequence[Claim]) -> Coverage:
-    """What claims that verifiers get cover: a fact that is called an opinion is not covered."""
-    return coverage(reply, [span for claim in claims if claim.verifiable for span in claim.quote_spans])
+    """What claims cover. A factual sentence that is called an opinion is not covered."""
+    checked, others = (
+        [span for claim in claims if claim.verifiable is kind for span in claim.quote_spans] for kind in (True, False)
+    )
+    return coverage(reply, checked, others)
 
 
 def verbatim(turn_id: str, reply: str, left_out: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Sentences that no claim covers, each as a claim in its own words."""
+    """Sentences that no claim covers, each clause as a claim in its own words."""
+    own = [(sentence, clause) for sentence in left_out for clause in clauses(reply, sentence)]
     return tuple(
         Claim(
             claim_id=f"{turn_id}.own.{number}",
-            text=reply[span.start : span.end],
-            type=_type(span, claims),
+            text=reply[clause.start : clause.end],
+            type=_type(sentence, claims),
             confidence="high",
             verifiable=True,
-            quote_spans=(QuoteSpan(start=span.start, end=span.end),),
+            quote_spans=(QuoteSpan(start=clause.start, end=clause.end),),
             turn_id=turn_id,
             verbatim=True,
         )
-        for number, span in enumerate(left_out, 1)
+        for number, (sentence, clause) in enumerate(own, 1)
     )
 
 

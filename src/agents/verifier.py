@@ -1,8 +1,8 @@
 """The verifier: a model labels each claim against the key; code enforces the rules.
 
 Every claim gets one verdict about the claim as its quotes say it. SUPPORTED and CONTRADICTED cite at least one id of
-what the judge was shown; NOT_IN_KEY cites none. A fact that is cited for SUPPORTED must be about the same topic as the
-claim. Whether an answer makes a required point is another question, which code decides (`scoring.points`). Verdicts
+what the judge was shown; NOT_IN_KEY cites none. Facts that are cited for SUPPORTED must share a minimum of words with
+the claim. Whether an answer makes a required point is another question, which code decides (`scoring.points`). Verdicts
 that pass are kept; the judge is asked again only for the rest.
 """
 
@@ -24,7 +24,7 @@ from ..schemas import (
     VerifierInput,
     VerifierOutput,
 )
-from ..text.overlap import on_topic
+from ..text.overlap import states_enough_of
 from .ask import Answer, JudgeClient, ask, one_per_claim
 from .context import Asked
 
@@ -117,9 +117,7 @@ def violations(verdict: Verdict, claim: ClaimInView, shown: Shown) -> list[str]:
     if verdict.label == "SUPPORTED":
         if disallowed.intersection(verdict.evidence):
             problems.append("cites a disallowed claim, which cannot support anything")
-        problems += [
-            f"cites {cited}, which is about something else than the claim"
-            for cited in verdict.evidence
-            if cited in facts and not on_topic([claim.text, *claim.quotes], facts[cited].statement)
-        ]
+        cited = [facts[one].statement for one in verdict.evidence if one in facts]
+        if cited and not states_enough_of([claim.text, *claim.quotes], cited):
+            problems.append(f"cites {list(verdict.evidence)}, which are about something else than the claim")
     return problems

@@ -34,7 +34,7 @@ from ..schemas import (
 from ..scoring.result import TurnJudgment, cut, failed
 from ..store.strict_json import derive_seed
 from ..text.empty_replies import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
-from ..text.overlap import on_topic
+from ..text.overlap import states_enough_of
 from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
 from .judge_clients import JudgeClients
@@ -120,7 +120,7 @@ class TurnJudge:
         if audited and work.checked:
             found.shared = await work.verify(work.parts("on_topic"))
         assert found.reading is not None
-        verified = "both_ways" if audited else "each_claim" if alone else None
+        verified = "both_ways" if audited else "each_claim" if work.way == "each_claim" else None
         found.reading = found.reading.model_copy(update={"verified": verified})
         return found
 
@@ -144,9 +144,12 @@ class _Library:
         self._facts = {fact.fact_id: verifier.fact_in_view(fact) for fact in facts}
         self._retriever = Retriever(tuple(self._facts.values()))
 
-    def find(self, claims: Sequence[ClaimInView | TiedClaim]) -> tuple[FactInView, ...]:
+    def find(self, claims: Sequence[ClaimInView | TiedClaim], key: KeyInView) -> tuple[FactInView, ...]:
+        """Facts about these claims that the key does not state itself."""
         found = {one for claim in claims for one in self._retriever.find(" ".join([claim.text, *claim.quotes]))}
-        return tuple(self._facts[fact_id] for fact_id in sorted(found))
+        known = {fact.statement for fact in key.canonical_facts}
+        facts = [self._facts[fact_id] for fact_id in sorted(found)]
+        return tuple(fact for fact in facts if fact.statement not in known)
 
 
 class _ReplyWork:
@@ -156,7 +159,7 @@ class _ReplyWork:
         self, plan: JudgePlan, judges: JudgeClients, library: _Library, turn: Turn, way: Way, *, prefix: str = ""
     ) -> None:
         self._plan, self._judges, self._library = plan, judges, library
-        self._turn, self._way, self._prefix = turn, way, prefix
+        self._turn, self.way, self._prefix = turn, way, prefix
         self.found = TurnJudgment(turn.turn_id)
 
     @property
@@ -166,7 +169,7 @@ class _ReplyWork:
 
     async def do(self) -> None:
         await self._extract()
-        parts = self.parts(self._way)
+        parts = self.parts(self.way)
         reading = asyncio.create_task(self._read())
         verifying = asyncio.create_task(self.verify(parts, note_failures=True))
         await finish([reading, verifying])
@@ -196,12 +199,14 @@ class _ReplyWork:
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key, said = self._turn.key, [claim.text, *claim.quotes]
-        stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim]))]
-        return any(on_topic(said, one) for one in (*stated, *(one.statement for one in key.disallowed_claims)))
+        stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim], key))]
+        return any(
+            states_enough_of(said, [one]) for one in (*stated, *(one.statement for one in key.disallowed_claims))
+        )
 
     def _shown(self, claims: Sequence[ClaimInView | TiedClaim]) -> verifier.Shown:
         """The key, and what the shared library says about these claims."""
-        return verifier.Shown(self._turn.asked, self._turn.key, self._library.find(claims))
+        return verifier.Shown(self._turn.asked, self._turn.key, self._library.find(claims, self._turn.key))
 
     def _client(self, role: Role, model: str, number: int = 0, part: str = "") -> JudgeClient:
         turn, part = self._turn, self._prefix + part
@@ -214,6 +219,8 @@ class _ReplyWork:
         client = self._client("extractor", self._plan.extractor)
         extraction = await extractor.extract(client, turn.turn_id, turn.asked, turn.reply)
         found.claims, found.rejected = extraction.claims, extraction.rejected
+        if self.way == "on_topic" and not extraction.first.enough:
+            self.way = "each_claim"  # an extractor that leaves out so much may have been told to
         spans = [span for claim in extraction.claims for span in claim.quote_spans]
         found.reading = TurnReading(
             turn_id=turn.turn_id,
@@ -282,7 +289,7 @@ class _ReplyWork:
         ties = adjudicator.tied(views, found.verdicts)
         if not ties or model is None:
             return
-        alone = self._way == "each_claim"
+        alone = self.way == "each_claim"
         parts = [(f"c{n}", (tie,)) for n, tie in enumerate(ties, 1)] if alone else [("", ties)]
         settling = [
             asyncio.create_task(

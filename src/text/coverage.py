@@ -1,4 +1,4 @@
-"""Which sentences of a reply state something that a key could check, and which of them no claim covers."""
+"""Which sentences of a reply no claim covers, and which state something that a key could check."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..schemas import QuoteSpan
 from .figures import figures, find_figures, kind
 from .sentences import Span, sentences
 
+_FEWEST_WORDS = 4
 _CHECKABLE_KINDS = frozenset({"money", "percent", "date"})
 _PROGRAM = re.compile(
     r"\b(?:medicare|medicaid|medigap|medi-cal|parts?\s+[abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
@@ -36,7 +37,7 @@ def names_a_program(text: str) -> bool:
 @dataclass(frozen=True)
 class Coverage:
     sentences: int
-    """How many sentences state something checkable."""
+    """How many sentences say something: all but headings, questions and a word or two."""
     left_out: tuple[Span, ...]
     """Those that no claim covers."""
 
@@ -51,11 +52,11 @@ class Coverage:
 
 def is_factual(sentence: str) -> bool:
     """Whether a sentence states a fact: it has an amount, a date or a duration, or a rule about a program."""
-    if sentence.rstrip("*_ \"'”’)").endswith("?"):
+    if _is_question(sentence):
         return False
     if any(map(_is_checkable, figures(sentence))):
         return True
-    return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= 4
+    return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= _FEWEST_WORDS
 
 
 def _is_checkable(figure: str) -> bool:
@@ -67,11 +68,26 @@ def factual_sentences(reply: str) -> list[Span]:
     return [span for span in sentences(reply) if not span.heading and is_factual(reply[span.start : span.end])]
 
 
-def coverage(reply: str, spans: Iterable[QuoteSpan]) -> Coverage:
-    """Which factual sentences these quotes cover: at least half of the letters, and every checkable figure."""
-    taken = sorted((span.start, span.end) for span in spans)
-    found = factual_sentences(reply)
-    return Coverage(len(found), tuple(one for one in found if not _covers(reply, one, taken)))
+def coverage(reply: str, checked: Iterable[QuoteSpan], others: Iterable[QuoteSpan]) -> Coverage:
+    """Which sentences the quotes of claims cover: at least half of the letters, and every checkable figure.
+
+    A factual sentence must be covered by claims that are checked; for any other, a claim of any kind is enough.
+    """
+    taken = sorted((span.start, span.end) for span in checked)
+    every = sorted([*taken, *((span.start, span.end) for span in others)])
+    found = [span for span in sentences(reply) if not span.heading and _says_something(reply[span.start : span.end])]
+    left_out = [
+        one for one in found if not _covers(reply, one, taken if is_factual(reply[one.start : one.end]) else every)
+    ]
+    return Coverage(len(found), tuple(left_out))
+
+
+def _says_something(sentence: str) -> bool:
+    return not _is_question(sentence) and len(sentence.split()) >= _FEWEST_WORDS
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("*_ \"'”’)").endswith("?")
 
 
 def _covers(reply: str, sentence: Span, taken: Sequence[tuple[int, int]]) -> bool:

@@ -11,6 +11,8 @@ _LINE_MARK = re.compile(
 )
 _RULE_LINE = re.compile(r"[\s|:=*_~`+-]*$")
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s)")
+_CLAUSE_END = re.compile(r";(?=\s)|:(?=\s+[A-Z])|,(?=\s+(?:and|but|so)\s)")
+_CLAUSE_WORDS = 4
 _WORD_BEFORE = re.compile(r"([A-Za-z][A-Za-z.]{0,11})$")
 
 
@@ -91,6 +93,23 @@ def _split(text: str, block: Span) -> Iterator[Span]:
             start = match.end()
     if text[start : block.end].strip():
         yield _trim(text, start, block.end, block)
+
+
+def clauses(text: str, sentence: Span) -> tuple[Span, ...]:
+    """A sentence split at semicolons, colons before a capital, and commas before and, but or so.
+
+    Clauses of a few words stay together.
+    """
+    found: list[Span] = []
+    start = sentence.start
+    for match in _CLAUSE_END.finditer(text, sentence.start, sentence.end):
+        if (
+            min(len(text[start : match.start()].split()), len(text[match.end() : sentence.end].split()))
+            >= _CLAUSE_WORDS
+        ):
+            found.append(_trim(text, start, match.start(), sentence))
+            start = match.end()
+    return (*found, _trim(text, start, sentence.end, sentence))
 
 
 def _trim(text: str, start: int, end: int, block: Span) -> Span:
