@@ -21,7 +21,6 @@ from src.planning.library import Library
 from src.planning.scenario_files import expand, read_scenario
 from src.planning.trials import trials
 from src.schemas import CallRecord, Isolation, PlannedScenario, RunPlan, TrialResult
-from src.stats.intervals import wilson
 from src.store.package_data import data_folder
 from src.text.screen import marked_passages
 from tests.helpers import ROOT, call_record, plan

@@ -3,8 +3,8 @@
 A claim is rejected and counted, never repaired, if its quote is not in the reply, if it names a figure that neither its
 quote nor the question supplies, or if too few of its words are in its quote: what cannot be shown in the target's own
 words was not said. If too many sentences of the reply are left out (see `text.coverage`), the extractor is asked once
-for the rest. Any sentence that is still left out becomes a claim in its own words. So the extractor cannot hide what the
-target said.
+for the rest. Any sentence that is still left out becomes a claim in its own words. So the extractor cannot hide what
+the target said.
 """
 
 from __future__ import annotations

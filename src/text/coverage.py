@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import or_
 
 from ..records.thresholds import COVERAGE_BELOW
 from ..schemas import QuoteSpan
@@ -73,13 +75,26 @@ def coverage(reply: str, checked: Iterable[QuoteSpan], others: Iterable[QuoteSpa
 
     A factual sentence must be covered by claims that are checked; for any other, a claim of any kind is enough.
     """
-    taken = sorted((span.start, span.end) for span in checked)
-    every = sorted([*taken, *((span.start, span.end) for span in others)])
+    in_checked = _places(reply, checked)
+    in_any = _places(reply, others, in_checked)
     found = [span for span in sentences(reply) if not span.heading and _says_something(reply[span.start : span.end])]
-    left_out = [
-        one for one in found if not _covers(reply, one, taken if is_factual(reply[one.start : one.end]) else every)
-    ]
+    left_out = []
+    for one in found:
+        text = reply[one.start : one.end]
+        places = in_checked if is_factual(text) else in_any
+        if not _covers(text, places[one.start : one.end]):
+            left_out.append(one)
     return Coverage(len(found), tuple(left_out))
+
+
+def _places(reply: str, spans: Iterable[QuoteSpan], known: bytes = b"") -> bytes:
+    """One byte per character of the reply: 1 where a span, or `known`, covers it."""
+    starts = [0] * (len(reply) + 1)
+    for span in spans:
+        starts[span.start] += 1
+        starts[span.end] -= 1
+    covered = bytes(depth > 0 for depth in accumulate(starts))
+    return bytes(map(or_, covered, known)) if known else covered
 
 
 def _says_something(sentence: str) -> bool:
@@ -90,15 +105,9 @@ def _is_question(sentence: str) -> bool:
     return sentence.rstrip("*_ \"'”’)").endswith("?")
 
 
-def _covers(reply: str, sentence: Span, taken: Sequence[tuple[int, int]]) -> bool:
-    covered = bytearray(sentence.end - sentence.start)
-    for start, end in taken:
-        low, high = max(start, sentence.start), min(end, sentence.end)
-        if low < high:
-            covered[low - sentence.start : high - sentence.start] = b"\1" * (high - low)
-    text = reply[sentence.start : sentence.end]
+def _covers(text: str, covered: bytes) -> bool:
     letters = [place for place, char in enumerate(text) if char.isalnum()]
     if 2 * sum(covered[place] for place in letters) < len(letters):
         return False
-    figures_in = [figure for figure in find_figures(text) if _is_checkable(figure.token)]
-    return all(any(covered[figure.start : figure.end]) for figure in figures_in)
+    stated = [figure for figure in find_figures(text) if _is_checkable(figure.token)]
+    return all(any(covered[figure.start : figure.end]) for figure in stated)
