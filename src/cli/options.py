@@ -57,6 +57,7 @@ OTHER_FLAGS = {
     "sd": "--sd",
     "frozen": "--frozen",
     "gold": "--gold",
+    "keep_claims": "--keep-claims",
 }
 """What else errors speak of that a flag sets."""
 
