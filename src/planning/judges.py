@@ -18,13 +18,18 @@ OFFLINE_JUDGE = "offline:rules"
 
 
 def judge_models(options: JudgeOptions, targets: Sequence[str]) -> tuple[str, ...]:
-    """The judge models given, or the defaults: rules for fake targets, other providers' models for real ones."""
+    """The judge models given, or the defaults: rules for fake targets, other providers' models for real ones.
+
+    Without targets, as in a judge check, the rules are the last resort.
+    """
     if options.judges:
         with about("judges"):
             return tuple(dict.fromkeys(canonical_name(judge.model) for judge in options.judges))
-    if all(split_name(target).provider == "fake" for target in targets):
+    if targets and all(split_name(target).provider == "fake" for target in targets):
         return (OFFLINE_JUDGE,)
     usable = _default_judges(targets, with_key=True)
+    if not usable and not targets:
+        return (OFFLINE_JUDGE,)
     if not usable:
         keys = ", ".join(
             str(PROVIDERS[split_name(name).provider].key_variable) for name in _default_judges(targets, with_key=False)
@@ -63,10 +68,7 @@ def adjudicator_model(options: JudgeOptions, verifiers: Sequence[str], targets: 
 
 
 def check_roles(plan: RunPlan) -> None:
-    """Questioner, target and judge are different models; a judge is never from the target's family.
-
-    Whoever settles ties is of another family than the verifiers.
-    """
+    """Questioner, target and judge are different models; a judge is never from the target's family."""
     if plan.questioner in plan.judge_models():
         raise ConfigError(f"{plan.questioner} is a judge. The questioner must be another model.", field="questioner")
     fields = _fields(plan)
@@ -79,9 +81,14 @@ def check_roles(plan: RunPlan) -> None:
                     "Name a model from another family.",
                     field=fields[name],
                 )
-    if plan.adjudicator and family(plan.adjudicator) in {family(model) for model in plan.verifiers}:
+    check_adjudicator(plan.adjudicator, plan.verifiers)
+
+
+def check_adjudicator(adjudicator: str | None, verifiers: Sequence[str]) -> None:
+    """Whoever settles ties is of another family than the verifiers."""
+    if adjudicator and family(adjudicator) in {family(model) for model in verifiers}:
         raise ConfigError(
-            f"{plan.adjudicator} cannot settle ties between {' and '.join(dict.fromkeys(plan.verifiers))} because it "
+            f"{adjudicator} cannot settle ties between {' and '.join(dict.fromkeys(verifiers))} because it "
             "is from the same model family as one of them. Name a model of a third family, or leave it out: ties then "
             "stay open for a person.",
             field="adjudicator",
