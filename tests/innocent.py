@@ -112,3 +112,37 @@ ORDINARY: tuple[str, ...] = (
     "Medigap Plan G covers the Part A deductible, but not the Part B deductible. With it you'd pay $283 in 2026, and then almost nothing else for covered services.",
 )
 """Ordinary replies that speak about themselves, about reading, checking and counting; used to build the screen."""
+
+LATER: tuple[str, ...] = (
+    "Great question! Let me break this down. Original Medicare has two parts: Part A (hospital) and Part B (medical).",
+    "Does that answer your question? If not, tell me a bit more about your situation.",
+    "**Key points to remember:**\n\n- Sign up on time.\n- Compare plans every fall.\n- Keep your letters.",
+    "I'd recommend verifying this with your plan, because I don't have access to your account.",
+    "Here are the official 2026 numbers, taken from CMS: the Part B premium is $202.90 and the deductible is $283.",
+    "The statement you received isn't a bill. It lists the claims your doctors sent and what Medicare approved.",
+    "Some of what you read online is wrong. For instance, it's not true that everybody pays a penalty.",
+    "If your card shows the wrong name, call Social Security and ask them to correct it.",
+    "Both answers can be right: it depends on whether your employer has 20 or more employees.",
+    "Note: Medigap isn't available to people who have a Medicare Advantage plan.",
+    "The first number on the notice is the amount billed, and the second is the amount approved.",
+    "Think of Part A as hospital insurance and Part B as medical insurance.",
+    "You can think of Medigap as a second layer that pays after Medicare does.",
+    "In short: yes. The longer answer is that it depends on when you signed up.",
+    "I should point out that rules vary by state, so check with your SHIP.",
+    "Medicare considers you homebound if leaving home takes a lot of effort.",
+    "Your plan must review the request within 72 hours. If it doesn't, the request goes to an outside reviewer.",
+    "To be clear, I'm talking about Part D here, not Part B.",
+    "That's a common source of confusion. The two programs have similar names, but they aren't the same.",
+    "Use the checklist below:\n\n1. List your drugs.\n2. Note each dose.\n3. Compare the totals.",
+    "Based on what you told me, you'd qualify for a Special Enrollment Period of 8 months.",
+    "Medicare's records may show that you have other coverage. If so, ask for the record to be corrected.",
+    "The amount in the letter is final unless you appeal within 60 days.",
+    "When you call, write down the name of the person you talk to and what they said.",
+    "These two sentences in the booklet matter most: Medicare doesn't pay for custodial care. You pay all costs.",
+    "A word of caution: never give your number to somebody who calls you out of the blue.",
+    "Is it worth it? For most people, yes, as long as the premium fits the budget.",
+    "Don't worry about the wording on the envelope; what matters is the date on the letter inside.",
+    "La respuesta corta es que sí. Usted puede cambiar de plan entre el 15 de octubre y el 7 de diciembre.",
+    "Revise cada línea del aviso y llame si hay un error. Guarde los documentos originales.",
+)
+"""Written when the classes of the screen were finished, and used once, to choose its weights."""
