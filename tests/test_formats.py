@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,47 @@ from src.records.run import FORMAT
 from src.store import hash_chain
 from tests.runs import ONE, ROOT, call, make_run
 
-OLD = ROOT / "tests" / "formats" / "0.1" / "run"
-OLD_HEAD = "f489feb34a3faffd4fcf9ac6b9ec1bb4f57ebad37f0297ea0357142533246250"
-OLD_TRIALS, OLD_CALLS = 9, 124
+
+@dataclass(frozen=True)
+class Kept:
+    """A run folder that an earlier release wrote."""
+
+    folder: Path
+    format: int
+    head: str
+    trials: int
+    calls: int
+    release: str
+
+    @property
+    def manifest(self) -> bytes:
+        return (self.folder / storage.MANIFEST).read_bytes()
+
+
+FORMATS = ROOT / "tests" / "formats"
+KEPT = {
+    "0.1": Kept(
+        FORMATS / "0.1" / "run",
+        1,
+        "f489feb34a3faffd4fcf9ac6b9ec1bb4f57ebad37f0297ea0357142533246250",
+        9,
+        124,
+        "ai-medicare-eval 0.1.0",
+    ),
+    "0.2": Kept(
+        FORMATS / "0.2" / "run",
+        2,
+        "e7fe051ba54a4ded33a981568e79dca20637c7b3dd9292166ecb41441b2f0ddf",
+        9,
+        148,
+        "medicare-eval 0.2.0",
+    ),
+}
+
+
+@pytest.fixture(params=KEPT, name="old")
+def _old(request: pytest.FixtureRequest) -> Kept:
+    return KEPT[request.param]
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -28,17 +68,17 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(autouse=True)
-def _the_old_run_stays_as_it_is() -> Iterator[None]:
-    before = content(OLD)
+def _old_runs_stay_as_they_are() -> Iterator[None]:
+    before = content(FORMATS)
     yield
-    assert content(OLD) == before
+    assert content(FORMATS) == before
 
 
 @pytest.fixture
-def unfinished(tmp_path: Path) -> Path:
-    """A run of 0.1 that was stopped before its last trial."""
+def unfinished(old: Kept, tmp_path: Path) -> Path:
+    """An old run that was stopped before its last trial."""
     folder = tmp_path / "stopped"
-    shutil.copytree(OLD, folder)
+    shutil.copytree(old.folder, folder)
     (folder / storage.SEAL).unlink()
     lines = (folder / storage.RESULTS).read_bytes().splitlines(keepends=True)
     (folder / storage.RESULTS).write_bytes(b"".join(lines[:-1]))
@@ -55,118 +95,125 @@ def refused(*arguments: object) -> str:
     return err
 
 
-def test_a_run_of_0_1_is_verified_with_the_hash_it_always_had() -> None:
-    found = me.verify(OLD, expect=OLD_HEAD)
-    assert (found.trials, found.planned, found.calls) == (OLD_TRIALS, OLD_TRIALS, OLD_CALLS)
-    assert (found.head, found.sealed, found.torn_lines) == (OLD_HEAD, True, 0)
-    code, out, err = call("verify", OLD)
+def test_an_old_run_is_verified_with_the_hash_it_always_had(old: Kept) -> None:
+    found = me.verify(old.folder, expect=old.head)
+    assert (found.trials, found.planned, found.calls) == (old.trials, old.trials, old.calls)
+    assert (found.head, found.sealed, found.torn_lines) == (old.head, True, 0)
+    code, out, err = call("verify", old.folder)
     assert (code, err) == (0, "")
-    assert f"OK. {OLD_TRIALS} of {OLD_TRIALS} trials and {OLD_CALLS} calls match what was recorded." in out
-    assert OLD_HEAD in out
+    assert f"OK. {old.trials} of {old.trials} trials and {old.calls} calls match what was recorded." in out
+    assert old.head in out
 
 
-def test_a_run_of_0_1_is_opened_and_its_reviews_have_no_recorded_reason() -> None:
-    run = me.open_run(OLD)
+def test_an_old_run_is_opened_and_its_reviews_have_no_recorded_reason(old: Kept) -> None:
+    run = me.open_run(old.folder)
     trials = list(run.trials())
     assert run.complete
-    assert (run.manifest.format, run.manifest.study, run.manifest.plugins) == (1, None, None)
-    assert len(trials) == run.plan.trial_count == OLD_TRIALS
-    assert {trial.format for trial in trials} == {1}
-    assert {trial.review_reasons for trial in trials} == {None}
-    assert len(list(run.calls())) == OLD_CALLS
+    assert run.manifest.format == old.format
+    assert (run.manifest.study is None, run.manifest.plugins is None) == (old.format == 1, old.format == 1)
+    assert len(trials) == run.plan.trial_count == old.trials
+    assert {trial.format for trial in trials} == {old.format}
+    assert all((trial.review_reasons is None) == (old.format == 1) for trial in trials)
+    assert len(list(run.calls())) == old.calls
     assert all(verdict.model == "offline:rules" for verdict in run.verdicts())
     assert sum(len(trial.claims) for trial in trials) == len(list(run.claims())) > 0
 
 
-def test_a_run_of_0_1_is_reported(tmp_path: Path) -> None:
-    files = me.report(OLD, tmp_path / "report", checklist="chart")
+def test_an_old_run_is_reported(old: Kept, tmp_path: Path) -> None:
+    files = me.report(old.folder, tmp_path / "report", checklist="chart")
     assert {"report.md", "report.html"} <= {path.name for path in files}
     said = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
-    assert OLD_HEAD in said
-    for target in me.open_run(OLD).plan.targets:
+    assert old.head in said
+    for target in me.open_run(old.folder).plan.targets:
         assert target in said
 
 
-def test_a_run_of_0_1_is_compared_by_targets() -> None:
-    found = me.compare(OLD, measures=["accuracy"])
+def test_an_old_run_is_compared_by_targets(old: Kept) -> None:
+    found = me.compare(old.folder, measures=["accuracy"])
     assert isinstance(found, Compared)
     assert found.measures == ("accuracy",)
-    code, out, _ = call("compare", OLD, "--measure", "accuracy")
+    code, out, _ = call("compare", old.folder, "--measure", "accuracy")
     assert code == 0
-    for target in me.open_run(OLD).plan.targets:
+    for target in me.open_run(old.folder).plan.targets:
         assert target in out
 
 
-def test_a_run_of_0_1_is_exported(tmp_path: Path) -> None:
-    code, _, err = call("export", OLD, "--to", "csv", "--out", tmp_path / "export")
+def test_an_old_run_is_exported(old: Kept, tmp_path: Path) -> None:
+    code, _, err = call("export", old.folder, "--to", "csv", "--out", tmp_path / "export")
     assert code == 0, err
     rows = list(csv.DictReader((tmp_path / "export" / "trial.csv").read_text(encoding="utf-8").splitlines()))
-    expected = [(trial.trial_id, trial.outcome) for trial in me.open_run(OLD).trials()]
+    expected = [(trial.trial_id, trial.outcome) for trial in me.open_run(old.folder).trials()]
     assert [(row["trial_id"], row["outcome"]) for row in rows] == expected
 
 
-@pytest.mark.parametrize("keep_claims", [False, True])
-def test_a_run_of_0_1_is_judged_again_as_a_run_of_this_format(keep_claims: bool, tmp_path: Path) -> None:
-    again = me.rejudge(OLD, out=tmp_path, keep_claims=keep_claims, judges=["offline:rules"])
+def test_an_old_run_is_judged_again_as_a_run_of_this_format(old: Kept, tmp_path: Path) -> None:
+    again = me.rejudge(old.folder, out=tmp_path, judges=["offline:rules"])
     verified = me.verify(again.path)
-    assert (verified.trials, verified.sealed) == (OLD_TRIALS, True)
+    assert (verified.trials, verified.sealed) == (old.trials, True)
     assert me.replay(again.path).head == verified.head
     assert again.manifest.format == FORMAT
     assert again.manifest.transcripts is not None
-    assert again.manifest.transcripts.run_id == me.open_run(OLD).manifest.run_id
+    assert again.manifest.transcripts.run_id == me.open_run(old.folder).manifest.run_id
     replies = [[one.reply for one in trial.conversation] for trial in again.trials()]
-    assert replies == [[one.reply for one in trial.conversation] for trial in me.open_run(OLD).trials()]
-    compared = me.compare([OLD, again.path])
+    assert replies == [[one.reply for one in trial.conversation] for trial in me.open_run(old.folder).trials()]
+    compared = me.compare([old.folder, again.path])
     assert isinstance(compared, JudgesCompared)
-    assert compared.trials == OLD_TRIALS
+    assert compared.trials == old.trials
 
 
-def test_replaying_a_run_of_0_1_is_refused_with_the_release_that_can() -> None:
-    err = refused("replay", OLD)
+def test_claims_of_an_old_run_are_not_reused(old: Kept, tmp_path: Path) -> None:
+    err = refused("rejudge", old.folder, "--keep-claims", "--out", tmp_path / "runs")
+    assert f"--keep-claims: {old.folder} has format {old.format}, and its claims cannot be reused" in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_replaying_an_old_run_is_refused_with_the_release_that_can(old: Kept) -> None:
+    err = refused("replay", old.folder)
     assert err == (
-        f"medicare-eval: {OLD} has format 1, and this release cannot replay it. Install ai-medicare-eval 0.1.0 for that; "
+        f"medicare-eval: {old.folder} has format {old.format}, and this release cannot replay it. Install {old.release} for that; "
         "verify, report, compare, export and rejudge work here.\n"
     )
-    with pytest.raises(me.InputError, match=r"Install ai-medicare-eval 0\.1\.0"):
-        me.replay(OLD)
+    with pytest.raises(me.InputError, match=f"Install {old.release}"):
+        me.replay(old.folder)
 
 
-def test_resuming_a_run_of_0_1_is_refused_with_the_release_that_can(unfinished: Path) -> None:
+def test_resuming_an_old_run_is_refused_with_the_release_that_can(old: Kept, unfinished: Path) -> None:
     before = content(unfinished)
     err = refused("resume", unfinished)
     assert (
-        f"{unfinished} has format 1, and this release cannot resume it. Install ai-medicare-eval 0.1.0 for that" in err
+        f"{unfinished} has format {old.format}, and this release cannot resume it. Install {old.release} for that"
+        in err
     )
-    with pytest.raises(me.InputError, match=r"Install ai-medicare-eval 0\.1\.0"):
+    with pytest.raises(me.InputError, match=f"Install {old.release}"):
         me.resume(unfinished)
     assert content(unfinished) == before
 
 
-def test_an_unfinished_run_of_0_1_is_still_read(unfinished: Path, tmp_path: Path) -> None:
+def test_an_unfinished_run_of_an_earlier_release_is_still_read(old: Kept, unfinished: Path, tmp_path: Path) -> None:
     found = me.verify(unfinished)
-    assert (found.trials, found.planned, found.sealed) == (OLD_TRIALS - 1, OLD_TRIALS, False)
-    assert len(list(me.open_run(unfinished).trials())) == OLD_TRIALS - 1
+    assert (found.trials, found.planned, found.sealed) == (old.trials - 1, old.trials, False)
+    assert len(list(me.open_run(unfinished).trials())) == old.trials - 1
     with pytest.raises(me.IncompleteRun, match="is not complete"):
         me.rejudge(unfinished, out=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_complete_run_of_0_1_is_returned_by_resume_as_it_is() -> None:
-    assert me.resume(OLD) == me.open_run(OLD)
+def test_a_complete_run_of_an_earlier_release_is_returned_by_resume_as_it_is(old: Kept) -> None:
+    assert me.resume(old.folder) == me.open_run(old.folder)
 
 
 @pytest.mark.parametrize("command", ["verify", "replay", "resume", "rejudge", "report", "compare", "export"])
-def test_a_run_of_a_later_release_is_refused(command: str, tmp_path: Path) -> None:
+def test_a_run_of_a_later_release_is_refused(old: Kept, command: str, tmp_path: Path) -> None:
     folder = tmp_path / "later"
-    shutil.copytree(OLD, folder)
+    shutil.copytree(old.folder, folder)
     manifest = (folder / storage.MANIFEST).read_bytes()
-    later = manifest.replace(b'{"format":1,', b'{"format":3,"unheard_of":true,', 1)
+    later = re.sub(rb'^{"format":[0-9],', b'{"format":4,"unheard_of":true,', manifest)
     assert later != manifest
     (folder / storage.MANIFEST).write_bytes(later)
     before = content(folder)
     out = () if command in ("verify", "replay", "resume", "compare") else ("--out", tmp_path / "out")
     assert refused(command, folder, *out) == (
-        f"medicare-eval: {folder} was written by a later release (format 3; this one reads up to 2). "
+        f"medicare-eval: {folder} was written by a later release (format 4; this one reads up to 3). "
         "Install the release that its manifest.json names under versions.\n"
     )
     assert content(folder) == before
@@ -201,7 +248,7 @@ def chained_again(path: Path, genesis: str, change: Callable[[bytes], bytes]) ->
 
 
 def as_first_format(payload: bytes) -> bytes:
-    changed = payload.replace(b',"format":2}', b"}")
+    changed = payload.replace(f',"format":{FORMAT}}}'.encode(), b"}")
     assert changed != payload
     return changed
 
@@ -211,19 +258,19 @@ def as_second_format(payload: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", [storage.JOURNAL, storage.RESULTS])
-@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("first", [True, False])
 def test_a_line_of_another_format_than_its_runs_is_an_integrity_error(
-    name: str, old: bool, new: Path, tmp_path: Path
+    name: str, first: bool, new: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
-    shutil.copytree(OLD if old else new, folder)
+    shutil.copytree(KEPT["0.1"].folder if first else new, folder)
     (folder / storage.SEAL).unlink()
     count = len(lines(folder / name))
     genesis = storage.manifest_sha256(folder) if name == storage.JOURNAL else hash_chain.GENESIS
     chained_again(folder / name, genesis, lambda payload: payload)
     assert me.verify(folder).trials > 0
-    chained_again(folder / name, genesis, as_second_format if old else as_first_format)
-    found, run = (2, 1) if old else (1, 2)
+    chained_again(folder / name, genesis, as_second_format if first else as_first_format)
+    found, run = (2, 1) if first else (1, FORMAT)
     with pytest.raises(me.IntegrityError, match=rf"{name}\W+line {count}\b.*its format is {found}, the run's is {run}"):
         me.verify(folder)
     code, out, err = call("verify", folder)
@@ -235,6 +282,6 @@ def test_a_seal_of_another_format_than_its_runs_is_an_integrity_error(new: Path,
     folder = tmp_path / "run"
     shutil.copytree(new, folder)
     seal = (folder / storage.SEAL).read_bytes()
-    (folder / storage.SEAL).write_bytes(seal.replace(b'"format":2', b'"format":1'))
+    (folder / storage.SEAL).write_bytes(seal.replace(f'"format":{FORMAT}'.encode(), b'"format":1'))
     with pytest.raises(me.IntegrityError, match=r"seal\.json was changed: it is not the seal of this run"):
         me.verify(folder)
