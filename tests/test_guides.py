@@ -42,8 +42,6 @@ from tests.test_lint import (
     Change,
     Document,
     asks,
-    cobra,
-    fact,
     field,
     good,
     persona,
@@ -126,7 +124,7 @@ def printed(command: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_every_example_output_is_what_the_command_prints(example_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = dict(EXAMPLE_OUTPUT.findall(text_of("authoring.md")))
-    assert len(shown) == 7
+    assert len(shown) == 8
     for command, text in shown.items():
         if command != WITHOUT_REPLIES:
             lines = printed(command, monkeypatch)
@@ -166,11 +164,6 @@ def unknown_plan(made: Document) -> None:
     made["variants"][0]["plan"] = "nobody"
 
 
-def unused(made: Document) -> None:
-    made["answer_key"]["canonical_facts"].append(fact("F15", "Hospice pays for respite stays of up to 5 days."))
-    made["scripted_turns"][0]["background"].append("F15")
-
-
 FAULTS: dict[str, Change | str] = {
     "invalid JSON: Expecting ':' delimiter (line 3, column 13)": '{\n "a": 1,\n "scenario" 3}',
     "field title: required but missing": lambda made: made.pop("title"),
@@ -187,7 +180,12 @@ FAULTS: dict[str, Change | str] = {
     "facts/2026.json has no figure 'part_b_premum'": second_fact(statement="It is {{figure.part_b_premum}}."),
     "is valid from 2026-01-01, after plan year 2025": field("effective_date", "2025-01-01"),
     "the placeholder REPLACE is still there": field("title", "REPLACE: a title"),
-    "unknown rubric 'v9'; use v1": field("rubric_version", "v9"),
+    "there is no rubric 'v9' (v0.1, v1), so v0.1 is used": field("rubric_version", "v9"),
+    "there are none; add one or two": field("themes", []),
+    "household is a field of your own": persona(household={"pets": 2}),
+    "must be a whole number (got 'sixty')": persona(age="sixty"),
+    "it is kept but changes nothing": field("variation_knobs", {"reading_level": 6}),
+    "no turn says which facts it asks for": turn(required_points=[], background=[]),
     "no turn uses F2": turn(background=[]),
     "F1 is required, but no turn asks for it": turn(required_points=[], background=["F1", "F2"]),
     "group lookup-deductible is for questions that must be looked up": turn(question_group="lookup-deductible"),
@@ -199,18 +197,17 @@ FAULTS: dict[str, Change | str] = {
     "F2 is not valid until 2027-01-01": second_fact(valid_from="2027-01-01"),
     "'Be sure to' tells the target how to answer": asks("What is Part B? Be sure to say how much."),
     "the question gives away $283 from F1": asks("Is the Part B deductible $283?"),
-    "the question says $500, which contradicts F1": asks("Is it right that the Part B deductible is $500 a year?"),
-    "F2 cannot be checked": second_fact(statement="It depends."),
+    "the question says $500, which no fact of the key states": asks("Is the Part B deductible $500 a year?"),
 }
 
 
-def shown_messages() -> list[str]:
-    return [row[0].strip("`") for row in table(text_of("authoring.md"), "message | how to fix it")]
+def shown_messages(*tables: str) -> list[str]:
+    headings = tables or ("message | how to fix it", "house rule | how to fix it")
+    return [row[0].strip("`") for heading in headings for row in table(text_of("authoring.md"), heading)]
 
 
 def test_every_message_in_the_table_has_a_fault_that_causes_it() -> None:
-    other = ["no scenario file found", "no canned reply in fakes/cobra.json supports or contradicts F15"]
-    assert sorted(shown_messages()) == sorted([*FAULTS, *other])
+    assert sorted(shown_messages()) == sorted([*FAULTS, "no scenario file found"])
 
 
 @pytest.mark.parametrize("message", FAULTS)
@@ -220,18 +217,14 @@ def test_validate_prints_the_message_in_the_table(message: str, tmp_path: Path) 
     if not isinstance(fault, str):
         fault(made)
     path.write_text(fault if isinstance(fault, str) else json.dumps(made), encoding="utf-8")
-    code, out, err = call("validate", path)
+    code, out, err = call("validate", "--strict", path)
     assert (code, out) == (2, "")
     assert message in err
+    assert (call("validate", path).code == 0) == (message in shown_messages("house rule | how to fix it"))
 
 
-def test_validate_prints_the_messages_about_files(tmp_path: Path) -> None:
+def test_validate_prints_the_message_about_files(tmp_path: Path) -> None:
     assert "no scenario file found" in call("validate", tmp_path / "none.json")[2]
-    made = cobra()
-    unused(made)
-    (tmp_path / "cobra.json").write_text(json.dumps(made), encoding="utf-8")
-    _, _, err = call("validate", tmp_path / "cobra.json")
-    assert "no canned reply in fakes/cobra.json supports or contradicts F15" in err
 
 
 # scoring.md

@@ -48,6 +48,7 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "max_tokens": (100, ["--max-tokens", "100"], ["--max-tokens", "200"]),
     "plan_year": (2025, ["--plan-year", "2025"], ["--plan-year", "2026"]),
     "allow_expired": (True, ["--allow-expired"], []),
+    "strict": (True, ["--strict"], []),
     "variants": (["hmo"], ["--variant", "hmo"], ["--variant", "ppo", "--variant", "hmo"]),
     "paraphrase": (True, ["--paraphrase"], []),
     "questioner": ("offline:rephrase", ["--questioner-model", "offline:rephrase"], ["--questioner-model", "xai:b"]),

@@ -191,7 +191,9 @@ def _knobs(scenario: Scenario) -> Iterator[Problem]:
                 f"it is kept but changes nothing: no turn uses {{{{knob.{name}}}}}; use it in a turn, or remove it",
             )
     for name in scenario.variation_knobs.not_understood:
-        what = "it is kept but changes nothing; give it as a list of texts and use it in a turn, or remove it"
+        what = (
+            "it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts, or remove it"
+        )
         if name in _SHAPES:
             what = f"it is kept but changes nothing: {name} must be {_SHAPES[name]}; correct it, or remove it"
         yield Problem(f"variation_knobs.{name}", what)

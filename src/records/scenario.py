@@ -169,7 +169,8 @@ class VariationKnobs(Record):
 
 def _sort_out(given: dict[str, Any]) -> dict[str, Any]:
     """The knobs as fields of `VariationKnobs`: those of the right type, plain choices, and the rest."""
-    choices: _Choices = {}
+    listed = _fitting(_CHOICES, given.get("choices"))
+    choices: _Choices = listed or {}
     fields: dict[str, Any] = {"choices": choices}
     kept: dict[str, Any] = {}
     for name, value in given.items():
@@ -179,8 +180,8 @@ def _sort_out(given: dict[str, Any]) -> dict[str, Any]:
             fields["paraphrase"] = value
         elif name == "shuffle" and (groups := _fitting(_SHUFFLE, value)) is not None:
             fields["shuffle"] = groups
-        elif name == "choices" and (several := _fitting(_CHOICES, value)) is not None:
-            choices |= several
+        elif name == "choices" and listed is not None:
+            continue
         elif name not in VariationKnobs.model_fields and name not in choices and (one := _plain_choice(name, value)):
             choices |= one
         else:
