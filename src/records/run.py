@@ -462,7 +462,7 @@ class TrialResult(Record):
     repeat_verdicts: dict[str, tuple[tuple[Verdict, ...], ...]] = Field(default_factory=dict)
     """By judge, one entry per repeat, for trials of the sample that is judged again."""
     shared_verdicts: dict[str, tuple[Verdict, ...]] = Field(default_factory=dict, exclude_if=is_empty)
-    """By judge: its verdicts on the claims of the audit sample when they share a call. They do not count."""
+    """By judge: its verdicts on claims of the audit sample when they share a call with others. They do not count."""
     scores_by_judge: dict[str, ScorerOutput]
     final_claims: tuple[FinalClaim, ...]
     final_scores: Scores | None

@@ -118,7 +118,7 @@ class TurnJudge:
         await work.do()
         found = work.found
         if audited and work.checked:
-            found.shared = await work.verify(work.parts("on_topic"))
+            found.shared = await work.verify([part for part in work.parts("on_topic") if len(part.claims) > 1])
         assert found.reading is not None
         verified = "both_ways" if audited else "each_claim" if work.way == "each_claim" else None
         found.reading = found.reading.model_copy(update={"verified": verified})
@@ -193,9 +193,10 @@ class _ReplyWork:
             return tuple(single.values())
         factual = [claim.claim_id for claim in self.checked if claim.type == "factual" and not claim.verbatim]
         near = [claim_id for claim_id in factual if self._could_be_about_the_key(views[claim_id])]
-        shared = (("s1", near), ("s2", [claim_id for claim_id in factual if claim_id not in near]))
-        rest = tuple(part for claim_id, part in single.items() if claim_id not in factual)
-        return (*(Part(name, tuple(views[one] for one in ids)) for name, ids in shared if ids), *rest)
+        groups = {"s1": near, "s2": [claim_id for claim_id in factual if claim_id not in near]}
+        shared = {name: ids for name, ids in groups.items() if len(ids) > 1}
+        rest = [part for claim_id, part in single.items() if not any(claim_id in ids for ids in shared.values())]
+        return (*(Part(name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest)
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key, said = self._turn.key, [claim.text, *claim.quotes]
