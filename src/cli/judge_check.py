@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from ..calls.gateway import Stop
 from ..judge_check.check import CheckOptions, CheckRun, check_judges_async
-from ..records.judge_check import ExtractorMeasured, JudgeCheck, JudgeError, JudgeMeasured
+from ..planning.study_file import make_judge_options
+from ..records.judge_check import ExtractorMeasured, Given, JudgeCheck, JudgeError, JudgeMeasured, Measurement
+from ..records.study import JudgeOptions
 from ..schemas import Label
-from ..stats.confusion import accuracy, macro_f1, measures
-from ..stats.intervals import Share, wilson
+from ..stats.clustered import ClusteredShare
+from ..stats.confusion import Confusion, precision, recall, share_right
 from ..storage import encode_record
 from ..text.count import counted
 from ..text.money import money_text
@@ -21,25 +24,27 @@ from .progress import ShowProgress
 from .signals import stop_on_signal
 
 LABELS: tuple[Label, Label, Label] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
-SEED = 20_250_401
-"""Of the resampling behind intervals; fixed, so that the same record gives the same table."""
+OUTCOMES: tuple[Given, ...] = (*LABELS, "open", "missed")
+PARTS = {"dev": "dev part", "held_out": "held-out part", "second": "second part"}
 FAILURES_SHOWN = 5
 
 
 def judge_check(arguments: argparse.Namespace) -> int:
-    rates = given(arguments)
+    said = given(arguments)
+    judges = {name: value for name, value in said.items() if name in JudgeOptions.model_fields}
+    every: tuple[Measurement, ...] = get_args(Measurement)
     options = CheckOptions(
-        judge_models=arguments.judge_model,
-        judges=arguments.judges,
-        adjudicator_model=arguments.adjudicator_model,
+        judges=make_judge_options(judges),
+        measures=tuple(one for one in every if arguments.only in (None, one.replace("_", "-"))),
         split=arguments.split,
         gold=arguments.gold,
+        limit=arguments.limit,
         seed=arguments.seed,
+        timeout=arguments.timeout,
         out=arguments.out,
         resume=arguments.resume,
-        allow_retired=arguments.allow_retired,
-        requests_per_minute=rates.get("requests_per_minute", {}),
-        tokens_per_minute=rates.get("tokens_per_minute", {}),
+        requests_per_minute=said.get("requests_per_minute", {}),
+        tokens_per_minute=said.get("tokens_per_minute", {}),
     )
     done = asyncio.run(_check(options, quiet=arguments.quiet))
     if arguments.json:
@@ -57,85 +62,117 @@ async def _check(options: CheckOptions, *, quiet: bool) -> CheckRun:
 
 def _lines(done: CheckRun, *, worst: int) -> Iterator[str]:
     record = done.record
-    part = "held-out" if record.split == "held_out" else "dev"
-    replies = counted(record.replies, "reply", "replies")
-    yield f"{counted(record.claims, 'claim')} in {replies}, {part} part of the gold set"
-    yield f"\n{measure_table(record)}"
-    for judge in record.judges:
+    measured = [*([record.end_to_end] if record.end_to_end else []), *record.judges]
+    yield from _heading(record)
+    yield f"\n{measure_table(measured)}"
+    for judge in measured:
         model = f" ({judge.model})" if judge.model else ""
-        yield f"\n{judge.name}{model}: gold labels in rows, given labels in columns"
+        yield f"\n{judge.name}{model}: gold labels in rows, what they got in columns"
         yield confusion_table(judge)
-    yield f"\n{kind_table(record)}"
+    yield f"\n{kind_table(measured)}"
     yield ""
-    yield from _extractor_lines(record.extractor)
+    yield from _remarks(record)
     failures = counted(len(record.failures), "failure")
     calls = counted(record.calls, "call")
     yield f"{calls}, {money_text(record.cost)}; {failures}{':' if record.failures else '.'}"
     yield from (f"  {failure[:200]}" for failure in record.failures[:FAILURES_SHOWN])
     if worst:
-        judge = record.judges[-1]
+        judge = record.end_to_end or record.judges[-1]
         shown = judge.errors[:worst]
-        yield f"\nThe {len(shown)} worst of {len(judge.errors)} errors by {judge.name}:"
+        yield f"\nThe {len(shown)} worst of {len(judge.errors)} errors, {judge.name}:"
         yield from error_lines(shown)
     yield f"\nRecord: {done.record_path}"
 
 
+def _heading(record: JudgeCheck) -> Iterator[str]:
+    drawn = ", drawn at random" if record.limit else ""
+    replies = counted(record.replies, "reply", "replies")
+    yield f"{counted(record.claims, 'claim')} in {replies}{drawn}, {PARTS[record.split]} of the gold set"
+    ties = record.adjudicator or "nobody (they stay open)"
+    yield f"extractor {record.extractor}, verifiers {', '.join(record.verifiers)}"
+    yield f"ties settled by {ties}, isolation {record.isolation}"
+
+
+def _remarks(record: JudgeCheck) -> Iterator[str]:
+    if record.extractor_measured:
+        yield from _extractor_lines(record.extractor_measured)
+    left_out = sum(n for (_, got), n in record.end_to_end.matrix().items() if got == "background") if record.end_to_end else 0  # fmt: skip
+    if left_out:
+        yield f"{counted(left_out, 'claim')} decided by background facts alone: left out, the gold set has no such labels."
+    if record.off_topic:
+        yield (
+            f"{counted(record.off_topic, 'SUPPORTED gold claim')} cannot be supported by the rule of topical overlap."
+        )
+
+
 def _extractor_lines(measured: ExtractorMeasured) -> Iterator[str]:
-    found = share(wilson(measured.found, measured.gold_claims))
-    on_gold = share(wilson(measured.on_gold, measured.extracted))
     yield f"Extractor {measured.model}:"
-    yield f"  finds {found} of the gold claims ({measured.found} of {measured.gold_claims});"
-    yield f"  {on_gold} of its {measured.extracted} verifiable claims overlap a gold claim;"
-    yield f"  covers {measured.covered} of {measured.factual_sentences} factual sentences;"
-    yield f"  {measured.rejected} of its claims rejected."
+    yield f"  {measured.found} of {measured.gold_claims} gold claims found;"
+    yield f"  {measured.on_gold} of {measured.extracted} extracted claims match a gold claim;"
+    yield f"  {measured.covered} of {measured.sentences} sentences covered,"
+    yield f"  {counted(measured.verbatim, 'passage')} made into claims in their own words;"
+    yield f"  {counted(measured.rejected, 'claim')} rejected."
 
 
 def error_lines(errors: Sequence[JudgeError]) -> Iterator[str]:
     for error in errors:
         cited = f" ({', '.join(error.given_evidence)})" if error.given_evidence else ""
-        given = f"{error.given or 'nothing'}{cited}"
-        yield f"{error.reply_id} {error.claim_id} [{error.kind}] gold {error.gold}, given {given}"
+        yield f"{error.reply_id} {error.claim_id} [{error.kind}] gold {error.gold}, given {error.given}{cited}"
         yield f"    {' '.join(error.text.split())}"
         yield f"    gold:  {error.gold_reason}"
         yield f"    judge: {' '.join(error.given_reason.split())}"
 
 
-def share(one: Share) -> str:
+def share(one: ClusteredShare) -> str:
     if one.value is None or one.low is None or one.high is None:
         return "-"
     return f"{one.value:.1%} ({100 * one.low:.0f}-{one.high:.0%})"
 
 
-def measure_table(record: JudgeCheck) -> str:
+def confusions(judge: JudgeMeasured) -> list[Confusion]:
+    """By reply; claims that background facts decided are left out."""
+    return [
+        {(one.gold, one.given): one.claims for one in reply.confusion if one.given != "background"}
+        for reply in judge.replies
+    ]
+
+
+def measure_table(measured: Sequence[JudgeMeasured]) -> str:
     rows = []
-    for judge in record.judges:
-        counts = judge.matrix()
-        whole, macro = accuracy(counts), macro_f1(counts, LABELS)
-        rows.append([f"{judge.name} all", share(whole), "", "", "-" if macro is None else f"{macro:.2f} (macro)"])
+    for judge in measured:
+        replies = confusions(judge)
+        whole = share_right(replies)
+        rows.append([f"{judge.name}, all", str(whole.n), f"{whole.effective:.0f}", share(whole), ""])
         for label in LABELS:
-            one = measures(counts, label, seed=SEED)
-            f1 = "-" if one.f1 is None else f"{one.f1:.2f} ({one.f1_low:.2f}-{one.f1_high:.2f})"
-            rows.append([label, share(one.sensitivity), share(one.specificity), share(one.precision), f1])
+            found = recall(replies, label)
+            size = f"{found.effective:.0f}"
+            rows.append([f"  {label}", str(found.n), size, share(found), share(precision(replies, label))])
     columns: tables.Columns = [
-        ("judge, label", "left"), ("sensitivity", "right"), ("specificity", "right"),
-        ("precision", "right"), ("F1", "right"),
+        ("judges, gold label", "left"), ("claims", "right"), ("effective", "right"),
+        ("right (recall)", "right"), ("precision", "right"),
     ]  # fmt: skip
-    caption = "Row `all`: claims labeled correctly, and macro F1. 95% intervals."
+    caption = (
+        "95% intervals, by reply: claims of one reply are not independent, and\n"
+        "`effective` is the number of independent claims that would tell as much.\n"
+        "Precision is over claims that match a gold claim."
+    )
     return tables.plain_table(columns, rows, caption=caption)
 
 
 def confusion_table(judge: JudgeMeasured) -> str:
-    counts = judge.matrix()
-    columns: tables.Columns = [("", "left"), *((str(label or "none"), "right") for label in (*LABELS, None))]
-    rows = [[gold, *(str(counts.get((gold, given), 0)) for given in (*LABELS, None))] for gold in LABELS]
+    counts, spurious = judge.matrix(), judge.spurious()
+    columns: tables.Columns = [("", "left"), *((name, "right") for name in OUTCOMES)]
+    rows = [[gold, *(str(counts.get((gold, got), 0)) for got in OUTCOMES)] for gold in LABELS]
+    if spurious:
+        rows.append(["spurious", *(str(spurious.get(got, 0)) for got in OUTCOMES[:-1]), ""])
     return tables.plain_table(columns, rows)
 
 
-def kind_table(record: JudgeCheck) -> str:
-    kinds = sorted({kind for judge in record.judges for kind in judge.by_kind})
-    columns: tables.Columns = [("kind", "left"), *((judge.name, "right") for judge in record.judges)]
+def kind_table(measured: Sequence[JudgeMeasured]) -> str:
+    kinds = sorted({kind for judge in measured for kind in judge.by_kind})
+    columns: tables.Columns = [("kind", "left"), *((judge.name, "right") for judge in measured)]
     rows = []
     for kind in kinds:
-        cells = [judge.by_kind.get(kind, (0, 0)) for judge in record.judges]
+        cells = [judge.by_kind.get(kind, (0, 0)) for judge in measured]
         rows.append([kind.replace("_", " "), *(f"{right} of {total}" for right, total in cells)])
     return tables.plain_table(columns, rows, caption="Claims labeled correctly, by kind.")

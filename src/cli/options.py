@@ -187,7 +187,8 @@ def add_reference_files(parser: argparse.ArgumentParser, *, kind: type = str, de
     )
 
 
-def add_judges(parser: argparse.ArgumentParser) -> None:
+def add_judges(parser: argparse.ArgumentParser, *, repeats: bool = True) -> None:
+    """Who judges and how; `repeats` adds the options that measure judges' noise."""
     _add(parser, "--judges", whole, "N", "number of verifiers, at least 2 (default: 2)", dest="verifiers")
     parser.add_argument(
         "--judge-model",
@@ -205,20 +206,11 @@ def add_judges(parser: argparse.ArgumentParser) -> None:
         "settles ties; never of a verifier's family (default: a third family, else ties stay open for a person)",
         dest="adjudicator",
     )
-    _add(
-        parser,
-        "--judge-repeats",
-        whole,
-        "K",
-        "re-judge a sample of trials K more times to measure judge noise (default: 0)",
-    )
-    _add(
-        parser,
-        "--judge-sample",
-        float,
-        "FRACTION",
-        "fraction of trials to re-judge with --judge-repeats (default: 0.25)",
-    )
+    if repeats:
+        noise = "re-judge a sample of trials K more times to measure judge noise (default: 0)"
+        _add(parser, "--judge-repeats", whole, "K", noise)
+        sample = "fraction of trials to re-judge with --judge-repeats (default: 0.25)"
+        _add(parser, "--judge-sample", float, "FRACTION", sample)
     _add(parser, "--judge-max-tokens", whole, "N", "longest answer of a judge (default: 16000)")
     parser.add_argument(
         "--isolation",

@@ -125,26 +125,32 @@ def _add_checking(commands: _Commands) -> None:
         "measure judge error rates on the human-labeled gold set",
         help_texts.CHECK,
     )
-    check.add_argument("--split", choices=["held_out", "dev"], default="held_out", help="(default: held_out)")
+    check.add_argument(
+        "--split", choices=["held_out", "dev", "second"], default="held_out", help="(default: held_out)"
+    )
+    check.add_argument(
+        "--only",
+        choices=["end-to-end", "verifier"],
+        help="measure only whole replies, or only verifiers on gold claims (default: both)",
+    )
     check.add_argument("--gold", type=Path, metavar="DIR", help="a gold set of your own, in the same format")
     check.add_argument(
         "--worst", type=options.natural, default=0, metavar="N", help="show the N worst errors with both reasons"
     )
+    check.add_argument(
+        "--limit", type=options.positive, metavar="N", help="judge only N replies, drawn by the seed (default: all)"
+    )
     check.add_argument("--resume", type=Path, metavar="DIR", help="resume a check that was stopped")
     check.add_argument(
-        "--seed", type=options.whole, default=42, metavar="N", help="order of claims and judges' seeds (default: 42)"
+        "--seed", type=options.whole, default=42, metavar="N", help="seed of every random draw (default: 42)"
     )
     check.add_argument(
         "--out", type=Path, default=Path("judge-checks"), metavar="DIR", help="where checks go (default: judge-checks)"
     )
     check.add_argument(
-        "--judges", type=options.positive, default=1, metavar="N", help="verifiers; 2 or more also form a panel"
+        "--timeout", type=options.amount, default=120.0, metavar="S", help="seconds per attempt (default: 120)"
     )
-    check.add_argument(
-        "--judge-model", action="append", default=[], metavar="P:M", help="repeatable (default: offline:rules)"
-    )
-    check.add_argument("--adjudicator-model", metavar="P:M", help="settles the panel's ties (default: the last judge)")
-    check.add_argument("--allow-retired", action="store_true", help="allow models their provider has retired")
+    options.add_judges(check, repeats=False)
     options.add_rates(check)
     _add_json(check)
     check.add_argument("--quiet", action="store_true", help="no progress on stderr")

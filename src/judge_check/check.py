@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
+from typing import get_args
 
 from .. import storage
 from ..adapters.models import check_not_retired, resolve
@@ -20,13 +21,15 @@ from ..calls.gateway import CallResources, LiveGateway, Stop
 from ..calls.limits import Limits
 from ..calls.prices import cost
 from ..errors import IncompleteRun, InputError
-from ..findings.analysis.judge_agreement import RECORD
+from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..planning.clock import today
-from ..planning.judges import OFFLINE_JUDGE, check_is_judge
+from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
+from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE
 from ..planning.prices import prices_for
 from ..planning.prompts import load_prompts
 from ..records.gold import Split
-from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck
+from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement
+from ..records.study import JudgeOptions
 from ..runner.adapter_pool import AdapterPool
 from ..runner.judge_clients import JudgeClients
 from ..runner.new_run import RunSettings, versions
@@ -34,15 +37,13 @@ from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait
 from ..schemas import CallParameters, CallPolicy
 from ..store.failpoints import Failpoints
-from ..store.input_files import read_user_file
 from .gold import Gold, GoldItem, load_gold
-from .judge_reply import JudgedReply, judge_reply
+from .judge_reply import JudgedReply, ReplyJudge
 from .measure import measure
 
 REPLIES_AT_ONCE = 8
 CALLS_AT_ONCE = 64
 """No more than this many calls to one provider, however many replies are being judged."""
-MAX_TOKENS = 16_000
 RESUME = "medicare-eval judge-check --resume"
 
 
@@ -50,21 +51,22 @@ RESUME = "medicare-eval judge-check --resume"
 class CheckOptions:
     """What to check, and where the check is stored."""
 
-    judge_models: Sequence[str] = ()
-    """`provider:model` of each judge. Empty: the offline judge."""
-    judges: int = 1
-    """Verifiers; they cycle through the judge models. Two or more also form a panel."""
-    adjudicator_model: str | None = None
-    """Settles the panel's ties. None: the last judge model."""
+    judges: JudgeOptions = field(default_factory=JudgeOptions)
+    """Who judges and how, as in a run. Without judge models: the default judges of up to two providers whose keys are
+    set, else the offline judge."""
+    measures: Sequence[Measurement] = get_args(Measurement)
     split: Split = "held_out"
     gold: Path | None = None
     """Folder of another gold set in the same format. None: the one that ships with the project."""
+    limit: int | None = None
+    """Judge only so many replies, drawn by the seed. None: all."""
     seed: int = 42
+    timeout: float = CallPolicy().timeout_s
+    """Seconds per attempt at a call."""
     out: Path = Path("judge-checks")
     """Folder in which the check's own folder is created."""
     resume: Path | None = None
     """Folder of a check that was stopped. Its judges, split and seed are used, not the ones given here."""
-    allow_retired: bool = False
     requests_per_minute: Mapping[str, int] = field(default_factory=dict)
     """By provider."""
     tokens_per_minute: Mapping[str, int] = field(default_factory=dict)
@@ -88,7 +90,7 @@ def check_judges(options: CheckOptions | None = None, *, progress: OnProgress | 
     """Measure judges on the gold set and write the record. Works where an event loop is running, too.
 
     Args:
-        options: which judges and gold set, and where to store the check. None: the offline judge, held-out part.
+        options: which judges and gold set, and where to store the check. None: the default judges, held-out part.
         progress: called with a `RunProgress` after every call and reply; each reply counts as one trial.
 
     Returns:
@@ -100,7 +102,8 @@ def check_judges(options: CheckOptions | None = None, *, progress: OnProgress | 
         IncompleteRun: the check was stopped. `CheckOptions(resume=...)` continues it.
 
     Example:
-        >>> run = check_judges(CheckOptions(judge_models=["offline:rules"], split="dev"))
+        >>> judges = JudgeOptions(judges=("offline:rules",))
+        >>> run = check_judges(CheckOptions(judges=judges, split="dev"))
         >>> run.record.claims
         378
     """
@@ -115,15 +118,17 @@ async def check_judges_async(
     resources = _resources(options, stop)
     if options.resume:
         folder = options.resume
-        _, manifest = read_user_file(folder / storage.MANIFEST, CheckManifest)
+        manifest = read_record(folder / storage.MANIFEST, CheckManifest)
         gold = load_gold(manifest.plan.split, options.gold)
         if manifest.plan.gold != gold.files:
             raise InputError(f"{folder} was started on a different gold set. Start a new check.")
     else:
         gold = load_gold(options.split, options.gold)
         folder, manifest = _create(options.out, _plan(options, gold))
-    judged = await _judge_all(folder, manifest.plan, gold, resources, ProgressCounter(progress, folder))
-    record = measure(manifest, judged, _cost(manifest.plan, judged))
+    plan = manifest.plan
+    drawn = gold.drawn(plan.limit, plan.seed)
+    judged = await _judge_all(folder, plan, drawn, resources, ProgressCounter(progress, folder))
+    record = measure(manifest, drawn, judged, _cost(plan, judged))
     if not (folder / RECORD).exists():
         data = storage.encode_record(record) + b"\n"
         storage.write_once(folder / RECORD, data, Failpoints.from_environment(), "check")
@@ -131,25 +136,44 @@ async def check_judges_async(
 
 
 def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
-    models = list(dict.fromkeys(map(canonical_name, options.judge_models))) or [OFFLINE_JUDGE]
-    adjudicator = canonical_name(options.adjudicator_model) if options.adjudicator_model else models[-1]
-    for model in (*models, adjudicator):
+    judges = options.judges
+    models = judge_models(judges, targets=())
+    verifiers = tuple(islice(cycle(models), judges.verifiers))
+    adjudicator = adjudicator_model(judges, verifiers, targets=())
+    check_adjudicator(adjudicator, verifiers)
+    named = (*models, adjudicator) if adjudicator else models
+    for model in named:
         check_is_judge(model)
-        check_not_retired(model, today=today(), allow_retired=options.allow_retired)
+        check_not_retired(model, today=today(), allow_retired=judges.allow_retired)
         check_usable(model)
     return CheckPlan(
         split=options.split,
         gold=dict(gold.files),
         references=dict(gold.references),
-        verifiers=tuple(islice(cycle(models), max(options.judges, len(models)))),
+        rubrics=dict(gold.rubrics),
+        measures=tuple(options.measures),
+        limit=options.limit,
+        verifiers=verifiers,
         extractor=models[0],
+        scorer=models[0],
         adjudicator=adjudicator,
-        api_ids={model: resolve(model) for model in (*models, adjudicator)},
+        isolation=judges.isolation,
+        audit_sample=AUDIT_SAMPLE if judges.isolation == "flagged" else 0.0,
+        background=gold.background,
+        api_ids={model: resolve(model) for model in named},
         seed=options.seed,
-        parameters=CallParameters(temperature=0.0, max_tokens=MAX_TOKENS),
-        policy=CallPolicy(),
+        parameters={model: _parameters(judges, model) for model in named},
+        policy=CallPolicy(timeout_s=options.timeout),
         prompts=load_prompts(),
     )
+
+
+def _parameters(judges: JudgeOptions, model: str) -> CallParameters:
+    """What is sent to a judge: the shared settings, or its own."""
+    shared = CallParameters(temperature=JUDGE_TEMPERATURE, max_tokens=judges.judge_max_tokens)
+    own = next((one for one in judges.judges if canonical_name(one.model) == model), None)
+    given = own.model_dump(include={"temperature", "max_tokens"}, exclude_none=True) if own else {}
+    return shared.model_copy(update=given)
 
 
 def _create(out: Path, plan: CheckPlan) -> tuple[Path, CheckManifest]:
@@ -194,10 +218,10 @@ async def _judge_all(
                 LiveGateway(journal, plan.policy, resources.calls, counter.on_call),
                 plan.prompts,
                 plan.api_ids,
-                lambda model: plan.parameters,
+                lambda model: plan.parameters[model],
                 plan.policy.max_asks,
             )
-            return await _each(judges, plan, gold.items, counter)
+            return await _each(ReplyJudge(plan, judges), gold.items, counter)
         except IncompleteRun as stopped:
             raise IncompleteRun(f"{stopped} To continue: {RESUME} {folder}", run=folder) from None
         finally:
@@ -206,14 +230,12 @@ async def _judge_all(
             await resources.pool.aclose()
 
 
-async def _each(
-    judges: JudgeClients, plan: CheckPlan, items: Sequence[GoldItem], counter: ProgressCounter
-) -> list[JudgedReply]:
+async def _each(judge: ReplyJudge, items: Sequence[GoldItem], counter: ProgressCounter) -> list[JudgedReply]:
     gate = asyncio.Semaphore(REPLIES_AT_ONCE)
 
     async def one(item: GoldItem) -> JudgedReply:
         async with gate:
-            judged = await judge_reply(judges, plan, item)
+            judged = await judge.judge(item)
         counter.on_trial()
         return judged
 

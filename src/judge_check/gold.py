@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 
 from ..agents import questioner, verifier
+from ..agents.context import Asked, about
 from ..errors import InputError
+from ..planning.background import background_for, check_ids
 from ..planning.library import Library
-from ..planning.scenario_files import expand, read_scenario
+from ..planning.rubrics import load_rubrics
+from ..planning.scenario_files import ScenarioFile, expand, read_scenario
 from ..records.gold import GoldClaim, GoldFile, GoldReply, Split
-from ..schemas import ClaimInView, KeyInView, PlannedScenario, QuestionerInput, Verdict
+from ..schemas import BackgroundFact, ClaimInView, KeyInView, PlannedScenario, QuestionerInput, QuoteSpan, Verdict
 from ..store.input_files import read_user_file
 from ..store.package_data import data_folder
-from ..store.strict_json import sha256
+from ..store.strict_json import derive_seed, sha256
+from ..text.overlap import on_topic
 from ..text.quotes import find_quote
 
 
@@ -22,10 +27,18 @@ from ..text.quotes import find_quote
 class GoldItem:
     """One reply of the gold set, with what judges are shown of it."""
 
+    scenario_id: str
     reply: GoldReply
-    question: str
+    asked: Asked
     key: KeyInView
     claims: tuple[ClaimInView, ...]
+    spans: tuple[tuple[QuoteSpan, ...], ...]
+    """Where each claim's quotes are in the reply."""
+
+    @property
+    def shown(self) -> verifier.Shown:
+        """What verifiers of gold claims are shown. Gold labels rest on the key alone, so no background facts."""
+        return verifier.Shown(self.asked, self.key)
 
 
 @dataclass(frozen=True)
@@ -35,16 +48,41 @@ class Gold:
     """Gold file to its hash."""
     references: Mapping[str, str]
     """Facts and plan files that filled the keys, to their hashes."""
+    rubrics: Mapping[str, str]
+    """Version to hash."""
+    background: tuple[BackgroundFact, ...]
+    """Of the plan year that the gold set is for."""
 
     @property
     def claims(self) -> int:
         return sum(len(item.claims) for item in self.items)
 
+    def drawn(self, limit: int | None, seed: int) -> Gold:
+        """Only so many replies, drawn at random by the seed, in the order of the files; None: all."""
+        if limit is None or limit >= len(self.items):
+            return self
+        chosen = set(Random(derive_seed(seed, "limit")).sample(range(len(self.items)), limit))  # noqa: S311
+        return replace(self, items=tuple(item for at, item in enumerate(self.items) if at in chosen))
+
+    def off_topic(self) -> tuple[str, ...]:
+        """Gold claims that the rule of topical overlap keeps a verifier from supporting as the gold set does."""
+        return tuple(
+            f"{item.reply.reply_id} {claim.claim_id}"
+            for item in self.items
+            for claim, seen in zip(item.reply.claims, item.claims, strict=True)
+            if claim.label == "SUPPORTED" and not any(_about(seen, item, cited) for cited in claim.evidence)
+        )
+
+
+def _about(claim: ClaimInView, item: GoldItem, cited: str) -> bool:
+    fact = item.shown.facts.get(cited)
+    return fact is not None and on_topic([claim.text, *claim.quotes], fact.statement)
+
 
 def load_gold(split: Split, folder: Path | None = None) -> Gold:
     """Read one part of the gold set, or all files of a folder.
 
-    Each scenario is filled in for the plan year that its gold file was written for.
+    Each scenario is filled in for the plan year that the gold set was written for.
 
     Raises:
         InputError: a file is not valid, or a label breaks the rules that judges must follow.
@@ -54,18 +92,33 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
     bank = {path.stem: path for path in expand([str(data_folder("scenarios"))])}
     items: list[GoldItem] = []
     files: dict[str, str] = {}
+    scenarios: list[ScenarioFile] = []
+    every: list[PlannedScenario] = []
+    years: set[int] = set()
     for path in sorted(root.glob("*.json")):
         data, gold = read_user_file(path, GoldFile)
         files[f"{split}/{path.name}"] = sha256(data)
         if gold.scenario_id not in bank:
             raise InputError(f"{path}: field scenario_id: there is no scenario {gold.scenario_id!r} in the bank.")
-        planned = {one.variant: one for one in read_scenario(bank[gold.scenario_id]).planned(gold.plan_year, library)}
+        scenarios.append(read_scenario(bank[gold.scenario_id]))
+        planned = {one.variant: one for one in scenarios[-1].planned(gold.plan_year, library)}
+        every += planned.values()
+        years.add(gold.plan_year)
         for reply in gold.replies:
             _check_ids(path, reply, items)
-            items.append(_item(path, reply, planned))
+            items.append(_item(path, gold, reply, planned))
     if not items:
         raise InputError(f"{root} contains no gold files. Give a folder of .json files with `gold`.")
-    return Gold(tuple(items), files, library.used)
+    if len(years) > 1:
+        raise InputError(f"{root} has files of several plan years ({_list(years)}). Check each year by itself.")
+    background = background_for(years.pop(), library)
+    check_ids(every, background)
+    rubrics = {version: rubric.sha256 for version, rubric in load_rubrics(scenarios).items()}
+    return Gold(tuple(items), files, library.used, rubrics, background.facts)
+
+
+def _list(years: set[int]) -> str:
+    return ", ".join(map(str, sorted(years)))
 
 
 def _check_ids(path: Path, reply: GoldReply, items: Sequence[GoldItem]) -> None:
@@ -77,37 +130,53 @@ def _check_ids(path: Path, reply: GoldReply, items: Sequence[GoldItem]) -> None:
         raise InputError(f"{path}: {reply.reply_id}: claim_id {repeated[0]!r} is used more than once.")
 
 
-def _item(path: Path, reply: GoldReply, planned: Mapping[str | None, PlannedScenario]) -> GoldItem:
+def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | None, PlannedScenario]) -> GoldItem:
     if reply.variant and reply.variant not in planned:
         raise InputError(f"{path}: {reply.reply_id}: the scenario has no variant {reply.variant!r}.")
     scenario = (planned.get(reply.variant) or next(iter(planned.values()))).scenario
-    if reply.turn_id not in [turn.turn_id for turn in scenario.scripted_turns]:
+    turns = questioner.question(QuestionerInput(scenario=scenario, seed=0)).turns
+    place = next((at for at, turn in enumerate(turns) if turn.turn_id == reply.turn_id), None)
+    if place is None:
         raise InputError(f"{path}: {reply.reply_id}: the scenario has no turn {reply.turn_id!r}.")
-    asked = questioner.question(QuestionerInput(scenario=scenario, seed=0))
+    conditional = {turn.turn_id for turn in scenario.scripted_turns if turn.condition}
+    earlier = tuple(turn.user_message for turn in turns[:place] if turn.turn_id not in conditional)
+    spans = tuple(_spans(path, reply, claim) for claim in reply.claims)
     item = GoldItem(
+        scenario_id=gold.scenario_id,
         reply=reply,
-        question=next((turn.user_message for turn in asked.turns if turn.turn_id == reply.turn_id), ""),
+        asked=Asked(turns[place].user_message, gold.plan_year, earlier, about(scenario.persona)),
         key=verifier.key_in_view(scenario.answer_key),
-        claims=tuple(_in_view(path, reply, claim) for claim in reply.claims),
+        claims=tuple(_in_view(reply, claim, where) for claim, where in zip(reply.claims, spans, strict=True)),
+        spans=spans,
     )
     _check_labels(path, item)
     return item
 
 
-def _in_view(path: Path, reply: GoldReply, claim: GoldClaim) -> ClaimInView:
-    """The claim as judges see it: without its label and reason."""
-    spans = [find_quote(reply.text, quote) for quote in claim.quotes]
-    if None in spans:
+def _spans(path: Path, reply: GoldReply, claim: GoldClaim) -> tuple[QuoteSpan, ...]:
+    found = tuple(span for quote in claim.quotes if (span := find_quote(reply.text, quote)))
+    if len(found) < len(claim.quotes):
         raise InputError(f"{path}: {reply.reply_id} {claim.claim_id}: a quote is not in the reply.")
-    quotes = tuple(reply.text[span.start : span.end] for span in spans if span)
+    return found
+
+
+def _in_view(reply: GoldReply, claim: GoldClaim, spans: Sequence[QuoteSpan]) -> ClaimInView:
+    """The claim as judges see it: without its label and reason."""
+    quotes = tuple(reply.text[span.start : span.end] for span in spans)
     return ClaimInView(claim_id=claim.claim_id, text=claim.text, quotes=quotes)
 
 
 def _check_labels(path: Path, item: GoldItem) -> None:
-    """Gold labels must follow the rules that a judge's verdicts must follow."""
+    """Gold labels must follow the rules that a judge's verdicts must follow, except topical overlap.
+
+    Topical overlap is a rough test of words that some correct labels fail; `Gold.off_topic` lists those.
+    """
+    facts = item.shown.facts
     for claim, seen in zip(item.reply.claims, item.claims, strict=True):
         label = Verdict(
             claim_id=claim.claim_id, label=claim.label, evidence=claim.evidence, severity=claim.severity, notes=""
         )
-        for problem in verifier.violations(label, seen, item.key, item.question):
+        cited = tuple(facts[one].statement for one in claim.evidence if one in facts)
+        in_the_key_s_words = seen.model_copy(update={"quotes": (*seen.quotes, *cited)})
+        for problem in verifier.violations(label, in_the_key_s_words, item.shown):
             raise InputError(f"{path}: {item.reply.reply_id} {claim.claim_id} {problem}.")

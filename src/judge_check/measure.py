@@ -3,96 +3,183 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..records.base import severity_rank
 from ..records.gold import ClaimKind, GoldClaim
 from ..records.judge_check import (
     CheckManifest,
+    CheckPlan,
     ExtractorMeasured,
+    Given,
+    GivenCount,
     JudgeCheck,
     JudgeError,
     JudgeMeasured,
-    LabelCount,
+    ReplyCounts,
 )
-from ..schemas import Label, QuoteSpan, Verdict
+from ..schemas import Claim, Label, Verdict
 from ..store.strict_json import fingerprint
-from ..text.coverage import coverage
-from ..text.quotes import find_quote
-from .gold import GoldItem
+from .gold import Gold, GoldItem
 from .judge_reply import JudgedReply
+from .matching import Matches, Placed, match
 
 PANEL = "panel"
-_WORST_FIRST: dict[tuple[Label, Label | None], int] = {
+END_TO_END = "end to end"
+_WORST_FIRST: dict[tuple[Label, Given], int] = {
     ("CONTRADICTED", "SUPPORTED"): 0,
     ("SUPPORTED", "CONTRADICTED"): 1,
     ("NOT_IN_KEY", "SUPPORTED"): 2,
     ("NOT_IN_KEY", "CONTRADICTED"): 3,
+    ("CONTRADICTED", "missed"): 4,
     ("CONTRADICTED", "NOT_IN_KEY"): 4,
     ("SUPPORTED", "NOT_IN_KEY"): 5,
 }
 """Gold and given label to rank. First wrong claims called right, then right claims called wrong; misses come last."""
-_NO_VERDICT = 6
+_NO_LABEL = 6
 
 
-def measure(manifest: CheckManifest, judged: Sequence[JudgedReply], cost: float | None) -> JudgeCheck:
-    """The record of a check: errors of every verifier, of the panel if there are two or more, and of the extractor."""
+@dataclass(frozen=True)
+class GivenLabel:
+    """What one gold claim got, and why."""
+
+    label: Given
+    evidence: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MeasuredReply:
+    item: GoldItem
+    given: tuple[GivenLabel, ...]
+    """By gold claim."""
+    spurious: Mapping[Label | str, int]
+
+
+def measure(manifest: CheckManifest, gold: Gold, judged: Sequence[JudgedReply], cost: float | None) -> JudgeCheck:
+    """The record of a check: the errors of all judges end to end, and of verifiers and their panel on gold claims."""
     plan = manifest.plan
-    items = [one.item for one in judged]
-    judges = [
-        _measure_judge(f"judge_{number}", model, items, [one.verdicts[number - 1] for one in judged])
-        for number, model in enumerate(plan.verifiers, 1)
-    ]
-    if len(plan.verifiers) > 1:
-        judges.append(_measure_judge(PANEL, None, items, [one.final for one in judged]))
+    whole = [one for one in judged if one.judgment]
+    matched = [_matches(one) for one in whole]
+    known = frozenset(fact.fact_id for fact in plan.background)
+    ends = [_end_to_end(one, found, known) for one, found in zip(whole, matched, strict=True)]
     return JudgeCheck(
         check_id=manifest.check_id,
         plan_sha256=fingerprint(plan.model_dump(mode="json")),
         split=plan.split,
+        limit=plan.limit,
         replies=len(judged),
-        claims=sum(len(item.claims) for item in items),
-        judges=tuple(judges),
-        extractor=_measure_extractor(plan.extractor, judged),
+        claims=sum(len(one.item.claims) for one in judged),
+        off_topic=len(gold.off_topic()),
+        end_to_end=_measured(END_TO_END, None, ends) if ends else None,
+        judges=_verifiers(plan, judged) if "verifier" in plan.measures else (),
+        extractor_measured=_extractor(plan.extractor, whole, matched) if whole else None,
         failures=tuple(failure for one in judged for failure in one.failures),
         calls=sum(len(one.records) for one in judged),
         cost=cost,
+        extractor=plan.extractor,
         verifiers=plan.verifiers,
         adjudicator=plan.adjudicator,
+        scorer=plan.scorer,
+        isolation=plan.isolation,
+        api_ids=plan.api_ids,
+        parameters=plan.parameters,
         prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
+        rubrics=plan.rubrics,
+        gold=plan.gold,
     )
 
 
-def _measure_judge(
-    name: str, model: str | None, items: Sequence[GoldItem], given: Sequence[dict[str, Verdict]]
-) -> JudgeMeasured:
-    counts: Counter[tuple[Label, Label | None]] = Counter()
+def _verifiers(plan: CheckPlan, judged: Sequence[JudgedReply]) -> tuple[JudgeMeasured, ...]:
+    def one_by_one(verdicts_of: Callable[[JudgedReply], Mapping[str, Verdict]]) -> list[MeasuredReply]:
+        return [
+            MeasuredReply(one.item, tuple(_of_verdict(verdicts_of(one).get(c.claim_id)) for c in one.item.claims), {})
+            for one in judged
+        ]
+
+    def of(number: int) -> Callable[[JudgedReply], Mapping[str, Verdict]]:
+        return lambda one: one.verdicts[number]
+
+    single = [
+        _measured(f"judge_{number + 1}", model, one_by_one(of(number))) for number, model in enumerate(plan.verifiers)
+    ]
+    return (*single, _measured(PANEL, None, one_by_one(lambda one: one.panel)))
+
+
+def _of_verdict(verdict: Verdict | None) -> GivenLabel:
+    if verdict is None:
+        return GivenLabel("open", reason="no usable verdict")
+    return GivenLabel(verdict.label, verdict.evidence, verdict.notes)
+
+
+def _checked(judged: JudgedReply) -> tuple[Claim, ...]:
+    assert judged.judgment is not None
+    return tuple(claim for claim in judged.judgment.claims if claim.verifiable)
+
+
+def _matches(judged: JudgedReply) -> Matches:
+    item = judged.item
+    gold = [Placed(claim.text, spans) for claim, spans in zip(item.claims, item.spans, strict=True)]
+    return match(gold, [Placed(claim.text, claim.quote_spans) for claim in _checked(judged)])
+
+
+def _end_to_end(judged: JudgedReply, found: Matches, background: frozenset[str]) -> MeasuredReply:
+    assert judged.judgment is not None
+    finals = judged.final
+    extracted = not any(one.stage == "extractor" for one in judged.judgment.failures)
+    given: list[GivenLabel] = []
+    for claim, places in zip(judged.item.reply.claims, found.of_gold, strict=True):
+        labeled = [finals[at] for at in places if finals[at].label]
+        # A statement with a wrong part is wrong; otherwise the claim that fits it best speaks for it.
+        chosen = next((one for one in labeled if one.label == "CONTRADICTED"), labeled[0] if labeled else None)
+        if not places:
+            given.append(GivenLabel("missed" if extracted else "open", reason="no extracted claim matches it"))
+        elif chosen is None or chosen.label is None:
+            given.append(GivenLabel("open", reason=f"no final label for: {finals[places[0]].text}"))
+        else:
+            outside = claim.label == "NOT_IN_KEY" and chosen.evidence and background.issuperset(chosen.evidence)
+            reason = f"{chosen.text} | {judged.reasons(chosen.claim_id)}"
+            given.append(GivenLabel("background" if outside else chosen.label, chosen.evidence, reason))
+    return MeasuredReply(judged.item, tuple(given), Counter(finals[at].label or "open" for at in found.spurious))
+
+
+def _measured(name: str, model: str | None, replies: Sequence[MeasuredReply]) -> JudgeMeasured:
     right: Counter[ClaimKind] = Counter()
     total: Counter[ClaimKind] = Counter()
     same_evidence = 0
     errors: list[JudgeError] = []
-    for item, verdicts in zip(items, given, strict=True):
-        for claim in item.reply.claims:
-            verdict = verdicts.get(claim.claim_id)
-            counts[claim.label, verdict.label if verdict else None] += 1
+    for one in replies:
+        for claim, given in zip(one.item.reply.claims, one.given, strict=True):
+            if given.label == "background":
+                continue
             total[claim.kind] += 1
-            if verdict and verdict.label == claim.label:
+            if given.label == claim.label:
                 right[claim.kind] += 1
-                same_evidence += not claim.evidence or bool(set(claim.evidence) & set(verdict.evidence))
+                same_evidence += not claim.evidence or bool(set(claim.evidence) & set(given.evidence))
             else:
-                errors.append(_error(item, claim, verdict))
+                errors.append(_error(one.item, claim, given))
     return JudgeMeasured(
         name=name,
         model=model,
-        confusion=tuple(
-            LabelCount(gold=gold, given=label, claims=n) for (gold, label), n in sorted(counts.items(), key=str)
-        ),
+        replies=tuple(map(_counts, replies)),
         by_kind={kind: (right[kind], total[kind]) for kind in sorted(total)},
         same_evidence=same_evidence,
         errors=tuple(sorted(errors, key=_badness)),
     )
 
 
-def _error(item: GoldItem, claim: GoldClaim, verdict: Verdict | None) -> JudgeError:
+def _counts(one: MeasuredReply) -> ReplyCounts:
+    counts = Counter((c.label, g.label) for c, g in zip(one.item.reply.claims, one.given, strict=True))
+    return ReplyCounts(
+        reply_id=one.item.reply.reply_id,
+        scenario_id=one.item.scenario_id,
+        confusion=tuple(GivenCount(gold=gold, given=given, claims=n) for (gold, given), n in sorted(counts.items())),
+        spurious=dict(sorted(one.spurious.items())),  # type: ignore[arg-type]  # keys are labels or `open`
+    )
+
+
+def _error(item: GoldItem, claim: GoldClaim, given: GivenLabel) -> JudgeError:
     return JudgeError(
         reply_id=item.reply.reply_id,
         claim_id=claim.claim_id,
@@ -100,44 +187,36 @@ def _error(item: GoldItem, claim: GoldClaim, verdict: Verdict | None) -> JudgeEr
         text=claim.text,
         quotes=claim.quotes,
         gold=claim.label,
-        given=verdict.label if verdict else None,
+        given=given.label,
         gold_evidence=claim.evidence,
-        given_evidence=verdict.evidence if verdict else (),
+        given_evidence=given.evidence,
         severity=claim.severity,
         gold_reason=claim.reason,
-        given_reason=verdict.notes if verdict else "no usable verdict",
+        given_reason=given.reason,
     )
 
 
 def _badness(error: JudgeError) -> tuple[int, int, str, str]:
-    rank = _WORST_FIRST.get((error.gold, error.given), _NO_VERDICT)
+    rank = _WORST_FIRST.get((error.gold, error.given), _NO_LABEL)
     return rank, -severity_rank(error.severity), error.reply_id, error.claim_id
 
 
-def _measure_extractor(model: str, judged: Sequence[JudgedReply]) -> ExtractorMeasured:
+def _extractor(model: str, judged: Sequence[JudgedReply], matched: Sequence[Matches]) -> ExtractorMeasured:
     total: Counter[str] = Counter()
-    for one in judged:
-        reply, extraction = one.item.reply.text, one.extraction
-        gold = [_spans(reply, claim.quotes) for claim in one.item.reply.claims]
-        given = [claim.quote_spans for claim in extraction.claims if claim.verifiable]
-        every = [span for claim in extraction.claims for span in claim.quote_spans]
-        covered = coverage(reply, [(span.start, span.end) for span in every])
+    for one, found in zip(judged, matched, strict=True):
+        assert one.judgment is not None
+        given = _checked(one)
+        reading = one.judgment.reading
+        assert reading is not None
         total.update(
-            gold_claims=len(gold),
-            found=sum(any(_overlap(spans, other) for other in given) for spans in gold),
+            gold_claims=len(one.item.claims),
+            found=sum(bool(places) for places in found.of_gold),
             extracted=len(given),
-            on_gold=sum(any(_overlap(spans, other) for other in gold) for spans in given),
-            rejected=len(extraction.rejected),
-            typographic=sum(span.match == "typographic" for span in every),
-            factual_sentences=covered.sentences,
-            covered=covered.covered,
+            verbatim=sum(claim.verbatim for claim in given),
+            on_gold=len(given) - len(found.spurious),
+            rejected=len(one.judgment.rejected),
+            typographic=reading.typographic_quotes,
+            sentences=reading.sentences,
+            covered=reading.covered,
         )
     return ExtractorMeasured(model=model, **total)
-
-
-def _spans(reply: str, quotes: Iterable[str]) -> tuple[QuoteSpan, ...]:
-    return tuple(span for quote in quotes if (span := find_quote(reply, quote)))
-
-
-def _overlap(one: Sequence[QuoteSpan], other: Sequence[QuoteSpan]) -> bool:
-    return any(a.start < b.end and b.start < a.end for a in one for b in other)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Literal
+
 from pydantic import Field
 
+from .background import BackgroundFact
 from .base import (
+    Ident,
     Label,
     ModelName,
     Record,
@@ -15,9 +20,19 @@ from .gold import ClaimKind, Split
 from .run import (
     CallParameters,
     CallPolicy,
+    Isolation,
     Prompt,
     Role,
+    is_empty,
 )
+
+CHECK_FORMAT: Literal[2] = 2
+"""Of the manifest and the record. Release 0.2 wrote neither a format nor an end-to-end measurement."""
+Measurement = Literal["end_to_end", "verifier"]
+"""`end_to_end`: reply in, final labels out, as in a run. `verifier`: each verifier gets the gold claims."""
+Given = Literal["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY", "open", "missed", "background"]
+"""What a gold claim got: a label; `open`, no final label; `missed`, no extracted claim; or `background`, a label that
+rests on background facts alone, which the gold labels do not speak of."""
 
 
 class CheckPlan(Record):
@@ -27,29 +42,51 @@ class CheckPlan(Record):
     gold: dict[str, Sha256] = Field(min_length=1)
     """Gold file to its hash."""
     references: dict[str, Sha256]
-    verifiers: tuple[ModelName, ...] = Field(min_length=1)
+    rubrics: dict[str, Sha256]
+    """Of the scenarios behind the gold set, by version."""
+    measures: tuple[Measurement, ...] = Field(min_length=1)
+    limit: int | None = None
+    """Replies to judge, drawn by the seed; None: all."""
+    verifiers: tuple[ModelName, ...] = Field(min_length=2)
     extractor: ModelName
-    adjudicator: ModelName
+    scorer: ModelName
+    adjudicator: ModelName | None
+    """None: ties stay open, as in a run."""
+    isolation: Isolation
+    audit_sample: float
+    background: tuple[BackgroundFact, ...] = Field(default=(), exclude_if=is_empty)
+    """As in a run of the gold set's plan year. Shown end to end, not to verifiers that get the gold claims."""
     api_ids: dict[ModelName, str]
     seed: int
-    parameters: CallParameters
+    parameters: dict[ModelName, CallParameters]
     policy: CallPolicy
     prompts: dict[Role, Prompt]
 
 
 class CheckManifest(Record):
+    format: Literal[2] = CHECK_FORMAT
     check_id: str
     created: str
     versions: dict[str, str]
     plan: CheckPlan
 
 
-class LabelCount(Record):
-    """How many claims with one gold label were given one label. None: no usable verdict."""
+class GivenCount(Record):
+    """How many claims with one gold label were given one label, or none."""
 
     gold: Label
-    given: Label | None
+    given: Given
     claims: int
+
+
+class ReplyCounts(Record):
+    """One reply of the gold set. Claims of one reply are not independent, so intervals need these counts."""
+
+    reply_id: Ident
+    scenario_id: Ident
+    confusion: tuple[GivenCount, ...]
+    spurious: dict[Label | Literal["open"], int] = Field(default_factory=dict)
+    """Extracted claims that match no gold claim, by their final label."""
 
 
 class JudgeError(Record):
@@ -61,7 +98,7 @@ class JudgeError(Record):
     text: str
     quotes: tuple[str, ...]
     gold: Label
-    given: Label | None
+    given: Given
     gold_evidence: tuple[str, ...]
     given_evidence: tuple[str, ...]
     severity: Severity
@@ -70,12 +107,12 @@ class JudgeError(Record):
 
 
 class JudgeMeasured(Record):
-    """One verifier, or the panel of all verifiers with ties settled."""
+    """One verifier, the panel of all verifiers with ties settled, or all judges end to end."""
 
     name: str
     model: ModelName | None
-    """None for the panel."""
-    confusion: tuple[LabelCount, ...]
+    """None where several judges work together."""
+    replies: tuple[ReplyCounts, ...]
     by_kind: dict[ClaimKind, tuple[int, int]]
     """Kind to the number of claims labeled correctly, and of all claims."""
     same_evidence: int
@@ -83,40 +120,66 @@ class JudgeMeasured(Record):
     errors: tuple[JudgeError, ...]
     """The worst first."""
 
-    def matrix(self) -> dict[tuple[str, str | None], int]:
-        """Gold and given label to the number of claims."""
-        return {(count.gold, count.given): count.claims for count in self.confusion}
+    def matrix(self) -> dict[tuple[Label, Given], int]:
+        """Gold label and what was given to the number of claims."""
+        total: Counter[tuple[Label, Given]] = Counter()
+        for reply in self.replies:
+            total.update({(one.gold, one.given): one.claims for one in reply.confusion})
+        return dict(total)
+
+    def spurious(self) -> dict[str, int]:
+        """Extracted claims that match no gold claim, by their final label."""
+        total: Counter[str] = Counter()
+        for reply in self.replies:
+            total.update(reply.spurious)
+        return dict(total)
 
 
 class ExtractorMeasured(Record):
     model: ModelName
     gold_claims: int
     found: int
-    """Gold claims that an extracted claim overlaps."""
+    """Gold claims that an extracted claim matches."""
     extracted: int
-    """Verifiable claims that the extractor gave."""
+    """Verifiable claims that the extractor gave, and sentences taken as claims in their own words."""
+    verbatim: int
+    """Of these, sentences that the extractor left out twice."""
     on_gold: int
-    """Of these, how many overlap a gold claim."""
+    """Of the extracted claims, how many match a gold claim."""
     rejected: int
     typographic: int
-    factual_sentences: int
+    sentences: int
     covered: int
+    """Of the sentences that say something, how many the extractor's own claims cover."""
 
 
 class JudgeCheck(Record):
     """What a check found. Reports use it to correct their estimates."""
 
+    format: Literal[2] = CHECK_FORMAT
     check_id: str
     plan_sha256: Sha256
     split: Split
+    limit: int | None
     replies: int
     claims: int
+    off_topic: int
+    """Gold claims that the rule of topical overlap would not let a verifier support as the gold set does."""
+    end_to_end: JudgeMeasured | None
     judges: tuple[JudgeMeasured, ...]
-    extractor: ExtractorMeasured
+    """Each verifier given the gold claims, and the panel of all."""
+    extractor_measured: ExtractorMeasured | None
     failures: tuple[str, ...]
     calls: int
     cost: float | None
     """None if a price is unknown."""
+    extractor: ModelName
     verifiers: tuple[ModelName, ...]
-    adjudicator: ModelName
+    adjudicator: ModelName | None
+    scorer: ModelName
+    isolation: Isolation
+    api_ids: dict[ModelName, str]
+    parameters: dict[ModelName, CallParameters]
     prompts: dict[Role, Sha256]
+    rubrics: dict[str, Sha256]
+    gold: dict[str, Sha256]

@@ -14,61 +14,33 @@ from dataclasses import dataclass
 from math import fsum
 
 from .agreement import quantile
-from .intervals import Share, wilson
+from .clustered import ClusteredShare, Tally, clustered_share
 
 Matrix = Mapping[tuple[str, str | None], int]
 
 
-@dataclass(frozen=True)
-class ClassMeasures:
-    """One label versus the rest."""
-
-    label: str
-    sensitivity: Share
-    """Of the claims with this gold label, the share that the judge gave it."""
-    specificity: Share
-    """Of the claims with another gold label, the share that the judge did not give it."""
-    precision: Share
-    f1: float | None
-    f1_low: float | None
-    f1_high: float | None
+Confusion = Mapping[tuple[str, str], int]
+"""One reply's claims by gold label and by what they were given: a label, or the name of what happened instead."""
 
 
-def accuracy(matrix: Matrix) -> Share:
-    return wilson(sum(n for (gold, given), n in matrix.items() if gold == given), sum(matrix.values()))
+def share_right(replies: Sequence[Confusion]) -> ClusteredShare:
+    """Of all gold claims, the share that got their gold label."""
+    return clustered_share(
+        [Tally(sum(n for (gold, given), n in one.items() if gold == given), sum(one.values())) for one in replies]
+    )
 
 
-def _parts(matrix: Matrix, label: str) -> tuple[int, int, int, int]:
-    """True positives, false negatives, false positives, true negatives."""
-    hit = matrix.get((label, label), 0)
-    missed = sum(n for (gold, given), n in matrix.items() if gold == label and given != label)
-    false = sum(n for (gold, given), n in matrix.items() if gold != label and given == label)
-    return hit, missed, false, sum(matrix.values()) - hit - missed - false
+def recall(replies: Sequence[Confusion], label: str) -> ClusteredShare:
+    """Of the claims with this gold label, the share that got it."""
+    return clustered_share(
+        [Tally(one.get((label, label), 0), sum(n for (gold, _), n in one.items() if gold == label)) for one in replies]
+    )
 
 
-def f1(matrix: Matrix, label: str) -> float | None:
-    hit, missed, false, _ = _parts(matrix, label)
-    return 2 * hit / (2 * hit + missed + false) if hit + missed + false else None
-
-
-def macro_f1(matrix: Matrix, labels: Sequence[str]) -> float | None:
-    """The mean of F1 over the labels that occur in the gold set."""
-    found = [f1(matrix, label) for label in labels if any(gold == label and n for (gold, _), n in matrix.items())]
-    values = [value for value in found if value is not None]
-    return fsum(values) / len(values) if values else None
-
-
-def measures(matrix: Matrix, label: str, *, seed: int, resamples: int = 1_000) -> ClassMeasures:
-    hit, missed, false, passed = _parts(matrix, label)
-    draws = sorted(value for drawn in resampled(matrix, seed, resamples) if (value := f1(drawn, label)) is not None)
-    return ClassMeasures(
-        label,
-        wilson(hit, hit + missed),
-        wilson(passed, passed + false),
-        wilson(hit, hit + false),
-        f1(matrix, label),
-        quantile(draws, 0.025) if draws else None,
-        quantile(draws, 0.975) if draws else None,
+def precision(replies: Sequence[Confusion], label: str) -> ClusteredShare:
+    """Of the gold claims that got this label, the share whose gold label it is."""
+    return clustered_share(
+        [Tally(one.get((label, label), 0), sum(n for (_, given), n in one.items() if given == label)) for one in replies]
     )
 
 

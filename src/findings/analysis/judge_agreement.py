@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
+
+from ... import storage
 from ...errors import InputError
-from ...records.judge_check import JudgeCheck, JudgeMeasured
+from ...records.judge_check import CHECK_FORMAT, CheckManifest, JudgeCheck, JudgeMeasured
 from ...stats.agreement import (
     COEFFICIENTS,
     Agreement,
@@ -21,7 +25,6 @@ from ...stats.agreement import (
 )
 from ...stats.confusion import Corrected, corrected_accuracy
 from ...stats.intervals import Share, wilson
-from ...store.input_files import read_user_file
 from .read_run import LABELS, Findings, LabelPair, Pattern
 
 SEED = 20_250_401
@@ -41,10 +44,35 @@ RECORD = "check.json"
 """The file that a judge check writes into its folder."""
 
 
+R = TypeVar("R", JudgeCheck, CheckManifest)
+
+
 def read_check(path: Path) -> JudgeCheck:
     """The record of a judge check, given its file or its folder."""
-    _, record = read_user_file(path / RECORD if path.is_dir() else path, JudgeCheck)
-    return record
+    return read_record(path / RECORD if path.is_dir() else path, JudgeCheck)
+
+
+def read_record(path: Path, kind: type[R]) -> R:
+    """The record or the manifest of a judge check."""
+    try:
+        written = msgspec.json.decode(path.read_bytes(), type=_Versioned).format
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
+    except msgspec.DecodeError:
+        raise InputError(f"{path} is not a judge check.") from None
+    if written != CHECK_FORMAT:
+        raise InputError(
+            f"{path} was written by another release ({_RELEASES.get(written, 'a later one')}) and cannot be used here. "
+            "Run `medicare-eval judge-check` again."
+        )
+    return storage.read_record(path, kind)
+
+
+class _Versioned(msgspec.Struct):
+    format: int = 1
+
+
+_RELEASES = {1: "0.2, which measured verifiers on gold claims alone"}
 
 
 @dataclass(frozen=True)
