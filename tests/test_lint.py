@@ -192,7 +192,7 @@ F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
         pytest.param(persona(household={"pets": 2}, citty="Lakemont"), "persona: household, citty are fields of your own; check the spelling, or move them into attributes", id="own persona fields"),
         pytest.param(persona(age="sixty"), "persona.age: must be a whole number (got 'sixty')", id="unusual age"),
         pytest.param(persona(attributes={"x": {"y": 1}}), "persona.attributes.x: ", id="nested attribute"),
-        pytest.param(field("variation_knobs", {"reading_level": 6}), "variation_knobs.reading_level: it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts, or remove it", id="unknown knob"),
+        pytest.param(field("variation_knobs", {"reading_level": 6}), "variation_knobs.reading_level: it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts", id="unknown knob"),
         pytest.param(field("variation_knobs", {"tone": ["calm", "worried"]}), "variation_knobs.tone: it is kept but changes nothing: no turn uses {{knob.tone}}", id="unused plain choice"),
         pytest.param(field("variation_knobs", {"choices": {"tone": ["calm"]}}), "variation_knobs.tone: it is kept but changes nothing: no turn uses {{knob.tone}}", id="unused choice"),
         pytest.param(field("variation_knobs", {"shuffle": True}), "variation_knobs.shuffle: it is kept but changes nothing: shuffle must be a list of groups of turn ids", id="shuffle of another kind"),

@@ -192,7 +192,7 @@ def _knobs(scenario: Scenario) -> Iterator[Problem]:
             )
     for name in scenario.variation_knobs.not_understood:
         what = (
-            "it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts, or remove it"
+            "it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts"
         )
         if name in _SHAPES:
             what = f"it is kept but changes nothing: {name} must be {_SHAPES[name]}; correct it, or remove it"
