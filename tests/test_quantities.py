@@ -184,7 +184,9 @@ def test_a_claim_may_say_what_quotes_or_context_supply(claim: str, quotes: list[
         ("It costs $0.", ["Call the toll-free number"], [], ("$0",)),
         ("It costs $0.", ["It is not free"], [], ("$0",)),
         ("It costs $0.", ["That isn't free"], [], ("$0",)),
+        ("It costs $0.", ["Call toll free any day"], [], ("$0",)),
         ("It costs $0.", ["Feel free to call"], [], ("$0",)),
+        ("It costs $0.", ["If you want to call, feel free."], [], ("$0",)),
         ("A person turns 66.", ["your 65th birthday"], ["age: 64"], ("n66",)),
         ("Call 1-800-772-1213.", ["Call 1-800-633-4227"], [], ("tel:18007721213",)),
         ("$5, $6 and $5 again", [], [], ("$5", "$6")),
@@ -298,3 +300,12 @@ def test_very_long_texts_are_read_to_their_end(piece: str) -> None:
         [sys.executable, "-c", code], cwd=ROOT, input=long, check=True, capture_output=True, text=True, timeout=900
     )
     assert done.stdout.strip() == "() True"
+
+
+def test_figures_are_derived_from_a_limited_number_of_others() -> None:
+    even = " ".join(f"${number}" for number in range(2, 60_001, 2))
+    odd = " ".join(f"${number}" for number in range(1, 60_000, 2))
+    assert unstated("$60,001", ["$1", even[-6:]]) == ()
+    assert unstated("$60,001", [even, "$1"]) == ("$60001",)
+    # Without the limit every odd amount would be compared with every even one, which takes hours.
+    assert len(unstated(odd, [even])) > 29_000

@@ -85,6 +85,14 @@ class _Stated:
     speaks_of_year: bool
 
 
+@dataclass(frozen=True)
+class _Pool:
+    """Stated values from which a claim's figure can be computed."""
+
+    by_unit: dict[str, set[Decimal]]
+    multiples: _Lookup
+
+
 def unstated(text: str, sources: Sequence[str], *, given: Sequence[str] = ()) -> tuple[str, ...]:
     """Figures of `text` that neither the sources nor the given context state, also not as an equal quantity. In order.
 
@@ -273,25 +281,28 @@ def _is_nearby_year(token: str, sources: Iterable[str], given: Iterable[str]) ->
     return any(str(int(token) - step) in known for step in steps)
 
 
-def _pool(texts: Sequence[str]) -> dict[str, set[Decimal]]:
-    """Stated values from which a claim's figure can be computed, by unit."""
-    pool: dict[str, set[Decimal]] = {"$": set(), "%": set(), "months": set(), "minutes": set()}
+def _pool(texts: Sequence[str]) -> _Pool:
+    by_unit: dict[str, set[Decimal]] = {"$": set(), "%": set(), "months": set(), "minutes": set()}
     for text in texts:
         for value in _stated(text).values:
-            if value.unit in pool and value.number and len(pool[value.unit]) < _DERIVED_FROM:
-                pool[value.unit].add(value.number)
-    return pool
+            if value.unit in by_unit and len(by_unit[value.unit]) < _DERIVED_FROM:
+                by_unit[value.unit].add(value.number)
+    multiples = _lookup(
+        _Value(unit, result, False)
+        for unit, numbers in by_unit.items()
+        for one in numbers
+        for result in (one * 12, one * 2, one / 12)
+    )
+    return _Pool(by_unit, multiples)
 
 
-def _derived(value: _Value | None, pool: dict[str, set[Decimal]]) -> bool:
+def _derived(value: _Value | None, pool: _Pool) -> bool:
     """Whether a value is a sum or difference of two stated values, or twelve times, a twelfth or twice one."""
-    if value is None or value.unit not in pool or not value.number:
+    if value is None or not value.number:
         return False
-    stated = pool[value.unit]
-    if any(value.number - one in stated or value.number + one in stated for one in stated):
-        return True
-    multiples = (_Value(value.unit, result, False) for one in stated for result in (one * 12, one * 2, one / 12))
-    return _near(value, _lookup(multiples))
+    stated = pool.by_unit.get(value.unit, set())
+    pairs = any(value.number - one in stated or value.number + one in stated for one in stated)
+    return pairs or _near(value, pool.multiples)
 
 
 def _tells_something(figure: Figure, text: str) -> bool:
