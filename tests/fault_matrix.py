@@ -46,7 +46,7 @@ from tests.adapters.test_contract import BY_NAME, ENVIRONMENT
 from tests.fault_cells import ATTEMPTS, FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Finding, Place, Role, whole
 from tests.fault_checks import examine
 from tests.helpers import fact_json, manifest, plan, scenario, with_canary
-from tests.loopback import Loopback, Received, Scripted
+from tests.loopback import Loopback, Received, Scripted, text_in
 from tests.runs import ROOT
 
 FACTS = ("The standard Part B premium is $202.90 a month in 2026.", "The Part B deductible is $283 a year in 2026.")
@@ -67,7 +67,7 @@ def role_and_task(received: Received) -> tuple[str, str]:
         parts = body.get("systemInstruction", {}).get("parts", [])
         system, task = "".join(part["text"] for part in parts), body["contents"][0]["parts"][0]["text"]
     elif received.wire == "anthropic":
-        system, task = body.get("system", ""), body["messages"][0]["content"]
+        system, task = text_in(body.get("system")), text_in(body["messages"][0]["content"])
     else:
         said = [message["content"] for message in body["messages"] if message["role"] == "system"]
         system, task = "".join(said), body["messages"][len(said)]["content"]

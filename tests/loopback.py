@@ -147,6 +147,11 @@ def understood(request: server.Received) -> Received:
     return Received(wire, path, request.headers, json.loads(request.body) if request.body else None)
 
 
+def text_in(content: str | list[dict[str, Any]] | None) -> str:
+    """The text of a message or system prompt, which may be cut into blocks where a cached prefix ends."""
+    return content if isinstance(content, str) else "".join(block["text"] for block in content or ())
+
+
 def _body(received: Received, scripted: Scripted) -> tuple[bytes, str]:
     garbage: dict[Fault, bytes] = {
         "malformed_json": b'{"choices": [{"message": {"content": "Part',

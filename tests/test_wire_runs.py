@@ -21,7 +21,7 @@ from src.schemas import (
 )
 from src.text.fence import unwrap
 from tests.helpers import with_canary
-from tests.loopback import Loopback, Received, Scripted
+from tests.loopback import Loopback, Received, Scripted, text_in
 from tests.runs import ONE, call, newest, replays, resumes, verifies
 
 SENTINEL = "sk-sentinel-77e2ab"
@@ -49,10 +49,10 @@ def said(request: Received) -> tuple[str, str]:
         system = "".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", []))
         return system, body["contents"][0]["parts"][0]["text"]
     if request.wire == "anthropic":
-        return body.get("system") or "", body["messages"][0]["content"]
+        return text_in(body.get("system")), text_in(body["messages"][0]["content"])
     messages = body["messages"]
-    system = messages[0]["content"] if messages[0]["role"] == "system" else ""
-    return system, next(message["content"] for message in messages if message["role"] == "user")
+    system = text_in(messages[0]["content"]) if messages[0]["role"] == "system" else ""
+    return system, next(text_in(message["content"]) for message in messages if message["role"] == "user")
 
 
 def sensible(request: Received, **fields: Any) -> Scripted:

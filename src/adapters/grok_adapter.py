@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from .caching import cache_key, rule_for
 from .capabilities import Call
-from .openai_adapter import ThirdPartyChat
-
-if TYPE_CHECKING:
-    from openai import Omit
+from .openai_adapter import Headers, ThirdPartyChat
 
 XAI_URL = "https://api.x.ai/v1"
 
@@ -23,7 +20,7 @@ class GrokAdapter(ThirdPartyChat):
     def __init__(self, *, api_key: str, base_url: str | None = None) -> None:
         super().__init__(api_key=api_key, base_url=base_url or XAI_URL)
 
-    def _headers(self, call: Call) -> dict[str, str | Omit]:
+    def _headers(self, call: Call) -> Headers:
         """Also a conversation id for judges: calls with the same one reach the server that has their prefix cached."""
         shared = super()._headers(call)
         rule = rule_for(self.provider, call.request, call.model)

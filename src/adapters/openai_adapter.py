@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..schemas import Usage
 from .base import FailureOutcome, ModelRequest, ReplyOutcome
@@ -27,6 +27,7 @@ from .secrets import Secret, checked_key, custom_headers
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Omit
 
+Headers: TypeAlias = "dict[str, str | Omit]"
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 
@@ -45,7 +46,7 @@ class OpenAIAdapter(HttpAdapter):
     def _open(self, base_url: str | None) -> None:
         self._client = opened(self.extra, lambda: _client(self._secret, base_url))
 
-    def _headers(self, call: Call) -> dict[str, str | Omit]:
+    def _headers(self, call: Call) -> Headers:
         """Headers that replace the SDK's own, or add to them."""
         return {}
 
@@ -104,7 +105,7 @@ class ThirdPartyChat(OpenAIAdapter):
 
     keyless = False
 
-    def _headers(self, call: Call) -> dict[str, str | Omit]:
+    def _headers(self, call: Call) -> Headers:
         """Leave out what the SDK read from the environment about the user's account at OpenAI."""
         from openai import Omit
 

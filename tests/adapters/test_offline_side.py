@@ -80,7 +80,7 @@ def test_a_blank_canned_reply_is_empty(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_the_rule_based_judge_reads_the_same_request_as_a_model() -> None:
-    wrapped = wrap(ExtractorInput(question="?", reply=REPLY), 1)
+    wrapped = wrap(ExtractorInput(plan_year=2026, question="?", reply=REPLY), 1)
     reply = complete(OfflineAdapter(), asked("offline:rules", content=wrapped.text, schema=ExtractorReply))
     extracted = parse(reply.text, ExtractorReply, wrapped.canary)
     assert extracted.claims[0].quotes == ("Part B has a monthly premium.",)
@@ -95,7 +95,7 @@ def test_rewording_keeps_the_turns() -> None:
     assert [turn.turn_id for turn in reworded.turns] == ["Q1"]
 
 
-UNFENCED = ExtractorInput(question="?", reply=REPLY).model_dump_json()
+UNFENCED = ExtractorInput(plan_year=2026, question="?", reply=REPLY).model_dump_json()
 
 
 @pytest.mark.parametrize(
