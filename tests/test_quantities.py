@@ -285,6 +285,7 @@ def test_quotes_together_convey_a_point(statement: str, quotes: list[str], made:
     assert conveys(point_needs(statement, ()), statement, quotes) is made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["$1.05 a month ", "1 ", "not a ", "free ", "about ", "half a year and a half ", "99999999999999999999"]
 )
