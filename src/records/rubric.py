@@ -22,6 +22,14 @@ ClosedAnswer = Literal["yes", "no", "unsure"]
 Grade = Literal["low", "medium", "high"]
 
 
+Scope = Literal["question", "conversation"]
+"""Where claims can make a point: in answers to the question that requires it, or anywhere in the conversation."""
+
+
+def _is_question(scope: str) -> bool:
+    return scope == "question"
+
+
 class ClosedScale(Record):
     """A question outside the four levels: only whether the answer says yes, no or neither."""
 
@@ -50,8 +58,8 @@ class GroupRule(Record):
     fabricated: Literal["incorrect", "noted"] = "noted"
     """What a fabricated specific does, if no fact of the key supports it."""
     closed: ClosedScale | None = None
-    points_from: Literal["question", "conversation"] = Field(default="question", exclude_if=lambda v: v == "question")
-    """Where a point of this group may be made: in answers to its own turns, or anywhere in the conversation."""
+    points_from: Scope = Field(default="question", exclude_if=_is_question)
+    """Where a point of this group may be made to count toward its study code."""
 
 
 class ScoreWeights(Record):
@@ -81,6 +89,8 @@ class Rubric(Record):
     default: GroupRule
     """For questions in no group that is named below."""
     groups: dict[Ident, GroupRule]
+    points_from: Scope = Field(default="question", exclude_if=_is_question)
+    """Where a point may be made to count toward completeness."""
     study_codes: bool = Field(default=True, exclude_if=bool)
     """Whether questions get study codes besides the scores."""
 

@@ -4,7 +4,7 @@ A label says whether a claim agrees with the key. A point says whether the answe
 question: a claim may agree with half of a fact, and two claims may make a point together. A point is made if supported
 claims cite its fact and their quotes together state the figures that the fact's `tells` lists (by default, its amounts;
 see `text.quantities.point_needs`). Claims count if they answer the question that requires the point; where the rubric
-says so, the whole conversation counts.
+says so (`points_from`), the whole conversation counts.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def missing_points(conversation: Conversation, labels: Sequence[FinalClaim | Ver
     missing = []
     for point in owed_points(conversation.scenario, conversation.rubric):
         name = point_name(point)
-        scopes = [conversation.counted(group) for group in required_in.get(name, [])] or [conversation.turn_ids]
+        asked_in = [] if conversation.rubric.points_from == "conversation" else required_in.get(name, [])
+        scopes = [conversation.counted(group) for group in asked_in] or [conversation.turn_ids]
         wanted = {name: point_facts(point)}
         if not any(points_made(conversation, wanted, labels, turns) for turns in scopes):
             missing.append(name)
