@@ -5,8 +5,8 @@ Among such pairs the best is taken first, each claim once: pairs are ranked by h
 how many of their words, because claims of one sentence often have the same quote. Then:
 
 - An extracted claim that is left over is a part of the gold claim that it fits best.
-- A gold claim that is left over shares the extracted claim that fits it best, if that claim's text has most of its
-  words: the extractor left two statements in one claim. Otherwise it was missed.
+- A gold claim that is left over shares the extracted claim that fits it best, if that claim's text has most words of
+  its text or of its quotes: the extractor left two statements in one claim. Otherwise it was missed.
 - An extracted claim whose quotes are on no gold claim is spurious.
 """
 
@@ -22,7 +22,7 @@ from ..schemas import QuoteSpan
 LEAST_OVERLAP = 0.5
 """Of the characters of the shorter of two claims' quotes."""
 LEAST_WORDS = 2 / 3
-"""Of a gold claim's words that must be in the text of an extracted claim which it shares with another gold claim."""
+"""Of the words of a gold claim, or of its quotes, that must be in the extracted claim which it shares with another."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Placed:
 
     text: str
     spans: tuple[QuoteSpan, ...]
+    quotes: tuple[str, ...]
 
     @cached_property
     def characters(self) -> frozenset[int]:
@@ -38,7 +39,16 @@ class Placed:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        return frozenset(re.findall(r"\w+", self.text.lower()))
+        return _words(self.text)
+
+    def is_within(self, other: Placed) -> bool:
+        """Whether the other claim's text has most words of this one, or of its quotes."""
+        mine = (self.words, _words(" ".join(self.quotes)))
+        return any(one and len(one & other.words) >= LEAST_WORDS * len(one) for one in mine)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.lower()))
 
 
 @dataclass(frozen=True)
@@ -63,22 +73,15 @@ def match(gold: Sequence[Placed], extracted: Sequence[Placed]) -> Matches:
         if not of_gold[one] and other not in used:
             of_gold[one].append(other)
             used.add(other)
-    shared = {one: _shared(gold, extracted, ranked, one) for one, found in enumerate(of_gold) if not found}
+    left = [one for one, found in enumerate(of_gold) if not found]
     for one, other in ranked:
         if other not in used and of_gold[one]:
             of_gold[one].append(other)
             used.add(other)
-    for one, found in shared.items():
-        of_gold[one] += found
+    for one in left:
+        near = (other for gold_at, other in ranked if gold_at == one)
+        of_gold[one] += [other for other in near if gold[one].is_within(extracted[other])][:1]
     return Matches(tuple(map(tuple, of_gold)), tuple(at for at in range(len(extracted)) if at not in used))
-
-
-def _shared(
-    gold: Sequence[Placed], extracted: Sequence[Placed], ranked: Sequence[tuple[int, int]], left: int
-) -> list[int]:
-    words = gold[left].words
-    near = [other for one, other in ranked if one == left]
-    return [other for other in near if len(words & extracted[other].words) >= LEAST_WORDS * len(words)][:1]
 
 
 def _overlap(one: Placed, other: Placed) -> float:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..agents.verifier import in_view
 from ..records.base import severity_rank
 from ..records.gold import ClaimKind, GoldClaim
 from ..records.judge_check import (
@@ -120,8 +121,10 @@ def _checked(judged: JudgedReply) -> tuple[Claim, ...]:
 
 def _matches(judged: JudgedReply) -> Matches:
     item = judged.item
-    gold = [Placed(claim.text, spans) for claim, spans in zip(item.claims, item.spans, strict=True)]
-    return match(gold, [Placed(claim.text, claim.quote_spans) for claim in _checked(judged)])
+    gold = [Placed(seen.text, spans, seen.quotes) for seen, spans in zip(item.claims, item.spans, strict=True)]
+    views = [in_view(claim, item.reply.text) for claim in _checked(judged)]
+    spans = [claim.quote_spans for claim in _checked(judged)]
+    return match(gold, [Placed(seen.text, where, seen.quotes) for seen, where in zip(views, spans, strict=True)])
 
 
 def _end_to_end(judged: JudgedReply, found: Matches, background: frozenset[str]) -> MeasuredReply:
