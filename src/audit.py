@@ -6,6 +6,7 @@ schemas, every quote span and evidence id, plan order, seal. The first thing wro
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,6 +146,7 @@ def _results(path: Path, manifest: Manifest) -> _ResultsRead:
         return _ResultsRead(0, hash_chain.GENESIS)
     scenarios = {planned.name: planned for planned in manifest.plan.scenarios}
     planned = [trial.trial_id for trial in trials(manifest.plan)]
+    background = [fact.fact_id for fact in manifest.plan.background]
     reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     for line in reader:
         result = storage.parsed(path, line, TrialResult)
@@ -155,7 +157,7 @@ def _results(path: Path, manifest: Manifest) -> _ResultsRead:
         named = (result.scenario_id, result.variant) == (own.scenario.scenario_id, own.variant)
         if not named or result.target.name not in manifest.plan.targets:
             raise _bad(path, line.number, f"trial {result.trial_id} names a scenario or target that is not its own")
-        for problem in dangling(result, own.scenario):
+        for problem in dangling(result, own.scenario, background):
             raise _bad(path, line.number, problem)
     return _ResultsRead(reader.count, reader.head)
 
@@ -169,18 +171,22 @@ def _bad(path: Path, number: int, why: str) -> IntegrityError:
     return IntegrityError(f"{path}, line {number}: {why}.")
 
 
-def dangling(result: TrialResult, scenario: Scenario) -> list[str]:
-    """Broken references of a result: spans outside their reply, claims or evidence that do not exist."""
+def dangling(result: TrialResult, scenario: Scenario, background: Collection[str] = ()) -> list[str]:
+    """Broken references of a result: spans outside their reply, claims or evidence that do not exist.
+
+    `background` are the ids of the plan's background facts, which verdicts may cite too.
+    """
     replies = {exchange.turn_id: exchange.reply or "" for exchange in result.conversation}
     claim_ids = {claim.claim_id for claim in result.claims}
-    evidence_ids = scenario.answer_key.evidence_ids()
+    evidence_ids = scenario.answer_key.evidence_ids() | frozenset(background)
     problems = []
     for claim in result.claims:
         reply = replies.get(claim.turn_id or "", "")
         for span in claim.quote_spans:
             if not (span.start < span.end <= len(reply)):
                 problems.append(f"the quote of claim {claim.claim_id} is outside its reply")
-    judged = [(v.claim_id, v.evidence) for verdicts in result.verdicts.values() for v in verdicts]
+    by_judge = [*result.verdicts.values(), *result.shared_verdicts.values()]
+    judged = [(v.claim_id, v.evidence) for verdicts in by_judge for v in verdicts]
     judged += [(final.claim_id, final.evidence) for final in result.final_claims]
     for claim_id, evidence in judged:
         if claim_id not in claim_ids:
