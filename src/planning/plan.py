@@ -78,7 +78,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         target_parameters=parameters,
         judge_parameters=judging,
         model_parameters=_own("targets", study.targets, parameters) | _own("judges", study.judges, judging),
-        policy=CallPolicy(max_attempts=study.max_attempts, timeout_s=study.timeout),
+        policy=call_policy(study.timeout, study.max_attempts),
         prompts=load_prompts(),
     )
     check_roles(plan)
@@ -86,6 +86,12 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     _check_size(plan)
     _check_execution(study, plan)
     return plan
+
+
+def call_policy(timeout_s: float, max_attempts: int = 5) -> CallPolicy:
+    """A policy whose deadline leaves room for at least one attempt."""
+    deadline_s = max(CallPolicy().deadline_s, timeout_s)
+    return CallPolicy(max_attempts=max_attempts, timeout_s=timeout_s, deadline_s=deadline_s)
 
 
 def _own(field: str, settings: Sequence[ModelSettings], shared: CallParameters) -> dict[str, CallParameters]:
