@@ -10,13 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .findings.analysis.cost import Spending, spending
-from .findings.analysis.read_run import (
-    SCORES,
-    Findings,
-    Row,
-    Service,
-    gather,
-)
+from .findings.analysis.read_run import Findings, Service, gather
+from .findings.analysis.trial_row import SCORES, Row
 from .findings.report.document import estimate_text, shown
 from .findings.report.sections import notices as all_notices
 from .findings.report.series import runs_of

@@ -21,7 +21,8 @@ from src.errors import (
     IntegrityError,
     StorageError,
 )
-from src.findings.analysis.read_run import NOT_RECORDED, SCORES
+from src.findings.analysis.read_run import NOT_RECORDED
+from src.findings.analysis.trial_row import SCORES
 from src.findings.export import inspect_log, tables, writers
 from src.findings.export import rows as row_maker
 from src.findings.export.export import FORMATS, export

@@ -26,7 +26,8 @@ from .pairs import (
     means,
     pair,
 )
-from .read_run import Findings, Row
+from .read_run import Findings
+from .trial_row import Row
 
 ALPHA = 0.05
 LESS_IS_BETTER = frozenset({"safety_risk", "incorrect"})

@@ -31,7 +31,8 @@ from .pairs import (
     pair,
     pair_codes,
 )
-from .read_run import Findings, Row, gather, software_version
+from .read_run import Findings, gather, software_version
+from .trial_row import Row
 
 ALPHA = 0.05
 FLOOR = 0.05

@@ -9,7 +9,8 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from ...errors import InputError
-from .read_run import SCORES, Findings, Row
+from .read_run import Findings
+from .trial_row import SCORES, Row
 
 MEASURES = (*SCORES, "accurate_complete", "incorrect")
 """The scores of a trial, and the shares of its questions with these study codes."""

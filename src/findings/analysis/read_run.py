@@ -8,10 +8,11 @@ megabytes. The hash chain is checked on the way.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple, get_args
 from zlib import crc32
 
 import msgspec
@@ -29,10 +30,10 @@ from ...schemas import (
     TrialResult,
 )
 from ...store import hash_chain
-from ...store.strict_json import sha256
+from .isolation import Audit
 from .result_fields import TrialFields
+from .trial_row import ClaimCount, Row, claim_counts, row_of
 
-SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
 LABELS: tuple[Label, ...] = get_args(Label)
 OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
 DECIDED = ("unanimous", "majority", "adjudicator", "unresolved")
@@ -43,49 +44,15 @@ EXAMPLES = 3
 """Trials with wrong claims remembered for each target."""
 REVIEWS_SHOWN = 10
 """Trials that need manual review which a report shows in full, for each run; the others are only counted."""
+MARKED_SHOWN = 10
+"""Trials with marked replies which a report shows, for each run."""
+OPEN_TIE = "open_tie"
+"""In place of `unresolved`: verifiers are tied, and no model of a third family was there to settle it."""
 NOT_RECORDED = "not recorded by release 0.1"
 """In place of review reasons, in runs of format 1."""
 
 
 _decode = msgspec.json.Decoder(TrialFields).decode
-
-
-class CodedQuestion(NamedTuple):
-    """A question group of a trial with its study code, or with the answer to a closed question."""
-
-    group: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One trial, as numbers."""
-
-    trial_id: str
-    scenario_id: str
-    variant: str | None
-    target: str
-    repetition: int
-    outcome: TrialOutcome
-    scores: tuple[float | None, float | None, float | None, float | None]
-    """In the order of `SCORES`; all None if the trial was not scored."""
-    labels: tuple[int, int, int]
-    """Final claims by label, in the order of `LABELS`."""
-    unresolved: int
-    codes: tuple[CodedQuestion, ...]
-    answers: tuple[CodedQuestion, ...]
-    """Closed questions: yes, no or unsure."""
-    errors: tuple[str, ...]
-    refusal: bool
-    fabricated: bool
-    review: bool
-    wording: str = ""
-    """Fingerprint of the questions as asked: a different wording or knob gives a different fingerprint."""
-    by_judge: tuple[float | None, ...] = ()
-    """Accuracy according to each judge's own verdicts."""
-
-    def score(self, name: str) -> float | None:
-        return self.scores[SCORES.index(name)]
 
 
 @dataclass
@@ -98,6 +65,12 @@ class Service:
     not_applied: set[str] = field(default_factory=set)
     differs: bool = False
     """Whether a model other than the one requested answered."""
+
+
+class GroupKey(NamedTuple):
+    target: str
+    scenario_id: str
+    group: str
 
 
 class Example(NamedTuple):
@@ -139,7 +112,11 @@ class Findings:
     noise: dict[str, dict[int, Counter[LabelPair]]] = field(default_factory=dict)
     """By judge and block: labels of the same claims when the judge was asked twice."""
     decided: Counter[str] = field(default_factory=Counter)
-    """How claims got their final labels: see `DECIDED`."""
+    """How claims got their final labels: see `DECIDED`; and of the unresolved ones, `OPEN_TIE`."""
+    group_claims: dict[GroupKey, Counter[ClaimCount]] = field(default_factory=dict)
+    """By question group: how many scored trials have such counts of claims."""
+    audit: Audit = field(default_factory=Audit)
+    """Claims that were verified both one per call and in shared calls."""
     readings: Counter[str] = field(default_factory=Counter)
     """Replies by how they were evaluated; sentences and how many are covered; quotes matched after folding."""
     rejected_claims: int = 0
@@ -150,10 +127,12 @@ class Findings:
     """Ids of trials that need manual review, up to `REVIEWS_SHOWN`."""
     review_reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By target and kind of reason; the kind is `NOT_RECORDED` in runs of format 1."""
+    marked: list[str] = field(default_factory=list)
+    """Ids of trials with marked replies, up to `MARKED_SHOWN`."""
     examples: dict[str, list[Example]] = field(default_factory=dict)
     """By target: the trials with the most severe wrong claims."""
     places: dict[str, Place] = field(default_factory=dict)
-    """Where the trials of `review` and `examples` are in results.jsonl."""
+    """Where the trials of `review`, `marked` and `examples` are in results.jsonl."""
     head: str = hash_chain.GENESIS
     sealed: bool = False
     """Whether the run is complete."""
@@ -180,6 +159,10 @@ class Findings:
     def fake(self) -> bool:
         return has_fake_target(self.manifest.plan)
 
+    def open_tie(self, decided_by: str, labels_given: Sequence[str]) -> bool:
+        """Whether a claim has no label because verifiers are tied and the run has no adjudicator."""
+        return is_open_tie(self.manifest.plan, decided_by, labels_given)
+
     def of_target(self, target: str) -> list[Row]:
         return [row for row in self.rows if row.target == target]
 
@@ -189,6 +172,10 @@ class Findings:
         with (self.folder / storage.RESULTS).open("rb") as file:
             file.seek(place.offset)
             return TrialResult.model_validate_json(hash_chain.payload_of(file.read(place.length)))
+
+
+def is_open_tie(plan: RunPlan, decided_by: str, labels_given: Sequence[str]) -> bool:
+    return plan.adjudicator is None and decided_by == "unresolved" and len(set(labels_given)) > 1
 
 
 def judged_offline(plan: RunPlan) -> bool:
@@ -232,7 +219,8 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
             _add(found, line)
         found.head = reader.head
     found.review.sort()
-    found.places = {name: found.places[name] for name in {*found.review, *found.example_ids}}
+    found.marked.sort()
+    found.places = {name: found.places[name] for name in {*found.review, *found.marked, *found.example_ids}}
     return found
 
 
@@ -242,39 +230,18 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     except msgspec.ValidationError as error:
         path = found.folder / storage.RESULTS
         raise IntegrityError(f"{path}, line {raw.number}: this version cannot read the result ({error}).") from None
-    found.rows.append(_row(line))
+    by_group = claim_counts(line)
+    found.rows.append(row_of(line, by_group))
+    for group, counts in by_group.items() if line.outcome == "scored" else ():
+        key = GroupKey(line.target.name, line.scenario_id, group)
+        found.group_claims.setdefault(key, Counter())[counts] += 1
     for exchange in line.conversation:
         found.turns[line.target.name, exchange.outcome] += 1
     _add_services(found, line)
     _add_judging(found, line)
+    found.audit.add(line)
     _add_review(found, line)
     _remember(found, line, Place(raw.offset, raw.length))
-
-
-def _row(line: TrialFields) -> Row:
-    counts = Counter(claim.label for claim in line.final_claims)
-    scores = line.final_scores
-    return Row(
-        line.trial_id,
-        line.scenario_id,
-        line.variant,
-        line.target.name,
-        line.repetition,
-        cast(TrialOutcome, line.outcome),
-        (scores.accuracy, scores.completeness, scores.safety_risk, scores.calibration)
-        if scores
-        else (None, None, None, None),
-        (counts["SUPPORTED"], counts["CONTRADICTED"], counts["NOT_IN_KEY"]),
-        counts[None],
-        tuple(CodedQuestion(code.question_group, code.code) for code in line.study_codes if code.code),
-        tuple(CodedQuestion(code.question_group, code.answer) for code in line.study_codes if code.answer),
-        tuple(line.error_categories),
-        line.flags.refusal,
-        line.flags.hallucinated_specifics,
-        line.needs_manual_review,
-        sha256("\n".join(exchange.user_message for exchange in line.conversation))[:12],
-        tuple(one.scores.accuracy for one in line.scores_by_judge.values()),
-    )
 
 
 def _add_services(found: Findings, line: TrialFields) -> None:
@@ -305,11 +272,13 @@ def _add_judging(found: Findings, line: TrialFields) -> None:
                 pairs[first.get(claim_id), again.get(claim_id)] += 1
     for claim in line.final_claims:
         found.decided[claim.decided_by] += 1
+        found.decided[OPEN_TIE] += found.open_tie(claim.decided_by, claim.labels_given)
     for reading in line.readings:
         found.readings[reading.how] += 1
         found.readings["sentences"] += reading.sentences
         found.readings["covered_first"] += reading.covered_first
         found.readings["covered"] += reading.covered
+        found.readings["verbatim"] += reading.verbatim
         found.readings["typographic"] += reading.typographic_quotes
     found.rejected_claims += len(line.rejected_claims)
     found.severity_disagreements += line.severity_disagreements
@@ -328,6 +297,9 @@ def _remember(found: Findings, line: TrialFields, place: Place) -> None:
     """Keep the place of a trial that a report shows in full."""
     if line.needs_manual_review and len(found.review) < REVIEWS_SHOWN:
         found.review.append(line.trial_id)
+        found.places[line.trial_id] = place
+    if any(reading.marked for reading in line.readings) and len(found.marked) < MARKED_SHOWN:
+        found.marked.append(line.trial_id)
         found.places[line.trial_id] = place
     wrong = [severity_rank(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
     if not wrong:

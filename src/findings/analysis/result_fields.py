@@ -21,8 +21,14 @@ class TargetFields(msgspec.Struct):
 
 class ExchangeFields(msgspec.Struct):
     turn_id: str
+    question_group: str | None
     user_message: str
     outcome: str
+
+
+class ClaimFields(msgspec.Struct):
+    claim_id: str
+    type: str
 
 
 class VerdictFields(msgspec.Struct):
@@ -31,6 +37,8 @@ class VerdictFields(msgspec.Struct):
 
 
 class FinalClaimFields(msgspec.Struct):
+    claim_id: str
+    turn_id: str
     label: str | None
     severity: Severity
     decided_by: str
@@ -66,6 +74,16 @@ class ReadingFields(msgspec.Struct):
     covered_first: int
     covered: int
     typographic_quotes: int
+    verbatim: int = 0
+    marked: list[msgspec.Raw] = []
+    verified: str | None = None
+
+
+class WithoutFields(msgspec.Struct):
+    """The result if the marked passages had not been written."""
+
+    final_scores: ScoreFields | None
+    study_codes: list[CodeFields]
 
 
 class FailureFields(msgspec.Struct):
@@ -93,6 +111,7 @@ class TrialFields(msgspec.Struct):
     target: TargetFields
     outcome: str
     conversation: list[ExchangeFields]
+    claims: list[ClaimFields]
     rejected_claims: list[msgspec.Raw]
     verdicts: dict[str, list[VerdictFields]]
     repeat_verdicts: dict[str, list[list[VerdictFields]]]
@@ -110,3 +129,5 @@ class TrialFields(msgspec.Struct):
     judge_services: list[ServiceFields]
     review_reasons: list[ReasonFields] | None = None
     """None in runs of format 1, which did not record them."""
+    shared_verdicts: dict[str, list[VerdictFields]] = {}
+    without_marked: WithoutFields | None = None

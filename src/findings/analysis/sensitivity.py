@@ -16,7 +16,8 @@ from ...stats.variance import (
 )
 from .judge_agreement import SEED
 from .pairs import value
-from .read_run import Findings, Row
+from .read_run import Findings
+from .trial_row import Row
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ...schemas import (
     TrialResult,
     point_facts,
 )
-from ..analysis.read_run import SCORES
+from ..analysis.trial_row import SCORES
 from .rows import quotes_of, replies_of, why_no_score
 from .tables import MISSING
 from .writers import optional

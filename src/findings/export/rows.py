@@ -21,14 +21,8 @@ from ...schemas import (
     TurnReading,
     Verdict,
 )
-from ..analysis.read_run import (
-    NOT_RECORDED,
-    SCORES,
-    group_rules,
-    has_fake_target,
-    judged_offline,
-    software_version,
-)
+from ..analysis.read_run import NOT_RECORDED, group_rules, has_fake_target, judged_offline, software_version
+from ..analysis.trial_row import SCORES
 from .tables import CLAIM, JOINED, JUDGE, QUESTION, TRIAL, TURN, VERDICT, Row, Table
 
 

@@ -15,7 +15,8 @@ from ...text.escape import inert
 from ..analysis.cost import CallTimes, read_calls
 from ..analysis.judge_agreement import judging
 from ..analysis.pairs import values_of
-from ..analysis.read_run import LABELS, OUTCOMES, SCORES, Findings, Row, software_version
+from ..analysis.read_run import LABELS, OUTCOMES, Findings, software_version
+from ..analysis.trial_row import SCORES, Row
 from .run_section import confirmed_text, key_facts, parameters_text, roles_of
 
 Value = str | list[str] | None

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from ...schemas import TrialOutcome
 from ...stats.intervals import mean_interval
 from ..analysis.pairs import values_of
-from ..analysis.read_run import OUTCOMES, SCORES, Row
+from ..analysis.read_run import OUTCOMES
+from ..analysis.trial_row import SCORES, Row
 from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
 from .document import Block, Cell, Column, Count, Figure, Mean, Paragraph, Section, Table, Text, estimate_text, words
 from .series import Runs, Series

@@ -9,7 +9,8 @@ from functools import cached_property
 
 from ..analysis.cost import CallTotals, read_calls
 from ..analysis.judge_agreement import Judging
-from ..analysis.read_run import Findings, Row
+from ..analysis.read_run import Findings
+from ..analysis.trial_row import Row
 from .document import Cell, Column, Text
 
 

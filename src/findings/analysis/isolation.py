@@ -1,0 +1,94 @@
+"""What difference it makes whether a verifier sees one claim per call or several: measured on the audit sample.
+
+In a run with `--isolation flagged`, replies of the audit sample are verified both ways. The verdicts of one claim per
+call count; those in shared calls are kept beside them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...stats.clustered import ClusteredShare, Tally, clustered_share
+from ...stats.comparison import ClusteredMean, clustered_mean
+from .result_fields import TrialFields, VerdictFields
+
+
+class BothWays(NamedTuple):
+    """A verifier's labels of one claim."""
+
+    alone: str
+    """With one claim per call; this one counts."""
+    shared: str
+
+
+class AccuracyBothWays(NamedTuple):
+    """Accuracy over the audited claims of one trial, over the verdicts of all verifiers."""
+
+    scenario_id: str
+    alone: float
+    shared: float
+
+
+@dataclass
+class Audit:
+    """Claims of a run that were verified both ways."""
+
+    replies: int = 0
+    claims: int = 0
+    labels: dict[str, dict[str, Counter[BothWays]]] = field(default_factory=dict)
+    """By judge and scenario."""
+    accuracy: list[AccuracyBothWays] = field(default_factory=list)
+
+    def add(self, line: TrialFields) -> None:
+        self.replies += sum(reading.verified == "both_ways" for reading in line.readings)
+        if not line.shared_verdicts:
+            return
+        pairs = {
+            judge: _both_ways(line.verdicts.get(judge, []), shared) for judge, shared in line.shared_verdicts.items()
+        }
+        self.claims += len({claim_id for found in pairs.values() for claim_id in found})
+        for judge, found in pairs.items():
+            self.labels.setdefault(judge, {}).setdefault(line.scenario_id, Counter()).update(found.values())
+        together = [pair for found in pairs.values() for pair in found.values()]
+        alone, shared = _accuracy([one.alone for one in together]), _accuracy([one.shared for one in together])
+        if alone is not None and shared is not None:
+            self.accuracy.append(AccuracyBothWays(line.scenario_id, alone, shared))
+
+    def pooled(self) -> Counter[BothWays]:
+        """Labels both ways, over all judges."""
+        total: Counter[BothWays] = Counter()
+        for by_scenario in self.labels.values():
+            for pairs in by_scenario.values():
+                total.update(pairs)
+        return total
+
+    def differing(self, judge: str) -> ClusteredShare:
+        """The share of a judge's verdicts that differ; scenarios are the independent units."""
+        return clustered_share(
+            [
+                Tally(sum(n for pair, n in pairs.items() if pair.alone != pair.shared), sum(pairs.values()))
+                for pairs in self.labels[judge].values()
+            ]
+        )
+
+    def effect(self) -> ClusteredMean:
+        """Accuracy in shared calls minus accuracy with one claim per call, a mean over trials."""
+        return clustered_mean([(one.scenario_id, one.shared - one.alone) for one in self.accuracy])
+
+
+def _both_ways(alone: Sequence[VerdictFields], shared: Sequence[VerdictFields]) -> dict[str, BothWays]:
+    """By claim, for claims with a verdict both ways."""
+    first = {verdict.claim_id: verdict.label for verdict in alone}
+    return {
+        verdict.claim_id: BothWays(first[verdict.claim_id], verdict.label)
+        for verdict in shared
+        if verdict.claim_id in first
+    }
+
+
+def _accuracy(labels: Sequence[str]) -> float | None:
+    decided = [label for label in labels if label != "NOT_IN_KEY"]
+    return decided.count("SUPPORTED") / len(decided) if decided else None

@@ -1,0 +1,135 @@
+"""One trial as numbers: what tables, charts and tests count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from ...schemas import TrialOutcome
+from ...store.strict_json import sha256
+from .result_fields import CodeFields, ScoreFields, TrialFields
+
+SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
+
+
+class CodedQuestion(NamedTuple):
+    """A question group of a trial with its study code, or with the answer to a closed question."""
+
+    group: str
+    value: str
+
+
+Scored = tuple[float | None, float | None, float | None, float | None]
+"""In the order of `SCORES`."""
+NO_SCORES: Scored = (None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A trial's result if its marked passages had not been written."""
+
+    scores: Scored | None
+    """None if a judge failed."""
+    codes: tuple[CodedQuestion, ...]
+
+
+class ClaimCount(NamedTuple):
+    """Factual claims with a final label."""
+
+    decided: int
+    """Of these, how many the key could decide: SUPPORTED or CONTRADICTED."""
+    factual: int
+
+
+NO_CLAIMS = ClaimCount(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trial, as numbers."""
+
+    trial_id: str
+    scenario_id: str
+    variant: str | None
+    target: str
+    repetition: int
+    outcome: TrialOutcome
+    scores: Scored
+    """All None if the trial was not scored."""
+    labels: tuple[int, int, int]
+    """Final claims by label, in the order of `LABELS`."""
+    unresolved: int
+    codes: tuple[CodedQuestion, ...]
+    answers: tuple[CodedQuestion, ...]
+    """Closed questions: yes, no or unsure."""
+    errors: tuple[str, ...]
+    refusal: bool
+    fabricated: bool
+    review: bool
+    wording: str = ""
+    """Fingerprint of the questions as asked: a different wording or knob gives a different fingerprint."""
+    by_judge: tuple[float | None, ...] = ()
+    """Accuracy according to each judge's own verdicts."""
+    claims: ClaimCount = NO_CLAIMS
+    marked: int = 0
+    """Replies that the screen marked."""
+    without: Without | None = None
+    """Set if the trial was scored and a reply is marked."""
+
+    def score(self, name: str) -> float | None:
+        return self.scores[SCORES.index(name)]
+
+
+def claim_counts(line: TrialFields) -> dict[str, ClaimCount]:
+    """By question group, or by turn where it is in none."""
+    groups = {exchange.turn_id: exchange.question_group or exchange.turn_id for exchange in line.conversation}
+    factual = {claim.claim_id for claim in line.claims if claim.type == "factual"}
+    found: dict[str, ClaimCount] = {}
+    for claim in line.final_claims:
+        if claim.claim_id in factual and claim.label is not None:
+            group = groups.get(claim.turn_id, claim.turn_id)
+            decided, total = found.get(group, (0, 0))
+            found[group] = ClaimCount(decided + (claim.label != "NOT_IN_KEY"), total + 1)
+    return found
+
+
+def _scores(scores: ScoreFields) -> Scored:
+    return scores.accuracy, scores.completeness, scores.safety_risk, scores.calibration
+
+
+def _codes(codes: list[CodeFields]) -> tuple[CodedQuestion, ...]:
+    return tuple(CodedQuestion(code.question_group, code.code) for code in codes if code.code)
+
+
+def _without(line: TrialFields) -> Without | None:
+    without = line.without_marked
+    if without is None:
+        return None
+    return Without(_scores(without.final_scores) if without.final_scores else None, _codes(without.study_codes))
+
+
+def row_of(line: TrialFields, by_group: dict[str, ClaimCount]) -> Row:
+    counts = Counter(claim.label for claim in line.final_claims)
+    return Row(
+        line.trial_id,
+        line.scenario_id,
+        line.variant,
+        line.target.name,
+        line.repetition,
+        cast(TrialOutcome, line.outcome),
+        _scores(line.final_scores) if line.final_scores else NO_SCORES,
+        (counts["SUPPORTED"], counts["CONTRADICTED"], counts["NOT_IN_KEY"]),
+        counts[None],
+        _codes(line.study_codes),
+        tuple(CodedQuestion(code.question_group, code.answer) for code in line.study_codes if code.answer),
+        tuple(line.error_categories),
+        line.flags.refusal,
+        line.flags.hallucinated_specifics,
+        line.needs_manual_review,
+        sha256("\n".join(exchange.user_message for exchange in line.conversation))[:12],
+        tuple(one.scores.accuracy for one in line.scores_by_judge.values()),
+        ClaimCount(*(sum(part) for part in zip(*by_group.values(), strict=True))) if by_group else NO_CLAIMS,
+        sum(bool(reading.marked) for reading in line.readings),
+        _without(line),
+    )
