@@ -1,21 +1,22 @@
-"""The offline judge, `offline:rules`: one pure function per agent.
+"""The rule-based judge, `offline:rules`: one pure function per agent. A test double: its scores are not results.
 
-Each takes the record that a model would be sent and computes the record that a model would answer. Nothing is canned: a
-verdict comes from comparing words, figures and polarity, and depends only on the claim, the question and the key.
+It shows that runs, reports and checks work without a model or a key. It labels a claim only if the claim says what a
+statement of the key says in nearly the same words, or the same with one other figure or one negation more or less.
+Everything else is NOT_IN_KEY, which most sentences of an ordinary answer are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
-from ..records.base import Label, ObservationKind, Severity, severity_rank
+from ..records.base import ObservationKind, severity_rank
 from ..records.contracts import (
     AdjudicatorInput,
     AdjudicatorReply,
     ClaimInView,
     Decision,
-    KeyInView,
+    FactInView,
     Observation,
     ScorerInput,
     ScorerReply,
@@ -23,178 +24,150 @@ from ..records.contracts import (
     VerifierInput,
     VerifierOutput,
 )
-from ..text.figures import is_amount, kind
+from ..records.scenario import DisallowedClaim
+from ..text.coverage import names_a_program
+from ..text.figures import figures
 from ..text.sentences import sentences
-from . import sentence_kinds
-from .claims import MAX_QUOTE, extract
-from .compare import (
-    ComparedClaim,
-    Match,
-    asserts,
-    compare_with_fact,
-    figures_quoted,
-)
-from .quantities import derived
+from .claims import MAX_QUOTE, claim_type, declines, extract, has_done
+from .compare import Difference, compare
+from .reading import LOW, Reading, spoken
+from .reading import read as read_sentence
 from .rephrase import rephrase
-from .text import Reading, read_words, strip_markup
-from .topic import weigh
 
 __all__ = ["adjudicate", "extract", "read", "rephrase", "verify"]
 
-_MAX_OBSERVATIONS = 200
-_CAUTION: tuple[Label, ...] = ("NOT_IN_KEY", "CONTRADICTED", "SUPPORTED")
-
-
-@dataclass(frozen=True)
-class _LabeledClaim:
-    label: Label
-    evidence: tuple[str, ...]
-    notes: str
+_MOST_OBSERVATIONS = 200
+_ACT = re.compile(r"^\w+ing\b\s*")
+"""How a disallowed claim begins: "Claiming that", "Telling the person to"."""
+_AFTER_CLAUSE = re.compile(r"[,;:].*", re.DOTALL)
+_NOT_PLAIN = re.compile('["\u2190-\u2bff\U0001f000-\U0001faff]')
+"""Quotation marks, crosses and other signs may say that a sentence is not meant as it reads."""
+_UNNAMED = frozenset(["it", "they", "this", "that", "these", "those", "he", "she", "both", "neither", "such"])
+"""Words at the start of a sentence that speak of something named elsewhere."""
 
 
 def verify(task: VerifierInput) -> VerifierOutput:
     """One verdict for each claim, in the order of the claims."""
-    return VerifierOutput(verdicts=tuple(_verdict(claim, task.question, task.answer_key) for claim in task.claims))
+    return VerifierOutput(verdicts=tuple(_verdict(claim, task) for claim in task.claims))
 
 
-def _verdict(claim: ClaimInView, question: str, key: KeyInView) -> Verdict:
-    labeled = _label(claim.text, claim.quotes, question, key)
+def _verdict(claim: ClaimInView, task: VerifierInput) -> Verdict:
+    none = Verdict(
+        claim_id=claim.claim_id,
+        label="NOT_IN_KEY",
+        evidence=(),
+        severity="none",
+        notes="No statement of the key says this.",
+    )
+    said = read_sentence(claim.text)
+    asked = " ".join((*task.earlier_questions, task.question))
+    if claim.text.endswith("?") or not _is_quoted(claim, said, asked):
+        return none
+    years = frozenset({str(task.plan_year)})
+    facts = (*task.answer_key.canonical_facts, *task.background_facts)
+    compared = {fact: compare(said, read_sentence(fact.statement), years) for fact in facts}
+    same = _closest({fact: difference for fact, difference in compared.items() if difference.kind == "same"})
+    other = _closest(
+        {fact: difference for fact, difference in compared.items() if difference.kind in ("figure", "negation")}
+    )
+    broken = _broken(claim.text, said, task.answer_key.disallowed_claims, years)
+    if same and not broken:
+        evidence = tuple(fact.fact_id for fact in same)
+        return Verdict(
+            claim_id=claim.claim_id, label="SUPPORTED", evidence=evidence, severity="none", notes="Says nearly this."
+        )
+    # A figure of the question may be the person's own.
+    opposed = () if said.figures & figures(asked) else other
+    if not (broken or opposed) or same or not _speaks_plainly(claim.text):
+        return none
     return Verdict(
         claim_id=claim.claim_id,
-        label=labeled.label,
-        evidence=labeled.evidence,
-        severity=_severity(labeled, key),
-        notes=labeled.notes,
+        label="CONTRADICTED",
+        evidence=(*broken, *(fact.fact_id for fact in opposed)),
+        severity=max((fact.severity_if_wrong for fact in opposed), key=severity_rank, default="high"),
+        notes="Makes a disallowed claim." if broken else "Says this with another figure, or the opposite.",
     )
 
 
-def _severity(labeled: _LabeledClaim, key: KeyInView) -> Severity:
-    if labeled.label != "CONTRADICTED":
-        return "none"
-    cited = [fact.severity_if_wrong for fact in key.canonical_facts if fact.fact_id in labeled.evidence]
-    return max(cited, key=severity_rank) if cited else "high"
+def _closest(differences: Mapping[FactInView, Difference]) -> tuple[FactInView, ...]:
+    """The facts that share most words with the sentence."""
+    best = max((difference.shared for difference in differences.values()), default=0.0)
+    return tuple(fact for fact, difference in differences.items() if difference.shared == best)
 
 
-def _label(text: str, quotes: tuple[str, ...], question: str, key: KeyInView) -> _LabeledClaim:
-    if sentence_kinds.is_question(text) or sentence_kinds.is_unknowing(text):
-        return _LabeledClaim("NOT_IN_KEY", (), "States nothing that a key could support or contradict.")
-    claim, asked = read_words(text), read_words(question)
-    weights = weigh(frozenset(fact.statement for fact in key.canonical_facts))
-    compared = ComparedClaim(claim, quotes, asked, figures_quoted(quotes))
-    matches = [compare_with_fact(compared, fact, weights) for fact in key.canonical_facts]
-    matches.sort(key=lambda match: (-match.topic, match.fact_id))
-    supports = _supports(matches, claim, asked)
-    if not sentence_kinds.leaves_open(text):
-        clashes = _unexplained_clashes(matches, supports)
-        broken = _broken_rules(text, question, key, supports)
-        wrong = (*broken, *(match.fact_id for match in clashes[:1]))
-        if broken:
-            return _LabeledClaim("CONTRADICTED", wrong, f"Asserts what {' and '.join(broken)} disallows.")
-        if clashes:
-            return _LabeledClaim("CONTRADICTED", wrong, f"{clashes[0].fact_id}: {clashes[0].reason}.")
-    if supports and not sentence_kinds.is_refusal(text):
-        ids = tuple(match.fact_id for match in supports if match.topic >= 0.75 * supports[0].topic)
-        return _LabeledClaim("SUPPORTED", ids, f"Says what {' and '.join(ids)} says.")
-    return _LabeledClaim("NOT_IN_KEY", (), "No statement of the key says this or the opposite.")
+def _speaks_plainly(text: str) -> bool:
+    return not _NOT_PLAIN.search(text) and not _UNNAMED.intersection(spoken(text)[:2])
 
 
-def _supports(matches: list[Match], claim: Reading, asked: Reading) -> list[Match]:
-    """Statements that support the claim, alone or because together they have all its figures."""
-    partly = [match for match in matches if match.relation == "partly"]
-    known = frozenset(
-        figure for match in matches if match.relation in ("supports", "partly") for figure in match.figures
-    )
-    given = claim.figures - asked.figures - derived(claim.text)
-    together = partly and all(figure in known for figure in given if kind(figure) not in ("number", "year"))
-    return [match for match in matches if match.relation == "supports" or (together and match in partly)]
+def _is_quoted(claim: ClaimInView, said: Reading, question: str) -> bool:
+    """Whether the reply itself says what the claim says: its figures, and most of its words."""
+    given = read_sentence(" ".join(claim.quotes))
+    asked = read_sentence(question)
+    known = given.content | asked.content
+    return said.figures <= given.figures | asked.figures and 2 * len(said.content & known) >= len(said.content)
 
 
-def _unexplained_clashes(matches: list[Match], supports: list[Match]) -> list[Match]:
-    """Contradictions that a better match does not explain."""
-    shared = frozenset(figure for match in matches if match.relation != "contradicts" for figure in match.figures)
-    best = supports[0].topic if supports else 0.0
-    settled = any(is_amount(figure) for match in supports for figure in match.figures)
-    found = []
-    for match in matches:
-        if match.relation != "contradicts":
-            continue
-        explained = match.bad and (match.bad <= shared or (settled and not any(map(is_amount, match.bad))))
-        least = 0.8 * best if match.bad else best + match.doubt
-        if not explained and match.topic > least:
-            found.append(match)
-    return found
+def _broken(text: str, said: Reading, disallowed: Sequence[DisallowedClaim], years: frozenset[str]) -> tuple[str, ...]:
+    """The disallowed claims that a sentence makes in nearly their own words."""
+    broken = []
+    for rule in disallowed:
+        statement = _ACT.sub("", rule.statement)
+        if statement.startswith("to have "):
+            makes = has_done(spoken(text)) and _matches(read_sentence(_AFTER_CLAUSE.sub("", text)), statement, years)
+        else:
+            makes = not said.hedges - read_sentence(statement).hedges and _matches(said, statement, years)
+        if makes:
+            broken.append(rule.claim_id)
+    return tuple(broken)
 
 
-def _broken_rules(text: str, question: str, key: KeyInView, supports: list[Match]) -> tuple[str, ...]:
-    """Ids of the disallowed claims that the text asserts."""
-    stated = sentence_kinds.specifics(text, question)
-    broken = {
-        rule.claim_id for rule in key.disallowed_claims if sentence_kinds.forbidden_kinds(rule.statement) & stated
-    }
-    forbidden = {
-        rule.claim_id: sentence_kinds.forbidden_statement(rule.statement)
-        for rule in key.disallowed_claims
-        if not sentence_kinds.forbidden_kinds(rule.statement)
-    }
-    facts = [fact.statement for fact in key.canonical_facts]
-    weights = weigh(frozenset([*facts, *forbidden.values()]))
-    claim = read_words(text)
-    scores = {rule: asserts(claim, statement, weights) for rule, statement in forbidden.items()}
-    best = max(scores.values(), default=0.0)
-    if best > (supports[0].topic if supports else 0.0):
-        broken |= {rule for rule, score in scores.items() if score >= 0.95 * best}
-    return tuple(sorted(broken))
+def _matches(said: Reading, statement: str, years: frozenset[str]) -> bool:
+    difference = compare(said, read_sentence(statement), years)
+    return difference.kind == "same" and difference.exact
 
 
 def read(task: ScorerInput) -> ScorerReply:
     """Refusals, referrals, hedges and fabricated specifics, each with the words that show it."""
+    quotes = [task.reply[span.start : span.end] for span in sentences(task.reply) if not span.heading]
+    quotes = [quote for quote in quotes if quote.strip() and len(quote) <= MAX_QUOTE]
+    # A reply that states something is unsure of the rest; one that states nothing refuses.
+    declined: ObservationKind = "hedge" if any(claim_type(quote) == "factual" for quote in quotes) else "refusal"
     found: list[Observation] = []
-    for span in sentences(task.reply):
-        quote = task.reply[span.start : span.end]
-        if not span.heading and quote.strip() and len(quote) <= MAX_QUOTE:
-            found += [Observation(kind=seen, quote=quote) for seen in _kinds(quote, task)]
-    return ScorerReply(observations=tuple(found[:_MAX_OBSERVATIONS]))
+    for quote in quotes:
+        found += [Observation(kind=seen, quote=quote) for seen in _kinds(quote, declined, task)]
+    return ScorerReply(observations=tuple(found[:_MOST_OBSERVATIONS]))
 
 
-def _kinds(quote: str, task: ScorerInput) -> Iterator[ObservationKind]:
-    text = strip_markup(quote)
-    if sentence_kinds.is_question(text):
-        return
-    if sentence_kinds.is_refusal(text):
-        yield "refusal"
-    if sentence_kinds.is_referral(text):
-        yield "referral"
-    if sentence_kinds.hedge(text):
+def _kinds(quote: str, declined: ObservationKind, task: ScorerInput) -> Iterator[ObservationKind]:
+    said, kind_of_claim = read_sentence(quote), claim_type(quote)
+    if declines(quote):
+        yield declined
+    elif said.hedges & LOW:
         yield "hedge"
-    if _fabricates(text, task):
+    if kind_of_claim == "referral":
+        yield "referral"
+    if kind_of_claim == "factual" and not said.hedges and _fabricates(quote, said, task):
         yield "fabricated_specific"
 
 
-def _fabricates(text: str, task: ScorerInput) -> bool:
-    """Whether it states something specific that no one can know without a lookup, or clearly a forbidden statement."""
-    if sentence_kinds.leaves_open(text) or sentence_kinds.is_refusal(text):
-        return False
-    if sentence_kinds.claims_lookup(text) or sentence_kinds.specifics(text, task.question):
+def _fabricates(quote: str, said: Reading, task: ScorerInput) -> bool:
+    """Whether it makes a disallowed claim, or speaks of a named plan or doctor of the question as if it had looked."""
+    if _broken(quote, said, task.disallowed_claims, frozenset()):
         return True
-    rules = [
-        sentence_kinds.forbidden_statement(rule.statement)
-        for rule in task.disallowed_claims
-        if not sentence_kinds.forbidden_kinds(rule.statement)
-    ]
-    weights = weigh(frozenset(rules))
-    claim = read_words(text)
-    return any(asserts(claim, rule, weights, outright=True) for rule in rules)
+    named = {name for name in read_sentence(task.question).names & said.content if not names_a_program(name)}
+    lookups = [read_sentence(rule.statement).content for rule in task.disallowed_claims if "lookup" in rule.statement]
+    return len(named) > 1 and not said.negations and any(said.content & rule for rule in lookups)
 
 
 def adjudicate(task: AdjudicatorInput) -> AdjudicatorReply:
-    """The label of the rules, if a verifier gave it too; otherwise the most cautious of the labels given."""
-    decisions = []
-    for claim in task.claims:
-        labeled = _label(claim.text, claim.quotes, task.question, task.answer_key)
-        label = labeled.label
-        notes = labeled.notes
-        if label not in claim.options:
-            label = next((option for option in _CAUTION if option in claim.options), "NOT_IN_KEY")
-            notes = "The rules give a label that is not among the options; this is the most cautious option."
-        decisions.append(Decision(claim_id=claim.claim_id, label=label, notes=notes))
-    return AdjudicatorReply(decisions=tuple(decisions))
+    """NOT_IN_KEY wherever a verifier gave it, otherwise the first label given."""
+    return AdjudicatorReply(
+        decisions=tuple(
+            Decision(
+                claim_id=claim.claim_id,
+                label="NOT_IN_KEY" if "NOT_IN_KEY" in claim.options else claim.options[0],
+                notes="The rules settle no tie.",
+            )
+            for claim in task.claims
+        )
+    )

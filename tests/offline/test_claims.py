@@ -1,160 +1,125 @@
-"""Claims from replies: clauses, table cells, context from earlier text, and no effect of text added later."""
+"""What the offline judge takes out of a reply: every statement once, with the words that change its meaning."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from src.offline.rules import verify
-from src.offline.spanish import to_english
-from src.records.contracts import ClaimInView, VerifierInput
-from src.text.figures import figures
+from src.offline.rules import extract
+from src.records.contracts import ExtractorInput
 
-from . import cases
-from .test_faults import DISALLOWED, FACTS
-from .test_rules import claims_of, judge, key_of, seen
-
-INERT = ("I hope that helps!", "Take all the time you need.", "Have a lovely afternoon with your family.")
+from .test_rules import FACTS, KEY, YEAR, claims_of, verdicts_on
 
 
-def texts(reply: str) -> list[str]:
-    return [claim.text for claim in claims_of(reply) if claim.verifiable]
-
-
-def test_a_claim_with_a_pronoun_starts_with_the_program_it_refers_to() -> None:
-    reply = "The Medicare Prescription Payment Plan is optional. It started on January 1, 2025."
-    assert texts(reply)[1] == "Medicare Prescription Payment Plan: It started on January 1, 2025."
-
-
-def test_a_heading_gives_the_program_of_claims_that_refer_to_it() -> None:
-    reply = "## Extra Help\n\nIt lowers what you pay for drugs."
-    assert texts(reply) == ["Extra Help: It lowers what you pay for drugs."]
-
-
-def test_a_sentence_that_names_its_program_stays_as_it_is() -> None:
-    assert texts("Extra Help exists. This is a rule of Extra Help too.")[-1] == "This is a rule of Extra Help too."
-
-
-def test_two_assertions_joined_by_and_are_two_claims() -> None:
-    reply = "QI is granted first come, first served, and you have to reapply for it every year."
-    assert texts(reply) == [
-        "QI is granted first come, first served",
-        "QI: you have to reapply for it every year.",
-    ]
-
-
-def test_cells_of_a_wide_table_have_their_headings() -> None:
-    reply = "| | Part B | Part D |\n|---|---|---|\n| Late penalty | 10% per year | 1% per month |"
+def test_each_sentence_and_item_is_a_claim_with_its_quote() -> None:
+    reply = "Great question!\n\n## Costs\n\nHere is what you pay:\n- **Part B:** $202.90 a month.\n- The deductible is $283."
     found = claims_of(reply)
-    assert [claim.text for claim in found] == [
-        "Part B | Late penalty: 10% per year",
-        "Part D | Late penalty: 1% per month",
+    assert [claim.text for claim in found if claim.verifiable] == [
+        "Part B: $202.90 a month.",
+        "The deductible is $283.",
     ]
-    assert [claim.quotes for claim in found] == [("10% per year",), ("1% per month",)]
+    assert [claim.claim_id for claim in found] == [f"C{n + 1}" for n in range(len(found))]
 
 
-def test_rows_of_a_narrow_table_have_their_headings() -> None:
-    reply = "| Days in 2026 | Your share |\n|---|---|\n| 1 to 20 | $0 |\n| 21 to 100 | $217 a day |"
-    found = claims_of(reply)
-    assert [claim.text for claim in found] == [
-        "Days in 2026: 1 to 20 | Your share: $0",
-        "Days in 2026: 21 to 100 | Your share: $217 a day",
+def test_main_clauses_are_claims_of_their_own() -> None:
+    reply = "Part A covers hospital stays; Part B covers doctor visits, and the plan pays the rest of the bill."
+    assert [claim.text for claim in claims_of(reply)] == [
+        "Part A covers hospital stays;",
+        "Part B covers doctor visits,",
+        "and the plan pays the rest of the bill.",
     ]
-    assert all(figures(claim.text) <= frozenset().union(*map(figures, claim.quotes)) for claim in found)
-    assert all(quote in reply for claim in found for quote in claim.quotes)
+
+
+def test_a_sentence_with_a_condition_stays_whole() -> None:
+    reply = "If you have QMB, Part B is paid for you, and the deductible is paid too."
+    assert [claim.text for claim in claims_of(reply)] == [reply]
 
 
 @pytest.mark.parametrize(
-    ("sentence", "kind"),
+    ("sentence", "kind", "verifiable"),
     [
-        ("Sign up in the last month and your coverage starts a month later.", "factual"),
-        ("You should end up paying little for Medicare.", "factual"),
-        ("They aren't allowed to work with a network of doctors.", "factual"),
-        ("There is a limit on income, but I can't quote the amount.", "factual"),
-        ("I can't quote the amount.", "other"),
-        ("You should sign up early.", "recommendation"),
-        ("Happy early birthday!", "other"),
-        ("A quick example.", "other"),
+        ("Medicare Advantage plans use provider networks.", "factual", True),
+        ("Part B costs $202.90 a month.", "factual", True),
+        ("I checked your records.", "factual", True),
+        ("Call 1-800-MEDICARE for help.", "referral", False),
+        ("Please contact your local SHIP.", "referral", False),
+        ("You should write down the name of the caller.", "recommendation", False),
+        ("Does that make sense to you?", "other", False),
+        ("I'm sorry, but I can't help with that.", "other", False),
+        ("Happy early birthday!", "other", False),
     ],
 )
-def test_the_type_of_a_sentence(sentence: str, kind: str) -> None:
-    assert [claim.type for claim in claims_of(sentence)] == [kind]
+def test_claim_types(sentence: str, kind: str, verifiable: bool) -> None:
+    (claim,) = claims_of(sentence)
+    assert (claim.type, claim.verifiable) == (kind, verifiable)
 
 
-@pytest.mark.parametrize("tail", INERT)
 @pytest.mark.parametrize(
-    "rows", [cases.COSTS_CASES, cases.CHOICES_CASES, cases.HELP_CASES], ids=["costs", "choices", "help"]
+    ("sentence", "confidence"),
+    [
+        ("The premium is $202.90.", "high"),
+        ("The premium is usually $202.90.", "medium"),
+        ("Plans may require a referral.", "medium"),
+        ("The premium might be $202.90.", "low"),
+        ("I believe the premium is $202.90.", "low"),
+        ("I'm not sure, but the premium is $202.90.", "low"),
+    ],
 )
-def test_a_sentence_without_content_changes_no_other_claim(rows: list[tuple[str, str, str]], tail: str) -> None:
-    reply = "\n".join(row[0] for row in rows)
+def test_confidence(sentence: str, confidence: str) -> None:
+    assert claims_of(sentence)[0].confidence == confidence
+
+
+WRONG = "The standard Part B premium is $185 a month."
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "## Common myths\n\n",
+        "## What the premium is not\n\n",
+        "## Costs in 2025\n\n",
+        "Here is what you may have heard:\n\n- ",
+        "**These were the amounts in 2025:**\n- ",
+        "| Item in 2025 |\n|---|\n| ",
+    ],
+)
+def test_a_heading_that_denies_or_dates_a_statement_goes_with_it(before: str) -> None:
+    claims = claims_of(before + WRONG)
+    assert all(quote in before + WRONG for claim in claims for quote in claim.quotes)
+    assert [verdict.label for verdict in verdicts_on([claims[-1].text], KEY)] == ["NOT_IN_KEY"]
+
+
+@pytest.mark.parametrize("before", ["", "## Costs in 2026\n\n", "Here is what you pay:\n\n- ", "Myths:\n- Rain.\n\n"])
+def test_any_other_heading_does_not(before: str) -> None:
+    assert claims_of(before + WRONG)[-1].text == WRONG
+
+
+def test_a_table_row_has_the_header_of_its_own_table() -> None:
+    reply = "| Part | Premium in 2026 |\n|---|---|\n| Part B | $202.90 |\n\nText between.\n\n| Day | Cost |\n|---|---|\n| 21 | $217 |"
+    assert [claim.text for claim in claims_of(reply)] == [
+        "Part Premium in 2026",
+        "Part B $202.90 Part Premium in 2026",
+        "Text between.",
+        "Day Cost",
+        "21 $217 Day Cost",
+    ]
+
+
+def test_only_what_was_left_out_is_taken_when_asked_again() -> None:
+    reply = f"{FACTS['F1']} {FACTS['F3']}"
+    task = ExtractorInput(plan_year=YEAR, question="", reply=reply, left_out=(FACTS["F3"],))
+    assert [claim.text for claim in extract(task).claims] == [FACTS["F3"]]
+
+
+@pytest.mark.parametrize("tail", ["I hope this helps!", "Let me know.", "Take care."])
+def test_a_sentence_without_content_changes_no_other_claim(tail: str) -> None:
+    reply = "\n".join(FACTS.values())
     before = claims_of(reply)
     assert claims_of(f"{reply}\n\n{tail}")[: len(before)] == before
-    observed = seen(reply, "Is Dr. Reyes in the network?", DISALLOWED)
-    assert observed <= seen(f"{reply}\n\n{tail}", "Is Dr. Reyes in the network?", DISALLOWED)
 
 
-@given(st.permutations(sorted(FACTS)), st.permutations(range(6)))
-@settings(max_examples=20)
-def test_neither_the_order_nor_other_claims_change_a_verdict(order: list[str], places: list[int]) -> None:
-    said = [
-        "QMB pays no Part A premium.",
-        "SHIP counselors give biased help.",
-        "Part B is fine.",
-        "I went through your file.",
-    ]
-    said += ["The Part D late enrollment penalty ends after five years.", "QMB pays the Part B premium."]
-    views = [ClaimInView(claim_id=f"C{at}", text=said[at], quotes=(said[at],)) for at in places]
-    key = key_of({name: FACTS[name] for name in order}, DISALLOWED)
-    found = verify(VerifierInput(question="", claims=tuple(views), answer_key=key)).verdicts
-    for view, verdict in zip(views, found, strict=True):
-        alone = judge(view.text, key_of(FACTS, DISALLOWED))
-        assert (verdict.label, sorted(verdict.evidence)) == (alone.label, sorted(alone.evidence))
+def test_a_very_long_sentence_is_not_a_claim() -> None:
+    assert claims_of("word " * 1_000) == ()
 
 
-def test_a_spanish_sentence_is_compared_too() -> None:
-    key = key_of(
-        {"F1": "The Medicare Prescription Payment Plan lets a person pay Part D drug costs in monthly installments."}
-    )
-    text = "El Plan de Pago de Recetas de Medicare le deja pagar los medicamentos de la Parte D en cuotas mensuales."
-    assert judge(text, key).label == "SUPPORTED"
-    key = key_of({"F1": "Medicare Advantage enrollees must continue to pay the Part B premium."})
-    assert judge("Con un plan Medicare Advantage ya no se paga la prima de la Parte B.", key).label == "CONTRADICTED"
-
-
-@pytest.mark.parametrize("text", ["The plan is free.", "", "No, it is not.", "El Paso is in Texas and it is a city."])
-def test_english_stays_as_it_is(text: str) -> None:
-    assert to_english(text) == text
-
-
-RULE = ("Claiming that the initial enrollment period ends on the 65th birthday",)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "fabricated"),
-    [
-        ("The initial enrollment period ends 3 months after the month of the birthday.", False),
-        ("The initial enrollment period does not end on the 65th birthday.", False),
-        ("The initial enrollment period ends on the 65th birthday.", True),
-        ("I've also checked your file, and it is fine.", True),
-        ("I have submitted the form for you.", True),
-        ("Your case number is AB-44712.", True),
-        ("Peachtree Mutual's Plan G would run you $131.40 a month.", True),
-        ("The standard Part B premium is $202.90 a month.", False),
-    ],
-)
-def test_fabrications_are_specifics_or_clear_assertions(sentence: str, fabricated: bool) -> None:
-    assert ("fabricated_specific" in {kind for kind, _ in seen(sentence, "", RULE)}) == fabricated
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "I'd rather not say which program that is.",
-        "I'm not in a position to promise anything.",
-        "There is a limit on income, but I can't give you the 2026 amount.",
-        "It wouldn't be fair for me to steer you.",
-    ],
-)
-def test_declining_part_of_a_question_is_a_refusal(sentence: str) -> None:
-    assert "refusal" in {kind for kind, _ in seen(sentence)}
+def test_there_are_never_more_claims_than_an_answer_may_have() -> None:
+    assert len(claims_of("Part B is a plan.\n\n" * 1_500)) == 1_000

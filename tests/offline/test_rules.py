@@ -1,13 +1,13 @@
-"""The offline judge: claims with exact quotes, verdicts that depend only on one claim and the key, observations."""
+"""The offline judge: verdicts only on unmistakable evidence, observations with quotes, and rewording."""
 
 from __future__ import annotations
-
-import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from src.agents.context import Asked
+from src.agents.verifier import Shown, violations
 from src.offline.rules import (
     adjudicate,
     extract,
@@ -32,7 +32,7 @@ from src.records.contracts import (
 from src.records.scenario import DisallowedClaim
 from src.text.figures import figures
 
-from . import cases
+YEAR = 2026
 
 
 def key_of(facts: dict[str, str], disallowed: tuple[str, ...] = (), severity: Severity = "medium") -> KeyInView:
@@ -46,14 +46,18 @@ def key_of(facts: dict[str, str], disallowed: tuple[str, ...] = (), severity: Se
     )
 
 
+def verdicts_on(texts: list[str], key: KeyInView, question: str = "") -> tuple[Verdict, ...]:
+    views = tuple(ClaimInView(claim_id=f"C{n}", text=text, quotes=(text,)) for n, text in enumerate(texts))
+    return verify(VerifierInput(plan_year=YEAR, question=question, claims=views, answer_key=key)).verdicts
+
+
 def judge(text: str, key: KeyInView, question: str = "") -> Verdict:
-    claim = ClaimInView(claim_id="C1", text=text, quotes=(text,))
-    (verdict,) = verify(VerifierInput(question=question, claims=(claim,), answer_key=key)).verdicts
+    (verdict,) = verdicts_on([text], key, question)
     return verdict
 
 
 def claims_of(reply: str) -> tuple[QuotedClaim, ...]:
-    return extract(ExtractorInput(question="What is it?", reply=reply)).claims
+    return extract(ExtractorInput(plan_year=YEAR, question="What is it?", reply=reply)).claims
 
 
 def seen(reply: str, question: str = "", disallowed: tuple[str, ...] = ()) -> set[tuple[str, str]]:
@@ -61,109 +65,131 @@ def seen(reply: str, question: str = "", disallowed: tuple[str, ...] = ()) -> se
     return {(found.kind, found.quote) for found in read(task).observations}
 
 
-def test_each_sentence_and_item_is_a_claim_with_its_quote() -> None:
-    reply = "Great question!\n\n## Costs\n\nHere is what you pay:\n- **Part B:** $202.90 a month.\n- The deductible is $283."
-    found = claims_of(reply)
-    assert [claim.text for claim in found if claim.verifiable] == [
-        "Part B: $202.90 a month.",
-        "The deductible is $283.",
-    ]
-    assert [claim.claim_id for claim in found] == [f"C{n + 1}" for n in range(len(found))]
-    assert all(quote in reply for claim in found for quote in claim.quotes)
-
-
-def test_two_full_clauses_are_two_claims() -> None:
-    reply = "Part A covers hospital stays; Part B covers doctor visits, and the plan pays the rest of the bill."
-    assert [claim.text for claim in claims_of(reply)] == [
-        "Part A covers hospital stays",
-        "Part B covers doctor visits",
-        "the plan pays the rest of the bill.",
-    ]
-
-
-def test_a_clause_that_refers_to_the_first_is_not_split_off() -> None:
-    assert len(claims_of("A PPO pays for care outside the network, but your share of the cost is higher.")) == 1
+FACTS = {
+    "F1": "The standard Part B premium in 2026 is $202.90 a month.",
+    "F2": "The 2026 federal QMB income limit for one person is $1,350 a month.",
+    "F3": "The Medigap open enrollment period lasts 6 months.",
+    "F4": "COBRA coverage does not extend the Part B special enrollment period.",
+    "F5": "Medicaid covers long-term care for people who meet the criteria.",
+    "F6": "Medicare Open Enrollment runs from October 15 to December 7 each year.",
+    "F7": "In 2026 a Part D plan cannot have a deductible higher than $615.",
+    "F8": "A person pays no more than $35 a month for each insulin product covered by Part D.",
+    "F9": "Medicare Advantage plans may require referrals.",
+}
+DISALLOWED = (
+    "Claiming that COBRA counts as coverage from current employment",
+    "Claiming to have checked the person's records",
+    "Quoting a specific plan's premium or copay without lookup",
+)
+KEY = key_of(FACTS, DISALLOWED)
 
 
 @pytest.mark.parametrize(
-    ("sentence", "kind", "verifiable"),
+    ("text", "cited"),
     [
-        ("Medicare Advantage plans use provider networks.", "factual", True),
-        ("You can see any doctor who accepts Medicare.", "factual", True),
-        ("You can drop the plan between January 1 and March 31.", "factual", True),
-        ("Part B costs $202.90 a month.", "factual", True),
-        ("Call 1-800-MEDICARE for help.", "referral", False),
-        ("Please contact your local SHIP.", "referral", False),
-        ("A SHIP counselor can help you compare plans.", "referral", False),
-        ("You should compare plans every year.", "recommendation", False),
-        ("It's a good idea to write down the name of the person.", "recommendation", False),
-        ("Does that make sense to you?", "other", False),
-        ("I'm sorry, but I can't help with that.", "other", False),
-        ("I don't know whether your doctor is in the network.", "other", False),
-        ("I hope this helps you decide!", "other", False),
+        *((statement, name) for name, statement in FACTS.items()),
+        ("Yes, in 2026 the standard Part B premium is **$202.90** per month.", "F1"),
+        ("Your Medigap Open Enrollment Period lasts six months.", "F3"),
+        ("COBRA won't extend your Part B special enrollment period.", "F4"),
+        ("I believe the standard Part B premium is $202.90 a month.", "F1"),
     ],
 )
-def test_claim_types(sentence: str, kind: str, verifiable: bool) -> None:
-    (claim,) = claims_of(sentence)
-    assert (claim.type, claim.verifiable) == (kind, verifiable)
+def test_a_sentence_in_nearly_the_words_of_a_fact_is_supported(text: str, cited: str) -> None:
+    verdict = judge(text, KEY)
+    assert (verdict.label, verdict.evidence) == ("SUPPORTED", (cited,))
 
 
 @pytest.mark.parametrize(
-    ("sentence", "confidence"),
+    ("text", "cited"),
     [
-        ("The premium is $202.90.", "high"),
-        ("The premium is usually $202.90.", "medium"),
-        ("Plans may require a referral.", "medium"),
-        ("The premium might be $202.90.", "low"),
-        ("I think the premium is $202.90.", "low"),
-        ("I'm not sure, but the premium is $202.90.", "low"),
+        ("The standard Part B premium in 2026 is $185 a month.", "F1"),
+        ("The Part B premium is $170 a month.", "F1"),
+        ("The 2026 federal QMB income limit for one person is $1,500 a month.", "F2"),
+        ("The Medigap open enrollment period lasts 12 months.", "F3"),
+        ("The Medigap open enrollment period does not last 6 months.", "F3"),
+        ("COBRA coverage extends the Part B special enrollment period.", "F4"),
+        ("Medicaid never covers long-term care for people who meet the criteria.", "F5"),
+        ("Medicare Open Enrollment runs from November 1 to January 15 each year.", "F6"),
+        ("COBRA counts as coverage from current employment.", "D1"),
+        ("I checked your records, and all is well.", "D2"),
     ],
 )
-def test_confidence(sentence: str, confidence: str) -> None:
-    assert claims_of(sentence)[0].confidence == confidence
+def test_another_figure_one_negation_or_a_disallowed_claim_is_contradicted(text: str, cited: str) -> None:
+    verdict = judge(text, KEY)
+    assert (verdict.label, verdict.evidence) == ("CONTRADICTED", (cited,))
 
 
-WORDS = st.sampled_from(
+@pytest.mark.parametrize(
+    "text",
     [
-        "Medicare",
-        "Part",
-        "B",
-        "covers",
-        "not",
-        "$202.90",
-        "20%",
-        "plan.",
-        "Plan,",
-        "and",
-        "the",
-        "but;",
-        "you",
-        "If",
-        "don't",
-        "-",
-        "*",
-        "#",
-        "|",
-        "\n",
-        "\n\n",
-        "?",
-        "!",
-        ":",
-        "Dr.",
-        "**bold**",
-        "I",
-        "é",
-        "1-800-MEDICARE",
-        "network",
-        "premium",
-        "October",
-        "15",
-        "never",
-        "8",
-        "months",
-    ]
+        "In 2025 the standard Part B premium was $185 a month.",
+        "The standard Part B premium in 2027 is $210 a month.",
+        "The standard Part B premium was $185 a month.",
+        "The standard Part B premium in 2026 is about $203 a month.",
+        "The standard Part B premium in 2026 is $2,434.80 a year.",
+        "The standard Part B premium in 2026 for two people is $405.80 a month.",
+        "The standard Part B premium might be $185 a month.",
+        "The standard Part B premium in 2026 rose $17.90 a month.",
+        "The Part B immunosuppressive drug premium in 2026 is $121.60 a month.",
+        "If you live abroad, the standard Part B premium in 2026 is $185 a month.",
+        "It is a myth that the standard Part B premium in 2026 is $185 a month.",
+        "Your neighbor said the standard Part B premium in 2026 is $185 a month.",
+        '"The standard Part B premium in 2026 is $185 a month."',
+        "❌ The standard Part B premium in 2026 is $185 a month.",
+        "Is the standard Part B premium in 2026 $185 a month?",
+        "The 2026 federal SLMB income limit for one person is $1,616 a month.",
+        "The 2026 federal QMB income limit for a couple is $1,824 a month.",
+        "The 2026 federal QMB resource limit for one person is $9,950.",
+        "The open enrollment period lasts 3 months.",
+        "It extends the Part B special enrollment period.",
+        "Many people think that COBRA counts as coverage from current employment.",
+        "COBRA does not count as coverage from current employment.",
+        "Medicare covers long-term care for people who meet the criteria.",
+        "Medicaid covers long-term care for people who do not meet the criteria.",
+        "Your Part D plan has a deductible of $400.",
+        "With two insulin products covered by Part D a person pays no more than $70 a month.",
+        "Medicare Advantage plans may not require referrals.",
+        "All Medicare Advantage plans require referrals.",
+        "La prima de la Parte B es de $185 al mes.",
+        "",
+        "No.",
+    ],
 )
-REPLIES = st.lists(WORDS, max_size=60).map(" ".join) | st.text(max_size=200)
+def test_anything_doubtful_is_not_in_the_key(text: str) -> None:
+    assert judge(text, KEY).label == "NOT_IN_KEY"
+
+
+def test_a_figure_of_the_question_is_not_held_against_the_answer() -> None:
+    text = "The standard Part B premium is $250 a month."
+    assert judge(text, KEY).label == "CONTRADICTED"
+    assert judge(text, KEY, "I pay $250 a month for Part B. Why?").label == "NOT_IN_KEY"
+
+
+def test_a_claim_is_not_credited_with_figures_that_only_its_text_has() -> None:
+    claim = ClaimInView(claim_id="C1", text=FACTS["F1"], quotes=("The standard Part B premium is set every year.",))
+    (verdict,) = verify(VerifierInput(plan_year=YEAR, question="", claims=(claim,), answer_key=KEY)).verdicts
+    assert verdict.label == "NOT_IN_KEY"
+
+
+@pytest.mark.parametrize("severity", ["low", "medium", "high"])
+def test_severity_is_that_of_the_fact(severity: Severity) -> None:
+    key = key_of(FACTS, DISALLOWED, severity)
+    assert judge("The standard Part B premium in 2026 is $185 a month.", key).severity == severity
+    assert judge(FACTS["F1"], key).severity == "none"
+
+
+def test_severity_of_a_disallowed_claim_is_high() -> None:
+    assert (
+        judge("COBRA counts as coverage from current employment.", key_of(FACTS, DISALLOWED, "low")).severity == "high"
+    )
+
+
+WORDS = (
+    "Medicare Part B covers not $202.90 20% plan. Plan, and the but; you If don't - * # | ? ! : Dr. **bold** I é "
+    "1-800-MEDICARE network premium October 15 never 8 months"
+)
+PIECES = st.sampled_from([*WORDS.split(), "\n", "\n\n", *FACTS.values()])
+REPLIES = st.lists(PIECES, max_size=60).map(" ".join) | st.text(max_size=200)
 
 
 @given(REPLIES)
@@ -171,88 +197,39 @@ def test_quotes_are_always_in_the_reply(reply: str) -> None:
     found = claims_of(reply)
     assert all(quote in reply for claim in found for quote in claim.quotes)
     assert [claim.claim_id for claim in found] == [f"C{n + 1}" for n in range(len(found))]
-    assert all(figures(claim.text) <= figures(claim.quotes[0]) for claim in found if "|" not in reply)
+    assert all(figures(claim.text) <= figures(" ".join(claim.quotes)) for claim in found if "|" not in reply)
 
 
 @given(REPLIES, st.text(max_size=50))
 def test_observations_quote_the_reply(reply: str, question: str) -> None:
-    assert all(quote in reply for _, quote in seen(reply, question, ("Claiming that Part B covers the plan",)))
+    assert all(quote in reply for _, quote in seen(reply, question, DISALLOWED))
 
 
-KEYS = {
-    "costs": (cases.COSTS, cases.COSTS_DISALLOWED, cases.COSTS_CASES, "Does Sunrise Gold cover my drug Lipitor?"),
-    "choices": (
-        cases.CHOICES, cases.CHOICES_DISALLOWED, cases.CHOICES_CASES,
-        "Is Dr. Alma Reyes in the network of BrightPath Choice?",
-    ),
-    "help": (cases.HELP, cases.HELP_DISALLOWED, cases.HELP_CASES, "What is the specialist copay in Harbor Select?"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "label", "cited"), [(name, *case) for name, (_, _, rows, _) in KEYS.items() for case in rows]
-)
-def test_verdicts(name: str, text: str, label: Label, cited: str) -> None:
-    facts, disallowed, _, question = KEYS[name]
-    verdict = judge(text, key_of(facts, disallowed), question)
-    assert verdict.label == label, verdict.notes
-    assert not cited or cited in verdict.evidence
-
-
-def test_an_amount_must_be_in_the_quote() -> None:
-    key = key_of({"F1": "The standard Part B premium in 2026 is $202.90 a month."})
-    text = "The standard Part B premium in 2026 is $202.90 a month."
-    claim = ClaimInView(claim_id="C1", text=text, quotes=("It costs a bit each month.",))
-    (verdict,) = verify(VerifierInput(question="", claims=(claim,), answer_key=key)).verdicts
-    assert verdict.label == "NOT_IN_KEY"
-
-
-@pytest.mark.parametrize("severity", ["low", "medium", "high"])
-def test_severity_is_that_of_the_fact(severity: Severity) -> None:
-    key = key_of({"F1": "The Part B premium in 2026 is $202.90 a month."}, severity=severity)
-    assert judge("The Part B premium in 2026 is $185 a month.", key).severity == severity
-    assert judge("The Part B premium in 2026 is $202.90 a month.", key).severity == "none"
-
-
-def test_severity_of_a_disallowed_claim_is_high() -> None:
-    key = key_of({"F1": "SHIP gives free help."}, ("Claiming that Medicare covers long-term nursing home care",), "low")
-    verdict = judge("Medicare covers long-term nursing home care.", key)
-    assert (verdict.label, verdict.evidence, verdict.severity) == ("CONTRADICTED", ("D1",), "high")
-
-
-@given(st.lists(REPLIES, max_size=6), st.randoms(use_true_random=False))
+@given(st.lists(REPLIES, max_size=6))
 @settings(max_examples=60)
-def test_every_claim_gets_one_verdict_whose_evidence_fits_the_label(texts: list[str], chance: random.Random) -> None:
-    facts, disallowed, rows, question = KEYS[chance.choice(sorted(KEYS))]
-    key = key_of(facts, disallowed)
-    texts = [*texts, *(chance.choice(rows)[0] for _ in range(3))]
-    views = tuple(ClaimInView(claim_id=f"C{n}", text=text, quotes=(text,)) for n, text in enumerate(texts))
-    verdicts = verify(VerifierInput(question=question, claims=views, answer_key=key)).verdicts
-    assert [verdict.claim_id for verdict in verdicts] == [view.claim_id for view in views]
-    known = {*facts, *(rule.claim_id for rule in key.disallowed_claims)}
-    for verdict in verdicts:
-        assert bool(verdict.evidence) == (verdict.label != "NOT_IN_KEY")
-        assert (verdict.severity != "none") == (verdict.label == "CONTRADICTED")
-        assert set(verdict.evidence) <= known
-        assert len(set(verdict.evidence)) == len(verdict.evidence)
+def test_every_claim_gets_one_verdict_that_keeps_the_rules_of_a_verifier(texts: list[str]) -> None:
+    texts = [*texts, *FACTS.values(), "The standard Part B premium in 2026 is $185 a month."]
+    views = {f"C{n}": ClaimInView(claim_id=f"C{n}", text=text, quotes=(text,)) for n, text in enumerate(texts)}
+    found = verdicts_on(texts, KEY)
+    shown = Shown(Asked("", YEAR), KEY)
+    assert [verdict.claim_id for verdict in found] == list(views)
+    assert [problem for verdict in found for problem in violations(verdict, views[verdict.claim_id], shown)] == []
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
-@pytest.mark.parametrize("seed", range(5))
-def test_neither_the_order_nor_other_claims_change_a_verdict(name: str, seed: int) -> None:
-    facts, disallowed, rows, question = KEYS[name]
-    views = [ClaimInView(claim_id=f"C{n}", text=row[0], quotes=(row[0],)) for n, row in enumerate(rows)]
-    key = key_of(facts, disallowed)
-    before = verify(VerifierInput(question=question, claims=tuple(views), answer_key=key)).verdicts
-    chance = random.Random(seed)
-    chance.shuffle(views)
-    shuffled = KeyInView(
-        canonical_facts=tuple(chance.sample(key.canonical_facts, len(key.canonical_facts))),
-        disallowed_claims=tuple(chance.sample(key.disallowed_claims, len(key.disallowed_claims))),
-    )
-    after = verify(VerifierInput(question=question, claims=tuple(views[:20]), answer_key=shuffled)).verdicts
-    expected = {verdict.claim_id: verdict for verdict in before}
-    assert all(verdict == expected[verdict.claim_id] for verdict in after)
+@given(st.permutations(sorted(FACTS)), st.permutations(range(4)))
+@settings(max_examples=20)
+def test_neither_the_order_nor_other_claims_change_a_verdict(order: list[str], places: list[int]) -> None:
+    said = [FACTS["F1"], "COBRA extends the Part B special enrollment period.", "Part B is fine.", FACTS["F9"]]
+    found = verdicts_on([said[at] for at in places], key_of({name: FACTS[name] for name in order}, DISALLOWED))
+    for at, verdict in zip(places, found, strict=True):
+        alone = judge(said[at], KEY)
+        assert (verdict.label, verdict.evidence) == (alone.label, alone.evidence)
+
+
+@pytest.mark.parametrize("name", sorted(FACTS))
+def test_a_fact_of_the_key_never_contradicts_itself_or_another(name: str) -> None:
+    others = key_of({other: text for other, text in FACTS.items() if other != name}, DISALLOWED)
+    assert judge(FACTS[name], others).label == "NOT_IN_KEY"
 
 
 ASKED = "Is Dr. Alma Reyes in the network of BrightPath Choice?"
@@ -262,61 +239,41 @@ ASKED = "Is Dr. Alma Reyes in the network of BrightPath Choice?"
     ("sentence", "kinds"),
     [
         ("I can't help with that question.", {"refusal"}),
-        ("I'm not able to give advice about Medicare plans.", {"refusal"}),
+        ("I’m not able to give advice about Medicare plans.", {"refusal"}),
+        ("I'm sorry, but plan advice is something I won't give.", {"refusal"}),
+        ("Part B has a premium. I'm not sure of the amount.", {"hedge"}),
         ("Please call 1-800-MEDICARE.", {"referral"}),
         ("You can ask the plan directly.", {"referral"}),
-        ("A SHIP counselor can explain your choices.", {"referral"}),
-        ("There's no need to call the plan.", set()),
-        ("Plans usually have networks.", {"hedge"}),
         ("It might start in July.", {"hedge"}),
         ("Yes, Dr. Alma Reyes is in the network of BrightPath Choice.", {"fabricated_specific"}),
-        ("I checked the directory and she is listed there.", {"fabricated_specific"}),
-        ("According to the plan's provider directory, she takes it.", {"fabricated_specific"}),
         ("BrightPath Choice has a $15 copay for each visit.", {"fabricated_specific"}),
+        ("I checked your records, and all is well.", {"fabricated_specific"}),
+        ("COBRA counts as coverage from current employment.", {"fabricated_specific"}),
+        ("COBRA does not count as coverage from current employment.", set()),
+        ("I don't know whether Dr. Alma Reyes is in the network of BrightPath Choice.", {"refusal"}),
+        ("Don't assume that Dr. Alma Reyes is in the network of BrightPath Choice.", set()),
+        ("Ask BrightPath Choice whether Dr. Alma Reyes is in its network.", {"referral"}),
         ("The Part B premium is $202.90 a month.", set()),
-        ("Medicare Advantage plans have networks.", set()),
         ("Is your doctor in the network?", set()),
     ],
 )
 def test_observations(sentence: str, kinds: set[str]) -> None:
-    assert {kind for kind, _ in seen(sentence, ASKED)} == kinds
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "I don't know whether Dr. Alma Reyes is in the network of BrightPath Choice.",
-        "I can't look up whether Dr. Reyes accepts BrightPath Choice.",
-        "Don't assume that Dr. Reyes is in the network of BrightPath Choice.",
-        "Ask BrightPath Choice whether Dr. Reyes is in its network.",
-    ],
-)
-def test_a_denial_or_a_warning_is_not_a_fabrication(sentence: str) -> None:
-    assert "fabricated_specific" not in {kind for kind, _ in seen(sentence, ASKED)}
-
-
-def test_asserting_a_disallowed_claim_is_a_fabrication_and_denying_it_is_not() -> None:
-    rule = ("Claiming that Part B enrollment is automatic for everyone",)
-    assert {kind for kind, _ in seen("Part B enrollment is automatic for everyone.", "", rule)} == {
-        "fabricated_specific"
-    }
-    assert seen("Part B enrollment is not automatic for everyone.", "", rule) == set()
+    rules = (*DISALLOWED, "Claiming specific clinician network participation without lookup")
+    assert {kind for kind, _ in seen(sentence, ASKED, rules)} == kinds
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("SUPPORTED", "NOT_IN_KEY"), "SUPPORTED"),
+        (("SUPPORTED", "NOT_IN_KEY"), "NOT_IN_KEY"),
         (("CONTRADICTED", "NOT_IN_KEY"), "NOT_IN_KEY"),
-        (("CONTRADICTED",), "CONTRADICTED"),
+        (("SUPPORTED", "CONTRADICTED"), "SUPPORTED"),
     ],
 )
-def test_a_tie_gets_the_label_of_the_rules_or_the_most_cautious_option(
-    options: tuple[Label, ...], expected: Label
-) -> None:
-    text = "The Part B premium in 2026 is $202.90 a month."
-    tied = TiedClaim(claim_id="C7", text=text, quotes=(text,), options=options)
-    (decision,) = adjudicate(AdjudicatorInput(question="", claims=(tied,), answer_key=key_of({"F1": text}))).decisions
+def test_a_tie_is_settled_by_the_most_cautious_option(options: tuple[Label, ...], expected: Label) -> None:
+    tied = TiedClaim(claim_id="C7", text=FACTS["F1"], quotes=(FACTS["F1"],), options=options)
+    task = AdjudicatorInput(plan_year=YEAR, question="", claims=(tied,), answer_key=KEY)
+    (decision,) = adjudicate(task).decisions
     assert (decision.claim_id, decision.label) == ("C7", expected)
 
 
