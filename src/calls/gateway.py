@@ -31,6 +31,7 @@ from ..schemas import (
     Usage,
 )
 from ..store.strict_json import derive_seed
+from .first_call import FirstCalls
 from .limits import Limits, backoff_s
 
 
@@ -170,6 +171,7 @@ class LiveGateway:
         self._on_call = on_call or (lambda record: None)
         self._reused = reused
         self._settled = asyncio.Event()
+        self._first_calls = FirstCalls()
         resources.stop.listen(resources.limits.open)
         resources.stop.listen(self._settled.set)
 
@@ -183,7 +185,8 @@ class LiveGateway:
                 record = taken.model_copy(update={"format": FORMAT})
                 await self._journal.append(record)
             if record is None:
-                record, wait, started = await self._attempt(name, request, number, began)
+                async with self._first_calls.turn(request):
+                    record, wait, started = await self._attempt(name, request, number, began)
                 began = began or started
                 await self._journal.append(record)
                 self._on_call(record)

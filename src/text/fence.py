@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from ..schemas import Record
@@ -40,6 +40,7 @@ def _schema(reply_type: type[Record]) -> dict[str, Any]:
     return schema
 
 
+@lru_cache(maxsize=256)
 def reply_schema(reply_type: type[Record], longest: int | None = None) -> dict[str, Any]:
     """The JSON Schema of a judge's answer: that of the record, plus the canary.
 
