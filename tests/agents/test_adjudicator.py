@@ -19,9 +19,13 @@ from src.agents.adjudicator import (
     tied,
 )
 from src.agents.ask import Answer
+from src.agents.context import Asked
+from src.agents.verifier import Shown
 from src.schemas import (
     AdjudicatorInput,
     AdjudicatorOutput,
+    AdjudicatorReply,
+    FactInView,
     FinalClaim,
     Label,
     Scores,
@@ -29,9 +33,12 @@ from src.schemas import (
     Verdict,
 )
 from src.scoring.review import review_reasons
+from src.text.fence import reply_schema
 from tests.helpers import Failed, ScriptedJudge, claim, client, final_claim, key_of, scenario, shown, verdict
 
 KEY = key_of(scenario())
+BACKGROUND = FactInView(fact_id="LIB1", statement="Plans may have networks.", severity_if_wrong="low")
+SHOWN = Shown(Asked("What is Part B?", 2026, ("What is Part A?",)), KEY, (BACKGROUND,))
 LABELS: tuple[Label, ...] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 TIES = (
     TiedClaim(claim_id="Q1.C1", text="One.", quotes=("one",), options=("SUPPORTED", "NOT_IN_KEY")),
@@ -60,7 +67,7 @@ def decisions(**chosen: str) -> str:
 
 def settled_by(*replies: str | Failed) -> tuple[Answer[dict[str, Label]], ScriptedJudge]:
     made, judge = client(*replies)
-    return asyncio.run(settle(made, "What is Part B?", TIES, KEY)), judge
+    return asyncio.run(settle(made, TIES, SHOWN)), judge
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -152,6 +159,13 @@ def test_the_model_is_given_the_ties_with_their_options() -> None:
     assert answer == Answer({"Q1.C1": "NOT_IN_KEY", "Q1.C2": "CONTRADICTED"})
     payload = judge.payload()
     AdjudicatorInput.model_validate_json(json.dumps(payload))
+    assert (payload["plan_year"], payload["question"], payload["earlier_questions"]) == (
+        2026,
+        "What is Part B?",
+        ["What is Part A?"],
+    )
+    assert payload["background_facts"] == [BACKGROUND.model_dump(mode="json")]
+    assert judge.asked[0][1].response_schema == reply_schema(AdjudicatorReply, len(TIES))
     assert [one["options"] for one in payload["claims"]] == [["SUPPORTED", "NOT_IN_KEY"], ["SUPPORTED", "CONTRADICTED"]]
 
 
