@@ -21,7 +21,7 @@ _MOSTLY = 0.75
 """Least share of the words of a statement in a sentence that has no words of its own, but another figure."""
 _NEARLY_ALL = 0.85
 """The same for a sentence that differs by a negation."""
-_IN_ORDER = 0.6
+_IN_ORDER = 0.8
 """Least share of the shared words that must be in the same order."""
 _NEAR = 0.025
 """How far off, of the larger amount, a rounded amount may be."""
@@ -53,7 +53,7 @@ def compare(said: Reading, statement: Reading, years: frozenset[str]) -> Differe
     if _says_the_same(said, statement, shared):
         return Difference("same", alike, exact=not extra)
     # A word of its own may name another quantity, person or time, so there must be none.
-    if extra or said.hedges or not _in_order(said, statement, shared):
+    if extra or said.hedges:
         return Difference("other")
     return Difference(_opposition(said, statement, shared / len(statement.content)), alike, exact=True)
 
@@ -65,11 +65,11 @@ def _says_the_same(said: Reading, statement: Reading, shared: int) -> bool:
         and said.denied() == statement.denied()
         and said.limits - LOW == statement.limits
         and shared >= _SAME * max(len(said.content), len(statement.content))
-        and _in_order(said, statement, shared)
+        and _in_order(said, statement)
     )
 
 
-def _in_order(said: Reading, statement: Reading, shared: int) -> bool:
+def _in_order(said: Reading, statement: Reading) -> bool:
     """Whether the shared words are in the same order, and none stands where the other has a word of its own.
 
     "Resource limit" for "income limit", or "Medicaid pays before Medicare" for the reverse, is something else.
@@ -80,6 +80,7 @@ def _in_order(said: Reading, statement: Reading, shared: int) -> bool:
         and not (statement.content.issuperset(said.words[a:b]) and said.content.issuperset(statement.words[c:d]))
         for tag, a, b, c, d in matcher.get_opcodes()
     )
+    shared = len(said.content & statement.content)
     return not swapped and sum(block.size for block in matcher.get_matching_blocks()) >= _IN_ORDER * shared
 
 
@@ -89,7 +90,7 @@ def _opposition(said: Reading, statement: Reading, covered: float) -> Kind:
         return "other"
     turned = abs(said.negations - statement.negations)
     if turned == 1 and said.figures <= statement.figures and said.limits == statement.limits:
-        return "negation" if covered >= _NEARLY_ALL else "other"
+        return "negation" if covered >= _NEARLY_ALL and _in_order(said, statement) else "other"
     differs = turned == 0 and _one_figure_differs(said.figures, statement.figures)
     return "figure" if differs and covered >= _MOSTLY else "other"
 

@@ -25,6 +25,7 @@ _LIMITS = COMPARISONS | frozenset(
     )
 )
 """Words that widen or narrow a statement, or move it to another time. Two statements must share all of them."""
+_QUALIFIERS = _LIMITS | LOW | MEDIUM
 _RELATIVE = frozenset(_list("who whose which that where"))
 """A negation soon after one of these is not about the main statement, so it counts as a limit too."""
 _SMALL = frozenset(
@@ -39,7 +40,7 @@ _SMALL = frozenset(
 _WORD = re.compile(r"[^\W\d_]+")
 _ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ments?|ages?|ings?|ies|ied|ed|es|s|e|y|(?<=[^\W\d_]{4})ly)$")
 _DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
-_INTRODUCTION = re.compile(r"\s*[^\W\d_]+,\s")
+_INTRODUCTION = re.compile(r"^[^\w$]*([^\W\d_]+),\s")
 _FULL = {"ca": "can", "wo": "will"}
 _CONTRACTED = re.compile(r"(?<=[a-z])n't\b|(?<=can)not\b", re.IGNORECASE)
 
@@ -86,22 +87,26 @@ def spoken(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> Reading:
-    """Read one sentence; a single word and a comma at its start ("No, ...") say nothing by themselves."""
+    """Read one sentence, without a single word and a comma at its start ("No, ...") unless it limits the sentence."""
     figures = find_figures(text)
     plain = list(fold(text))
     for figure in figures:
         plain[figure.start : figure.end] = " " * (figure.end - figure.start)
-    words = _tokens(_INTRODUCTION.sub("", "".join(plain), count=1))
+    sentence = "".join(plain)
+    introduction = _INTRODUCTION.match(sentence)
+    if introduction and introduction[1].lower() not in _QUALIFIERS:
+        sentence = sentence[introduction.end() :]
+    words = _tokens(sentence)
     stems: list[str] = []
     names: set[str] = set()
-    limits = {word.lower() for word in words} & (_LIMITS | LOW | MEDIUM)
+    limits = {word.lower() for word in words} & _QUALIFIERS
     for place, word in enumerate(words):
         lower = word.lower()
         letter = len(word) == 1 and word.isupper() and lower != "i" and place > 0
         if lower in NEGATIONS:
             stems.append(NOT)
             limits |= _RELATIVE.intersection(map(str.lower, words[max(0, place - 3) : place]))
-        elif letter or not (lower in _SMALL or lower in _LIMITS or len(word) == 1):
+        elif letter or not (lower in _SMALL or lower in _QUALIFIERS or len(word) == 1):
             stems.append(lower if letter else stem(word))
             if letter or place == 0 or lower != word:
                 names.add(stems[-1])

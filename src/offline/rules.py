@@ -65,19 +65,19 @@ def _verdict(claim: ClaimInView, task: VerifierInput) -> Verdict:
         return none
     years = frozenset({str(task.plan_year)})
     facts = (*task.answer_key.canonical_facts, *task.background_facts)
-    compared = {fact: compare(said, read_sentence(fact.statement), years) for fact in facts}
-    same = _closest({fact: difference for fact, difference in compared.items() if difference.kind == "same"})
-    other = _closest(
-        {fact: difference for fact, difference in compared.items() if difference.kind in ("figure", "negation")}
-    )
+    closest = _closest({fact: compare(said, read_sentence(fact.statement), years) for fact in facts})
+    same = tuple(fact for fact, difference in closest.items() if difference.kind == "same")
     broken = _broken(claim.text, said, task.answer_key.disallowed_claims, years)
-    if same and not broken:
-        evidence = tuple(fact.fact_id for fact in same)
+    if same and len(same) == len(closest) and not broken:
         return Verdict(
-            claim_id=claim.claim_id, label="SUPPORTED", evidence=evidence, severity="none", notes="Says nearly this."
+            claim_id=claim.claim_id,
+            label="SUPPORTED",
+            evidence=tuple(fact.fact_id for fact in same),
+            severity="none",
+            notes="Says nearly this.",
         )
     # A figure of the question may be the person's own.
-    opposed = () if said.figures & figures(asked) else other
+    opposed = () if said.figures & figures(asked) else tuple(closest)
     if not (broken or opposed) or same or not _speaks_plainly(claim.text):
         return none
     return Verdict(
@@ -89,10 +89,11 @@ def _verdict(claim: ClaimInView, task: VerifierInput) -> Verdict:
     )
 
 
-def _closest(differences: Mapping[FactInView, Difference]) -> tuple[FactInView, ...]:
-    """The facts that share most words with the sentence."""
-    best = max((difference.shared for difference in differences.values()), default=0.0)
-    return tuple(fact for fact, difference in differences.items() if difference.shared == best)
+def _closest(compared: Mapping[FactInView, Difference]) -> dict[FactInView, Difference]:
+    """The facts that speak of the same as the sentence; of these, those that share most words with it."""
+    about = {fact: difference for fact, difference in compared.items() if difference.kind != "other"}
+    best = max((difference.shared for difference in about.values()), default=0.0)
+    return {fact: difference for fact, difference in about.items() if difference.shared == best}
 
 
 def _speaks_plainly(text: str) -> bool:

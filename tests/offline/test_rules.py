@@ -74,6 +74,7 @@ FACTS = {
     "F6": "Medicare Open Enrollment runs from October 15 to December 7 each year.",
     "F7": "In 2026 a Part D plan cannot have a deductible higher than $615.",
     "F8": "A person pays no more than $35 a month for each insulin product covered by Part D.",
+    "F10": "If the employer has fewer than 20 employees, Medicare pays first for a person with a group health plan.",
     "F9": "Medicare Advantage plans may require referrals.",
 }
 DISALLOWED = (
@@ -91,6 +92,7 @@ KEY = key_of(FACTS, DISALLOWED)
         ("Yes, in 2026 the standard Part B premium is **$202.90** per month.", "F1"),
         ("Your Medigap Open Enrollment Period lasts six months.", "F3"),
         ("COBRA won't extend your Part B special enrollment period.", "F4"),
+        ("No, COBRA coverage does not extend the Part B special enrollment period.", "F4"),
         ("I believe the standard Part B premium is $202.90 a month.", "F1"),
     ],
 )
@@ -129,6 +131,7 @@ def test_another_figure_one_negation_or_a_disallowed_claim_is_contradicted(text:
         "The standard Part B premium in 2026 is $2,434.80 a year.",
         "The standard Part B premium in 2026 for two people is $405.80 a month.",
         "The standard Part B premium might be $185 a month.",
+        "Sometimes, the standard Part B premium is $185 a month.",
         "The standard Part B premium in 2026 rose $17.90 a month.",
         "The Part B immunosuppressive drug premium in 2026 is $121.60 a month.",
         "If you live abroad, the standard Part B premium in 2026 is $185 a month.",
@@ -146,6 +149,7 @@ def test_another_figure_one_negation_or_a_disallowed_claim_is_contradicted(text:
         "COBRA does not count as coverage from current employment.",
         "Medicare covers long-term care for people who meet the criteria.",
         "Medicaid covers long-term care for people who do not meet the criteria.",
+        "If the employer has fewer than 20 employees, the group health plan pays first for a person with Medicare.",
         "Your Part D plan has a deductible of $400.",
         "With two insulin products covered by Part D a person pays no more than $70 a month.",
         "Medicare Advantage plans may not require referrals.",
@@ -157,6 +161,12 @@ def test_another_figure_one_negation_or_a_disallowed_claim_is_contradicted(text:
 )
 def test_anything_doubtful_is_not_in_the_key(text: str) -> None:
     assert judge(text, KEY).label == "NOT_IN_KEY"
+
+
+def test_the_closest_fact_decides() -> None:
+    key = key_of({"F1": "Sunrise Gold does not cover Lipitor.", "F2": "Sunrise Gold covers atorvastatin for Lipitor."})
+    verdict = judge("Sunrise Gold does not cover atorvastatin for Lipitor.", key)
+    assert (verdict.label, verdict.evidence) == ("CONTRADICTED", ("F2",))
 
 
 def test_a_figure_of_the_question_is_not_held_against_the_answer() -> None:
