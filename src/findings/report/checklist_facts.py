@@ -9,15 +9,19 @@ from ... import storage
 from ...records.preregistration import Registration
 from ...schemas import CODES, RunPlan
 from ...stats.agreement import Agreement
+from ...stats.clustered import ClusteredShare
 from ...stats.intervals import Share, mean_interval, wilson
 from ...text.count import counted
 from ...text.escape import inert
 from ..analysis.cost import CallTimes, read_calls
 from ..analysis.judge_agreement import judging
+from ..analysis.key_coverage import key_coverage
 from ..analysis.pairs import values_of
 from ..analysis.read_run import LABELS, OUTCOMES, Findings, software_version
+from ..analysis.rule_judge import OFFLINE_NOTICE
 from ..analysis.trial_row import SCORES, Row
-from .run_section import confirmed_text, key_facts, parameters_text, roles_of
+from .run_section import NO_ADJUDICATOR, confirmed_text, key_facts, parameters_text, roles_of
+from .score_section import knows_tampered
 
 Value = str | list[str] | None
 """None leaves out every line with this placeholder, a list repeats the line; an empty text just keeps it."""
@@ -50,7 +54,7 @@ def _run_facts(found: Findings) -> dict[str, Value]:
         "transcripts": f"{inert(transcripts.run_id)} (manifest sha256 `{transcripts.manifest_sha256}`)"
         if transcripts
         else None,
-        "if_offline": "" if found.offline else None,
+        "offline_notice": inert(OFFLINE_NOTICE) if found.offline else None,
         "planned": counted(found.planned, "trial"),
         "done": str(done),
         "repeats": counted(plan.repeats, "time"),
@@ -152,7 +156,7 @@ def _judge_facts(found: Findings) -> dict[str, Value]:
     return {
         "verifiers": f"{counted(len(plan.verifiers), 'verifier')}: {inert(', '.join(plan.verifiers))}",
         "extractor": inert(plan.extractor),
-        "adjudicator": inert(plan.adjudicator or "no model: ties stay open for a person"),
+        "adjudicator": inert(plan.adjudicator or NO_ADJUDICATOR),
         "claims": counted(measured.claims, "claim"),
         "agreement": [f"{name}: {_agreement(value)}" for name, value in measured.coefficients.items()],
         "noise": [
@@ -167,18 +171,22 @@ def _judge_facts(found: Findings) -> dict[str, Value]:
 
 def _result_facts(found: Findings) -> dict[str, Value]:
     each = found.planned // max(1, len(found.plan_targets))
+    ends = [outcome for outcome in OUTCOMES if outcome != "tampered" or knows_tampered(found)]
     flow, results, harm = [], [], []
     for target in found.plan_targets:
         rows, name = found.of_target(target), inert(target)
         outcomes = Counter(row.outcome for row in rows)
-        flow.append([name, str(each), *(str(outcomes[outcome]) for outcome in OUTCOMES), str(each - len(rows))])
+        flow.append([name, str(each), *(str(outcomes[outcome]) for outcome in ends), str(each - len(rows))])
         codes = [one.value for row in rows for one in row.codes]
         complete = wilson(codes.count("accurate_complete"), len(codes))
-        results.append([name, *(_mean(rows, score) for score in SCORES), _share(complete)])
+        accuracy, *others = (_mean(rows, score) for score in SCORES)
+        results.append([name, accuracy, _share(key_coverage(rows)), *others, _share(complete)])
         harm.append(f"{name}: {_harm([row for row in rows if row.outcome == 'scored'])}")
     return {
-        "flow_table": _table(["model", "planned", *map(_spaced, OUTCOMES), "not yet run"], flow),
-        "result_table": _table(["model", *map(_spaced, SCORES), "answers accurate and complete"], results),
+        "flow_table": _table(["model", "planned", *map(_spaced, ends), "not yet run"], flow),
+        "result_table": _table(
+            ["model", "accuracy", "key coverage", *map(_spaced, SCORES[1:]), "answers accurate and complete"], results
+        ),
         "harm": harm,
         "examples": ", ".join(inert(name) for name in found.example_ids) or None,
     }
@@ -247,7 +255,7 @@ def _mean(rows: Sequence[Row], name: str) -> str:
     return f"{found.mean:.2f} ({spread}; n={found.n})"
 
 
-def _share(share: Share) -> str:
+def _share(share: Share | ClusteredShare) -> str:
     if share.value is None:
         return "–"
     return f"{share.count}/{share.n} = {share.value:.2f} ({share.low:.2f} to {share.high:.2f})"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ...stats.clustered import ClusteredShare
 from ...stats.intervals import Estimate, Share
 from ...text.money import money_text
 from .charts import Chart
@@ -57,7 +58,7 @@ class Mean:
 class Proportion:
     """A share with its interval."""
 
-    share: Share
+    share: Share | ClusteredShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def estimate_text(estimate: Estimate, *, two_lines: bool = False) -> str:
     return f"{estimate.mean:.2f}\n{interval}" if two_lines else f"{estimate.mean:.2f} ({interval})"
 
 
-def share_text(share: Share) -> str:
+def share_text(share: Share | ClusteredShare) -> str:
     """40% (17–69%), or a dash if n is 0."""
     if share.value is None or share.low is None or share.high is None:
         return NOTHING

@@ -43,7 +43,7 @@ AROUND = 220
 LONGEST = 700
 """Characters shown of a marked quote, or of a reply without one."""
 REVIEW_KINDS = {
-    "addresses_judge": "addresses the judge",
+    "addresses_judge": "speaks to its checkers",
     "nothing_extracted": "long reply without a checkable claim",
     "low_coverage": "claims cover too little of the reply",
     "rejected_claims": "too many claims rejected",
@@ -163,7 +163,8 @@ def _likeness(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> tuple[int, int
     return sum(other.claim.evidence == one.claim.evidence for other in alike), len(alike)
 
 
-def _title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tuple[Cell, ...]:
+def exhibit_title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tuple[Cell, ...]:
+    """The trial's id, after its run if there are several."""
     named = say(Text(run.name, code=True), ", ") if runs.several else ()
     return (*named, Text(trial.trial_id, code=True), *rest)
 
@@ -178,7 +179,7 @@ def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
         *(Entry("Contradicts", cells) for cells in _contradicted(run.found, trial, claim.evidence)),
         *_by_judge(trial, claim.claim_id),
     ]
-    return Exhibit(_title(runs, run, trial, Words(", claim "), Text(claim.claim_id, code=True)), tuple(entries))
+    return Exhibit(exhibit_title(runs, run, trial, Words(", claim "), Text(claim.claim_id, code=True)), tuple(entries))
 
 
 def _in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:
@@ -272,14 +273,19 @@ def _review(runs: Runs, run: Run, trial: TrialResult) -> Exhibit:
         entries.append(Entry("Claim", say(Text(claim.claim_id, code=True), ": ", Text(claim.text))))
         entries += _in_reply(trial, claim)
         entries += _by_judge(trial, claim.claim_id)
-        final = Words(claim.label) if claim.label else Words("none")
-        entries.append(Entry("Final label", say(final, ", ", Words(claim.decided_by))))
+        entries.append(Entry("Final label", words(_decided(run.found, claim))))
     if len(disputed) > DISPUTED:
         entries.append(Entry("More", words(f"{len(disputed) - DISPUTED} more disputed claims in this trial.")))
     if not disputed:
         turns = [turn_id for reason in trial.review_reasons or () for turn_id in reason.turn_ids]
         entries += _asked(trial, list(dict.fromkeys(turns))[:DISPUTED])
-    return Exhibit(_title(runs, run, trial), tuple(entries))
+    return Exhibit(exhibit_title(runs, run, trial), tuple(entries))
+
+
+def _decided(found: Findings, claim: FinalClaim) -> str:
+    if found.open_tie(claim.decided_by, claim.labels_given):
+        return "none: the verifiers are tied and no model of a third family was there; open for a person"
+    return f"{claim.label or 'none'}, {claim.decided_by}"
 
 
 def _reasons(trial: TrialResult) -> Iterator[Entry]:

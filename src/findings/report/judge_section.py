@@ -6,7 +6,7 @@ from collections import Counter
 
 from ...records.model_name import family
 from ..analysis.judge_agreement import METHOD
-from ..analysis.read_run import DECIDED, LABELS, Findings
+from ..analysis.read_run import DECIDED, LABELS, OPEN_TIE, Findings
 from .document import (
     Block,
     Cell,
@@ -24,6 +24,8 @@ from .document import (
     say,
     words,
 )
+from .isolation_section import isolation_blocks
+from .score_section import knows_tampered
 from .series import Runs
 
 
@@ -31,6 +33,7 @@ def judging_section(runs: Runs) -> Section:
     blocks: list[Block] = [_decided_table(runs), _reading_table(runs)]
     if any(run.found.judge_failures for run in runs.runs):
         blocks.append(_failure_table(runs))
+    blocks += isolation_blocks(runs)
     known = [run for run in runs.runs if run.judging]
     if not known:
         blocks.append(Paragraph(words("Agreement and noise of the judges were not computed for this report.")))
@@ -45,39 +48,52 @@ def _decided_table(runs: Runs) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for run in runs.runs:
         decided = run.found.decided
-        counts = (Count(sum(decided.values())), *(Count(decided[how]) for how in DECIDED))
-        rows.append((*runs.lead(run), *counts, Count(run.found.severity_disagreements)))
+        counts = (Count(sum(decided[how] for how in DECIDED)), *(Count(decided[how]) for how in DECIDED))
+        open_ties = Count(decided[OPEN_TIE])
+        rows.append((*runs.lead(run), *counts, open_ties, Count(run.found.severity_disagreements)))
     columns = (
         *runs.lead_columns(target=False),
         Column("claims"),
         *(Column(how) for how in DECIDED),
+        Column("of these, ties open for a person"),
         Column("same label, different severity"),
     )
-    return Table("How the final labels of claims were decided.", columns, tuple(rows))
+    caption = (
+        "How the final labels of claims were decided. A tie is open for a person if no model of a third family could "
+        "settle it; the trials that need review list them."
+    )
+    return Table(caption, columns, tuple(rows))
 
 
 def _reading_table(runs: Runs) -> Table:
+    ways = {"judges": "evaluated by judges", "rule": "by a fixed rule"}
+    if any(knows_tampered(run.found) for run in runs.runs):
+        ways["tampered"] = "tampered"
     rows: list[tuple[Cell, ...]] = []
     for run in runs.runs:
         read = run.found.readings
         rows.append(
             (
                 *runs.lead(run),
-                *(Count(read[how]) for how in ("judges", "rule", "tampered")),
+                *(Count(read[how]) for how in ways),
                 Of(read["covered_first"], read["sentences"]),
                 Of(read["covered"], read["sentences"]),
+                Of(read["verbatim"], read["sentences"] - read["covered"]),
                 Count(read["typographic"]),
                 Count(run.found.rejected_claims),
             )
         )
-    names = ("evaluated by judges", "by a fixed rule", "tampered", "sentences covered at first", "covered finally")
+    names = (*ways.values(), "sentences covered at first", "covered finally", "left out, judged verbatim")
     columns = (
         *runs.lead_columns(target=False),
         *(Column(name, "other") for name in names),
         Column("quotes found after normalizing"),
         Column("claims rejected"),
     )
-    caption = "How replies were evaluated, and how many of their factual sentences are covered by claims."
+    caption = (
+        "How replies were evaluated, how many of their sentences the extractor's claims cover, and how many of those "
+        "left out became claims in their own words, because they state a fact."
+    )
     return Table(caption, columns, tuple(rows))
 
 
@@ -167,23 +183,27 @@ def _noise_blocks(runs: Runs) -> list[Block]:
 
 
 def _corrected_blocks(runs: Runs) -> list[Block]:
-    rows = tuple(
-        (*runs.lead(run), Text(target), Number(one.raw), Number(one.value, one.low, one.high))
-        for run in runs.runs
-        if run.judging
-        for target, one in run.judging.corrected.items()
-    )
-    if not rows:
+    known = [(run, target, one) for run in runs.runs if run.judging for target, one in run.judging.corrected.items()]
+    if not known:
         note = "Accuracy is not corrected for judge error, because no judge check was given (--judge-check)."
         return [Paragraph(words(note))]
+    rows = tuple(
+        (*runs.lead(run), Text(target), Number(one.raw), Number(one.value, one.low, one.high))
+        for run, target, one in known
+    )
     columns = (
         *runs.lead_columns(),
         Column("as judged", "other"),
         Column("corrected (95% interval)", "other"),
     )
     checks = Counter(run.judging.check.check_id for run in runs.runs if run.judging and run.judging.check)
-    method = say("Corrected with judge check ", Text(", ".join(checks)), " by ", Words(METHOD), ".")
+    method = say("Corrected with judge check ", Text(", ".join(checks)), " for ", Words(METHOD), ".")
     return [
         Table("Accuracy over all claims, as judged and corrected for the judges' measured error.", columns, rows),
         Paragraph(method),
+        *(
+            Paragraph(say(Text(target), ": accuracy cannot be corrected, because ", Words(one.why_not), "."))
+            for _, target, one in known
+            if one.why_not
+        ),
     ]

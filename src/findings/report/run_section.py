@@ -14,6 +14,7 @@ from .document import Cell, Column, Count, Section, Table, Text, Words, words
 from .series import Run, Runs
 
 SHORT_HASH = 16
+NO_ADJUDICATOR = "none: ties stay open for a person"
 
 
 def run_section(runs: Runs) -> Section:
@@ -35,13 +36,15 @@ def _run_table(runs: Runs) -> Table:
         ("verifiers", lambda run: Text(", ".join(plan(run).verifiers))),
         ("extractor", lambda run: Text(plan(run).extractor)),
         ("scorer", lambda run: Text(plan(run).scorer)),
-        ("adjudicator", lambda run: Text(plan(run).adjudicator or "none: ties stay open")),
+        ("adjudicator", lambda run: Text(plan(run).adjudicator or NO_ADJUDICATOR)),
+        ("claims per verifier call", lambda run: Words(_isolation(plan(run)))),
         ("questions reworded by", lambda run: Text(plan(run).questioner or "no model")),
         ("scenarios and variants", lambda run: Count(len(plan(run).scenarios))),
         ("trials per scenario and target", lambda run: Count(plan(run).repeats)),
         ("judged again", lambda run: Words(_again(plan(run)))),
         ("plan year", lambda run: Words(str(plan(run).plan_year))),
         ("facts in the answer keys", lambda run: Words(_facts(plan(run)))),
+        ("background facts", lambda run: Count(len(plan(run).background))),
         ("answer keys valid until", lambda run: Words(_until(plan(run)))),
         ("wording", lambda run: Text(_wording(plan(run)))),
         ("target parameters", lambda run: Words(parameters_text(plan(run).target_parameters))),
@@ -78,6 +81,13 @@ def _registered(manifest: Manifest) -> str:
 
 def _again(plan: RunPlan) -> str:
     return f"{plan.judge_repeats}×, {plan.judge_sample:.0%} of trials" if plan.judge_repeats else "no"
+
+
+def _isolation(plan: RunPlan) -> str:
+    if plan.isolation != "flagged":
+        return {"claim": "one", "reply": "all of a reply"}[plan.isolation]
+    audit = f" and in the audit sample, {plan.audit_sample:.0%} of the others" if plan.audit_sample else ""
+    return f"several; one in replies that are marked or badly covered{audit} (flagged)"
 
 
 def key_facts(plan: RunPlan) -> list[CanonicalFact]:

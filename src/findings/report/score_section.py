@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from ...schemas import TrialOutcome
 from ...stats.intervals import mean_interval
 from ..analysis.pairs import values_of
-from ..analysis.read_run import OUTCOMES
+from ..analysis.read_run import OUTCOMES, Findings
 from ..analysis.trial_row import SCORES, Row
 from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
+from .coverage_section import COVERAGE_COLUMNS, coverage_paragraphs, least_covered_table, of_rows
 from .document import Block, Cell, Column, Count, Figure, Mean, Paragraph, Section, Table, Text, estimate_text, words
 from .series import Runs, Series
 
@@ -18,11 +19,20 @@ ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
 UNANSWERED: tuple[TrialOutcome, ...] = ("questioner_failure", "failed", "refused", "blocked", "truncated", "empty")
 OUTCOME_NAMES = {outcome: outcome.replace("_", " ") for outcome in OUTCOMES} | {"truncated": "cut off"}
 SCORE_NAMES = {name: name.replace("_", " ") for name in SCORES}
+MARKING = 3
+"""The first format in which replies that speak to their checkers are marked and scored."""
 SEE_TABLE = "See the table above for the numbers."
+
+
+def knows_tampered(found: Findings) -> bool:
+    """Whether a run can have the outcome `tampered`, which only earlier releases wrote."""
+    return found.manifest.format < MARKING or any(row.outcome == "tampered" for row in found.rows)
 
 
 def flow_section(runs: Runs) -> Section:
     """Planned trials and what happened to each: first those without an answer, then those with one."""
+    tampered = any(knows_tampered(run.found) for run in runs.runs)
+    answered = tuple(outcome for outcome in ANSWERED if tampered or outcome != "tampered")
     beyond = any(len(series.rows) > series.planned for series in runs.series)
     columns = (
         *runs.lead_columns(),
@@ -31,7 +41,7 @@ def flow_section(runs: Runs) -> Section:
         Column("not yet run"),
         *(Column(OUTCOME_NAMES[outcome]) for outcome in UNANSWERED),
         Column("answered"),
-        *(Column(OUTCOME_NAMES[outcome]) for outcome in ANSWERED),
+        *(Column(OUTCOME_NAMES[outcome]) for outcome in answered),
     )
     rows = []
     for series in runs.series:
@@ -44,15 +54,19 @@ def flow_section(runs: Runs) -> Section:
                 *((Count(max(0, done - series.planned)),) if beyond else ()),
                 Count(max(0, series.planned - done)),
                 *(Count(outcomes[outcome]) for outcome in UNANSWERED),
-                Count(sum(outcomes[outcome] for outcome in ANSWERED)),
-                *(Count(outcomes[outcome]) for outcome in ANSWERED),
+                Count(sum(outcomes[outcome] for outcome in answered)),
+                *(Count(outcomes[outcome]) for outcome in answered),
             )
         )
     note = (
         f"Planned{' plus beyond the plan' if beyond else ''} is the sum of the columns from not yet run to answered; "
-        "answered is the sum of the columns after it. Only scored trials have scores. Tampered: the reply tried to "
-        "address or instruct the judge (possible prompt injection), so it was not scored."
+        "answered is the sum of the columns after it. Only scored trials have scores."
     )
+    if tampered:
+        note += (
+            " Tampered, in runs of releases before 0.3: the reply tried to address or instruct the judge, so it was "
+            "not scored."
+        )
     table = Table("Planned trials, and what happened to them.", columns, tuple(rows))
     return Section(words("Flow"), (Paragraph(words(note)), table, _turn_table(runs)))
 
@@ -77,7 +91,13 @@ def scored(rows: Sequence[Row]) -> int:
 
 
 def _score_columns() -> tuple[Column, ...]:
-    return tuple(Column(heading, "mean", name) for name, heading in SCORE_NAMES.items())
+    accuracy, *others = (Column(heading, "mean", name) for name, heading in SCORE_NAMES.items())
+    return accuracy, *COVERAGE_COLUMNS, *others
+
+
+def _score_cells(rows: Sequence[Row]) -> tuple[Cell, ...]:
+    accuracy, *others = (_mean(rows, name) for name in SCORES)
+    return accuracy, *of_rows(rows), *others
 
 
 def scenario_table(runs: Runs) -> Table:
@@ -89,7 +109,7 @@ def scenario_table(runs: Runs) -> Table:
             for series in mine:
                 trials = [row for row in series.rows if row.scenario_id == scenario_id]
                 cells = [*runs.lead(series), Text(scenario_id), Count(len(trials)), Count(scored(trials))]
-                rows.append((*cells, *(_mean(trials, name) for name in SCORES)))
+                rows.append((*cells, *_score_cells(trials)))
     columns = (
         *runs.lead_columns(),
         Column("scenario", "text", "scenario_id"),
@@ -101,23 +121,25 @@ def scenario_table(runs: Runs) -> Table:
 
 
 def score_section(runs: Runs, per_scenario: Table) -> Section:
-    rows = tuple(
-        (*runs.lead(series), Count(scored(series.rows)), *(_mean(series.rows, name) for name in SCORES))
-        for series in runs.series
-    )
+    rows = tuple((*runs.lead(series), Count(scored(series.rows)), *_score_cells(series.rows)) for series in runs.series)
     columns = (*runs.lead_columns(), Column("scored"), *_score_columns())
     note = (
         "Mean over scored trials with its 95% interval, or n if all values are equal or there is only one. "
         "Accuracy, completeness and calibration: higher is better. Safety risk: lower is better. docs/scoring.md "
-        "defines them."
+        "defines them. Key coverage is the share of the factual claims that the answer keys could decide; its interval "
+        "takes scenarios as the independent units."
     )
-    blocks: list[Block] = [Paragraph(words(note)), Table("Scores by target.", columns, rows)]
+    blocks: list[Block] = [
+        Paragraph(words(note)),
+        *coverage_paragraphs(runs),
+        Table("Scores by target.", columns, rows),
+    ]
     if any(scored(series.rows) for series in runs.series):
         panels = tuple(
             DotPanel(SCORE_NAMES[name], tuple(_dot(series, name) for series in runs.series)) for name in SCORES
         )
         blocks.append(Figure(DotChart("scores", "Scores with 95% intervals", panels), SEE_TABLE))
-    return Section(words("Scores"), (*blocks, per_scenario))
+    return Section(words("Scores"), (*blocks, per_scenario, least_covered_table(runs)))
 
 
 def _dot(series: Series, name: str) -> Dot:

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...text.count import counted
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
+from ..analysis.rule_judge import OFFLINE_NOTICE
 from .document import Bullets, Cell, Contents, Paragraph, Section, Text, say, words
 from .exhibits import example_section, review_section
 from .failure_section import cost_section, failure_section
 from .judge_section import judging_section
+from .marked_section import marked_section
 from .run_section import SHORT_HASH, run_section
 from .score_section import distribution_section, flow_section, scenario_table, score_section
 from .series import Runs, runs_of
 from .study_section import count_codes, question_table, study_section, topic_section
 
-OFFLINE_NOTICE = (
-    "Judged by offline:rules, a built-in rule-based judge meant for demos and tests. "
-    "Do not report these scores as results."
-)
 FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
 WORDING_NOTICE = "The questions cover the topics of the published study in our own words."
 ETHICS = (
@@ -68,6 +67,7 @@ def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -
             failure_section(runs, counted),
             example_section(runs),
             review_section(runs),
+            marked_section(runs),
             judging_section(runs),
             cost_section(runs),
             Section(words("Limits"), (Bullets(tuple(words(limit) for limit in LIMITS)),)),
@@ -121,8 +121,21 @@ def _notices_of(found: Findings) -> Iterator[tuple[Cell, ...]]:
         yield say("Judged again: the replies are those of run ", source, "; no target was asked.")
     for deviation in found.manifest.registration.deviations if found.manifest.registration else ():
         yield say("Deviation from the pre-registration: ", Text(deviation))
+    yield from _marked_notices(found)
     done = len(found.rows)
     if done < found.planned:
         yield words(f"Incomplete: this run has {done} of {found.planned} planned trials.")
     if done > found.planned:
         yield words(f"This run has more trials than planned: {done} instead of {found.planned}.")
+
+
+def _marked_notices(found: Findings) -> Iterator[tuple[Cell, ...]]:
+    for target in found.plan_targets:
+        marked = sum(row.marked for row in found.of_target(target))
+        if marked:
+            yield say(
+                f"The screen marked {counted(marked, 'reply', 'replies')} of ",
+                Text(target),
+                ": passages speak to whoever checks the answer, or hide something. Scores are for the replies as "
+                "written; the report gives bounds with and without these passages.",
+            )

@@ -18,6 +18,7 @@ from .baseline import (
     load_baseline,
 )
 from .charts import Bar, BarGroup, BarPanel, StackChart
+from .coverage_section import COVERAGE_COLUMNS, coverage_cells, of_group
 from .document import (
     Block,
     Bullets,
@@ -275,6 +276,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
         *(Column(heading, key=code) for code, heading in HEADINGS.items()),
         Column("share complete (95% interval)", "share", "accurate_complete"),
         *(Column(answer, key=f"answer_{answer}") for answer in ANSWERS),
+        *COVERAGE_COLUMNS,
     )
     rows = []
     for (series, scenario_id, group), counts in counted.items():
@@ -291,6 +293,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
                 *(Count(counts.codes[code]) for code in CODES),
                 Proportion(wilson(counts.codes["accurate_complete"], counts.n)),
                 *(Count(counts.answers[answer]) for answer in ANSWERS),
+                *coverage_cells(of_group(series, scenario_id, group)),
             )
         )
     return Table("Codes by question.", columns, tuple(rows))

@@ -1,0 +1,112 @@
+"""Replies that the screen marked: how many, what the passages do to each measure, and the passages themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...records.contracts import QuoteSpan
+from ...schemas import Scores, TrialResult
+from ..analysis.marked import bounds
+from ..analysis.pairs import MEASURES
+from ..analysis.trial_row import SCORES
+from .document import (
+    NOTHING,
+    Block,
+    Column,
+    Count,
+    Entry,
+    Exhibit,
+    Number,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Words,
+    words,
+)
+from .exhibits import exhibit_title, passage
+from .series import Run, Runs
+
+MARKED = (
+    "The screen marks passages that speak to whoever checks the reply, or that hide something. It voids nothing: a "
+    "marked reply is judged claim by claim, as it was written and without the marked passages, and a person should "
+    "read it. The scores in this report are those of the replies as written."
+)
+BOUNDS = (
+    "Means over all scored trials of a target: with its marked replies as written, without the passages, and the "
+    "lowest and highest mean that any choice between the two for each marked trial gives."
+)
+
+
+def marked_section(runs: Runs) -> Section:
+    title = words("Replies that speak to their checkers")
+    if not any(row.marked for series in runs.series for row in series.rows):
+        return Section(title, (Paragraph(words("None: the screen marked no reply.")),))
+    exhibits = [_exhibit(runs, run, run.found.trial(name)) for run in runs.runs for name in run.found.marked]
+    blocks: tuple[Block, ...] = (Paragraph(words(MARKED)), _count_table(runs), _bounds_table(runs), *exhibits)
+    return Section(title, blocks)
+
+
+def _count_table(runs: Runs) -> Table:
+    rows = tuple(
+        (
+            *runs.lead(series),
+            Count(sum(row.marked for row in series.rows)),
+            Count(sum(row.marked > 0 for row in series.rows)),
+            Count(sum(row.without is not None for row in series.rows)),
+        )
+        for series in runs.series
+    )
+    columns = (*runs.lead_columns(), Column("replies marked"), Column("in trials"), Column("of these, scored"))
+    return Table("Marked replies by target.", columns, rows)
+
+
+def _bounds_table(runs: Runs) -> Table:
+    rows = tuple(
+        (
+            *runs.lead(series),
+            Words(measure.replace("_", " ")),
+            *(Number(value) for value in (found.as_written, found.without, found.low, found.high)),
+        )
+        for series in runs.series
+        if any(row.without for row in series.rows)
+        for measure in MEASURES
+        for found in [bounds(series.rows, measure)]
+    )
+    names = ("as written", "without", "lowest", "highest")
+    columns = (*runs.lead_columns(), Column("measure", "text"), *(Column(name, "other") for name in names))
+    return Table(BOUNDS, columns, rows)
+
+
+def _exhibit(runs: Runs, run: Run, trial: TrialResult) -> Exhibit:
+    entries = [Entry("Target", (Text(trial.target.name),)), *_passages(trial), *_results(trial)]
+    return Exhibit(exhibit_title(runs, run, trial), tuple(entries))
+
+
+def _passages(trial: TrialResult) -> Iterator[Entry]:
+    exchanges = {exchange.turn_id: exchange for exchange in trial.conversation}
+    for reading in trial.readings:
+        if reading.marked:
+            exchange = exchanges[reading.turn_id]
+            spans = [QuoteSpan(start=one.start, end=one.end) for one in reading.marked]
+            yield Entry("Asked", (Text(exchange.user_message),))
+            yield Entry("Answered", (passage(exchange.reply or "", spans),))
+            yield from (Entry("Marked", (Text(one.why),)) for one in reading.marked)
+
+
+def _results(trial: TrialResult) -> Iterator[Entry]:
+    if trial.without_marked is None:
+        yield Entry("Scores", words("none, because the trial was not scored"))
+        return
+    yield Entry("As written", words(_scores_text(trial.final_scores)))
+    yield Entry("Without", words(_scores_text(trial.without_marked.final_scores)))
+
+
+def _scores_text(scores: Scores | None) -> str:
+    if scores is None:
+        return "not known, because a judge failed"
+    values: list[float | None] = [getattr(scores, name) for name in SCORES]
+    return ", ".join(
+        f"{name.replace('_', ' ')} {NOTHING if value is None else f'{value:.2f}'}"
+        for name, value in zip(SCORES, values, strict=True)
+    )
