@@ -96,9 +96,10 @@ def _heading(record: JudgeCheck) -> Iterator[str]:
 def _remarks(record: JudgeCheck) -> Iterator[str]:
     if record.extractor_measured:
         yield from _extractor_lines(record.extractor_measured)
-    left_out = sum(n for (_, got), n in record.end_to_end.matrix().items() if got == "background") if record.end_to_end else 0  # fmt: skip
+    given = record.end_to_end.matrix() if record.end_to_end else {}
+    left_out = sum(n for (_, got), n in given.items() if got == "background")
     if left_out:
-        yield f"{counted(left_out, 'claim')} decided by background facts alone: left out, the gold set has no such labels."
+        yield f"{counted(left_out, 'claim')} left out, decided by background facts, of which the gold set says nothing."
     if record.off_topic:
         yield (
             f"{counted(record.off_topic, 'SUPPORTED gold claim')} cannot be supported by the rule of topical overlap."

@@ -1,6 +1,6 @@
 """Put one reply of the gold set to the judges, in up to two ways.
 
-End to end, the reply goes the way of every reply of a run (`runner.judge_turn`), so what is measured is what a run does.
+End to end, the reply goes the way of every reply of a run (`runner.judge_turn`), so a check measures what a run does.
 Verifiers alone get the gold claims, so that they are measured apart from the extractor.
 """
 

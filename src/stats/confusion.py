@@ -1,8 +1,9 @@
-"""A judge's errors: a confusion matrix, measures computed from it, and rates corrected for it. Pure functions.
+"""Judges' errors on gold claims: shares computed from them, and accuracy corrected for them. Pure functions.
 
-A matrix counts claims by gold label and given label. A given label of None means that the judge gave nothing usable. It
-counts as a miss in sensitivity and as an error in accuracy, but not as a false alarm in specificity. Resampling adds
-half a claim to every cell of a gold label's row, so that an error that was not observed is not treated as impossible.
+Judges give a gold claim a label, or none: they miss it, or leave it open. They also give labels to spurious claims,
+which are no gold claims. Let `t[i][j]` be the number of labels `j` that a run would hold for each true claim of label
+`i`: the share of gold claims `i` that got `j`, plus the spurious labels `j` per gold claim. If a run has `x[i]` true
+claims of each label, it holds `n[j] = sum of x[i] t[i][j]` labels. So the observed `n` give `x`, and `x` accuracy.
 """
 
 from __future__ import annotations
@@ -12,15 +13,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
+from statistics import NormalDist
 
 from .agreement import quantile
-from .clustered import ClusteredShare, Tally, clustered_share
-
-Matrix = Mapping[tuple[str, str | None], int]
-
+from .clustered import ClusteredShare, Tally, clustered_share, effective_size
+from .student import student_quantile
 
 Confusion = Mapping[tuple[str, str], int]
 """One reply's claims by gold label and by what they were given: a label, or the name of what happened instead."""
+LEAST_GOLD_CLAIMS = 20
+"""Of each label. With fewer, the judges' error on that label is hardly known."""
+MOST_AMPLIFIED = 10.0
+"""By how much an error in the observed shares may grow in the corrected ones (the 1-norm of the inverse matrix)."""
+LEAST_DRAWS = 0.01
+"""Share of draws that must give shares between 0 and 1; if fewer do, the matrix does not fit the run."""
+DRAWS = 1_000
+PSEUDO_COUNT = 0.5
+"""Added to each cell, as Jeffreys' prior does, so that an error that was not observed is not held impossible."""
+_TAIL = 0.025
+_STEPS = 2_000
 
 
 def share_right(replies: Sequence[Confusion]) -> ClusteredShare:
@@ -40,47 +51,242 @@ def recall(replies: Sequence[Confusion], label: str) -> ClusteredShare:
 def precision(replies: Sequence[Confusion], label: str) -> ClusteredShare:
     """Of the gold claims that got this label, the share whose gold label it is."""
     return clustered_share(
-        [Tally(one.get((label, label), 0), sum(n for (_, given), n in one.items() if given == label)) for one in replies]
+        [
+            Tally(one.get((label, label), 0), sum(n for (_, given), n in one.items() if given == label))
+            for one in replies
+        ]
     )
 
 
-def resampled(matrix: Matrix, seed: int, resamples: int) -> list[Counter[tuple[str, str | None]]]:
-    """Matrices of the same size, resampled from this one within each gold label."""
-    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
-    golds = sorted({gold for (gold, _), n in matrix.items() if n})
-    rows: dict[str, list[tuple[tuple[str, str | None], float]]] = {}
-    for gold in golds:
-        given: list[str | None] = [*golds, *([None] if matrix.get((gold, None)) else [])]
-        seen = [label for label in given if label is not None]
-        rows[gold] = [((gold, label), matrix.get((gold, label), 0) + 0.5 * (label in seen)) for label in given]
-    sizes = {gold: sum(n for (one, _), n in matrix.items() if one == gold) for gold in golds}
-    found = []
-    for _ in range(resamples):
-        drawn: Counter[tuple[str, str | None]] = Counter()
-        for gold, cells in rows.items():
-            drawn.update(draw.choices([cell for cell, _ in cells], [n for _, n in cells], k=sizes[gold]))
-        found.append(drawn)
-    return found
+@dataclass(frozen=True)
+class GoldReply:
+    """What judges did with one reply of a gold set."""
+
+    confusion: Confusion
+    spurious: Mapping[str, int]
+    """Labels given to claims that are no gold claims."""
 
 
-def corrected_shares(observed: Mapping[str, float], matrix: Matrix, labels: Sequence[str]) -> dict[str, float] | None:
-    """Rogan and Gladen's estimator for several labels: the true shares that would give these observed shares.
+@dataclass(frozen=True)
+class Labels:
+    supported: str
+    contradicted: str
+    neither: str
 
-    The matrix is read as P(given | gold) over claims with a verdict. The solution is clipped to [0, 1] and scaled to
-    sum to 1. None if the matrix does not distinguish the labels.
+    @property
+    def all(self) -> tuple[str, str, str]:
+        return self.supported, self.contradicted, self.neither
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A share as the judges gave it, and corrected for their errors with a 95% interval."""
+
+    raw: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why_not: str | None = None
+    """Why it cannot be corrected; None if it is."""
+
+
+Table = list[list[float]]
+"""`t[i][j]`: labels `j` per true claim of label `i`."""
+
+
+def corrected_accuracy(
+    clusters: Sequence[Mapping[str, int]], gold: Sequence[GoldReply], labels: Labels, *, seed: int, draws: int = DRAWS
+) -> Corrected:
+    """Accuracy over claims, supported among supported and contradicted, corrected for the judges' errors.
+
+    Args:
+        clusters: labels counted in each cluster of the run; a cluster is a scenario or a trial.
+        gold: what the same judges did with each reply of a gold set.
+        labels: which label is which.
+        seed: of the draws behind the interval.
+        draws: how many.
     """
-    rows = {gold: [matrix.get((gold, given), 0) for given in labels] for gold in labels}
-    totals = {gold: sum(rows[gold]) for gold in labels}
-    if not all(totals.values()):
+    observed = _sum(clusters)
+    decided = observed[labels.supported] + observed[labels.contradicted]
+    if not decided:
+        return Corrected(None, why_not="no claim was labeled SUPPORTED or CONTRADICTED")
+    raw = observed[labels.supported] / decided
+    why_not = _unusable(gold, labels)
+    if why_not:
+        return Corrected(raw, why_not=why_not)
+    point = true_counts([float(observed[label]) for label in labels.all], table(gold, labels))
+    if point[0] + point[1] <= 0:
+        return Corrected(raw, why_not="what the judges labeled is what they would label if nothing were in the key")
+    value = point[0] / (point[0] + point[1])
+    found = _drawn(clusters, gold, labels, random.Random(seed), draws)  # noqa: S311 - for draws, not for secrets
+    if isinstance(found, str):
+        return Corrected(raw, why_not=found)
+    return Corrected(raw, value, min(value, found.low), max(value, found.high))
+
+
+def table(gold: Sequence[GoldReply], labels: Labels) -> Table:
+    """The table of a gold set, as observed."""
+    cells, spurious = _cells(gold, labels)
+    everything = fsum(map(fsum, cells))
+    return [[row[j] / fsum(row) + spurious[j] / everything for j in range(len(labels.all))] for row in cells]
+
+
+def _cells(gold: Sequence[GoldReply], labels: Labels) -> tuple[Table, list[float]]:
+    """Claims by gold label (rows) and by label given, the last column for none; and spurious labels."""
+    confusion: Counter[tuple[str, str]] = Counter()
+    spurious: Counter[str] = Counter()
+    for one in gold:
+        confusion.update(one.confusion)
+        spurious.update(one.spurious)
+    rows = []
+    for label in labels.all:
+        given = [float(confusion[label, other]) for other in labels.all]
+        whole = sum(n for (is_, _), n in confusion.items() if is_ == label)
+        rows.append([*given, whole - fsum(given)])
+    return rows, [float(spurious[label]) for label in labels.all]
+
+
+def _unusable(gold: Sequence[GoldReply], labels: Labels) -> str | None:
+    """Why this gold set cannot correct anything."""
+    cells, _ = _cells(gold, labels)
+    for label, row in zip(labels.all, cells, strict=True):
+        if fsum(row) < LEAST_GOLD_CLAIMS:
+            few = f"the gold set has {fsum(row):.0f} {label} claims, and {LEAST_GOLD_CLAIMS} of each label are needed"
+            return f"{few}; measure the judges on more of it"
+    grows = amplification(table(gold, labels))
+    if grows is None or grows > MOST_AMPLIFIED:
+        by = "without limit" if grows is None else f"by a factor of {grows:.0f}"
+        return (
+            f"the judges do not tell the labels apart: an error in the observed shares would grow {by} "
+            f"(limit: {MOST_AMPLIFIED:.0f})"
+        )
+    return None
+
+
+def amplification(t: Table) -> float | None:
+    """The 1-norm of the inverse of the table with rows scaled to sum to 1; None if it is singular."""
+    size = len(t)
+    if not all(fsum(row) for row in t):
         return None
-    # sum over gold of P(given | gold) * share(gold) = observed(given)
-    table = [[rows[gold][column] / totals[gold] for gold in labels] for column in range(len(labels))]
-    solved = solve(table, [observed.get(label, 0.0) for label in labels])
-    if solved is None:
-        return None
-    clipped = [min(1.0, max(0.0, value)) for value in solved]
-    total = fsum(clipped)
-    return {label: value / total for label, value in zip(labels, clipped, strict=True)} if total else None
+    across = [[t[i][j] / fsum(t[i]) for i in range(size)] for j in range(size)]
+    columns = [solve(across, [float(at == one) for at in range(size)]) for one in range(size)]
+    norms = [fsum(map(abs, column)) for column in columns if column is not None]
+    return max(norms) if len(norms) == size else None
+
+
+def true_counts(observed: Sequence[float], t: Table) -> list[float]:
+    """The true claims of each label that make the observed labels most likely; none is below 0."""
+    size = len(t)
+    solved = _solved(observed, t)
+    if solved is not None and min(solved) >= 0:
+        return solved
+    # Where the solution is out of range, the most likely shares in range, by expectation and maximization.
+    detected = [fsum(row) for row in t]
+    share = [1 / size] * size
+    total = fsum(observed)
+    for _ in range(_STEPS):
+        seen = [fsum(share[i] * t[i][j] / detected[i] for i in range(size)) for j in range(size)]
+        share = [
+            fsum(observed[j] * share[i] * t[i][j] / detected[i] / seen[j] for j in range(size) if seen[j]) / total
+            for i in range(size)
+        ]
+    return [total * share[i] / detected[i] for i in range(size)]
+
+
+def _solved(observed: Sequence[float], t: Table) -> list[float] | None:
+    size = len(t)
+    return solve([[t[i][j] for i in range(size)] for j in range(size)], observed)
+
+
+@dataclass(frozen=True)
+class _Range:
+    low: float
+    high: float
+
+
+def _drawn(
+    clusters: Sequence[Mapping[str, int]], gold: Sequence[GoldReply], labels: Labels, draw: random.Random, draws: int
+) -> _Range | str:
+    """The interval, or why there is none.
+
+    Each draw is of the judges' table and of the run's shares. Its limits are those of all draws, cut off at 0 and 1,
+    widened to those of the draws in range: where most draws are out of range, the first alone would have no width.
+    """
+    shares = _Shares(clusters, labels)
+    tables = _Tables(gold, labels)
+    values: list[float] = []
+    in_range: list[float] = []
+    undefined = 0
+    for _ in range(draws):
+        solved = _solved(shares.draw(draw), tables.draw(draw))
+        decided = solved[0] + solved[1] if solved else 0.0
+        if solved is None or decided <= 0:
+            undefined += 1
+            continue
+        values.append(solved[0] / decided)
+        if min(solved) >= 0:
+            in_range.append(values[-1])
+    if undefined > _TAIL * draws:
+        return "the share of claims that the key decides cannot be told from 0"
+    if len(in_range) < LEAST_DRAWS * draws:
+        return "the judges labeled this run as their errors on the gold set cannot explain"
+    values.sort()
+    in_range.sort()
+    limits = [quantile(one, tail) for one in (values, in_range) for tail in (_TAIL, 1 - _TAIL)]
+    return _Range(max(0.0, min(limits)), min(1.0, max(limits)))
+
+
+class _Shares:
+    """Draws of a run's shares of labels: of claims that are decided, and of decided claims that are supported."""
+
+    def __init__(self, clusters: Sequence[Mapping[str, int]], labels: Labels) -> None:
+        supported, contradicted = labels.supported, labels.contradicted
+        right = [Tally(one.get(supported, 0), one.get(supported, 0) + one.get(contradicted, 0)) for one in clusters]
+        decided = [Tally(one.n, sum(c.get(label, 0) for label in labels.all))
+                   for one, c in zip(right, clusters, strict=True)]  # fmt: skip
+        self._right, self._decided = _counts(right), _counts(decided)
+
+    def draw(self, draw: random.Random) -> list[float]:
+        right = draw.betavariate(*self._right)
+        decided = draw.betavariate(*self._decided)
+        return [decided * right, decided * (1 - right), 1 - decided]
+
+
+def _counts(clusters: Sequence[Tally]) -> tuple[float, float]:
+    """The parameters of a Beta distribution that tells as much as these clusters."""
+    n, size = sum(one.n for one in clusters), effective_size(clusters)
+    share = sum(one.count for one in clusters) / n
+    return share * size + PSEUDO_COUNT, (1 - share) * size + PSEUDO_COUNT
+
+
+class _Tables:
+    """Draws of the judges' table: gold replies with random weights, and a pseudo-count in each cell."""
+
+    def __init__(self, gold: Sequence[GoldReply], labels: Labels) -> None:
+        self._size = len(labels.all)
+        self._replies = [_flat(one, labels) for one in gold if one.confusion or one.spurious]
+        k = len(self._replies)
+        # With few replies, weights vary more, as Student's quantile is larger than the normal one.
+        ratio = NormalDist().inv_cdf(1 - _TAIL) / student_quantile(1 - _TAIL, k - 1) if k > 1 else 1.0
+        self._shape = (k - 1) / (k + 1) * ratio**2 if k > 1 else 1.0
+
+    def draw(self, draw: random.Random) -> Table:
+        size, wide = self._size, self._size + 1
+        cells = [draw.gammavariate(PSEUDO_COUNT, 1.0) for _ in range(size * wide + size)]
+        for reply in self._replies:
+            weight = draw.gammavariate(self._shape, 1 / self._shape)
+            for at, n in reply:
+                cells[at] += weight * n
+        spurious = cells[size * wide :]
+        everything = fsum(cells[: size * wide])
+        rows = [cells[i * wide : (i + 1) * wide] for i in range(size)]
+        return [[row[j] / fsum(row) + spurious[j] / everything for j in range(size)] for row in rows]
+
+
+def _flat(one: GoldReply, labels: Labels) -> list[tuple[int, float]]:
+    """The cells of one reply that are not 0: rows one after another, then spurious labels."""
+    rows, spurious = _cells([one], labels)
+    return [(at, n) for at, n in enumerate([*(n for row in rows for n in row), *spurious]) if n]
 
 
 def solve(table: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[float] | None:
@@ -97,55 +303,6 @@ def solve(table: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[flo
                 factor = rows[row][column] / rows[column][column]
                 rows[row] = [a - factor * b for a, b in zip(rows[row], rows[column], strict=True)]
     return [rows[row][size] / rows[row][row] for row in range(size)]
-
-
-@dataclass(frozen=True)
-class Corrected:
-    """A rate as the judges gave it, and corrected for their errors with an interval."""
-
-    raw: float | None
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-def corrected_accuracy(
-    trials: Sequence[Mapping[str, int]],
-    matrix: Matrix,
-    labels: tuple[str, str, str],
-    *,
-    seed: int,
-    resamples: int = 1_000,
-) -> Corrected:
-    """Corrected accuracy over all claims of these trials; `labels` are supported, contradicted, neither.
-
-    The interval resamples whole trials, and the gold claims within each label: it includes both the variation of the
-    target's answers and the uncertainty about the judge.
-    """
-
-    def value(counts: Mapping[str, int], seen: Matrix) -> float | None:
-        total = sum(counts.values())
-        if not total:
-            return None
-        shares = corrected_shares({label: counts.get(label, 0) / total for label in labels}, seen, labels)
-        if shares is None or shares[labels[0]] + shares[labels[1]] == 0:
-            return None
-        return shares[labels[0]] / (shares[labels[0]] + shares[labels[1]])
-
-    pooled = _sum(trials)
-    decided = pooled[labels[0]] + pooled[labels[1]]
-    raw = pooled[labels[0]] / decided if decided else None
-    point = value(pooled, matrix)
-    if point is None or len(trials) < 2:
-        return Corrected(raw, point, None, None)
-    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
-    found = []
-    for drawn in resampled(matrix, seed + 1, resamples):
-        again = value(_sum(draw.choices(trials, k=len(trials))), drawn)
-        if again is not None:
-            found.append(again)
-    found.sort()
-    return Corrected(raw, point, quantile(found, 0.025) if found else None, quantile(found, 0.975) if found else None)
 
 
 def _sum(counts: Sequence[Mapping[str, int]]) -> Counter[str]:

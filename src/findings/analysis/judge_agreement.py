@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,8 @@ import msgspec
 
 from ... import storage
 from ...errors import InputError
-from ...records.judge_check import CHECK_FORMAT, CheckManifest, JudgeCheck, JudgeMeasured
+from ...records.judge_check import CHECK_FORMAT, CheckManifest, JudgeCheck
+from ...schemas import Role, RunPlan
 from ...stats.agreement import (
     COEFFICIENTS,
     Agreement,
@@ -23,14 +24,22 @@ from ...stats.agreement import (
     gwet_ac1,
     mean_cohen_kappa,
 )
-from ...stats.confusion import Corrected, corrected_accuracy
+from ...stats.confusion import DRAWS, Corrected, GoldReply, Labels, corrected_accuracy
 from ...stats.intervals import Share, wilson
 from .read_run import LABELS, Findings, LabelPair, Pattern
+from .trial_row import Row
 
 SEED = 20_250_401
 """For all resampling in reports; fixed, so that the same run gives the same report."""
 RESAMPLES = 500
-METHOD = "the Rogan-Gladen estimator for three labels, with an interval from resampling trials and gold claims"
+METHOD = (
+    "what the same judges missed, invented and mislabeled on gold replies, end to end; intervals are over scenarios "
+    "(trials, if there are fewer than 8 scenarios) and gold replies"
+)
+LEAST_SCENARIOS = 8
+"""With fewer, labels are counted by trial: so few scenarios do not show how much scenarios differ."""
+_ROLES = Labels("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
+_JUDGING: tuple[Role, ...] = ("extractor", "verifier", "scorer", "adjudicator")
 
 
 _COEFFICIENTS: dict[str, Coefficient] = {
@@ -150,26 +159,69 @@ def _noise(judge: str, verifiers: Sequence[str], blocks: Mapping[int, Counter[La
 
 
 def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
-    """Each target's accuracy over claims, corrected for the panel's measured error."""
-    measured = panel_of(check, found.manifest.plan.verifiers)
-    counts: dict[tuple[str, str | None], int] = {(c.gold, c.given): c.claims for c in measured.confusion}
+    """Each target's accuracy over claims, corrected for what the same judges got wrong end to end."""
+    require_same_judges(check, found.manifest.plan)
+    gold = gold_replies(check)
     return {
-        target: corrected_accuracy(
-            [dict(zip(LABELS, row.labels, strict=True)) for row in found.of_target(target) if sum(row.labels)],
-            counts,
-            (LABELS[0], LABELS[1], LABELS[2]),
-            seed=SEED,
-            resamples=RESAMPLES,
-        )
+        target: corrected_accuracy(clusters(found.of_target(target)), gold, _ROLES, seed=SEED, draws=DRAWS)
         for target in found.plan_targets
     }
 
 
-def panel_of(check: JudgeCheck, verifiers: Sequence[str]) -> JudgeMeasured:
-    """The judge or panel of a check that corresponds to a run's final verdicts."""
-    if sorted(check.verifiers) != sorted(verifiers):
-        raise InputError(
-            f"Judge check {check.check_id} measured {', '.join(check.verifiers)}, but this run was judged by "
-            f"{', '.join(verifiers)}. Check those judges: medicare-eval judge-check --judges N --judge-model ..."
+def clusters(rows: Sequence[Row]) -> list[Counter[str]]:
+    """Labels counted by scenario, or by trial if there are too few scenarios to say how much they differ."""
+    by_scenario = len({row.scenario_id for row in rows}) >= LEAST_SCENARIOS
+    found: dict[str, Counter[str]] = {}
+    for row in rows:
+        cluster = found.setdefault(row.scenario_id if by_scenario else row.trial_id, Counter())
+        cluster.update(dict(zip(LABELS, row.labels, strict=True)))
+    return [found[name] for name in sorted(found)]
+
+
+def gold_replies(check: JudgeCheck) -> list[GoldReply]:
+    """What the judges of a check did with each gold reply, end to end; claims that background facts decided are left
+    out, because the gold labels do not speak of them."""
+    assert check.end_to_end is not None
+    return [
+        GoldReply(
+            {(one.gold, one.given): one.claims for one in reply.confusion if one.given != "background"},
+            {str(label): n for label, n in reply.spurious.items() if label != "open"},
         )
-    return check.judges[-1]
+        for reply in check.end_to_end.replies
+    ]
+
+
+def require_same_judges(check: JudgeCheck, plan: RunPlan) -> None:
+    """Raise if a check did not measure what judged a run: an error rate of other judges corrects nothing."""
+    difference = next(_differences(check, plan), None)
+    if difference:
+        raise InputError(
+            f"Judge check {check.check_id} cannot correct this run: {difference}. Measure what judged the run: "
+            "medicare-eval judge-check with the same --judges, --judge-model, --adjudicator-model and --isolation."
+        )
+
+
+def _differences(check: JudgeCheck, plan: RunPlan) -> Iterator[str]:
+    if check.end_to_end is None:
+        yield "it measured verifiers on gold claims alone, not replies end to end"
+    pairs: dict[str, tuple[object, object]] = {
+        "verifiers": (" and ".join(sorted(check.verifiers)), " and ".join(sorted(plan.verifiers))),
+        "extractor": (check.extractor, plan.extractor),
+        "scorer": (check.scorer, plan.scorer),
+        "adjudicator": (check.adjudicator or "nobody", plan.adjudicator or "nobody"),
+        "isolation": (check.isolation, plan.isolation),
+    }
+    for what, (measured, used) in pairs.items():
+        if measured != used:
+            yield f"it measured {what} {measured}, but the run had {used}"
+    for role in _JUDGING:
+        if check.prompts[role] != plan.prompts[role].sha256:
+            yield f"the {role} had another prompt"
+    for model in plan.judge_models():
+        if check.api_ids.get(model) != plan.api_ids.get(model):
+            yield f"{model} was {check.api_ids.get(model)} in the check, and {plan.api_ids.get(model)} in the run"
+        if check.parameters.get(model) != plan.parameters_of(model):
+            yield f"{model} had other settings (temperature or longest answer)"
+    for version, rubric in plan.rubrics.items():
+        if check.rubrics.get(version, rubric.sha256) != rubric.sha256:
+            yield f"rubric {version} has changed"
