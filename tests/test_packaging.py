@@ -21,8 +21,6 @@ from src.adapters.registry import PROVIDERS
 from .runs import ROOT, environment
 
 LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-slow.lock")
-NOT_SHIPPED = "gold/second/"
-"""A gold part that no command reads."""
 DATA = ("baseline", "facts", "fakes", "gold", "plans", "prompts", "rubrics", "scenarios")
 BIN = Path(sys.executable).parent
 
@@ -182,7 +180,7 @@ def test_the_wheel_holds_all_code_and_data_and_nothing_else(wheel: Path) -> None
     tracked = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "src", *DATA], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()  # fmt: skip
-    present = [Path(name) for name in tracked if (ROOT / name).is_file() and not name.startswith(NOT_SHIPPED)]
+    present = [Path(name) for name in tracked if (ROOT / name).is_file()]
     expected = {
         ("medicare_eval" / path.relative_to("src") if path.parts[0] == "src" else "medicare_eval/_data" / path).as_posix()
         for path in present
