@@ -26,8 +26,8 @@ class Asked:
 
 
 def about(persona: Persona) -> tuple[str, ...]:
-    """What a persona says, as text."""
-    return tuple(_leaves(persona.model_dump(mode="json")))
+    """What a persona says, as text. A ZIP code is no figure: 00000 does not state $0."""
+    return tuple(_leaves(persona.model_dump(mode="json", exclude={"zip_code"})))
 
 
 def _leaves(value: Any) -> Iterator[str]:

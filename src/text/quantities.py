@@ -33,6 +33,8 @@ _LONGEST = 15
 """Longer numbers are not money or time; they are compared as text."""
 _DERIVED_FROM = 100
 """Sums and multiples are looked for among this many stated values of a kind, so that long texts stay cheap."""
+_LEAST_GIVEN = 130
+"""Smaller numbers without a unit are ages and counts of people, not amounts."""
 _IN_UNITS = {"minute": 1, "hour": 60, "day": 1_440, "week": 10_080, "month": 1, "year": 12}
 _BARE = re.compile(r"\s*(?:$|[.,;:!?)\]}\"'])")
 """What follows a number that counts nothing, as in "income: 1600"."""
@@ -100,7 +102,7 @@ def unstated(text: str, sources: Sequence[str], *, given: Sequence[str] = ()) ->
         text: A claim.
         sources: Its quotes.
         given: What the claim may take for granted: the question, the persona, the plan year. A number without a unit in
-            it ("income: 1600") states every quantity of that value.
+            it ("income: 1600") states an amount of money of that value.
 
     Returns:
         Normalized figures as `figures` gives them. A figure is also stated if it is the sum or difference of two stated
@@ -259,9 +261,11 @@ def _counts(text: str) -> frozenset[str]:
 
 
 def _is_given(token: str, given: Iterable[str]) -> bool:
-    """Whether the context states the figure's number as a bare number: "income: 1600"."""
+    """Whether the context states the amount as a bare number: "income: 1600"."""
     value = _value(token)
-    return value is not None and value.unit in ("$", "%") and any(value.number in _bare_numbers(one) for one in given)
+    if value is None or value.unit != "$" or value.number < _LEAST_GIVEN:
+        return False
+    return any(value.number in _bare_numbers(one) for one in given)
 
 
 @lru_cache(maxsize=4096)
