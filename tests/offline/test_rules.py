@@ -75,6 +75,7 @@ FACTS = {
     "F7": "In 2026 a Part D plan cannot have a deductible higher than $615.",
     "F8": "A person pays no more than $35 a month for each insulin product covered by Part D.",
     "F10": "If the employer has fewer than 20 employees, Medicare pays first for a person with a group health plan.",
+    "F11": "People with QMB pay no deductible for covered services.",
     "F9": "Medicare Advantage plans may require referrals.",
 }
 DISALLOWED = (
@@ -128,7 +129,13 @@ def test_another_figure_one_negation_or_a_disallowed_claim_is_contradicted(text:
         "The standard Part B premium in 2027 is $210 a month.",
         "The standard Part B premium was $185 a month.",
         "The standard Part B premium in 2026 is about $203 a month.",
+        "The standard Part B premium in 2026 is $203 a month.",
+        "The standard Part B premium in 2026 is $405.80 a month.",
         "The standard Part B premium in 2026 is $2,434.80 a year.",
+        "The Part B premium is $40.",
+        "COBRA coverage extends Part B.",
+        "Medicaid covers care.",
+        "People with no QMB pay a deductible for covered services.",
         "The standard Part B premium in 2026 for two people is $405.80 a month.",
         "The standard Part B premium might be $185 a month.",
         "Sometimes, the standard Part B premium is $185 a month.",
