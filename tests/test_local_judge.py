@@ -18,10 +18,11 @@ import pytest
 
 from src import storage
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
-from src.adapters.capabilities import strict_schema
+from src.adapters.capabilities import MOST_ITEMS, strict_schema
 from src.adapters.compatible_adapter import CompatibleAdapter
-from src.planning.prompts import reply_schema
+from src.planning.prompts import REPLY_TYPES
 from src.schemas import Role
+from src.text.fence import reply_schema
 from tests.llama_server import KINDS, NAME, Kind, llama_server, why_missing
 from tests.runs import ONE, call, newest, replays, verifies
 from tests.tiny_model import write_model
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.slow
 
 MODEL = f"compatible:{NAME}"
 ROLES: tuple[Role, ...] = get_args(Role)
+VERIFIER = REPLY_TYPES["verifier"]
 CONTEXT = 65_536
 SMALL_CONTEXT = 2_048
 SYSTEM = "You check claims. " * 20
@@ -79,18 +81,27 @@ def ask(address: str, *, schema: dict[str, Any] | None, user: str = "{}", max_to
     return asyncio.run(answered())
 
 
+@pytest.mark.parametrize("longest", [None, 1, MOST_ITEMS])
 @pytest.mark.parametrize("role", ROLES)
-def test_the_schema_of_every_role_is_accepted_and_the_answer_fits_it(server: Server, role: Role) -> None:
+def test_the_schema_of_every_role_is_accepted_and_the_answer_fits_it(
+    server: Server, role: Role, longest: int | None
+) -> None:
     jsonschema: Any = importlib.import_module("jsonschema")
-    schema: dict[str, Any] = reply_schema(role)
+    schema = reply_schema(REPLY_TYPES[role], longest)
     reply = ask(server.address, schema=schema)
     assert (reply.outcome, reply.stop_reason, reply.not_applied) == ("ok", "stop", ())
     document = json.loads(reply.text)
-    jsonschema.validate(document, strict_schema(schema))
+    jsonschema.validate(document, strict_schema(schema, list_lengths=True))
     # The model ends a list after one object, so an object inside a list was written under the schema too.
     assert any(isinstance(value, list) and len(value) == 1 for value in document.values())
     assert reply.served_model == NAME
     assert reply.usage.input_tokens and reply.usage.output_tokens
+
+
+def test_a_list_is_not_longer_than_the_schema_allows(server: Server) -> None:
+    """The model writes one object if it may, so an empty list shows that the length took effect."""
+    reply = ask(server.address, schema=reply_schema(VERIFIER, 0))
+    assert json.loads(reply.text)["verdicts"] == []
 
 
 def test_without_a_schema_the_same_model_writes_no_json(server: Server) -> None:
@@ -101,7 +112,7 @@ def test_without_a_schema_the_same_model_writes_no_json(server: Server) -> None:
 
 def test_the_server_reads_an_equal_start_of_two_prompts_once(server: Server) -> None:
     start = "The answer key. " * 40
-    schema: dict[str, Any] = reply_schema("verifier")
+    schema = reply_schema(VERIFIER)
     first = ask(server.address, schema=schema, user=start + "claim 1")
     second = ask(server.address, schema=schema, user=start + "another claim")
     assert first.usage.cached_tokens is not None and second.usage.cached_tokens is not None
@@ -109,7 +120,7 @@ def test_the_server_reads_an_equal_start_of_two_prompts_once(server: Server) -> 
 
 
 def test_an_answer_cut_at_the_token_limit_is_truncated_not_ok(server: Server) -> None:
-    reply = ask(server.address, schema=dict(reply_schema("verifier")), max_tokens=5)
+    reply = ask(server.address, schema=reply_schema(VERIFIER), max_tokens=5)
     assert (reply.outcome, reply.stop_reason) == ("truncated", "length")
 
 
@@ -118,7 +129,7 @@ def test_a_prompt_longer_than_the_context_is_a_failure_that_says_so(server: Serv
         llama_server(server.kind, server.model, SMALL_CONTEXT, tmp_path / "log.txt") as address,
         pytest.raises(CallFailure, match="exceeds the available context size") as failure,
     ):
-        ask(address, schema=dict(reply_schema("verifier")), user="x" * 5000)
+        ask(address, schema=reply_schema(VERIFIER), user="x" * 5000)
     assert failure.value.outcome == "permanent"
 
 
