@@ -24,7 +24,7 @@ from ..errors import IncompleteRun, InputError
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..planning.clock import today
 from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
-from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE
+from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE, call_policy
 from ..planning.prices import prices_for
 from ..planning.prompts import load_prompts
 from ..records.gold import Split
@@ -44,6 +44,7 @@ from .measure import measure
 REPLIES_AT_ONCE = 8
 CALLS_AT_ONCE = 64
 """No more than this many calls to one provider, however many replies are being judged."""
+LONGEST_TIMEOUT = 3_600
 RESUME = "medicare-eval judge-check --resume"
 
 
@@ -137,6 +138,8 @@ async def check_judges_async(
 
 def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
     judges = options.judges
+    if not 0 < options.timeout <= LONGEST_TIMEOUT:
+        raise InputError(f"must be above 0 and at most {LONGEST_TIMEOUT:,} (got {options.timeout:g}).", field="timeout")
     models = judge_models(judges, targets=())
     verifiers = tuple(islice(cycle(models), judges.verifiers))
     adjudicator = adjudicator_model(judges, verifiers, targets=())
@@ -163,7 +166,7 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
         api_ids={model: resolve(model) for model in named},
         seed=options.seed,
         parameters={model: _parameters(judges, model) for model in named},
-        policy=CallPolicy(timeout_s=options.timeout),
+        policy=call_policy(options.timeout),
         prompts=load_prompts(),
     )
 
