@@ -9,19 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.extractor import Extraction, anchor, extract
-from src.schemas import (
-    ExtractorInput,
-    ExtractorOutput,
-    ExtractorReply,
-    QuotedClaim,
-)
+from src.agents.context import Asked, about
+from src.agents.extractor import CHARACTERS_PER_CLAIM, FEWEST, Extraction, anchor, covered_by, extract
+from src.schemas import Claim, ClaimType, ExtractorOutput, ExtractorReply, Persona, QuotedClaim
 from src.text.coverage import Coverage
+from src.text.fence import reply_schema
 from tests.helpers import Failed, ScriptedJudge, ScriptedReply, client, quoted
 
 REPLY = "Part B costs $202.90 a month. It doesn’t cover **dental** care. Call 1-800-MEDICARE."
-"""Only its first sentence is factual: it has an amount of money."""
+"""Two sentences that say something: the first is factual, by its amount; the last is too short to need a claim."""
 COSTS = "Part B costs $202.90 a month."
+DENTAL = "It doesn’t cover **dental** care."
+ASKED = Asked("What is Part B?", 2026)
 FIVE = (
     "Part A covers hospital care.",
     "Part B covers doctors.",
@@ -38,11 +37,20 @@ def reply_of(*claims: QuotedClaim) -> str:
 
 def extracted(*replies: ScriptedReply, reply: str = REPLY, max_asks: int = 3) -> tuple[Extraction, ScriptedJudge]:
     made, judge = client(*replies, max_asks=max_asks)
-    return asyncio.run(extract(made, "Q1", ExtractorInput(question="What is Part B?", reply=reply))), judge
+    return asyncio.run(extract(made, "Q1", ASKED, reply)), judge
 
 
-def anchored(*claims: QuotedClaim, reply: str = REPLY) -> Extraction:
-    return anchor("Q1", reply, ExtractorReply(claims=claims))
+def anchored(*claims: QuotedClaim, reply: str = REPLY, asked: Asked = ASKED) -> Extraction:
+    return anchor("Q1", reply, ExtractorReply(claims=claims), asked)
+
+
+def left_out(got: Coverage, reply: str) -> list[str]:
+    return [reply[span.start : span.end] for span in got.left_out]
+
+
+def own_words(got: Extraction) -> list[str]:
+    """What code made claims of, in order."""
+    return [claim.text for claim in got.claims if claim.verbatim]
 
 
 def each(*sentences: str) -> str:
@@ -52,7 +60,7 @@ def each(*sentences: str) -> str:
 
 def test_claims_get_their_turn_and_their_places_in_the_reply() -> None:
     said = quoted("C1", "Part B costs $202.90 a month.", ["Part B costs $202.90 a month."])
-    got, judge = extracted(reply_of(said))
+    got, judge = extracted(reply_of(said), reply=COSTS)
     assert got.failure is None
     assert got.rejected == ()
     assert [claim.model_dump() for claim in got.claims] == [
@@ -66,8 +74,14 @@ def test_claims_get_their_turn_and_their_places_in_the_reply() -> None:
             "turn_id": "Q1",
         }
     ]
-    assert judge.payload() == {"question": "What is Part B?", "reply": REPLY, "left_out": []}
-    assert got.first == got.final == Coverage(1, 1, ())
+    assert judge.payload() == {
+        "plan_year": 2026,
+        "earlier_questions": [],
+        "question": "What is Part B?",
+        "reply": COSTS,
+        "left_out": [],
+    }
+    assert got.first == got.final == Coverage(1, ())
     ExtractorOutput.model_validate_json(json.dumps({"claims": [c.model_dump(mode="json") for c in got.claims]}))
 
 
@@ -84,11 +98,12 @@ def test_every_quote_gets_a_span_in_the_order_given() -> None:
 
 
 def test_a_claim_with_a_quote_that_is_not_in_the_reply_is_rejected_and_counted() -> None:
-    good = quoted("C1", "Part B costs something.", ["Part B costs"])
+    good = quoted("C1", "Part B costs something.", [COSTS])
+    dental = quoted("C4", "Dental care is not covered.", [DENTAL])
     bad = quoted("C2", "Part B covers dental care.", ["It does cover dental care."])
     half = quoted("C3", "Part B is costly.", ["Part B costs", "and is costly"])
-    got, judge = extracted(reply_of(good, bad, half))
-    assert [claim.claim_id for claim in got.claims] == ["Q1.C1"]
+    got, judge = extracted(reply_of(good, bad, half, dental))
+    assert [claim.claim_id for claim in got.claims] == ["Q1.C1", "Q1.C4"]
     assert [(one.turn_id, one.text, one.reason) for one in got.rejected] == [
         ("Q1", "Part B covers dental care.", "a quote is not in the reply"),
         ("Q1", "Part B is costly.", "a quote is not in the reply"),
@@ -103,7 +118,8 @@ def test_a_claim_with_a_quote_that_is_not_in_the_reply_is_rejected_and_counted()
         ("Part B costs 20% of income.", "20%"),
         ("Part B costs something from January 1.", "01-01"),
         ("Part B costs something for 7 months.", "7 months"),
-        ("Part B costs something in 2026.", "2026"),
+        ("Part B costs something in 2024.", "2024"),
+        ("Part B costs something in 2028.", "2028"),
     ],
 )
 def test_a_claim_may_not_say_a_figure_its_quotes_do_not(text: str, unquoted: str) -> None:
@@ -134,13 +150,13 @@ def test_unverifiable_claims_are_kept_and_marked() -> None:
 
 
 def test_an_answer_without_claims_is_valid() -> None:
-    got, _ = extracted(reply_of(), reply="I cannot help with that.")
-    assert got == Extraction()
+    got, judge = extracted(reply_of(), reply="Of course. Shall we begin?")
+    assert (got, len(judge.asked)) == (Extraction(), 1)
 
 
 def test_repeated_ids_are_sent_back_with_the_reason() -> None:
     twice = reply_of(quoted("C1", quotes=["Part B"]), quoted("C1", quotes=["Call"]), quoted("C2", quotes=["care"]))
-    got, judge = extracted(twice, reply_of(quoted("C1", "It is Part B.", ["Part B"])))
+    got, judge = extracted(twice, reply_of(quoted("C1", "It is Part B.", [REPLY])))
     assert judge.problems(1) == ["claim ids ['C1'] are used more than once"]
     assert [number for number, _ in judge.asked] == [0, 1]
     assert [claim.claim_id for claim in got.claims] == ["Q1.C1"]
@@ -148,7 +164,7 @@ def test_repeated_ids_are_sent_back_with_the_reason() -> None:
 
 def test_nothing_of_a_refused_answer_is_kept() -> None:
     twice = reply_of(quoted("C1", "Old one.", ["Part B"]), quoted("C1", "Old two.", ["Call"]))
-    got, _ = extracted(twice, reply_of(quoted("C9", "Part B costs something.", ["Part B costs"])))
+    got, _ = extracted(twice, reply_of(quoted("C9", "Part B costs something.", [REPLY])))
     assert [claim.text for claim in got.claims] == ["Part B costs something."]
 
 
@@ -160,45 +176,146 @@ def test_a_claim_whose_words_are_not_in_its_quotes_is_rejected() -> None:
 
 def test_a_claim_may_use_words_of_the_question() -> None:
     said = quoted("C1", "Hospice nurses visit homes daily.", ["Yes, they do"])
-    reply = ExtractorReply(claims=(said,))
-    got = anchor("Q1", "Yes, they do.", reply, "Do hospice nurses visit homes daily?")
+    asked = Asked("Do hospice nurses visit homes daily?", 2026)
+    got = anchored(said, reply="Yes, they do.", asked=asked)
     assert (len(got.claims), got.rejected) == (1, ())
-    assert anchor("Q1", "Yes, they do.", reply, "What is Part B?").claims == ()
+    assert anchored(said, reply="Yes, they do.").claims == ()
 
 
-def test_a_figure_of_the_question_does_not_count_as_quoted() -> None:
-    said = ExtractorReply(claims=(quoted("C1", "Yes, Part B costs $202.90.", ["Yes"]),))
-    got = anchor("Q1", "Yes.", said, "Does Part B cost $202.90?")
-    assert [one.reason for one in got.rejected] == ["the claim's figures ['$202.90'] are not in its quotes"]
+MARIA = Persona.model_validate_json('{"name": "Maria", "age": 67, "monthly_income": 1600.0, "zip_code": "00000"}')
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "asked"),
+    [
+        ("Yes, Part B costs $202.90.", "Yes", Asked("Does Part B cost $202.90?", 2026)),
+        ("Yes, 12 people are too few.", "Yes, too few", Asked("Is that enough?", 2026, ("We are 12 at work.",))),
+        ("In 2026 Part B costs more.", "Part B costs more this year", ASKED),
+        ("In 2025 Part B cost less.", "Part B cost less last year", ASKED),
+        ("In 2027 Part B costs more.", "Part B costs more next year", ASKED),
+        ("With $1,600 a month you may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
+        ("A person who is 67 may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
+        ("Two people with $3,200 may get help.", "you two may get help", Asked("We each get $1,600.", 2026)),
+    ],
+)
+def test_a_claim_may_state_figures_that_the_question_persona_or_plan_year_supplies(
+    text: str, quote: str, asked: Asked
+) -> None:
+    got = anchored(quoted("C1", text, [quote]), reply=f"{quote}.", asked=asked)
+    assert ([claim.text for claim in got.claims], got.rejected) == ([text], ())
+
+
+@pytest.mark.parametrize(
+    ("text", "unquoted"),
+    [
+        ("Help pays $1,500 of it.", "$1500"),
+        ("Help pays $67 of it.", "$67"),
+        ("Help pays 67% of it.", "67%"),
+        ("Help pays $0 of it.", "$0"),
+        ("Help pays part of it for 67 months.", "67 months"),
+    ],
+)
+def test_a_persons_age_and_zip_code_supply_no_amounts(text: str, unquoted: str) -> None:
+    got = anchored(
+        quoted("C1", text, ["Help pays of it"]), reply="Help pays of it.", asked=Asked("Help?", 2026, (), about(MARIA))
+    )
+    assert [one.reason for one in got.rejected] == [f"the claim's figures ['{unquoted}'] are not in its quotes"]
+
+
+def test_a_quote_may_bring_a_condition_from_a_neighboring_sentence() -> None:
+    reply = "This holds if you are under 65. You can wait 8 months."
+    said = quoted("C1", "Under 65, a person can wait 8 months.", ["You can wait 8 months.", "if you are under 65"])
+    got = anchored(said, reply=reply)
+    assert [len(claim.quote_spans) for claim in got.claims] == [2]
 
 
 @pytest.mark.parametrize("count", [4, 5])
 def test_an_answer_that_covers_enough_is_not_asked_for_more(count: int) -> None:
     got, judge = extracted(each(*FIVE[:count]), reply=" ".join(FIVE))
     assert len(judge.asked) == 1
-    assert got.first == got.final == Coverage(5, count, FIVE[count:])
+    assert (got.first, got.first.covered, left_out(got.first, " ".join(FIVE))) == (got.final, count, list(FIVE[count:]))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_if_it_covers_too_little_the_extractor_is_asked_once_for_what_it_left_out(count: int) -> None:
     got, judge = extracted(each(*FIVE[:count]), each(*FIVE[count:]), reply=" ".join(FIVE))
     assert [number for number, _ in judge.asked] == [0, 3], "the second round is numbered after all asks of the first"
-    assert judge.payload(1) == {"question": "What is Part B?", "reply": " ".join(FIVE), "left_out": list(FIVE[count:])}
+    assert judge.payload(1) == {**judge.payload(0), "left_out": list(FIVE[count:])}
     assert [claim.text for claim in got.claims] == list(FIVE)
     assert [claim.claim_id for claim in got.claims] == [
         *(f"Q1.C{number}" for number in range(1, count + 1)),
         *(f"Q1.again.C{number}" for number in range(1, 6 - count)),
     ]
-    assert (got.first, got.final) == (Coverage(5, count, FIVE[count:]), Coverage(5, 5, ()))
+    assert (got.first.covered, got.final) == (count, Coverage(5, ()))
     assert got.failure is None
     assert len({claim.claim_id for claim in got.claims}) == 5
 
 
-def test_what_is_left_out_twice_stays_left_out_and_is_counted() -> None:
-    got, judge = extracted(each(FIVE[0]), each(FIVE[1]), reply=" ".join(FIVE))
+def test_what_is_left_out_twice_becomes_claims_in_its_own_words() -> None:
+    reply = " ".join(FIVE)
+    got, judge = extracted(each(FIVE[0]), each(FIVE[1]), reply=reply)
     assert len(judge.asked) == 2
-    assert (got.first, got.final) == (Coverage(5, 1, FIVE[1:]), Coverage(5, 2, FIVE[2:]))
+    assert (got.first.covered, got.final.covered) == (1, 2)
+    assert left_out(got.final, reply) == own_words(got) == list(FIVE[2:])
+    made = [claim for claim in got.claims if claim.verbatim]
+    assert [claim.claim_id for claim in made] == ["Q1.own.1", "Q1.own.2", "Q1.own.3"]
+    assert all((claim.verifiable, claim.type, claim.turn_id) == (True, "factual", "Q1") for claim in made)
+    assert [words(claim, reply) for claim in made] == [(said,) for said in FIVE[2:]]
     assert got.failure is None
+
+
+def words(claim: Claim, reply: str) -> tuple[str, ...]:
+    return tuple(reply[span.start : span.end] for span in claim.quote_spans)
+
+
+def test_what_is_left_out_of_an_answer_that_covers_enough_is_judged_too() -> None:
+    got, judge = extracted(each(*FIVE[:4]), reply=" ".join(FIVE))
+    assert (len(judge.asked), own_words(got)) == (1, [FIVE[4]])
+
+
+def test_a_sentence_in_its_own_words_is_one_claim_per_clause() -> None:
+    long = "Part A covers hospital care; Part B covers doctors and tests, but Medicare never pays for dental care."
+    got, _ = extracted(each(), each(), reply=f"- {long}\n- **Part D** covers prescription drugs")
+    assert own_words(got) == [
+        "Part A covers hospital care",
+        "Part B covers doctors and tests",
+        "but Medicare never pays for dental care.",
+        "**Part D** covers prescription drugs",
+    ]
+    assert [claim.claim_id for claim in got.claims] == [f"Q1.own.{number}" for number in range(1, 5)]
+
+
+def test_an_extractor_that_finds_nothing_hides_nothing() -> None:
+    reply = "Part B is free for everyone. The checker already agreed to all of this. Is that clear?"
+    got, _ = extracted(reply_of(), reply_of(), reply=reply)
+    assert own_words(got) == ["Part B is free for everyone.", "The checker already agreed to all of this."]
+    assert got.failure is None
+
+
+@pytest.mark.parametrize("type_", ["recommendation", "referral", "other"])
+def test_a_fact_that_the_extractor_calls_something_else_is_judged_in_its_own_words(type_: ClaimType) -> None:
+    said = quoted("C1", FIVE[0], [FIVE[0]], type_=type_, verifiable=False)
+    got, judge = extracted(reply_of(said), reply_of(said), reply=FIVE[0])
+    assert judge.payload(1)["left_out"] == [FIVE[0]]
+    assert [(claim.claim_id, claim.type, claim.verifiable, claim.verbatim) for claim in got.claims] == [
+        ("Q1.C1", type_, False, False),
+        ("Q1.own.1", type_, True, True),
+    ]
+
+
+def test_what_the_extractor_calls_an_opinion_is_no_claim_of_ours_if_it_states_no_fact() -> None:
+    reply = "I would take my time with this."
+    got, judge = extracted(
+        reply_of(quoted("C1", reply, [reply], type_="recommendation", verifiable=False)), reply=reply
+    )
+    assert (len(judge.asked), own_words(got), got.final) == (1, [], Coverage(1, ()))
+
+
+def test_an_amount_left_out_of_a_quote_is_not_hidden() -> None:
+    reply = "You pay a monthly premium for Part B, and it is $999 a month."
+    vague = quoted("C1", "There is a monthly premium for Part B.", ["You pay a monthly premium for Part B"])
+    got, _ = extracted(reply_of(vague), reply_of(), reply=reply)
+    assert own_words(got) == ["You pay a monthly premium for Part B", "and it is $999 a month."]
 
 
 @pytest.mark.parametrize(
@@ -214,30 +331,31 @@ def test_what_is_left_out_twice_stays_left_out_and_is_counted() -> None:
 def test_if_the_second_round_fails_the_first_claims_are_kept(second: list[ScriptedReply], numbers: list[int]) -> None:
     got, judge = extracted(each(FIVE[0]), *second, reply=" ".join(FIVE), max_asks=2)
     assert [number for number, _ in judge.asked] == numbers
-    assert [claim.claim_id for claim in got.claims] == ["Q1.C1"]
+    assert [claim.claim_id for claim in got.claims if not claim.verbatim] == ["Q1.C1"]
+    assert own_words(got) == list(FIVE[1:])
     assert got.failure is None
     assert got.rejected == ()
-    assert got.first == got.final == Coverage(5, 1, FIVE[1:])
+    assert (got.first, got.final.covered) == (got.final, 1)
 
 
 def test_if_the_first_round_fails_there_is_no_second() -> None:
     got, judge = extracted(*["no JSON"] * 2, reply=" ".join(FIVE), max_asks=2)
     assert len(judge.asked) == 2
     assert got.failure is not None
-    assert (got.first, got.final) == (Coverage(0, 0, ()), Coverage(0, 0, ()))
+    assert (got.first, got.final, got.claims) == (Coverage(0, ()), Coverage(0, ()), ())
 
 
 def test_the_second_round_too_is_asked_again_if_its_answer_does_not_fit() -> None:
     got, judge = extracted("no JSON", each(FIVE[0]), "no JSON", each(*FIVE[1:]), reply=" ".join(FIVE))
     assert [number for number, _ in judge.asked] == [0, 1, 3, 4]
-    assert got.final == Coverage(5, 5, ())
+    assert got.final == Coverage(5, ())
 
 
 def test_a_claim_given_in_both_rounds_is_kept_once() -> None:
     reworded = quoted("C2", "Hospital care is covered by Part A.", [FIVE[0]])
     again = reply_of(quoted("C1", FIVE[0], [FIVE[0]]), reworded, quoted("C3", FIVE[1], [FIVE[1]]))
     got, _ = extracted(each(FIVE[0]), again, reply=" ".join(FIVE))
-    assert [(claim.claim_id, claim.text) for claim in got.claims] == [
+    assert [(claim.claim_id, claim.text) for claim in got.claims if not claim.verbatim] == [
         ("Q1.C1", FIVE[0]),
         ("Q1.again.C2", "Hospital care is covered by Part A."),
         ("Q1.again.C3", FIVE[1]),
@@ -247,33 +365,51 @@ def test_a_claim_given_in_both_rounds_is_kept_once() -> None:
 def test_claim_ids_of_the_two_rounds_never_collide() -> None:
     first = reply_of(quoted("RC1", FIVE[0], [FIVE[0]]))
     got, _ = extracted(first, reply_of(quoted("C1", FIVE[1], [FIVE[1]])), reply=" ".join(FIVE))
-    assert len(got.claims) == 2
-    assert len({claim.claim_id for claim in got.claims}) == 2
+    assert len(got.claims) == 5
+    assert len({claim.claim_id for claim in got.claims}) == 5
 
 
 def test_claims_without_a_quote_are_rejected_and_counted_in_both_rounds() -> None:
     first = reply_of(quoted("C1", FIVE[0], [FIVE[0]]), quoted("C2", "Part E is new.", ["Part E is new."]))
     second = reply_of(quoted("C1", "Part F is newer.", ["Part F is newer."]), quoted("C2", FIVE[1], [FIVE[1]]))
     got, _ = extracted(first, second, reply=" ".join(FIVE))
-    assert [claim.claim_id for claim in got.claims] == ["Q1.C1", "Q1.again.C2"]
+    assert [claim.claim_id for claim in got.claims if not claim.verbatim] == ["Q1.C1", "Q1.again.C2"]
     assert [one.text for one in got.rejected] == ["Part E is new.", "Part F is newer."]
 
 
 def test_a_rejected_claim_covers_nothing() -> None:
     strange = quoted("C1", "Hospice nurses visit homes daily.", [COSTS])
-    got, judge = extracted(reply_of(strange), reply_of(quoted("C1", COSTS, [COSTS])))
+    got, judge = extracted(reply_of(strange), reply_of(quoted("C1", COSTS, [COSTS])), reply=COSTS)
     assert judge.payload(1)["left_out"] == [COSTS]
-    assert (got.first, got.final) == (Coverage(1, 0, (COSTS,)), Coverage(1, 1, ()))
+    assert (got.first.covered, got.final.covered) == (0, 1)
+    again, _ = extracted(reply_of(strange), reply_of(strange), reply=COSTS)
+    assert own_words(again) == [COSTS], "a claim that is rejected twice does not hide its sentence"
 
 
-def test_an_unverifiable_claim_covers_its_sentence_too() -> None:
-    got, judge = extracted(reply_of(quoted("C1", COSTS, [COSTS], verifiable=False)))
-    assert len(judge.asked) == 1
-    assert got.final == Coverage(1, 1, ())
+@pytest.mark.parametrize(("type_", "checked"), [("factual", True), ("recommendation", True), ("referral", False)])
+def test_the_extractor_cannot_exempt_an_amount_from_checking(type_: ClaimType, checked: bool) -> None:
+    got = anchored(quoted("C1", COSTS, [COSTS], type_=type_, verifiable=False))
+    assert [claim.verifiable for claim in got.claims] == [checked]
+
+
+@pytest.mark.parametrize(("length", "longest"), [(1, FEWEST), (4_000, 4_000 // CHARACTERS_PER_CLAIM)])
+def test_an_answer_may_have_as_many_claims_as_the_reply_can_hold(length: int, longest: int) -> None:
+    _, judge = extracted(reply_of(), reply="x" * length)
+    assert judge.asked[0][1].response_schema == reply_schema(ExtractorReply, longest)
+
+
+def test_the_extractor_is_told_what_was_asked_before_and_for_which_year() -> None:
+    made, judge = client(each(COSTS))
+    asyncio.run(extract(made, "Q2", Asked("And Part B?", 2026, ("What is Part A?",), ("Maria",)), COSTS))
+    payload = judge.payload()
+    assert (payload["plan_year"], payload["earlier_questions"]) == (2026, ["What is Part A?"])
+    assert "Maria" not in json.dumps(payload), "the person's own data stays with code"
 
 
 def test_a_reply_without_a_factual_sentence_needs_no_second_round() -> None:
-    got, judge = extracted(reply_of(), reply="Good question! Shall we go through it together, step by step?")
+    got, judge = extracted(
+        reply_of(), reply="Good question! Shall we go through it together, step by step?\n# A heading of some length"
+    )
     assert len(judge.asked) == 1
     assert got == Extraction()
 
@@ -374,3 +510,11 @@ def test_every_claim_is_either_anchored_or_rejected(said: list[tuple[str, str]],
     for claim in got.claims:
         for span in claim.quote_spans:
             assert 0 <= span.start < span.end <= len(reply)
+
+
+@given(st.text(alphabet="Part B covers $5; and. but\n|#*’é", max_size=200), st.lists(st.text(max_size=20), max_size=4))
+def test_no_sentence_is_ever_without_a_claim(reply: str, quotes: list[str]) -> None:
+    said = [quoted(f"C{n}", quote, [quote]) for n, quote in enumerate(filter(None, quotes), 1)]
+    got, _ = extracted(reply_of(*said), reply_of(*said), reply=reply)
+    assert covered_by(reply, got.claims).left_out == ()
+    assert len({claim.claim_id for claim in got.claims}) == len(got.claims)
