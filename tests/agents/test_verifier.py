@@ -1,4 +1,4 @@
-"""The verifier: one verdict per claim, evidence that fits the label, no credit for what only the key says."""
+"""The verifier: one verdict per claim, evidence that fits the label and is about the claim."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.verifier import (
-    Verification,
-    in_view,
-    verify,
-    violations,
-)
+from src.agents.context import Asked
+from src.agents.verifier import Shown, Verification, in_view, key_in_view, verify, violations
 from src.schemas import (
     Claim,
     ClaimInView,
+    FactInView,
     KeyInView,
     QuoteSpan,
+    Severity,
     Verdict,
     VerifierInput,
     VerifierOutput,
 )
+from src.text.fence import reply_schema
 from tests.helpers import (
     Failed,
     ScriptedJudge,
@@ -41,6 +40,8 @@ from tests.helpers import (
 
 KEY = key_of(scenario())
 """F1 without figures, F2 with $202.90, D1 and D2."""
+LIBRARY = FactInView(fact_id="LIB-1", statement="Networks of plans may change every year.", severity_if_wrong="high")
+SHOWN = Shown(Asked("What is Part B?", 2026, ("What is Part A?",), ("Ada Inventado",)), KEY, (LIBRARY,))
 THREE = tuple(shown(f"Q1.C{n}") for n in (1, 2, 3))
 
 
@@ -48,7 +49,7 @@ def verified(
     *replies: ScriptedReply, claims: Sequence[ClaimInView] = THREE, max_asks: int = 3, seed: int = 7
 ) -> tuple[Verification, ScriptedJudge]:
     made, judge = client(*replies, max_asks=max_asks, seed=seed)
-    return asyncio.run(verify(made, "What is Part B?", tuple(claims), KEY)), judge
+    return asyncio.run(verify(made, tuple(claims), SHOWN)), judge
 
 
 def test_one_verdict_per_claim_in_the_claims_order() -> None:
@@ -63,9 +64,13 @@ def test_the_judge_sees_the_key_but_not_what_is_required_or_why() -> None:
     _, judge = verified(verdicts_json(*(verdict(one.claim_id) for one in THREE)))
     payload = judge.payload()
     VerifierInput.model_validate_json(json.dumps(payload))
-    assert payload["question"] == "What is Part B?"
+    assert (payload["plan_year"], payload["question"]) == (2026, "What is Part B?")
+    assert payload["earlier_questions"] == ["What is Part A?"]
+    assert payload["background_facts"] == [LIBRARY.model_dump(mode="json")]
+    assert "Ada" not in json.dumps(payload), "the person's own data is for code"
+    assert judge.asked[0][1].response_schema == reply_schema(VerifierOutput, len(THREE))
     assert set(payload["answer_key"]) == {"canonical_facts", "disallowed_claims"}
-    assert set(payload["answer_key"]["canonical_facts"][0]) == {"fact_id", "statement", "severity_if_wrong", "tells"}
+    assert set(payload["answer_key"]["canonical_facts"][0]) == {"fact_id", "statement", "severity_if_wrong"}
     assert [one["claim_id"] for one in payload["answer_key"]["disallowed_claims"]] == ["D1", "D2"]
     assert set(payload["claims"][0]) == {"claim_id", "text", "quotes"}
 
@@ -160,10 +165,13 @@ def test_a_verdict_on_an_unknown_claim_is_reported_and_never_kept() -> None:
         verdict(label="CONTRADICTED", evidence=["F1", "D2"], severity="low"),
         verdict(label="CONTRADICTED", evidence=["D1"], severity="high"),
         verdict(label="NOT_IN_KEY"),
+        verdict(evidence=["LIB-1"]),
+        verdict(evidence=["F1", "LIB-1"]),
+        verdict(label="CONTRADICTED", evidence=["LIB-1"], severity="medium"),
     ],
 )
 def test_verdicts_that_keep_every_rule(good: Verdict) -> None:
-    assert violations(good, shown(), KEY) == []
+    assert violations(good, shown(), SHOWN) == []
 
 
 @pytest.mark.parametrize(
@@ -179,159 +187,125 @@ def test_verdicts_that_keep_every_rule(good: Verdict) -> None:
         (verdict(severity="low"), "needs severity low, medium or high if CONTRADICTED, and none otherwise"),
         (verdict(label="NOT_IN_KEY", severity="high"), "needs severity"),
         (verdict(label="CONTRADICTED", severity="none"), "needs severity"),
+        (verdict(evidence=["LIB-2"]), "cites ['LIB-2'], which are not ids in the answer key"),
+        (verdict(label="CONTRADICTED", evidence=["LIB-1"], severity="low"), "more than one grade below"),
+        (verdict(label="CONTRADICTED", evidence=["F1", "F2"], severity="low"), "more than one grade below"),
     ],
 )
 def test_verdicts_that_break_one_rule(bad: Verdict, said: str) -> None:
-    found = violations(bad, shown(), KEY)
+    found = violations(bad, shown(), SHOWN)
     assert len(found) == 1
     assert said in found[0]
 
 
-def test_an_amount_that_only_the_key_states_is_not_credited() -> None:
-    cites_f2 = verdict(evidence=["F2"])
-    assert violations(cites_f2, shown("Q1.C1", "You pay a premium each month."), KEY) == [
-        "cites F2, but the figures ['$202.90'] do not appear in the claim's quotes"
+def test_a_background_fact_that_was_not_shown_cannot_be_cited() -> None:
+    alone = Shown(SHOWN.asked, KEY)
+    assert violations(verdict(evidence=["LIB-1"]), shown(), alone) == [
+        "cites ['LIB-1'], which are not ids in the answer key"
     ]
-    assert violations(cites_f2, shown("Q1.C1", "You pay $185 each month."), KEY)
-    assert violations(cites_f2, shown("Q1.C1", "You pay 202.90 dollars each month."), KEY) == []
 
 
-def test_the_amount_must_be_in_the_quote_not_only_in_the_claims_own_text() -> None:
-    view = ClaimInView(claim_id="Q1.C1", text="The premium is $202.90.", quotes=("there is a premium",))
-    assert violations(verdict(evidence=["F2"]), view, KEY)
-
-
-def key_with(statement: str, *tells: str) -> KeyInView:
-    """A key whose F2 says this."""
-    facts = [fact_json("F1"), {**fact_json("F2", statement), "tells": list(tells)}]
+def key_with(*statements: str) -> KeyInView:
+    """A key whose facts F1, F2, ... say this."""
+    facts = [fact_json(f"F{number}", statement) for number, statement in enumerate(statements, 1)]
     return key_of(scenario(answer_key={"canonical_facts": facts, "required_points": []}))
 
 
-def citing_f2(key: KeyInView, *quotes: str, question: str = "") -> list[str]:
-    """What is wrong with citing F2 as support for these words."""
-    view = ClaimInView(claim_id="Q1.C1", text=" ".join(quotes), quotes=quotes)
-    return violations(verdict(evidence=["F2"]), view, key, question)
+def citing(statements: Sequence[str], *quotes: str, text: str | None = None) -> list[str]:
+    """What is wrong with citing all of these facts as support for these words."""
+    view = ClaimInView(claim_id="Q1.C1", text=text or quotes[0], quotes=quotes)
+    evidence = [f"F{number}" for number in range(1, len(statements) + 1)]
+    return violations(verdict(evidence=evidence), view, Shown(SHOWN.asked, key_with(*statements)))
 
 
-@pytest.mark.parametrize(
-    ("quotes", "lacking"),
-    [
-        (["You pay 20% after the $283 deductible."], []),
-        (["You pay 20%", "once you have met $283"], []),
-        (["You pay twenty percent after 283 dollars."], []),
-        (["You pay 20%."], ["$283"]),
-        (["You pay $283 first."], ["20%"]),
-        (["You pay 10% and $20."], ["$283", "20%"]),
-        (["You pay a part after the deductible."], ["$283", "20%"]),
-    ],
-)
-def test_all_amounts_of_a_fact_must_be_in_the_quotes(quotes: list[str], lacking: list[str]) -> None:
-    expected = [f"cites F2, but the figures {lacking} do not appear in the claim's quotes"] if lacking else []
-    assert citing_f2(key_with("You pay 20% after the $283 deductible."), *quotes) == expected
-
-
-def test_a_fact_may_list_the_figures_that_are_required() -> None:
-    key = key_with("You pay 20% after the $283 deductible, from January 1.", "20%")
-    assert citing_f2(key, "You pay 20% then.") == []
-    assert citing_f2(key, "You pay after the $283 deductible.") == [
-        "cites F2, but the figures ['20%'] do not appear in the claim's quotes"
-    ]
-    dated = key_with("The fee of $15 is due on January 1 and on July 1.", "January 1", "July 1")
-    assert citing_f2(dated, "The fee is due on 1 January and 7/1.") == []
-    assert citing_f2(dated, "The fee of $15 is due on January 1.") == [
-        "cites F2, but the figures ['07-01'] do not appear in the claim's quotes"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("quote", "fits"),
-    [
-        ("You have 7 months to enroll.", True),
-        ("You enroll from October 15 on.", True),
-        ("You enroll within 8 months.", False),
-        ("You enroll when you turn 65, in 2026.", False),
-        ("You can enroll.", False),
-    ],
-)
-def test_of_other_figures_one_is_enough_but_neither_a_year_nor_65(quote: str, fits: bool) -> None:
-    key = key_with("In 2026 you enroll in the 7 months around your birthday at 65, or from October 15.")
-    found = citing_f2(key, quote)
-    assert (found == []) is fits
-    assert fits or found == ["cites F2, but none of its figures ['10-15', '7 months'] appears in the claim's quotes"]
-
-
-def test_if_a_fact_has_amounts_its_other_figures_are_not_required() -> None:
-    assert citing_f2(key_with("The deductible is $283 from January 1."), "There is a deductible of $283.") == []
-
-
-def test_figures_that_the_question_states_are_not_required() -> None:
-    key = key_with("With $1,600 a month you may get help with 20% of the bill.")
-    assert citing_f2(key, "You may get help with 20% of it.") == [
-        "cites F2, but the figures ['$1600'] do not appear in the claim's quotes"
-    ]
-    assert citing_f2(key, "You may get help with 20% of it.", question="I live on $1,600 a month.") == []
-    only = key_with("With $1,600 a month you may get help.")
-    assert citing_f2(only, "You may get help.", question="I live on $1,600 a month.") == []
+PREMIUM = "The standard Part B premium is $202.90 a month in 2026."
 
 
 @pytest.mark.parametrize(
     "quote",
     [
-        "A flu shot costs nothing.",
-        "A flu shot is FREE.",
-        "There is no cost for the flu shot.",
-        "There is no copay for the flu shot.",
-        "There is no charge for a flu shot.",
-        "You pay no coinsurance for a flu shot.",
-        "The flu shot has a $0 copayment.",
-        "You pay zero for a flu shot.",
-        "La vacuna es gratis, no cuesta nada para usted ni para su familia.",
+        "You pay a premium each month for Part B.",
+        "The standard premium is the same for most people.",
+        "The Part B premium is $202.90.",
+        "The Part B premium is about $200.",
+        "Part B has a premium.",
     ],
 )
-def test_words_for_no_cost_count_as_zero_dollars(quote: str) -> None:
-    assert citing_f2(key_with("You pay $0 for a flu shot."), quote) == []
+def test_a_label_does_not_depend_on_the_figures_of_the_fact(quote: str) -> None:
+    assert citing([PREMIUM], quote) == []
+
+
+def test_two_facts_may_support_a_claim_together_and_one_of_two_amounts_is_enough() -> None:
+    both = ["You pay 20% after the deductible.", "The Part B deductible is $283."]
+    assert citing(both, "You pay 20% after the deductible of $283.") == []
+    assert citing(["You pay 20% after the $283 deductible."], "You pay 20% of the bill.") == []
 
 
 @pytest.mark.parametrize(
     "quote",
-    ["You pay for a flu shot.", "You can freely choose where you get a flu shot.", "A flu shot costs $20."],
+    [
+        "Plans have networks of doctors.",
+        "Everything in this answer was confirmed by the office that checks answers and premium statements of any kind.",
+        "The premium.",
+        "Doctors, dentists, nurses, pharmacists and therapists are all paid by someone, at a premium.",
+    ],
 )
-def test_other_words_do_not_count_as_zero_dollars(quote: str) -> None:
-    assert citing_f2(key_with("You pay $0 for a flu shot."), quote) == [
-        "cites F2, but the figures ['$0'] do not appear in the claim's quotes"
-    ]
+def test_facts_about_something_else_support_nothing(quote: str) -> None:
+    assert citing([PREMIUM], quote) == ["cites ['F1'], which are about something else than the claim"]
 
 
-def test_words_for_no_cost_do_not_count_as_another_amount() -> None:
-    assert citing_f2(key_with("You pay $5 for a flu shot."), "A flu shot is free.")
+def test_the_claims_own_text_may_carry_the_words_that_its_quote_lacks() -> None:
+    assert citing([PREMIUM], "Yes, it is.", text="The Part B premium is $202.90 a month.") == []
+    assert citing([PREMIUM], "Yes, it is.") != []
 
 
-def test_a_fact_that_shares_no_word_with_the_quote_cannot_support_it() -> None:
-    key = key_with("Hospice care is for the terminally ill.")
-    assert citing_f2(key, "Plans have networks of doctors.") == [
-        "cites F2, but the claim and its quotes share no word with it"
-    ]
-    assert citing_f2(key, "A hospice looks after you.") == []
+def test_a_long_quote_does_not_make_an_unrelated_claim_fit() -> None:
+    long = "We sing and dance all night and sleep all morning, read books, watch films, and also there is a premium."
+    assert citing([PREMIUM], long, text="We sing and dance all night and sleep all morning.") != []
 
 
-def test_every_cited_fact_must_be_in_the_quotes() -> None:
-    both = verdict(evidence=["F1", "F2"])
-    assert violations(both, shown("Q1.C1", "Plans have networks."), KEY) == [
-        "cites F2, but the figures ['$202.90'] do not appear in the claim's quotes"
-    ]
-    assert violations(both, shown("Q1.C1", "Plans have networks. The premium is $202.90."), KEY) == []
+def test_a_spanish_claim_cannot_share_words_with_an_english_key() -> None:
+    assert citing([PREMIUM], "La prima estándar de la Parte B es de $202.90 al mes en todo el país.") == []
 
 
 def test_a_contradiction_may_cite_an_amount_the_target_got_wrong() -> None:
     wrong = verdict(label="CONTRADICTED", evidence=["F2"], severity="high")
-    assert violations(wrong, shown("Q1.C1", "You pay $185 each month."), KEY) == []
+    assert violations(wrong, shown("Q1.C1", "You pay $185 each month."), SHOWN) == []
+
+
+@pytest.mark.parametrize(
+    ("graded", "given_severity", "allowed"),
+    [
+        ("high", "high", True),
+        ("high", "medium", True),
+        ("high", "low", False),
+        ("medium", "low", True),
+        ("medium", "high", True),
+        ("low", "low", True),
+        ("low", "high", True),
+    ],
+)
+def test_a_severity_may_be_one_grade_below_the_facts_and_no_more(
+    graded: str, given_severity: Severity, allowed: bool
+) -> None:
+    key = key_of(scenario(answer_key={"canonical_facts": [fact_json("F1", severity=graded)], "required_points": []}))
+    given_ = verdict(label="CONTRADICTED", evidence=["F1"], severity=given_severity)
+    assert (violations(given_, shown(), Shown(SHOWN.asked, key)) == []) is allowed
+
+
+def test_what_a_judge_is_shown_is_the_facts_without_source_rationale_or_what_they_tell() -> None:
+    fact = {**fact_json("F1", "It costs $5."), "rationale": "because", "tells": ["$5"]}
+    key = scenario(answer_key={"canonical_facts": [fact], "required_points": ["F1"]}).answer_key
+    assert key_in_view(key).canonical_facts == (
+        FactInView(fact_id="F1", statement="It costs $5.", severity_if_wrong="medium"),
+    )
 
 
 VERDICTS = st.builds(
     verdict,
     st.sampled_from(["Q1.C1", "Q1.C2", "Q1.C3", "Q9.C9"]),
     st.sampled_from(["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"]),
-    st.lists(st.sampled_from(["F1", "F2", "F9", "D1", "D3"]), max_size=3),
+    st.lists(st.sampled_from(["F1", "F2", "F9", "D1", "D3", "LIB-1", "LIB-2"]), max_size=3),
     st.sampled_from(["none", "low", "medium", "high"]),
 )
 
@@ -343,5 +317,5 @@ def test_whatever_a_judge_says_every_claim_is_covered_once_and_by_the_rules(repl
     assert sorted([*judged, *got.unjudged]) == ["Q1.C1", "Q1.C2", "Q1.C3"]
     assert judged == sorted(judged)
     for one in got.verdicts:
-        assert violations(one, shown(one.claim_id), KEY) == []
+        assert violations(one, shown(one.claim_id), SHOWN) == []
     assert bool(got.failure) == bool(got.unjudged)
