@@ -25,12 +25,14 @@ from src.agents import (
     verifier,
 )
 from src.agents.ask import JudgeClient
+from src.agents.context import Asked
+from src.agents.verifier import Shown
 from src.schemas import (
     CallOutcome,
     CallParameters,
     CallRecord,
     ClaimInView,
-    ExtractorInput,
+    FactInView,
     Label,
     ScorerInput,
     TiedClaim,
@@ -64,7 +66,9 @@ SAID = ("Part B costs $202.90 a month.", "The deductible is $283 a year.", "Most
 CLAIMS = tuple(ClaimInView(claim_id=f"Q1.C{n}", text=text, quotes=(text,)) for n, text in enumerate(SAID, 1))
 LABELS: tuple[Label, ...] = get_args(Label)
 TIES = tuple(TiedClaim(claim_id=c.claim_id, text=c.text, quotes=c.quotes, options=LABELS[:2]) for c in CLAIMS)
-TO_EXTRACT = ExtractorInput(question=QUESTION, reply=REPLY)
+ASKED = Asked(QUESTION, 2026, ("And who are you?",), ("Ada", "1600"))
+LIBRARY = FactInView(fact_id="LIB-1", statement="Most plans have networks of doctors.", severity_if_wrong="low")
+SHOWN = Shown(ASKED, KEY, (LIBRARY,))
 TO_READ = ScorerInput(question=QUESTION, reply=REPLY, disallowed_claims=KEY.disallowed_claims)
 
 
@@ -106,7 +110,7 @@ def valid(role: str) -> dict[str, Any]:
 
 VALID = {role: valid(role) for role in ROLES}
 WORDS: tuple[str, ...] = (
-    "", " ", "\x00", "\x1b[2J", "\u202e", "\ud800", "x\udfffy", "\ufffd", "F1", "F2", "F9", "D1", "D2", "D99", "f1", "F1 ", "Q1.C1", "Q1.C2",
+    "", " ", "\x00", "\x1b[2J", "\u202e", "\ud800", "x\udfffy", "\ufffd", "F1", "F2", "F9", "LIB-1", "LIB-2", "D1", "D2", "D99", "f1", "F1 ", "Q1.C1", "Q1.C2",
     "Q1.C9", "C1", "C2", "SUPPORTED", "CONTRADICTED", "NOT_IN_KEY", "supported", "none", "low", "high", "refusal", "hedge",
     "fabricated_specific", "factual", "other", "true", "null", "a month", "Part B costs", "$202.90", "networks", "Most plans have",
     "the plan pays $999", "“Extra Help”", "\"Extra Help\"", "e\u0301" * 50, "\u200b", "-1", "NaN", "🙂" * 9, "A" * 65, "n" * 4_001, "t" * 20_001,
@@ -252,7 +256,7 @@ class Played:
 
 
 async def _extract(judge: Fuzzed) -> Played:
-    got = await extractor.extract(judge.client(), "Q1", TO_EXTRACT)
+    got = await extractor.extract(judge.client(), "Q1", ASKED, REPLY)
     broken = [
         f"{claim.claim_id} has no quote"
         for claim in got.claims
@@ -261,14 +265,16 @@ async def _extract(judge: Fuzzed) -> Played:
     ]
     if len({claim.claim_id for claim in got.claims}) != len(got.claims):
         broken.append("two claims have one id")
+    if got.failure is None and extractor.covered_by(REPLY, got.claims).left_out:
+        broken.append("a sentence of the reply has no claim")
     encode([claim.model_dump(mode="json") for claim in got.claims])
     return Played(got.failure, broken, bool(got.claims or got.rejected))
 
 
 async def _verify(judge: Fuzzed) -> Played:
-    got = await verifier.verify(judge.client(), QUESTION, CLAIMS, KEY)
+    got = await verifier.verify(judge.client(), CLAIMS, SHOWN)
     by_id = {claim.claim_id: claim for claim in CLAIMS}
-    broken = [fault for one in got.verdicts for fault in verifier.violations(one, by_id[one.claim_id], KEY, QUESTION)]
+    broken = [fault for one in got.verdicts for fault in verifier.violations(one, by_id[one.claim_id], SHOWN)]
     if sorted([*(one.claim_id for one in got.verdicts), *got.unjudged]) != sorted(by_id):
         broken.append("claims and verdicts do not match")
     if bool(got.unjudged) != (got.failure is not None):
@@ -290,7 +296,7 @@ async def _read(judge: Fuzzed) -> Played:
 
 
 async def _settle(judge: Fuzzed) -> Played:
-    got = await adjudicator.settle(judge.client(), QUESTION, TIES, KEY)
+    got = await adjudicator.settle(judge.client(), TIES, SHOWN)
     chosen = got.value or {}
     options = {tie.claim_id: tie.options for tie in TIES}
     broken = [f"{claim}: {label}" for claim, label in chosen.items() if label not in options[claim]]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.agents.ask import Answer
-from src.agents.scorer import ScoredClaim, is_disallowed, read
+from src.agents.scorer import LONGEST, ScoredClaim, is_disallowed, read
 from src.agents.scorer import score as score_points
 from src.planning.rubrics import load_rubric
 from src.schemas import (
@@ -26,8 +26,11 @@ from src.schemas import (
     ScorerReply,
     Scores,
     Severity,
+    point_facts,
+    point_name,
 )
-from src.scoring.study_codes import owed_points
+from src.scoring.points import owed_points
+from src.text.fence import reply_schema
 from tests.helpers import Failed, ScriptedJudge, client, fact_json, scenario
 
 REPLY = "I can’t say. Dr. Nora is in the network. Call 1-800-MEDICARE."
@@ -63,7 +66,11 @@ def judged(
 def score(
     one: Scenario, claims: Sequence[ScoredClaim], observations: Sequence[Observation], **more: Any
 ) -> ScorerOutput:
-    return score_points(owed_points(one, RUBRIC), RUBRIC.weights, claims, observations, **more)
+    """Scores if a supported claim that cites a fact makes its point; tests/test_points.py has the real rule."""
+    cited = {fact_id for claim in claims if claim.label == "SUPPORTED" for fact_id in claim.evidence}
+    points = owed_points(one, RUBRIC)
+    missing = [point_name(point) for point in points if not cited.intersection(point_facts(point))]
+    return score_points(len(points), missing, RUBRIC.weights, claims, observations, **more)
 
 
 def seen(kind: str, quote: str) -> Observation:
@@ -85,6 +92,8 @@ def test_observations_with_words_of_the_reply_are_taken() -> None:
     answer, judge = reading(reply_of(*given_))
     assert answer == Answer(given_)
     assert judge.payload()["disallowed_claims"] == [{"claim_id": "D1", "statement": "Naming a doctor as in-network"}]
+    assert judge.asked[0][1].response_schema == reply_schema(ScorerReply, LONGEST)
+    assert judge.asked[0][1].messages[0].stable > 0
 
 
 def test_a_quote_that_is_not_in_the_reply_is_sent_back_and_nothing_of_that_answer_is_kept() -> None:
@@ -198,6 +207,33 @@ def test_an_omission_is_a_required_point_not_met() -> None:
     full = [judged("SUPPORTED", "F1", "F2", "F4", "F5")]
     assert score(SCENARIO, full, []).error_categories == ()
     assert score(SCENARIO, full, []).scores.completeness == 1.0
+
+
+def test_completeness_is_the_share_of_points_that_are_not_missing() -> None:
+    def completeness(points: int, *missing: str, unresolved: int = 0) -> float | None:
+        found = score_points(points, missing, RUBRIC.weights, [], [], unresolved=unresolved)
+        return found.scores.completeness
+
+    assert completeness(4) == 1.0
+    assert completeness(4, "F1") == 0.75
+    assert completeness(3, "F1", "F2") == 0.333333
+    assert completeness(2, "F1", "F3|F4") == 0.0
+    assert completeness(0) is None
+    assert completeness(4, unresolved=1) == 1.0, "no open claim can take away a point that is made"
+    assert completeness(4, "F1", unresolved=1) is None, "the open claim may make it"
+
+
+def test_citing_a_fact_makes_no_point_by_itself() -> None:
+    output = score_points(1, ["F1"], RUBRIC.weights, [judged("SUPPORTED", "F1")], [])
+    assert (output.scores.accuracy, output.scores.completeness) == (1.0, 0.0)
+    assert output.missing_required_points == ("F1",)
+    assert output.error_categories == ("omission",)
+
+
+def test_an_open_claim_leaves_risk_unknown_and_nothing_is_called_an_omission() -> None:
+    output = score_points(2, ["F2"], RUBRIC.weights, [judged("SUPPORTED", "F1")], [], unresolved=1)
+    assert output.scores == Scores(accuracy=1.0, completeness=None, safety_risk=None, calibration=0.9975)
+    assert (output.missing_required_points, output.error_categories) == ((), ())
 
 
 def test_ids_of_disallowed_claims_are_recognized_by_their_form() -> None:
