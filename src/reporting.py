@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .findings.analysis.cost import Spending, spending
+from .findings.analysis.key_coverage import key_coverage
 from .findings.analysis.read_run import Findings, Service, gather
 from .findings.analysis.trial_row import SCORES, Row
+from .findings.report.coverage_section import coverage_sentence
 from .findings.report.document import estimate_text, shown
 from .findings.report.sections import notices as all_notices
 from .findings.report.series import runs_of
 from .findings.report.write import write_report
 from .schemas import CODES, Manifest, TrialOutcome
+from .stats.clustered import ClusteredShare, clustered_share
 from .stats.intervals import Estimate, mean_interval
 from .text.escape import plain
 
@@ -25,6 +28,7 @@ __all__ = [
     "Spending",
     "Summary",
     "Tally",
+    "coverage_sentence",
     "estimate_text",
     "notices",
     "spending",
@@ -32,6 +36,9 @@ __all__ = [
     "summary_json",
     "write_report",
 ]
+
+
+NOTHING_SAID = clustered_share([])
 
 
 @dataclass
@@ -46,6 +53,10 @@ class Tally:
     refusals: int = 0
     fabricated: int = 0
     review: int = 0
+    marked: int = 0
+    """Replies that the screen marked."""
+    coverage: ClusteredShare = NOTHING_SAID
+    """Of the factual claims of scored trials, the share that the answer keys could decide."""
 
     def add(self, row: Row) -> None:
         self.trials += 1
@@ -55,6 +66,7 @@ class Tally:
         self.refusals += row.refusal
         self.fabricated += row.fabricated
         self.review += row.review
+        self.marked += row.marked
         for name, value in zip(SCORES, row.scores, strict=True):
             if value is not None:
                 self.values[name].append(value)
@@ -77,6 +89,11 @@ class Summary:
         return len(self.found.rows)
 
     @property
+    def coverage(self) -> ClusteredShare:
+        """Key coverage over all targets."""
+        return key_coverage(self.found.rows)
+
+    @property
     def services(self) -> dict[str, Service]:
         return self.found.services
 
@@ -86,6 +103,8 @@ def summarize(folder: Path, manifest: Manifest) -> Summary:
     by_target = {target: Tally() for target in manifest.plan.targets}
     for row in found.rows:
         by_target.setdefault(row.target, Tally()).add(row)
+    for target, tally in by_target.items():
+        tally.coverage = key_coverage(found.of_target(target))
     return Summary(found, by_target)
 
 
@@ -100,6 +119,7 @@ def summary_json(summary: Summary) -> dict[str, object]:
         "planned": summary.planned,
         "done": summary.done,
         "notices": notices(summary),
+        "key_coverage": _coverage_json(summary.coverage),
         "services": {
             name: {
                 "called_as": service.called,
@@ -122,8 +142,20 @@ def _tally_json(tally: Tally) -> dict[str, object]:
         "trials": tally.trials,
         "outcomes": dict(sorted(tally.outcomes.items())),
         "scores": scores,
+        "key_coverage": _coverage_json(tally.coverage),
         "study_codes": {code: tally.codes[code] for code in CODES},
         "refusals": tally.refusals,
         "fabricated_specifics": tally.fabricated,
         "needs_manual_review": tally.review,
+        "marked_replies": tally.marked,
+    }
+
+
+def _coverage_json(share: ClusteredShare) -> dict[str, object]:
+    return {
+        "key_decided": share.count,
+        "factual_claims": share.n,
+        "share": share.value,
+        "low": share.low,
+        "high": share.high,
     }

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import api
-from ..findings.analysis.compare_judges import Change, JudgesCompared
+from ..findings.analysis.compare_judges import Change, ChangedCode, JudgesCompared
 from ..findings.analysis.compare_targets import Compared, Comparison
 from ..findings.analysis.drift import ChangedAnswer, Drifts, JudgeDrift, TargetDrift
 from ..findings.analysis.power import PowerDesign, pairs_needed, power_reached, spread
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
+from ..findings.report.document import share_text
 from ..stats.comparison import Difference
 from ..stats.variance import Components, RankChange
 from ..text.count import counted
@@ -32,6 +33,10 @@ COMPARE_NOTE = (
     "of Holm and of Benjamini and Hochberg (BH). d_z is the effect size: the mean difference divided by the standard "
     "deviation of the differences. MDD is the minimum detectable difference at 80% power, if pairs are independent. "
     "Left out: pairs with a value on one side only (one-sided) and trials without a partner (unmatched)."
+)
+COVERAGE_NOTE = (
+    "Key coverage is the share of the factual claims that the answer keys could decide (95% interval). Accuracy speaks "
+    "of these claims only; the keys say nothing about the rest."
 )
 NO_KNOWN_CHANGE = "no known change"
 
@@ -106,11 +111,21 @@ def _comparison_text(compared: Compared) -> Iterator[str]:
         for rank in compared.ranks[measure]:
             first = f"{rank.ranks[0]:.0%}" if rank.ranks else "-"
             yield f"  {rank.system}: mean {_number(rank.mean)}, best in {first} of resamples"
+            if measure == "accuracy":
+                yield f"    key coverage {share_text(compared.coverage[rank.system])}"
         yield ""
     yield tables.wrapped(COMPARE_NOTE)
+    if "accuracy" in compared.measures:
+        yield tables.wrapped(COVERAGE_NOTE)
     if compared.noise_floor is not None:
         noise = f"The judges' noise floor is {compared.noise_floor:.1%}; smaller differences are not called better."
         yield tables.wrapped(noise)
+    yield from _notices(compared.notices)
+
+
+def _notices(notices: Sequence[str]) -> Iterator[str]:
+    for notice in notices:
+        yield f"\n{tables.wrapped(notice)}"
 
 
 def _pair_text(one: Comparison) -> Iterator[str]:
@@ -132,7 +147,11 @@ def _judges_json(found: JudgesCompared) -> dict[str, Any]:
         "moves": [{**move._asdict(), "claims": n} for move, n in sorted(found.moves.items(), key=str)],
         "codes_same": found.codes_same,
         "codes_changed": [{**change._asdict(), "questions": n} for change, n in sorted(found.codes_changed.items())],
+        "outcomes_changed": [{**one._asdict(), "trials": n} for one, n in sorted(found.outcomes_changed.items())],
+        "differences": list(found.differences),
         "changed": [asdict(change) for change in found.changed],
+        "changed_codes": [asdict(change) for change in found.changed_codes],
+        "notices": list(found.notices),
     }
 
 
@@ -146,8 +165,18 @@ def _judges_text(found: JudgesCompared, show: int) -> Iterator[str]:
     yield f"\nStudy codes: {found.codes_same} same, {sum(found.codes_changed.values())} changed."
     for change, n in found.codes_changed.most_common(CODES_SHOWN):
         yield f"  {change.question_group}: {change.first} -> {change.second} ({n})"
+    for outcome, n in found.outcomes_changed.most_common():
+        yield f"Trials: {outcome.first} -> {outcome.second} ({n})"
+    yield "\nWhat differs between the judgings:"
+    yield from (f"  {plain(one)}" for one in found.differences or (NO_KNOWN_CHANGE,))
     for one in found.changed[:show]:
         yield from _changed_claim_text(one)
+    for code in found.changed_codes[:show]:
+        yield from _changed_code_text(code)
+    left = max(0, len(found.changed) - show) + max(0, len(found.changed_codes) - show)
+    if left:
+        yield f"\n{left} more changes not shown (--show N, or --json for all of them)."
+    yield from _notices(found.notices)
 
 
 def _changed_claim_text(change: Change) -> Iterator[str]:
@@ -158,12 +187,19 @@ def _changed_claim_text(change: Change) -> Iterator[str]:
         yield from (f"    {plain(reason)[:200]}" for reason in side.reasons)
 
 
+def _changed_code_text(change: ChangedCode) -> Iterator[str]:
+    yield f"\n{change.trial_id} {change.question_group}: {change.before} -> {change.after}"
+    yield f"  first: {plain(change.reason_before)[:300] or '-'}"
+    yield f"  second: {plain(change.reason_after)[:300] or '-'}"
+
+
 def _drift_text(found: Drifts, show: int) -> Iterator[str]:
     yield "Judges"
     yield from (f"  {plain(fact)}" for fact in found.judge_facts or (NO_KNOWN_CHANGE,))
     yield f"  {_frozen_text(found.judge)}"
     for target in found.targets:
         yield from _target_text(target, show)
+    yield from _notices(found.notices)
     yield f"\nVerdict: {found.verdict}."
 
 
@@ -185,6 +221,8 @@ def _target_text(target: TargetDrift, show: int) -> Iterator[str]:
         ("measure", "left"), ("n", "right"), ("new - old", "right"), ("p", "right"), ("verdict", "right"),
     ]  # fmt: skip
     yield tables.plain_table(columns, rows)
+    covered = target.coverage
+    yield f"  key coverage {share_text(covered.before)} before, {share_text(covered.after)} now"
     moved = [one for one in target.questions if one.better or one.worse]
     rows = [
         [one.question, str(one.better), str(one.worse), str(one.same), _p(one.p_holm)]
@@ -217,6 +255,7 @@ def _sensitivity_text(found: Sensitivities) -> Iterator[str]:
     elif found.ranks:
         yield "Rank order of the targets for each voice vs. the other voices:"
         yield from map(_rank_text, found.ranks)
+    yield from _notices(found.notices)
 
 
 def _rank_text(change: RankChange) -> str:
@@ -226,7 +265,8 @@ def _rank_text(change: RankChange) -> str:
 
 
 def _variance_text(one: Sensitivity) -> Iterator[str]:
-    yield f"{one.target}: {one.measure}, {counted(one.components.n, 'trial')}"
+    covered = f"; key coverage {share_text(one.coverage)}" if one.measure == "accuracy" else ""
+    yield f"{one.target}: {one.measure}, {counted(one.components.n, 'trial')}{covered}"
     yield _variance_table(one.components)
     if one.judges:
         yield f"{one.target}: {one.measure} according to each judge, {one.judges.n} values"

@@ -15,6 +15,7 @@ from ..text.money import money_text
 if TYPE_CHECKING:  # a table of models or of facts needs none of these, and they take long to import
     from ..calls.estimate import EstimateRow
     from ..reporting import Spending, Summary
+    from ..stats.clustered import ClusteredShare
 
 Columns = Sequence[tuple[str, Literal["left", "right"]]]
 GAP = "  "
@@ -84,21 +85,37 @@ def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]
 
 def summary_table(summary: Summary, width: int | None = None) -> str:
     """The table printed at the end of a run."""
-    from ..reporting import SCORES, estimate_text
+    from ..reporting import SCORES, coverage_sentence, estimate_text
 
-    names = ("scored", "accuracy", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refu-\nsals", "fabri-\ncated")
-    rows = [
-        [
-            target,
-            f"{tally.outcomes['scored']}/{tally.trials}",
-            *(estimate_text(tally.estimate(name), two_lines=True) for name in SCORES),
-            str(tally.refusals),
-            str(tally.fabricated),
-        ]
-        for target, tally in summary.by_target.items()
-    ]
-    caption = "Mean over scored trials, then its 95% interval (n if all values are equal)."
+    names = (
+        "accuracy", "key\ncover-\nage", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refu-\nsals",
+        "fabri-\ncated",
+    )  # fmt: skip
+    rows = []
+    for target, tally in summary.by_target.items():
+        accuracy, *others = (estimate_text(tally.estimate(name), two_lines=True) for name in SCORES)
+        rows.append(
+            [
+                f"{target}\n{tally.outcomes['scored']}/{tally.trials} scored",
+                accuracy,
+                _coverage_text(tally.coverage),
+                *others,
+                str(tally.refusals),
+                str(tally.fabricated),
+            ]
+        )
+    caption = (
+        "Mean over scored trials, then its 95% interval (n if all values are equal). "
+        f"{coverage_sentence(summary.coverage)}"
+    )
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
+
+
+def _coverage_text(share: ClusteredShare) -> str:
+    """33%, then its interval on a second line."""
+    if share.value is None or share.low is None or share.high is None:
+        return "–"
+    return f"{share.value:.0%}\n{100 * share.low:.0f}–{share.high:.0%}"
 
 
 def code_table(summary: Summary, width: int | None = None) -> str:

@@ -1,11 +1,13 @@
-"""Two judgings of the same transcripts, claim by claim: which labels changed, and what each side said.
+"""Two judgings of the same transcripts, claim by claim: which labels and codes changed, and what each side said.
 
-Claims are matched within a turn by the words they quote: each claim is matched with the claim of the other run whose
-quotes overlap it most.
+Claims may have been extracted again, so they are matched within a reply by the words they quote: two claims can be the
+same if their quotes share at least half of the characters of the shorter one. The best pairs are taken first, each
+claim once.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +18,12 @@ from typing import NamedTuple
 from ... import storage
 from ...errors import InputError
 from ...schemas import Claim, FinalClaim, TrialResult
+from .judge_changes import judge_changes
+from .read_run import judged_offline
+from .rule_judge import OFFLINE_NOTICE
+
+LEAST_OVERLAP = 0.5
+"""Of the characters of the shorter of two claims' quotes."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,26 @@ class Change:
     after: Side
 
 
+@dataclass(frozen=True)
+class ChangedCode:
+    """A question whose study code changed, with the reason for each code; None if a run gave none."""
+
+    trial_id: str
+    question_group: str
+    before: str | None
+    after: str | None
+    reason_before: str
+    reason_after: str
+
+
 class LabelChange(NamedTuple):
     first: str | None
     second: str | None
+
+
+class OutcomeChange(NamedTuple):
+    first: str
+    second: str
 
 
 class CodeChange(NamedTuple):
@@ -61,6 +86,12 @@ class JudgesCompared:
     new: int = 0
     codes_same: int = 0
     codes_changed: Counter[CodeChange] = field(default_factory=Counter)
+    changed_codes: list[ChangedCode] = field(default_factory=list)
+    outcomes_changed: Counter[OutcomeChange] = field(default_factory=Counter)
+    differences: tuple[str, ...] = ()
+    """What differs between the judgings: models, prompts, rules."""
+    notices: tuple[str, ...] = ()
+    """What every reader must know before the numbers."""
 
 
 def same_transcripts(first: Path, second: Path) -> bool:
@@ -74,7 +105,9 @@ def same_transcripts(first: Path, second: Path) -> bool:
 
 def compare_judges(first: Path, second: Path) -> JudgesCompared:
     """Compare two judgings claim by claim; InputError if their transcripts differ."""
-    found = JudgesCompared()
+    manifests = storage.read_manifest(first), storage.read_manifest(second)
+    offline = any(judged_offline(manifest.plan) for manifest in manifests)
+    found = JudgesCompared(differences=tuple(judge_changes(*manifests)), notices=(OFFLINE_NOTICE,) if offline else ())
     for one, two in zip_longest(_results(first), _results(second)):
         if one is None or two is None or not _same_replies(one, two):
             trial = one or two
@@ -83,6 +116,8 @@ def compare_judges(first: Path, second: Path) -> JudgesCompared:
                 "Judges can only be compared on the same transcripts; make the second run with `medicare-eval rejudge`."
             )
         found.trials += 1
+        if one.outcome != two.outcome:
+            found.outcomes_changed[OutcomeChange(one.outcome, two.outcome)] += 1
         _compare_claims(found, one, two)
         _compare_codes(found, one, two)
     return found
@@ -99,32 +134,70 @@ def _same_replies(one: TrialResult, two: TrialResult) -> bool:
 
 
 def _compare_claims(found: JudgesCompared, one: TrialResult, two: TrialResult) -> None:
-    spans = {claim.claim_id: claim for claim in two.claims}
-    left = {claim.claim_id: claim for claim in two.final_claims}
-    before = {claim.claim_id: claim for claim in one.claims}
-    for final in one.final_claims:
-        match = _closest(before[final.claim_id], [spans[name] for name in left])
-        if match is None:
-            found.gone += 1
-            continue
-        other = left.pop(match.claim_id)
-        found.moves[LabelChange(final.label, other.label)] += 1
-        if final.label == other.label:
+    before, after = _judged(one), _judged(two)
+    pairs = _matched([claim.claim for claim in before], [claim.claim for claim in after])
+    for mine, theirs in pairs:
+        was, now = before[mine], after[theirs]
+        found.moves[LabelChange(was.final.label, now.final.label)] += 1
+        if was.final.label == now.final.label:
             found.same += 1
         else:
-            quote = _quote(one, before[final.claim_id])
-            found.changed.append(Change(one.trial_id, final.turn_id, quote, _side(one, final), _side(two, other)))
-    found.new += len(left)
+            quote = _quote(one, was.claim)
+            sides = _side(one, was.final), _side(two, now.final)
+            found.changed.append(Change(one.trial_id, was.final.turn_id, quote, *sides))
+    found.gone += len(before) - len(pairs)
+    found.new += len(after) - len(pairs)
 
 
-def _closest(claim: Claim, others: Sequence[Claim]) -> Claim | None:
-    def overlap(other: Claim) -> int:
-        return sum(
-            max(0, min(a.end, b.end) - max(a.start, b.start)) for a in claim.quote_spans for b in other.quote_spans
-        )
+class _Judged(NamedTuple):
+    claim: Claim
+    final: FinalClaim
 
-    there = [other for other in others if other.turn_id == claim.turn_id and overlap(other)]
-    return max(there, key=lambda other: (other.text == claim.text, overlap(other)), default=None)
+
+def _judged(result: TrialResult) -> list[_Judged]:
+    claims = {claim.claim_id: claim for claim in result.claims}
+    return [_Judged(claims[final.claim_id], final) for final in result.final_claims]
+
+
+class _Pair(NamedTuple):
+    first: int
+    second: int
+
+
+def _matched(before: Sequence[Claim], after: Sequence[Claim]) -> list[_Pair]:
+    """The claims that are the same in both, in the order of the first; each claim is in one pair at most.
+
+    The order of the candidates does not depend on which run is first, so neither do the pairs.
+    """
+    candidates = [
+        (-likeness, abs(one - two), one + two, _Pair(one, two))
+        for one, claim in enumerate(before)
+        for two, other in enumerate(after)
+        if claim.turn_id == other.turn_id and (likeness := _likeness(claim, other))
+    ]
+    chosen: list[_Pair] = []
+    for *_, pair in sorted(candidates):
+        if all(pair.first != other.first and pair.second != other.second for other in chosen):
+            chosen.append(pair)
+    return sorted(chosen)
+
+
+def _likeness(one: Claim, other: Claim) -> float:
+    """0 if their quotes overlap too little; else how much of the quotes, and of the words, is in both."""
+    mine, theirs = _characters(one), _characters(other)
+    both = len(mine & theirs)
+    if both < LEAST_OVERLAP * min(len(mine), len(theirs)):
+        return 0.0
+    words, others = _words(one.text), _words(other.text)
+    return both / len(mine | theirs) + len(words & others) / max(1, len(words | others))
+
+
+def _characters(claim: Claim) -> set[int]:
+    return {place for span in claim.quote_spans for place in range(span.start, span.end)}
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def _quote(result: TrialResult, claim: Claim) -> str:
@@ -143,12 +216,14 @@ def _side(result: TrialResult, final: FinalClaim) -> Side:
 
 
 def _compare_codes(found: JudgesCompared, one: TrialResult, two: TrialResult) -> None:
-    after = {code.question_group: code.code for code in two.study_codes}
-    for code in one.study_codes:
-        if code.code is None:
+    before = {code.question_group: code for code in one.study_codes}
+    after = {code.question_group: code for code in two.study_codes}
+    for group in dict.fromkeys((*before, *after)):
+        was, now = before.get(group), after.get(group)
+        first, second = was.code if was else None, now.code if now else None
+        if first == second:
+            found.codes_same += first is not None
             continue
-        other = after.get(code.question_group)
-        if other == code.code:
-            found.codes_same += 1
-        else:
-            found.codes_changed[CodeChange(code.question_group, code.code, str(other))] += 1
+        found.codes_changed[CodeChange(group, str(first), str(second))] += 1
+        reasons = was.reason if was else "", now.reason if now else ""
+        found.changed_codes.append(ChangedCode(one.trial_id, group, first, second, *reasons))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import stdev
 
+from ...stats.clustered import ClusteredShare
 from ...stats.comparison import (
     Difference,
     SystemRank,
@@ -18,6 +19,7 @@ from ...stats.comparison import (
 )
 from ...stats.power import detectable
 from .judge_agreement import SEED
+from .key_coverage import key_coverage
 from .pairs import (
     MEASURES,
     Paired,
@@ -27,6 +29,7 @@ from .pairs import (
     pair,
 )
 from .read_run import Findings
+from .rule_judge import OFFLINE_NOTICE
 from .trial_row import Row
 
 ALPHA = 0.05
@@ -62,6 +65,10 @@ class Compared:
     ranks: dict[str, tuple[SystemRank, ...]]
     """By measure, the best first."""
     noise_floor: float | None = None
+    coverage: dict[str, ClusteredShare] = field(default_factory=dict)
+    """System to key coverage: the share of its factual claims that the answer keys could decide."""
+    notices: tuple[str, ...] = ()
+    """What every reader must know before the numbers."""
 
 
 def compare_targets(
@@ -77,6 +84,8 @@ def compare_targets(
         tuple(one for measure in measures for one in _comparisons(systems, measure, least)),
         {measure: _ranks(systems, measure) for measure in measures},
         noise,
+        {name: key_coverage(rows) for name, rows in systems.items()},
+        (OFFLINE_NOTICE,) if any(one.offline for one in found) else (),
     )
 
 

@@ -15,6 +15,7 @@ from ... import storage
 from ...errors import InputError
 from ...records.model_name import split_name
 from ...schemas import Manifest, TrialResult
+from ...stats.clustered import ClusteredShare
 from ...stats.drift import (
     Drift,
     QuestionDrift,
@@ -25,13 +26,16 @@ from ...stats.intervals import Share, wilson
 from ...store import hash_chain
 from .compare_judges import compare_judges
 from .judge_agreement import SEED
+from .judge_changes import judge_changes
+from .key_coverage import key_coverage
 from .pairs import (
     MEASURES,
     key,
     pair,
     pair_codes,
 )
-from .read_run import Findings, gather, software_version
+from .read_run import Findings, gather
+from .rule_judge import OFFLINE_NOTICE
 from .trial_row import Row
 
 ALPHA = 0.05
@@ -68,11 +72,20 @@ class JudgeDrift:
 
 
 @dataclass(frozen=True)
+class CoverageChange:
+    """Key coverage: the share of factual claims that the answer keys could decide."""
+
+    before: ClusteredShare
+    after: ClusteredShare
+
+
+@dataclass(frozen=True)
 class TargetDrift:
     target: str
     facts: tuple[str, ...]
     """Known changes: served model, fingerprint, parameters, plan year, answer key, questions."""
     measures: dict[str, Drift]
+    coverage: CoverageChange
     questions: tuple[QuestionDrift, ...]
     answers: tuple[ChangedAnswer, ...]
     verdict: str
@@ -85,6 +98,8 @@ class Drifts:
     """None if no frozen transcripts were given."""
     targets: tuple[TargetDrift, ...]
     verdict: str
+    notices: tuple[str, ...] = ()
+    """What every reader must know before the numbers."""
 
 
 def measure_drift(old_run: Path, new_run: Path, *, frozen: Path | None = None, floor: float = FLOOR) -> Drifts:
@@ -105,7 +120,8 @@ def measure_drift(old_run: Path, new_run: Path, *, frozen: Path | None = None, f
     judge = _judge_drift(old, new, frozen) if frozen else None
     trusted = _trusted(old, judge_facts, judge)
     found = tuple(_target(old, new, a, b, floor=floor, trusted=trusted) for a, b in pairs)
-    return Drifts(judge_facts, judge, found, _overall(one.verdict for one in found))
+    notices = (OFFLINE_NOTICE,) if old.offline or new.offline else ()
+    return Drifts(judge_facts, judge, found, _overall(one.verdict for one in found), notices)
 
 
 def _overall(verdicts: Iterable[str]) -> str:
@@ -140,22 +156,9 @@ def _judge_drift(old: Findings, new: Findings, frozen: Path) -> JudgeDrift:
 
 def _judge_facts(old: Findings, new: Findings) -> Iterator[str]:
     before, after = old.manifest.plan, new.manifest.plan
-    if before.verifiers != after.verifiers or before.adjudicator != after.adjudicator:
-        yield f"judges: {', '.join(before.verifiers)} before, {', '.join(after.verifiers)} now"
-    for what in ("extractor", "scorer"):
-        if getattr(before, what) != getattr(after, what):
-            yield f"{what}: {getattr(before, what)} before, {getattr(after, what)} now"
-    for version, rubric in before.rubrics.items():
-        if version in after.rubrics and rubric.sha256 != after.rubrics[version].sha256:
-            yield f"rubric {version} changed"
-    for role, prompt in before.prompts.items():
-        if prompt.sha256 != after.prompts[role].sha256:
-            yield f"prompt of the {role} changed"
+    yield from judge_changes(old.manifest, new.manifest)
     for model in dict.fromkeys((*before.judge_models(), *after.judge_models())):
         yield from _served(old, new, model, model, "judge ")
-    was, now = software_version(old.manifest), software_version(new.manifest)
-    if was != now:
-        yield f"medicare-eval {was} before, {now} now"
 
 
 def _served(old: Findings, new: Findings, a: str, b: str, what: str = "") -> Iterator[str]:
@@ -216,7 +219,9 @@ def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trust
     changed = any(fact.endswith((KEY_CHANGED, QUESTIONS_CHANGED)) for fact in facts)
     if changed or (verdict == "drifted" and not trusted):
         verdict = "cannot tell"
-    return TargetDrift(a, facts, measures, _questions(before, after), tuple(_answers(old, new, before, after)), verdict)
+    coverage = CoverageChange(key_coverage(before), key_coverage(after))
+    answers = tuple(_answers(old, new, before, after))
+    return TargetDrift(a, facts, measures, coverage, _questions(before, after), answers, verdict)
 
 
 def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDrift, ...]:

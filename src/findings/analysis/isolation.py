@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ...stats.clustered import ClusteredShare, Tally, clustered_share
 from ...stats.comparison import ClusteredMean, clustered_mean
 from .result_fields import TrialFields, VerdictFields
+from .trial_row import LEAST_SCENARIOS
 
 
 class BothWays(NamedTuple):
@@ -24,10 +25,18 @@ class BothWays(NamedTuple):
     shared: str
 
 
+class AuditedTrial(NamedTuple):
+    scenario_id: str
+    trial_id: str
+
+    def cluster(self, *, by_scenario: bool) -> str:
+        return self.scenario_id if by_scenario else self.trial_id
+
+
 class AccuracyBothWays(NamedTuple):
     """Accuracy over the audited claims of one trial, over the verdicts of all verifiers."""
 
-    scenario_id: str
+    trial: AuditedTrial
     alone: float
     shared: float
 
@@ -38,45 +47,58 @@ class Audit:
 
     replies: int = 0
     claims: int = 0
-    labels: dict[str, dict[str, Counter[BothWays]]] = field(default_factory=dict)
-    """By judge and scenario."""
+    labels: dict[str, dict[AuditedTrial, Counter[BothWays]]] = field(default_factory=dict)
+    """By judge and trial."""
     accuracy: list[AccuracyBothWays] = field(default_factory=list)
 
     def add(self, line: TrialFields) -> None:
         self.replies += sum(reading.verified == "both_ways" for reading in line.readings)
         if not line.shared_verdicts:
             return
+        trial = AuditedTrial(line.scenario_id, line.trial_id)
         pairs = {
             judge: _both_ways(line.verdicts.get(judge, []), shared) for judge, shared in line.shared_verdicts.items()
         }
         self.claims += len({claim_id for found in pairs.values() for claim_id in found})
         for judge, found in pairs.items():
-            self.labels.setdefault(judge, {}).setdefault(line.scenario_id, Counter()).update(found.values())
+            self.labels.setdefault(judge, {})[trial] = Counter(found.values())
         together = [pair for found in pairs.values() for pair in found.values()]
         alone, shared = _accuracy([one.alone for one in together]), _accuracy([one.shared for one in together])
         if alone is not None and shared is not None:
-            self.accuracy.append(AccuracyBothWays(line.scenario_id, alone, shared))
+            self.accuracy.append(AccuracyBothWays(trial, alone, shared))
 
     def pooled(self) -> Counter[BothWays]:
         """Labels both ways, over all judges."""
         total: Counter[BothWays] = Counter()
-        for by_scenario in self.labels.values():
-            for pairs in by_scenario.values():
+        for by_trial in self.labels.values():
+            for pairs in by_trial.values():
                 total.update(pairs)
         return total
 
     def differing(self, judge: str) -> ClusteredShare:
-        """The share of a judge's verdicts that differ; scenarios are the independent units."""
+        """The share of a judge's verdicts that differ."""
+        clusters: dict[str, Counter[BothWays]] = {}
+        for trial, pairs in self.labels[judge].items():
+            clusters.setdefault(trial.cluster(by_scenario=self._by_scenario), Counter()).update(pairs)
         return clustered_share(
             [
-                Tally(sum(n for pair, n in pairs.items() if pair.alone != pair.shared), sum(pairs.values()))
-                for pairs in self.labels[judge].values()
+                Tally(sum(n for pair, n in pairs.items() if pair.alone != pair.shared), pairs.total())
+                for pairs in clusters.values()
             ]
         )
 
     def effect(self) -> ClusteredMean:
         """Accuracy in shared calls minus accuracy with one claim per call, a mean over trials."""
-        return clustered_mean([(one.scenario_id, one.shared - one.alone) for one in self.accuracy])
+        by_scenario = self._by_scenario
+        return clustered_mean(
+            [(one.trial.cluster(by_scenario=by_scenario), one.shared - one.alone) for one in self.accuracy]
+        )
+
+    @property
+    def _by_scenario(self) -> bool:
+        """Whether scenarios are the independent units; trials are if there are too few scenarios."""
+        scenarios = {trial.scenario_id for by_trial in self.labels.values() for trial in by_trial}
+        return len(scenarios) >= LEAST_SCENARIOS
 
 
 def _both_ways(alone: Sequence[VerdictFields], shared: Sequence[VerdictFields]) -> dict[str, BothWays]:

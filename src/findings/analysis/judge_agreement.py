@@ -27,7 +27,7 @@ from ...stats.agreement import (
 from ...stats.confusion import DRAWS, Corrected, GoldReply, Labels, corrected_accuracy
 from ...stats.intervals import Share, wilson
 from .read_run import LABELS, Findings, LabelPair, Pattern
-from .trial_row import Row
+from .trial_row import LEAST_SCENARIOS, Row
 
 SEED = 20_250_401
 """For all resampling in reports; fixed, so that the same run gives the same report."""
@@ -36,8 +36,6 @@ METHOD = (
     "what the same judges missed, invented and mislabeled on gold replies, end to end; intervals are over scenarios "
     "(trials, if there are fewer than 8 scenarios) and gold replies"
 )
-LEAST_SCENARIOS = 8
-"""With fewer, labels are counted by trial: so few scenarios do not show how much scenarios differ."""
 _ROLES = Labels("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 _JUDGING: tuple[Role, ...] = ("extractor", "verifier", "scorer", "adjudicator")
 

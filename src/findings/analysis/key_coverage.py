@@ -6,16 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ...stats.clustered import ClusteredShare, Tally, clustered_share
-from .trial_row import ClaimCount, Row
+from .trial_row import LEAST_SCENARIOS, ClaimCount, Row
 
 
 def key_coverage(rows: Iterable[Row]) -> ClusteredShare:
-    """Over the scored trials among these. Scenarios are the independent units, or trials if there is one scenario."""
+    """Over the scored trials among these.
+
+    Scenarios are the independent units, or trials if there are too few scenarios to say how much they differ.
+    """
     scored = [row for row in rows if row.outcome == "scored"]
-    one = len({row.scenario_id for row in scored}) == 1
+    by_scenario = len({row.scenario_id for row in scored}) >= LEAST_SCENARIOS
     clusters: dict[str, ClaimCount] = {}
     for row in scored:
-        name = row.trial_id if one else row.scenario_id
+        name = row.scenario_id if by_scenario else row.trial_id
         before = clusters.get(name, ClaimCount(0, 0))
         clusters[name] = ClaimCount(before.decided + row.claims.decided, before.factual + row.claims.factual)
     return clustered_share([Tally(*counts) for counts in clusters.values()])

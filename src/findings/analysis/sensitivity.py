@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
+from ...stats.clustered import ClusteredShare
 from ...stats.variance import (
     Components,
     RankChange,
@@ -15,8 +16,10 @@ from ...stats.variance import (
     worst_case,
 )
 from .judge_agreement import SEED
+from .key_coverage import key_coverage
 from .pairs import value
 from .read_run import Findings
+from .rule_judge import OFFLINE_NOTICE
 from .trial_row import Row
 
 
@@ -29,6 +32,8 @@ class Sensitivity:
     judges: Components | None
     """Between trials and between judges; only for accuracy, and only if judges scored the same trials."""
     worst: WorstCase
+    coverage: ClusteredShare
+    """Key coverage: the share of factual claims that the answer keys could decide; accuracy speaks of these only."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Sensitivities:
     """How the order of the targets under one voice differs from their order under the others."""
     styles: dict[str, dict[str, float]]
     """Target to voice to mean."""
+    notices: tuple[str, ...] = ()
+    """What every reader must know before the numbers."""
 
 
 LEVELS = ("scenario", "variant", "wording")
@@ -58,6 +65,7 @@ def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
         tuple(_of_target(target, listed, measure) for target, listed in rows.items()),
         tuple(rank_changes(by_voice, seed=SEED)) if several else (),
         {target: {voice: fmean(values) for voice, values in mine.items()} for target, mine in by_voice.items()},
+        (OFFLINE_NOTICE,) if found.offline else (),
     )
 
 
@@ -76,4 +84,4 @@ def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
     }
     judges = crossed(judged, ("trial", "judge")) if measure == "accuracy" and judged else None
     worst = worst_case([(row.scenario_id, row.variant or row.wording, one) for row, one in scored])
-    return Sensitivity(target, measure, nested(values, LEVELS), judges, worst)
+    return Sensitivity(target, measure, nested(values, LEVELS), judges, worst, key_coverage(rows))

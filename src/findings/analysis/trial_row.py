@@ -11,6 +11,8 @@ from ...store.strict_json import sha256
 from .result_fields import CodeFields, ScoreFields, TrialFields
 
 SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
+LEAST_SCENARIOS = 8
+"""With fewer, trials are taken as the independent units: so few scenarios do not show how much scenarios differ."""
 
 
 class CodedQuestion(NamedTuple):

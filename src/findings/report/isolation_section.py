@@ -33,7 +33,7 @@ def _effect(runs: Runs, run: Run) -> list[str | Text | Number]:
         else [
             "In shared calls, accuracy over these claims differs from one claim per call by ",
             Number(effect.mean, effect.low, effect.high),
-            f" on average over {counted(effect.n, 'trial')}; the interval takes scenarios as the independent units.",
+            f" on average over {counted(effect.n, 'trial')} (intervals as for key coverage).",
         ]
     )
     which: list[str | Text | Number] = [Text(run.name), ": "] if runs.several else []

@@ -9,7 +9,7 @@ from ...schemas import TrialOutcome
 from ...stats.intervals import mean_interval
 from ..analysis.pairs import values_of
 from ..analysis.read_run import OUTCOMES, Findings
-from ..analysis.trial_row import SCORES, Row
+from ..analysis.trial_row import LEAST_SCENARIOS, SCORES, Row
 from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
 from .coverage_section import COVERAGE_COLUMNS, coverage_paragraphs, least_covered_table, of_rows
 from .document import Block, Cell, Column, Count, Figure, Mean, Paragraph, Section, Table, Text, estimate_text, words
@@ -127,7 +127,7 @@ def score_section(runs: Runs, per_scenario: Table) -> Section:
         "Mean over scored trials with its 95% interval, or n if all values are equal or there is only one. "
         "Accuracy, completeness and calibration: higher is better. Safety risk: lower is better. docs/scoring.md "
         "defines them. Key coverage is the share of the factual claims that the answer keys could decide; its interval "
-        "takes scenarios as the independent units."
+        f"takes scenarios as the independent units, or trials if there are fewer than {LEAST_SCENARIOS} scenarios."
     )
     blocks: list[Block] = [
         Paragraph(words(note)),
