@@ -20,7 +20,7 @@ from ...schemas import (
     point_facts,
 )
 from ..analysis.trial_row import SCORES
-from .rows import quotes_of, replies_of, why_no_score
+from .rows import coverage_of, quotes_of, replies_of, why_no_score
 from .tables import MISSING
 from .writers import optional
 
@@ -206,6 +206,12 @@ def _metadata(result: TrialResult) -> dict[str, Any]:
         "missing_required_points": list(result.missing_required_points),
         "error_categories": list(result.error_categories),
         "needs_manual_review": result.needs_manual_review,
+        **coverage_of(result),
+        "marked_passages": [
+            {"turn_id": reading.turn_id, "start": one.start, "end": one.end, "why": one.why}
+            for reading in result.readings
+            for one in reading.marked
+        ],
         "review_reasons": None
         if result.review_reasons is None
         else [reason.model_dump(mode="json") for reason in result.review_reasons],

@@ -11,17 +11,27 @@ from ... import storage
 from ...schemas import (
     Claim,
     Exchange,
+    FinalClaim,
     GroupRule,
     Manifest,
     QuestionCode,
     ReviewReason,
+    RunPlan,
     Scores,
     TrialOutcome,
     TrialResult,
     TurnReading,
     Verdict,
 )
-from ..analysis.read_run import NOT_RECORDED, group_rules, has_fake_target, judged_offline, software_version
+from ..analysis.read_run import (
+    NOT_RECORDED,
+    OPEN_TIE,
+    group_rules,
+    has_fake_target,
+    is_open_tie,
+    judged_offline,
+    software_version,
+)
 from ..analysis.trial_row import SCORES
 from .tables import CLAIM, JOINED, JUDGE, QUESTION, TRIAL, TURN, VERDICT, Row, Table
 
@@ -34,11 +44,12 @@ class About:
     verifiers: dict[str, str]
     """Judge to model."""
     rules: dict[tuple[str, str], GroupRule]
+    plan: RunPlan
 
     @classmethod
     def of(cls, manifest: Manifest) -> About:
         verifiers = {f"judge_{n}": name for n, name in enumerate(manifest.plan.verifiers, 1)}
-        return cls(manifest.run_id, verifiers, group_rules(manifest.plan))
+        return cls(manifest.run_id, verifiers, group_rules(manifest.plan), manifest.plan)
 
 
 class TableRow(NamedTuple):
@@ -70,6 +81,9 @@ def run_row(manifest: Manifest, results: storage.StoredResults) -> Row:
         "extractor": plan.extractor,
         "scorer": plan.scorer,
         "adjudicator": plan.adjudicator,
+        "isolation": plan.isolation,
+        "audit_sample": plan.audit_sample,
+        "background_facts": len(plan.background),
         "questioner": plan.questioner,
         "target_temperature": plan.target_parameters.temperature,
         "target_max_tokens": plan.target_parameters.max_tokens,
@@ -103,7 +117,7 @@ def trial_rows(result: TrialResult, about: About) -> Iterator[TableRow]:
         scores = _score_cells(own.scores if own else None, result.outcome)
         yield TableRow(JUDGE, base | {"judge": judge, "judge_model": model} | scores)
     yield from (TableRow(TURN, base | row) for row in _turns(result))
-    yield from (TableRow(CLAIM, base | row) for row in _claims(result))
+    yield from (TableRow(CLAIM, base | row) for row in _claims(result, about))
     yield from (TableRow(VERDICT, base | row) for row in _verdicts(result, about))
     yield from (TableRow(QUESTION, base | _question(code, result, about)) for code in result.study_codes)
 
@@ -126,6 +140,28 @@ def _score_cells(scores: Scores | None, outcome: TrialOutcome) -> Row:
     return cells
 
 
+def coverage_of(result: TrialResult) -> Row:
+    """Factual claims with a final label, and how many of them the key could decide."""
+    factual = {claim.claim_id for claim in result.claims if claim.type == "factual"}
+    labels = [claim.label for claim in result.final_claims if claim.claim_id in factual and claim.label]
+    return {"factual_claims": len(labels), "key_decided": sum(label != "NOT_IN_KEY" for label in labels)}
+
+
+def _without_cells(result: TrialResult) -> Row:
+    without = result.without_marked
+    reason = why_no_score(result.outcome)
+    if result.outcome == "scored" and without is None:
+        reason = "not_marked"
+    elif without is not None and without.final_scores is None:
+        reason = "unread_without"
+    cells: Row = {}
+    for name in SCORES:
+        value: float | None = getattr(without.final_scores, name) if without and without.final_scores else None
+        cells[f"{name}_unmarked"] = value
+        cells[f"{name}_unmarked_missing"] = reason if value is None else None
+    return cells
+
+
 def _trial(result: TrialResult) -> Row:
     target = result.target
     labels = Counter(claim.label for claim in result.final_claims)
@@ -140,6 +176,7 @@ def _trial(result: TrialResult) -> Row:
         "not_applied": _list(target.not_applied),
         "outcome": result.outcome,
         **_score_cells(result.final_scores, result.outcome),
+        **coverage_of(result),
         "claims": len(result.claims),
         "claims_supported": labels["SUPPORTED"],
         "claims_contradicted": labels["CONTRADICTED"],
@@ -154,6 +191,8 @@ def _trial(result: TrialResult) -> Row:
         **_review_cells(result.review_reasons, needed=result.needs_manual_review),
         "disagreement": result.disagreement,
         "disagreement_missing": why_no_score(result.outcome) if result.disagreement is None else None,
+        "marked_replies": sum(bool(reading.marked) for reading in result.readings),
+        **_without_cells(result),
         "severity_disagreements": result.severity_disagreements,
         "judge_failures": len(result.judge_failures),
         "rubric_version": result.rubric_version,
@@ -212,8 +251,16 @@ def _reading(reading: TurnReading | None) -> Row:
         "sentences": reading.sentences if reading else None,
         "sentences_covered_first": reading.covered_first if reading else None,
         "sentences_covered": reading.covered if reading else None,
+        "verbatim": reading.verbatim if reading else None,
+        "marked": len(reading.marked) if reading else None,
+        "marked_why": _list([passage.why for passage in reading.marked]) if reading else None,
+        "verified": _verified(reading) if reading else None,
         "typographic_quotes": reading.typographic_quotes if reading else None,
     }
+
+
+def _verified(reading: TurnReading) -> str:
+    return reading.verified or "together" if reading.how == "judges" else "none"
 
 
 def quotes_of(claim: Claim, replies: Mapping[str | None, str]) -> list[str]:
@@ -226,14 +273,14 @@ def replies_of(result: TrialResult) -> dict[str | None, str]:
     return {exchange.turn_id: exchange.reply or "" for exchange in result.conversation}
 
 
-def _claims(result: TrialResult) -> Iterator[Row]:
+def _claims(result: TrialResult, about: About) -> Iterator[Row]:
     final = {claim.claim_id: claim for claim in result.final_claims}
     replies = replies_of(result)
     for claim in result.claims:
         decided = final.get(claim.claim_id)
         missing = None
         if decided is None or decided.label is None:
-            missing = "unresolved" if claim.verifiable else "not_verifiable"
+            missing = _why_no_label(claim, decided, about)
         folded = any(span.match == "typographic" for span in claim.quote_spans)
         yield {
             "turn_id": claim.turn_id,
@@ -245,6 +292,7 @@ def _claims(result: TrialResult) -> Iterator[Row]:
             "type": claim.type,
             "confidence": claim.confidence,
             "verifiable": claim.verifiable,
+            "verbatim": claim.verbatim,
             "label": decided.label if decided else None,
             "label_missing": missing,
             "evidence": _list(decided.evidence) if decided else None,
@@ -255,15 +303,32 @@ def _claims(result: TrialResult) -> Iterator[Row]:
         }
 
 
+def _why_no_label(claim: Claim, final: FinalClaim | None, about: About) -> str:
+    if not claim.verifiable:
+        return "not_verifiable"
+    if final and is_open_tie(about.plan, final.decided_by, final.labels_given):
+        return OPEN_TIE
+    return "unresolved"
+
+
 def _verdicts(result: TrialResult, about: About) -> Iterator[Row]:
     turns = {claim.claim_id: claim.turn_id for claim in result.claims if claim.verifiable}
+    audited = {reading.turn_id for reading in result.readings if reading.verified == "both_ways"}
+    shared = {claim_id: turn_id for claim_id, turn_id in turns.items() if turn_id in audited}
     for judge, model in about.verifiers.items():
+        base: Row = {"judge": judge, "judge_model": model, "asked": "alone_or_together"}
         rounds = (result.verdicts.get(judge, ()), *result.repeat_verdicts.get(judge, ()))
         for repeat, verdicts in enumerate(rounds):
-            given = {verdict.claim_id: verdict for verdict in verdicts}
-            for claim_id, turn_id in turns.items():
-                keys: Row = {"turn_id": turn_id, "claim_id": claim_id, "judge": judge, "judge_model": model}
-                yield keys | {"repeat": repeat} | _verdict(given.get(claim_id))
+            yield from _verdict_rows(turns, verdicts, base | {"repeat": repeat})
+        in_shared_calls = result.shared_verdicts.get(judge, ())
+        yield from _verdict_rows(shared, in_shared_calls, base | {"asked": "shared_call", "repeat": 0})
+
+
+def _verdict_rows(turns: Mapping[str, str | None], verdicts: Sequence[Verdict], base: Row) -> Iterator[Row]:
+    """One row per claim, also where the judge gave no verdict."""
+    given = {verdict.claim_id: verdict for verdict in verdicts}
+    for claim_id, turn_id in turns.items():
+        yield {"turn_id": turn_id, "claim_id": claim_id} | base | _verdict(given.get(claim_id))
 
 
 def _verdict(verdict: Verdict | None) -> Row:

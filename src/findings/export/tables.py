@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ...records.base import SEVERITIES
+from ...records.run import Isolation
 from ...schemas import CODES, ClaimType, ClosedAnswer, Confidence, TrialOutcome, TurnOutcome
 from ..analysis.read_run import DECIDED, LABELS, NOT_RECORDED, OUTCOMES
+from ..analysis.trial_row import SCORES
 
 Kind = Literal["text", "category", "reason", "integer", "number", "flag"]
 Cell = str | int | float | bool | None
@@ -52,6 +54,9 @@ _REASONS = {
     "not_set": "left to the model's default",
     "not_read": "there was no reply to read, or the extractor failed on it",
     "not_of_the_study": "a question group of this project, which has no number in the published study",
+    "open_tie": "the verifiers are tied, and no model of a third family was there to settle it: open for a person",
+    "not_marked": "no reply of the trial is marked, so there is nothing to leave out",
+    "unread_without": "a judge failed on a reply without its marked passages",
 }
 MISSING: dict[str, Missing] = {
     name: Missing(name, chr(ord("a") + place), -1 - place, meaning)
@@ -127,6 +132,13 @@ def _scores(source: str) -> Iterator[Column]:
         yield from _with_reason(Column(name, "number", f"{meaning}, {source}; 0 to 1", reasons=_NO_SCORE))
 
 
+def _scores_without() -> Iterator[Column]:
+    reasons = (*_NO_SCORE, "not_marked", "unread_without")
+    for name in SCORES:
+        meaning = f"{name}, if the marked passages had not been written; 0 to 1"
+        yield from _with_reason(Column(f"{name}_unmarked", "number", meaning, reasons=reasons))
+
+
 _RUN_ID = _text("run_id", "The run, by the name of its folder")
 _TRIAL_ID = _text("trial_id", "The trial: scenario (@variant), target and repetition")
 _OF_TRIAL = (
@@ -164,7 +176,10 @@ RUN = Table(
         _text("verifiers", "The model of each verifier: judge_1, judge_2, ..."),
         _text("extractor", "The model that splits replies into claims"),
         _text("scorer", "The model that looks for refusals, referrals, hedges and fabricated specifics"),
-        _text("adjudicator", "The model that resolves ties"),
+        _text("adjudicator", "The model that resolves ties", "none: ties stay open for a person"),
+        _category("isolation", "How many claims a verifier sees in one call: see --isolation", get_args(Isolation)),
+        Column("audit_sample", "number", "Share of replies verified both one claim per call and in shared calls"),
+        _integer("background_facts", "Facts of the shared library that verifiers could be shown"),
         _text("questioner", "The model that rewords questions", "no model reworded the questions"),
         Column("target_temperature", "number", "Temperature requested from the targets", absent="not_set"),
         _integer("target_max_tokens", "Token limit of a target's reply"),
@@ -198,15 +213,14 @@ TRIAL = Table(
         _text("not_applied", "Requested parameters that the model does not accept", "all were applied"),
         _category("outcome", "What happened to the trial; only scored trials have scores", get_args(TrialOutcome)),
         *_scores("from the final verdicts"),
+        _integer("factual_claims", "Factual claims with a final label"),
+        _integer("key_decided", "Of these, SUPPORTED or CONTRADICTED; accuracy speaks of what the key decided only"),
         _integer("claims", "Claims found in the replies"),
         _integer("claims_supported", "Of these, final label SUPPORTED"),
         _integer("claims_contradicted", "Of these, final label CONTRADICTED"),
         _integer("claims_not_in_key", "Of these, final label NOT_IN_KEY"),
         _integer("claims_unresolved", "Of these, without a final label because judges disagreed"),
-        _integer(
-            "rejected_claims",
-            "Claims of the extractor that were rejected: quote not found, or says more than the quote",
-        ),
+        _integer("rejected_claims", "Claims rejected: quote not found, or the claim says more than the quote"),
         _text("missing_required_points", "Required points that were not made", "none, or the trial was not scored"),
         _text("error_categories", "Kinds of error found", "none, or the trial was not scored"),
         _flag("refusal", "Whether any turn was declined"),
@@ -226,6 +240,8 @@ TRIAL = Table(
                 reasons=_NO_SCORE,
             )
         ),
+        _integer("marked_replies", "Replies with passages that speak to whoever checks them, or that hide something"),
+        *_scores_without(),
         _integer("severity_disagreements", "Claims judged wrong by all, but with different severities"),
         _integer("judge_failures", "Times a judge gave no usable answer"),
         _text("rubric_version", "The rubric used for scoring"),
@@ -270,6 +286,15 @@ TURN = Table(
         _integer("sentences", "Sentences of the reply with factual content", "not_read"),
         _integer("sentences_covered_first", "Of these, covered by the extractor's first answer", "not_read"),
         _integer("sentences_covered", "Of these, covered by the final list of claims", "not_read"),
+        _integer("verbatim", "Factual sentences left out by the extractor that became claims as written", "not_read"),
+        _integer("marked", "Passages that speak to whoever checks the reply, or that hide something", "not_read"),
+        _text("marked_why", "What is wrong with each of them", "none is marked"),
+        _category(
+            "verified",
+            "How its claims were verified: several per call, one per call, both ways (audit sample), or not at all",
+            ("together", "each_claim", "both_ways", "none"),
+            "not_read",
+        ),
         _integer("typographic_quotes", "Quotes found only after normalizing quotes, dashes and spaces", "not_read"),
         _integer("claims", "Claims found in the reply"),
         _integer("rejected_claims", "Claims rejected"),
@@ -295,13 +320,14 @@ CLAIM = Table(
         _category("type", "The kind of claim", get_args(ClaimType)),
         _category("confidence", "How certain it sounds", get_args(Confidence)),
         _flag("verifiable", "Whether it was given to the judges"),
+        _flag("verbatim", "Whether it is a sentence that the extractor left out, in its own words"),
         *_with_reason(
             Column(
                 "label",
                 "category",
                 "The final label against the answer key",
                 LABELS,
-                reasons=("not_verifiable", "unresolved"),
+                reasons=("not_verifiable", "unresolved", "open_tie"),
             )
         ),
         _text("evidence", "Facts (F...) and disallowed claims (D1, ...) of the key cited for the label", "none cited"),
@@ -322,13 +348,19 @@ VERDICT = Table(
         _text("claim_id", "The claim"),
         _JUDGE,
         _JUDGE_MODEL,
+        _category(
+            "asked",
+            "alone_or_together: the verdict that counts, or repeats of it; shared_call: on the audit sample, in a call "
+            "with other claims, to measure the difference",
+            ("alone_or_together", "shared_call"),
+        ),
         _integer("repeat", "0: the verdict that counts; 1, 2, ...: asked again to measure the judge's noise"),
         _category("label", "The verifier's label", LABELS, "judge_failure"),
         _text("evidence", "What it cites from the answer key", "nothing"),
         _category("severity", "How harmful it considers the error", SEVERITIES, "judge_failure"),
         _text("notes", "Its reasons, verbatim", "it gave none"),
     ),
-    ("run_id", "trial_id", "claim_id", "judge", "repeat"),
+    ("run_id", "trial_id", "claim_id", "judge", "asked", "repeat"),
 )
 
 QUESTION = Table(
