@@ -60,8 +60,9 @@ class Conversation:
     def given(self, turns: Collection[str]) -> tuple[str, ...]:
         """What the person said up to the last of these turns, and who they are."""
         places = [place for place, one in enumerate(self.exchanges) if one.turn_id in turns]
-        asked = self.exchanges[: max(places, default=-1) + 1]
-        return (*(one.user_message for one in asked), *about(self.scenario.persona))
+        so_far = self.exchanges[: max(places, default=-1) + 1]
+        asked = (one.user_message for one in so_far if one.outcome not in ("skipped", "not_asked"))
+        return (*asked, *about(self.scenario.persona))
 
     def counted(self, group: str) -> tuple[str, ...]:
         """The turns whose claims can make a point of this group."""
