@@ -10,7 +10,7 @@ _LINE_MARK = re.compile(
     r"[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+|(?:[-+*•‣◦▪–—·]|\(?[0-9]{1,3}[.)]|[a-zA-Z][)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
 )
 _RULE_LINE = re.compile(r"[\s|:=*_~`+-]*$")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s)")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]*_]*(?=\s)")
 _CLAUSE_END = re.compile(r";(?=\s)|:(?=\s+[A-Z])|,(?=\s+(?:and|but|so)\s)")
 _CLAUSE_WORDS = 4
 _WORD_BEFORE = re.compile(r"([A-Za-z][A-Za-z.]{0,11})$")
