@@ -133,13 +133,13 @@ def _end_to_end(judged: JudgedReply, found: Matches, background: frozenset[str])
     extracted = not any(one.stage == "extractor" for one in judged.judgment.failures)
     given: list[GivenLabel] = []
     for claim, places in zip(judged.item.reply.claims, found.of_gold, strict=True):
-        labeled = [finals[at] for at in places if finals[at].label]
-        # A statement with a wrong part is wrong; otherwise the claim that fits it best speaks for it.
-        chosen = next((one for one in labeled if one.label == "CONTRADICTED"), labeled[0] if labeled else None)
         if not places:
             given.append(GivenLabel("missed" if extracted else "open", reason="no extracted claim matches it"))
-        elif chosen is None or chosen.label is None:
-            given.append(GivenLabel("open", reason=f"no final label for: {finals[places[0]].text}"))
+            continue
+        # A statement with a wrong part is wrong; otherwise the claim that fits it best speaks for it.
+        chosen = next((finals[at] for at in places if finals[at].label == "CONTRADICTED"), finals[places[0]])
+        if chosen.label is None:
+            given.append(GivenLabel("open", reason=f"no final label for: {chosen.text}"))
         else:
             outside = claim.label == "NOT_IN_KEY" and chosen.evidence and background.issuperset(chosen.evidence)
             reason = f"{chosen.text} | {judged.reasons(chosen.claim_id)}"
