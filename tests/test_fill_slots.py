@@ -90,6 +90,13 @@ def facts_file(folder: Path, year: int, figures: dict[str, dict[str, Any]] | Non
     return written(folder, made, "mine.json")
 
 
+def background_files() -> dict[str, str]:
+    """The shared library, which every plan may use: file to its hash."""
+    paths = sorted((ROOT / "facts" / "background").glob("*.json"))
+    assert paths
+    return {f"facts/background/{path.name}": sha256(path.read_bytes()) for path in paths}
+
+
 def planned(*scenarios: Path | str, today: date | None = None, **fields: Any) -> RunPlan:
     return make_plan(make_study({"scenarios": scenarios, "targets": ["fake:careful"], **fields}), today=today)
 
@@ -623,7 +630,7 @@ def test_a_facts_file_adds_a_plan_year(tmp_path: Path, monkeypatch: pytest.Monke
     assert manifest.plan.plan_year == 2027
     assert manifest.plan.expired == ()
     assert "$251.30 a month for Part B in 2027" in statement(manifest.plan.scenarios[0], "F10")
-    assert manifest.plan.references == {"facts/mine.json": sha256(path.read_bytes())}
+    assert manifest.plan.references == {"facts/mine.json": sha256(path.read_bytes()), **background_files()}
 
 
 def test_a_facts_file_of_a_bundled_year_replaces_it(tmp_path: Path) -> None:
@@ -634,7 +641,7 @@ def test_a_facts_file_of_a_bundled_year_replaces_it(tmp_path: Path) -> None:
     assert "$9.99" in statement(planned(COBRA, facts=path).scenarios[0], "F10")
     old = planned(COBRA, facts=path, plan_year=2025, allow_expired=True)
     assert "$222.00" in statement(old.scenarios[0], "F10")
-    assert list(old.references) == ["facts/2025.json"]
+    assert old.references.keys() - background_files().keys() == {"facts/2025.json"}
 
 
 def test_a_file_of_invented_plans_replaces_ours(tmp_path: Path) -> None:
@@ -655,7 +662,8 @@ def test_a_manifest_holds_the_hashes_of_its_references_and_no_open_slot(tmp_path
     run = make_run(tmp_path, "--scenario", MEDICARE_ONLY, "--target", "fake:partial", "--variant", "ppo")
     plan = storage.read_manifest(run).plan
     assert plan.references == {
-        name: sha256((ROOT / name).read_bytes()) for name in ("facts/2026.json", "plans/invented.json")
+        **{name: sha256((ROOT / name).read_bytes()) for name in ("facts/2026.json", "plans/invented.json")},
+        **background_files(),
     }
     assert plan.scenarios[0].sha256 == sha256(MEDICARE_ONLY.read_bytes())
     assert not OPEN_SLOT.search((run / storage.MANIFEST).read_text(encoding="utf-8"))
@@ -664,8 +672,10 @@ def test_a_manifest_holds_the_hashes_of_its_references_and_no_open_slot(tmp_path
 
 
 def test_only_references_that_were_used_are_held(tmp_path: Path) -> None:
-    assert list(planned(COBRA).references) == ["facts/2026.json"]
-    assert planned(written(tmp_path, document(fact_json()))).references == {}
+    figures = sha256((ROOT / "facts" / "2026.json").read_bytes())
+    assert planned(COBRA).references == {"facts/2026.json": figures, **background_files()}
+    invented = planned(MEDICARE_ONLY).references.keys() - planned(COBRA).references.keys()
+    assert invented == {"plans/invented.json"}
 
 
 def test_comments_are_skipped_anywhere_in_a_users_file(tmp_path: Path) -> None:
@@ -781,7 +791,7 @@ def test_a_scenario_as_the_specification_writes_it_still_runs(tmp_path: Path) ->
     path = written(tmp_path, old)
     run = make_run(tmp_path / "runs", "--scenario", path, "--target", "fake:careful")
     plan = storage.read_manifest(run).plan
-    assert plan.references == {}
+    assert "plans/invented.json" not in plan.references
     for fact in plan.scenarios[0].scenario.answer_key.canonical_facts:
         assert (fact.valid_from, fact.valid_until) == (date(2025, 1, 1), None)
         assert (fact.address, fact.confirmed_by, fact.plan_year) == (None, None, None)

@@ -14,7 +14,7 @@ from src.adapters import registry
 from src.adapters.registry import PROVIDERS, canonical_name
 from src.errors import ConfigError, InputError
 from src.planning.judges import OFFLINE_JUDGE
-from src.planning.plan import MAX_TRIALS, make_plan
+from src.planning.plan import AUDIT_SAMPLE, MAX_TRIALS, make_plan
 from src.planning.prompts import fill, load_prompts, reply_schema
 from src.planning.rubrics import load_rubric
 from src.planning.study_file import make_study
@@ -22,7 +22,7 @@ from src.planning.trials import in_noise_sample, planned_calls, trials
 from src.records.model_name import family, family_of_id
 from src.schemas import PlannedRubric, RunPlan
 from src.store.strict_json import sha256
-from tests.helpers import ROOT, plan, scenario, scenario_json
+from tests.helpers import ROOT, fact_json, plan, scenario, scenario_json
 
 KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -71,6 +71,7 @@ def test_fake_targets_are_judged_by_rules_even_where_keys_are_set(planned: Plann
     made = planned(["fake:careful", "fake:wrong"], keys="anthropic openai google xai")
     assert made.judge_models() == (OFFLINE_JUDGE,)
     assert made.verifiers == (OFFLINE_JUDGE, OFFLINE_JUDGE)
+    assert made.adjudicator is None
 
 
 @pytest.mark.parametrize(
@@ -80,17 +81,18 @@ def test_fake_targets_are_judged_by_rules_even_where_keys_are_set(planned: Plann
         ("anthropic:claude-3-opus", "xai google openai anthropic", ("openai", "google"), "xai"),
         ("google:gemini-1.5-pro", "openai anthropic google xai", ("anthropic", "openai"), "xai"),
         ("xai:grok-2", "openai anthropic google xai", ("anthropic", "openai"), "google"),
-        ("openai:gpt-4.1", "openai google xai", ("google", "xai"), "google"),
-        ("openai:gpt-4.1", "openai xai", ("xai", "xai"), "xai"),
+        ("openai:gpt-4.1", "openai google xai", ("google", "xai"), None),
+        ("openai:gpt-4.1", "openai xai", ("xai", "xai"), None),
     ],
 )
 def test_default_judges_are_of_other_providers_with_keys_in_the_documented_order(
-    planned: Planner, target: str, keys: str, verifiers: tuple[str, str], adjudicator: str
+    planned: Planner, target: str, keys: str, verifiers: tuple[str, str], adjudicator: str | None
 ) -> None:
     made = planned([target], keys=keys)
     assert made.verifiers == tuple(JUDGES[name] for name in verifiers)
     assert made.extractor == made.scorer == JUDGES[verifiers[0]]
-    assert made.adjudicator == JUDGES[adjudicator]
+    assert made.adjudicator == (JUDGES[adjudicator] if adjudicator else None)
+    assert made.adjudicator in (*made.judge_models(), None)
 
 
 def test_the_registrys_order_is_the_documented_one() -> None:
@@ -123,13 +125,79 @@ def test_an_empty_key_is_no_key(planned: Planner, monkeypatch: pytest.MonkeyPatc
 def test_rules_may_judge_a_real_target(planned: Planner) -> None:
     made = planned(["openai:gpt-4.1"], keys="openai anthropic", judges=["offline:rules"])
     assert made.judge_models() == (OFFLINE_JUDGE,)
+    assert made.adjudicator is None, "a model that was not asked for is never called beside the rules"
+
+
+@pytest.mark.parametrize(
+    ("judges", "verifiers", "expected"),
+    [
+        (["anthropic:claude-a", "google:gemini-b", "xai:grok-c"], 2, "xai:grok-c"),
+        (["anthropic:claude-a", "anthropic:claude-b", "xai:grok-c"], 2, "xai:grok-c"),
+        (["anthropic:claude-a"], 2, "google"),  # the first provider with a key that neither judges nor is judged
+        (["anthropic:claude-a", "google:gemini-b"], 2, "xai"),
+        (["anthropic:claude-a", "google:gemini-b", "xai:grok-c"], 3, None),
+        (["offline:rules", "anthropic:claude-a"], 2, None),
+    ],
+)
+def test_ties_go_to_a_third_family_or_stay_open(
+    planned: Planner, judges: list[str], verifiers: int, expected: str | None
+) -> None:
+    made = planned(["openai:gpt-4.1"], keys="openai anthropic google xai", judges=judges, verifiers=verifiers)
+    assert made.adjudicator == (JUDGES.get(expected, expected) if expected else None)
+    if made.adjudicator:
+        assert family(made.adjudicator) not in {family(name) for name in (*made.verifiers, *made.targets)}
+        assert made.adjudicator in made.api_ids
+
+
+@pytest.mark.parametrize("adjudicator", ["anthropic:claude-b", "compatible:anthropic/claude-c", "offline:rules"])
+def test_an_adjudicator_of_a_verifiers_family_is_refused(planned: Planner, adjudicator: str) -> None:
+    judges = ["offline:rules"] if adjudicator == "offline:rules" else ["google:gemini-b", "anthropic:claude-a"]
+    with pytest.raises(ConfigError) as caught:
+        planned(["openai:gpt-4.1"], keys="openai anthropic google", judges=judges, adjudicator=adjudicator)
+    said = str(caught.value)
+    assert said.startswith(
+        f"Field adjudicator: {adjudicator} cannot settle ties between {' and '.join(judges)} because "
+    )
+    assert said.endswith("Name a model of a third family, or leave it out: ties then stay open for a person.")
+
+
+@pytest.mark.parametrize(("isolation", "sample"), [(None, AUDIT_SAMPLE), ("flagged", 0.1), ("claim", 0), ("reply", 0)])
+def test_an_audit_sample_is_drawn_only_where_replies_are_flagged(
+    planned: Planner, isolation: str | None, sample: float
+) -> None:
+    made = planned(["fake:careful"], **({"isolation": isolation} if isolation else {}))
+    assert (made.isolation, made.audit_sample) == (isolation or "flagged", sample)
+    assert RunPlan.model_validate_json(made.model_dump_json()) == made
+    with pytest.raises(InputError, match="Field isolation: 'turn' is not allowed; use 'claim', 'flagged' or 'reply'"):
+        planned(["fake:careful"], isolation="turn")
+
+
+def test_a_plan_holds_the_background_facts_of_its_year_and_their_files(planned: Planner) -> None:
+    made = planned(["fake:careful"])
+    ids = [fact.fact_id for fact in made.background]
+    assert ids
+    assert ids == sorted(ids)
+    files = sorted((ROOT / "facts" / "background").glob("*.json"))
+    for path in files:
+        assert made.references[f"facts/background/{path.name}"] == sha256(path.read_bytes())
+    assert not any("{{" in fact.statement for fact in made.background)
+
+
+def test_a_fact_with_the_id_of_a_background_fact_is_refused(planned: Planner, tmp_path: Path) -> None:
+    taken = planned(["fake:careful"]).background[0].fact_id
+    key = {"canonical_facts": [fact_json(taken)], "required_points": [], "disallowed_claims": []}
+    scenarios = [written(tmp_path, answer_key=key)]
+    with pytest.raises(
+        InputError, match=rf"s\.json: field answer_key\.canonical_facts: '{taken}' is the id of a backg"
+    ):
+        planned(["openai:gpt-4.1"], keys="openai anthropic", scenarios=scenarios)
 
 
 def test_judges_cycle_through_the_models_given(planned: Planner) -> None:
     given = ["anthropic:claude-a", "google:gemini-b", "xai:grok-c"]
     made = planned(["openai:gpt-4.1"], keys="openai anthropic google xai", judges=given, verifiers=5)
     assert made.verifiers == (*given, *given[:2])
-    assert (made.extractor, made.scorer, made.adjudicator) == (given[0], given[0], given[2])
+    assert (made.extractor, made.scorer, made.adjudicator) == (given[0], given[0], None)
     again = planned(["openai:gpt-4.1"], keys="openai anthropic google xai", judges=[given[0], given[0]], verifiers=2)
     assert again.verifiers == (given[0], given[0])
 

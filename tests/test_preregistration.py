@@ -96,6 +96,9 @@ CASES: list[tuple[Callable[[RunPlan], RunPlan], list[str]]] = [
     (lambda p: changed(p, plan_year=2025), ["plan year: 2025, not 2026"]),
     (lambda p: changed(p, extractor="offline:other"), ["extractor: offline:other, not offline:rules"]),
     (lambda p: changed(p, adjudicator="xai:grok"), ["adjudicator: xai:grok, not offline:rules"]),
+    (lambda p: changed(p, adjudicator=None), ["adjudicator: none, not offline:rules"]),
+    (lambda p: changed(p, isolation="claim"), ["isolation: claim, not reply"]),
+    (lambda p: changed(p, audit_sample=0.1), ["plan: a detail changed that a pre-registration does not list separately"]),
     (lambda p: changed(p, questioner="xai:grok"), ["questioner: xai:grok, not none"]),
     (lambda p: changed(p, api_ids={**p.api_ids, "fake:careful": "careful-2"}),
      ["fake:careful: called as careful-2, not as careful"]),
@@ -152,10 +155,13 @@ def test_every_field_of_a_plan_counts() -> None:
     """A field that is added to plans later must not slip by: whatever changes in a plan's JSON is found."""
     made = plan()
     whole = made.model_dump(mode="json")
-    one_by_one = {"scenarios", "targets", "verifiers", "rubrics", "prompts", "api_ids", "wording", "model_parameters"}
-    for name in RunPlan.model_fields.keys() - one_by_one:  # those have cases of their own above
+    one_by_one = {
+        "scenarios", "targets", "verifiers", "rubrics", "prompts", "api_ids", "wording", "model_parameters", "isolation",
+        "background",
+    }  # fmt: skip
+    for name in RunPlan.model_fields.keys() - one_by_one:  # those have cases of their own
         other = json.loads(json.dumps(whole))
-        value = other[name]
+        value = other.get(name, getattr(made, name))
         if isinstance(value, dict) and value:
             first = next(iter(value))
             value[first] = (value[first] or 0) + 1 if isinstance(value[first], int | float) else 1
@@ -171,6 +177,16 @@ def test_every_field_of_a_plan_counts() -> None:
             other[name] = "xai:other"
         again = RunPlan.model_validate_json(json.dumps(other))
         assert deviations(frozen_of(made), again), name
+
+
+def test_a_changed_background_fact_is_a_deviation() -> None:
+    made = planned(ONE)
+    assert made.background
+    fewer = changed(made, background=made.background[1:])
+    said = ["plan: a detail changed that a pre-registration does not list separately"]
+    assert deviations(frozen_of(made), fewer) == said
+    reworded = made.background[0].model_copy(update={"statement": "Otherwise."})
+    assert deviations(frozen_of(made), changed(made, background=(reworded, *made.background[1:]))) == said
 
 
 def test_what_has_no_sentence_of_its_own_is_still_a_deviation() -> None:

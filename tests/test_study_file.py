@@ -40,6 +40,7 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "adjudicator": ("xai:b", ["--adjudicator-model", "xai:b"], ["--adjudicator-model", "openai:a"]),
     "judge_repeats": (2, ["--judge-repeats", "2"], ["--judge-repeats", "3"]),
     "judge_sample": (0.5, ["--judge-sample", "0.5"], ["--judge-sample", "1"]),
+    "isolation": ("claim", ["--isolation", "claim"], ["--isolation", "reply"]),
     "judge_max_tokens": (900, ["--judge-max-tokens", "900"], ["--judge-max-tokens", "901"]),
     "allow_retired": (True, ["--allow-retired"], []),
     "repeats": (5, ["--repeats", "5"], ["--repeats", "6"]),
@@ -219,15 +220,16 @@ def test_the_output_of_a_dry_run_is_a_study_file_of_the_same_plan() -> None:
     saved.write_text(out, encoding="utf-8")
     assert dry_run(saved) == dry_run(path)
     assert call("run", saved, "--dry-run")[1] == out
-    assert "# not set: adjudicator" not in out
-    assert "# not set: variants" in out
+    unset = "# not set: adjudicator, variants, questioner, wording, facts, invented_plans, max_cost, prices, tokens_per_minute\n"
+    assert unset in out
 
 
 def test_what_was_left_to_defaults_is_written_out() -> None:
     whole = dry_run(written())["study"]
     assert whole["judges"] == [{"model": "offline:rules", "temperature": 0.0, "max_tokens": 16_000}]
-    assert (whole["adjudicator"], whole["plan_year"], whole["seed"]) == ("offline:rules", 2026, 42)
+    assert (whole["plan_year"], whole["seed"], whole["isolation"]) == (2026, 42, "flagged")
     unset = me.Study.model_fields.keys() - whole.keys()
+    assert "adjudicator" in unset, "the rules never settle their own ties"
     assert all(not getattr(me.study(written()), name) for name in unset)
 
 
@@ -419,34 +421,37 @@ def test_a_registration_of_0_1_needs_the_study_as_well(tmp_path: Path) -> None:
     assert kept is not None
     assert kept.sha256 == storage.file_sha256(OLD_REGISTRATION)
     assert kept.primary_outcome == "share of accurate and complete answers"
-    content = ("prompt ", "rubric ", "scenario ", "file ")  # what releases change; all else is as registered
-    assert kept.deviations
-    assert [one for one in kept.deviations if not one.startswith(content)] == []
+    content = ("prompt ", "rubric ", "scenario ", "file ")  # what releases change
+    assert any(one.startswith(content) for one in kept.deviations)
+    rules = ["isolation: flagged, not reply", "adjudicator: none, not offline:rules"]  # how release 0.3 judges
+    assert [one for one in kept.deviations if not one.startswith(content)] == rules
+    old_way = (*study, "--isolation", "reply")
+    code, _, err = call("run", *old_way, "--registered", OLD_REGISTRATION, "--allow-deviations", "--quiet")
+    assert code == 0, err
+    kept = storage.read_manifest(newest(Path("runs"))).registration
+    assert kept is not None
+    assert [one for one in kept.deviations if not one.startswith(content)] == rules[1:]
 
 
 # Old names of flags
 
 
-def test_old_flags_work_with_a_notice(project: Path, tmp_path: Path) -> None:
-    plans = project / "plans.json"
-    flags = ("--scenario", ONE, "--target", "fake:careful")
-    code, out, err = call("run", *flags, "--plan-file", plans, "--dry-run", "--json")
-    assert code == 0
-    assert err == (
-        "medicare-eval: --plan-file is now called --invented-plans; the old name stops working in release 0.3.\n"
-    )
-    assert json.loads(out) == dry_run(*flags, "--invented-plans", plans)
+@pytest.mark.parametrize(
+    ("old", "value", "says"),
+    [
+        ("--plan-file", "plans.json", "unrecognized arguments: --plan-file plans.json"),
+        ("--plan", "registered.json", "argument --plan-year: 'registered.json' is not a whole number"),
+    ],
+)
+def test_flags_of_release_0_1_are_gone(old: str, value: str, says: str, project: Path, tmp_path: Path) -> None:
+    shutil.copy(project / "plans.json", "plans.json")
     me.freeze(written(registration={"primary_outcome": "x"}), to="registered.json")
-    code, _, err = call("run", "--plan", "registered.json", "--quiet")
-    assert code == 0
-    assert err == "medicare-eval: --plan is now called --registered; the old name stops working in release 0.3.\n"
-    kept = storage.read_manifest(newest(Path("runs"))).registration
-    assert kept is not None
-    assert kept.deviations == ()
-    code, out, _ = call("run", "--help")
-    assert code == 0
-    assert "--plan-file" not in out
-    assert "--plan " not in out
+    before = files(tmp_path)
+    code, out, err = call("run", "study.toml", old, value)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert files(tmp_path) == before
+    assert f"{old} " not in call("run", "--help")[1]
 
 
 # Errors
