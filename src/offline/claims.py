@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ..records.base import ClaimType, Confidence
 from ..records.contracts import ExtractorInput, ExtractorReply, QuotedClaim
 from ..text.coverage import is_factual, names_a_program
 from ..text.figures import figures, fold, is_amount, kind
-from ..text.sentences import sentences
+from ..text.sentences import clauses, sentences
 from .reading import LOW, MEDIUM, NEGATIONS, read, spoken
 
 MAX_QUOTE = 2_000
 """A longer sentence is not a sentence."""
 _MOST_CLAIMS = 1_000
 _FEWEST_WORDS = 4
-_CLAUSE_END = re.compile(r"(?<=;)\s+|(?<=,)\s+(?=(?:and|but|so)\s)")
 _SEND = frozenset(["call", "contact", "ask", "visit"])
 _ADVISE = frozenset(["should", "consider", "recommend", "suggest"])
 _DOUBT = frozenset(["myth", "misconception", "wrong", "false", "heard", "told"])
@@ -63,8 +61,8 @@ def _passages(reply: str, plan_year: int) -> Iterator[tuple[str, ...]]:
         if span.heading:
             heading, lead = _context(sentence, plan_year), ""
             continue
-        for clause in [sentence] if read(sentence).limits else _CLAUSE_END.split(sentence):
-            passage = (clause, heading, lead, header if span.row else "")
+        for part in [span] if read(sentence).limits else clauses(reply, span):
+            passage = (reply[part.start : part.end], heading, lead, header if span.row else "")
             yield tuple(dict.fromkeys(filter(None, passage)))
         header = (header or sentence) if span.row else ""
         items += 1

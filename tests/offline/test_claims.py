@@ -23,8 +23,8 @@ def test_each_sentence_and_item_is_a_claim_with_its_quote() -> None:
 def test_main_clauses_are_claims_of_their_own() -> None:
     reply = "Part A covers hospital stays; Part B covers doctor visits, and the plan pays the rest of the bill."
     assert [claim.text for claim in claims_of(reply)] == [
-        "Part A covers hospital stays;",
-        "Part B covers doctor visits,",
+        "Part A covers hospital stays",
+        "Part B covers doctor visits",
         "and the plan pays the rest of the bill.",
     ]
 
