@@ -19,7 +19,8 @@ from scipy import stats as scipy_stats
 
 from src.cli.tables import summary_table
 from src.errors import IntegrityError
-from src.findings.report.sections import FAKE_NOTICE, OFFLINE_NOTICE
+from src.findings.analysis.rule_judge import OFFLINE_NOTICE
+from src.findings.report.sections import FAKE_NOTICE
 from src.reporting import (
     SCORES,
     Summary,
@@ -93,7 +94,9 @@ def test_markup_in_a_targets_name_is_shown_and_not_obeyed(tmp_path: Path) -> Non
 def test_a_table_without_results_shows_that_there_are_none(tmp_path: Path) -> None:
     table = summary_table(summary_of(tmp_path, []), 80)
     row = next(line for line in table.splitlines() if "careful" in line)
-    assert row.split() == ["fake:careful", "0/0", "–", "–", "–", "–", "0", "0"]
+    assert row.split() == ["fake:careful", "–", "–", "–", "–", "–", "0", "0"]
+    assert "0/0 scored" in table
+    assert "no factual claim has a final label" in " ".join(table.split())
 
 
 def test_notices_name_rule_based_judges_fake_targets_and_incomplete_runs_only(tmp_path: Path) -> None:

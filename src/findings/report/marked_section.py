@@ -25,6 +25,7 @@ from .document import (
     words,
 )
 from .exhibits import exhibit_title, passage
+from .score_section import MARKING
 from .series import Run, Runs
 
 MARKED = (
@@ -41,7 +42,9 @@ BOUNDS = (
 def marked_section(runs: Runs) -> Section:
     title = words("Replies that speak to their checkers")
     if not any(row.marked for series in runs.series for row in series.rows):
-        return Section(title, (Paragraph(words("None: the screen marked no reply.")),))
+        early = any(run.found.manifest.format < MARKING for run in runs.runs)
+        note = "The screen marked no reply." + (" Releases before 0.3 did not mark replies." if early else "")
+        return Section(title, (Paragraph(words(note)),))
     exhibits = [_exhibit(runs, run, run.found.trial(name)) for run in runs.runs for name in run.found.marked]
     blocks: tuple[Block, ...] = (Paragraph(words(MARKED)), _count_table(runs), _bounds_table(runs), *exhibits)
     return Section(title, blocks)
