@@ -67,7 +67,7 @@ CLAIMS = tuple(ClaimInView(claim_id=f"Q1.C{n}", text=text, quotes=(text,)) for n
 LABELS: tuple[Label, ...] = get_args(Label)
 TIES = tuple(TiedClaim(claim_id=c.claim_id, text=c.text, quotes=c.quotes, options=LABELS[:2]) for c in CLAIMS)
 ASKED = Asked(QUESTION, 2026, ("And who are you?",), ("Ada", "1600"))
-LIBRARY = FactInView(fact_id="LIB-1", statement="Most plans have networks of doctors.", severity_if_wrong="low")
+LIBRARY = FactInView(fact_id="B-1", statement="Most plans have networks of doctors.", severity_if_wrong="low")
 SHOWN = Shown(ASKED, KEY, (LIBRARY,))
 TO_READ = ScorerInput(question=QUESTION, reply=REPLY, disallowed_claims=KEY.disallowed_claims)
 
@@ -110,7 +110,7 @@ def valid(role: str) -> dict[str, Any]:
 
 VALID = {role: valid(role) for role in ROLES}
 WORDS: tuple[str, ...] = (
-    "", " ", "\x00", "\x1b[2J", "\u202e", "\ud800", "x\udfffy", "\ufffd", "F1", "F2", "F9", "LIB-1", "LIB-2", "D1", "D2", "D99", "f1", "F1 ", "Q1.C1", "Q1.C2",
+    "", " ", "\x00", "\x1b[2J", "\u202e", "\ud800", "x\udfffy", "\ufffd", "F1", "F2", "F9", "B-1", "B-2", "D1", "D2", "D99", "f1", "F1 ", "Q1.C1", "Q1.C2",
     "Q1.C9", "C1", "C2", "SUPPORTED", "CONTRADICTED", "NOT_IN_KEY", "supported", "none", "low", "high", "refusal", "hedge",
     "fabricated_specific", "factual", "other", "true", "null", "a month", "Part B costs", "$202.90", "networks", "Most plans have",
     "the plan pays $999", "“Extra Help”", "\"Extra Help\"", "e\u0301" * 50, "\u200b", "-1", "NaN", "🙂" * 9, "A" * 65, "n" * 4_001, "t" * 20_001,

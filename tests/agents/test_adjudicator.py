@@ -37,7 +37,7 @@ from src.text.fence import reply_schema
 from tests.helpers import Failed, ScriptedJudge, claim, client, final_claim, key_of, scenario, shown, verdict
 
 KEY = key_of(scenario())
-BACKGROUND = FactInView(fact_id="LIB1", statement="Plans may have networks.", severity_if_wrong="low")
+BACKGROUND = FactInView(fact_id="B-1", statement="Plans may have networks.", severity_if_wrong="low")
 SHOWN = Shown(Asked("What is Part B?", 2026, ("What is Part A?",)), KEY, (BACKGROUND,))
 LABELS: tuple[Label, ...] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 TIES = (

@@ -40,7 +40,7 @@ from tests.helpers import (
 
 KEY = key_of(scenario())
 """F1 without figures, F2 with $202.90, D1 and D2."""
-LIBRARY = FactInView(fact_id="LIB-1", statement="Networks of plans may change every year.", severity_if_wrong="high")
+LIBRARY = FactInView(fact_id="B-1", statement="Networks of plans may change every year.", severity_if_wrong="high")
 SHOWN = Shown(Asked("What is Part B?", 2026, ("What is Part A?",), ("Ada Inventado",)), KEY, (LIBRARY,))
 THREE = tuple(shown(f"Q1.C{n}") for n in (1, 2, 3))
 
@@ -165,9 +165,9 @@ def test_a_verdict_on_an_unknown_claim_is_reported_and_never_kept() -> None:
         verdict(label="CONTRADICTED", evidence=["F1", "D2"], severity="low"),
         verdict(label="CONTRADICTED", evidence=["D1"], severity="high"),
         verdict(label="NOT_IN_KEY"),
-        verdict(evidence=["LIB-1"]),
-        verdict(evidence=["F1", "LIB-1"]),
-        verdict(label="CONTRADICTED", evidence=["LIB-1"], severity="medium"),
+        verdict(evidence=["B-1"]),
+        verdict(evidence=["F1", "B-1"]),
+        verdict(label="CONTRADICTED", evidence=["B-1"], severity="medium"),
     ],
 )
 def test_verdicts_that_keep_every_rule(good: Verdict) -> None:
@@ -187,8 +187,8 @@ def test_verdicts_that_keep_every_rule(good: Verdict) -> None:
         (verdict(severity="low"), "needs severity low, medium or high if CONTRADICTED, and none otherwise"),
         (verdict(label="NOT_IN_KEY", severity="high"), "needs severity"),
         (verdict(label="CONTRADICTED", severity="none"), "needs severity"),
-        (verdict(evidence=["LIB-2"]), "cites ['LIB-2'], which are not ids in the answer key"),
-        (verdict(label="CONTRADICTED", evidence=["LIB-1"], severity="low"), "more than one grade below"),
+        (verdict(evidence=["B-2"]), "cites ['B-2'], which are not ids in the answer key"),
+        (verdict(label="CONTRADICTED", evidence=["B-1"], severity="low"), "more than one grade below"),
         (verdict(label="CONTRADICTED", evidence=["F1", "F2"], severity="low"), "more than one grade below"),
     ],
 )
@@ -200,8 +200,8 @@ def test_verdicts_that_break_one_rule(bad: Verdict, said: str) -> None:
 
 def test_a_background_fact_that_was_not_shown_cannot_be_cited() -> None:
     alone = Shown(SHOWN.asked, KEY)
-    assert violations(verdict(evidence=["LIB-1"]), shown(), alone) == [
-        "cites ['LIB-1'], which are not ids in the answer key"
+    assert violations(verdict(evidence=["B-1"]), shown(), alone) == [
+        "cites ['B-1'], which are not ids in the answer key"
     ]
 
 
@@ -305,7 +305,7 @@ VERDICTS = st.builds(
     verdict,
     st.sampled_from(["Q1.C1", "Q1.C2", "Q1.C3", "Q9.C9"]),
     st.sampled_from(["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"]),
-    st.lists(st.sampled_from(["F1", "F2", "F9", "D1", "D3", "LIB-1", "LIB-2"]), max_size=3),
+    st.lists(st.sampled_from(["F1", "F2", "F9", "D1", "D3", "B-1", "B-2"]), max_size=3),
     st.sampled_from(["none", "low", "medium", "high"]),
 )
 
