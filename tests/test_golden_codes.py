@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from src.agents.context import Asked
+from src.agents.extractor import anchor
 from src.agents.questioner import holds, question
-from src.agents.verifier import in_view, key_in_view, violations
+from src.agents.verifier import Shown, in_view, key_in_view, violations
 from src.planning.library import Library
 from src.planning.rubrics import load_rubric
 from src.planning.scenario_files import read_scenario
@@ -20,6 +22,7 @@ from src.schemas import (
     Backing,
     Claim,
     Exchange,
+    ExtractorReply,
     FinalClaim,
     Observation,
     QuestionCode,
@@ -30,8 +33,10 @@ from src.schemas import (
     Verdict,
     point_name,
 )
-from src.scoring.study_codes import CodingInput, group_of, study_codes
+from src.scoring.points import group_of
+from src.scoring.study_codes import CodingInput, study_codes
 from src.text.quotes import find_quote
+from tests.helpers import quoted
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDY = ROOT / "scenarios" / "v1" / "study"
@@ -44,6 +49,7 @@ class Golden:
     """One transcript: what was asked and said, how a person labeled it, and what is computed from that."""
 
     scenario: Scenario
+    plan_year: int
     asked: dict[str, str]
     replies: dict[str, str]
     exchanges: tuple[Exchange, ...]
@@ -109,7 +115,7 @@ def golden(path: Path) -> Golden:
             claims.append(
                 Claim(
                     claim_id=f"{turn_id}.C{number}",
-                    text=labeled["quote"],
+                    text=labeled.get("text", labeled["quote"]),
                     type="factual",
                     confidence="high",
                     verifiable=True,
@@ -132,7 +138,15 @@ def golden(path: Path) -> Golden:
         failures=(),
     )
     return Golden(
-        scenario, asked, replies, exchanges, tuple(claims), tuple(verdicts), given["codes"], study_codes(judged)
+        scenario=scenario,
+        plan_year=given["plan_year"],
+        asked=asked,
+        replies=replies,
+        exchanges=exchanges,
+        claims=tuple(claims),
+        verdicts=tuple(verdicts),
+        hand=given["codes"],
+        codes=study_codes(judged),
     )
 
 
@@ -235,10 +249,26 @@ def test_every_hand_label_keeps_the_rules_judges_are_held_to(path: Path) -> None
     broken = {}
     for claim, verdict in zip(one.claims, one.verdicts, strict=True):
         assert claim.turn_id is not None
-        shown = in_view(claim, one.replies[claim.turn_id])
-        if found := violations(verdict, shown, key, one.asked[claim.turn_id]):
+        view = in_view(claim, one.replies[claim.turn_id])
+        shown = Shown(Asked(one.asked[claim.turn_id], plan_year=one.plan_year), key)
+        if found := violations(verdict, view, shown):
             broken[claim.claim_id] = found
     assert broken == {}
+
+
+@every_file
+def test_every_hand_written_claim_is_one_that_an_extractor_could_give(path: Path) -> None:
+    """A quote that says too little by itself ("In this plan it's $5.") has a claim in words of its own."""
+    one = golden(path)
+    for claim in one.claims:
+        assert claim.turn_id is not None
+        reply = one.replies[claim.turn_id]
+        given = quoted(text=claim.text, quotes=in_view(claim, reply).quotes)
+        asked = Asked(one.asked[claim.turn_id], plan_year=one.plan_year)
+        found = anchor(claim.turn_id, reply, ExtractorReply(claims=(given,)), asked)
+        assert [(one.text, one.quote_spans) for one in found.claims] == [(claim.text, claim.quote_spans)], (
+            found.rejected
+        )
 
 
 @every_file

@@ -35,13 +35,9 @@ from src.schemas import (
     TurnOutcome,
     point_name,
 )
+from src.scoring.points import owed_points
 from src.scoring.result import failed
-from src.scoring.study_codes import (
-    CodingInput,
-    closed_answer,
-    owed_points,
-    study_codes,
-)
+from src.scoring.study_codes import CodingInput, closed_answer, study_codes
 from tests.helpers import ROOT, fact_json, scenario
 
 RUBRIC = load_rubric("v1").rubric
@@ -368,6 +364,58 @@ def test_any_fact_of_an_any_of_makes_the_one_point(facts: tuple[str, ...]) -> No
     code = only(judged(asked, {"Q1": [makes("F1"), *map(makes, facts)]}))
     assert code.code == "accurate_complete"
     assert [(point.point, len(point.claims)) for point in code.points_met] == [("F1", 1), ("F3|F4", len(facts))]
+
+
+def amounts(said: str, *cited: tuple[str, str]) -> CodingInput:
+    """One answer to a question that needs two amounts (F1), as claims that are supported and cite F1 or F7."""
+    key = {
+        "canonical_facts": [fact_json("F1", "Part A costs $1,736 a stay, and Part B costs $202.90 a month."), fact_json("F7")],
+        "required_points": [],
+        "disallowed_claims": [],
+    }  # fmt: skip
+    asked = scenario(scripted_turns=[turn(points=["F1"])], answer_key=key)
+    base = judged(asked, {"Q1": [makes(fact) for fact, _ in cited]}, replies={"Q1": said})
+    spans = [QuoteSpan(start=said.index(quote), end=said.index(quote) + len(quote)) for _, quote in cited]
+    claims = [claim.model_copy(update={"quote_spans": (span,)}) for claim, span in zip(base.claims, spans, strict=True)]
+    return replace(base, claims=claims)
+
+
+@pytest.mark.parametrize(
+    ("said", "cited", "code"),
+    [
+        ("A stay is $1,736. Part B is $202.90.", [("F1", "A stay is $1,736."), ("F1", "Part B is $202.90.")], True),
+        ("A stay is $1,736. Part B is $202.90.", [("F1", "A stay is $1,736.")], False),
+        ("A stay is $1,736. Part B is $202.90.", [("F1", "A stay is $1,736."), ("F7", "Part B is $202.90.")], False),
+        ("Part B is $2,434.80 a year, a stay $1,736.", [("F1", "Part B is $2,434.80 a year, a stay $1,736.")], True),
+        ("You pay something for each.", [("F1", "You pay something for each.")], False),
+    ],
+)
+def test_a_point_is_made_by_what_its_claims_say_together(said: str, cited: list[tuple[str, str]], code: bool) -> None:
+    found = only(amounts(said, *cited))
+    assert found.code == ("accurate_complete" if code else "not_substantive")
+    assert found.points_missed == (() if code else ("F1",))
+    backing = {backing.claim_id for point in found.points_met for backing in point.claims}
+    assert backing == ({f"Q1.C{n}" for n in range(1, len(cited) + 1)} if code else set())
+
+
+def test_points_of_a_group_are_made_in_its_own_turns_unless_its_rule_says_the_conversation() -> None:
+    asked = asking(turn("Q1", "g1", ["F1"]), turn("Q2", "other", ["F2"]))
+    said = {"Q1": [makes("F7")], "Q2": [makes("F1"), makes("F2")]}
+    assert by_group(judged(asked, said))["g1"].code == "not_substantive"
+    anywhere = with_rule("g1", points_from="conversation")
+    codes = by_group(judged(asked, said, rubric=anywhere))
+    assert (codes["g1"].code, codes["g1"].points_met[0].claims[0].claim_id) == ("accurate_complete", "Q2.C1")
+    assert codes["other"].code == "accurate_complete"
+    of_scores = RUBRIC.model_copy(update={"points_from": "question"})
+    assert by_group(judged(asked, said, rubric=of_scores)) == by_group(judged(asked, said)), "that is of completeness"
+
+
+def test_a_rubric_without_study_codes_gives_none() -> None:
+    bare = load_rubric("v0.1").rubric
+    assert not bare.study_codes
+    trial = judged(asking(turn(group="g1", points=["F1"])), {"Q1": [makes("F1")]})
+    assert study_codes(trial)
+    assert study_codes(replace(trial, rubric=bare)) == ()
 
 
 def test_a_partial_point_alone_is_incomplete_and_adds_nothing_to_a_complete_answer() -> None:
