@@ -14,6 +14,7 @@ from src.schemas import (
     Exchange,
     FinalClaim,
     Label,
+    MarkedPassage,
     Observation,
     ObservationKind,
     RejectedClaim,
@@ -23,7 +24,7 @@ from src.schemas import (
 )
 from src.scoring.review import review_reasons
 from tests.helpers import claim, final_claim
-from tests.runs import ONE, SCENARIOS
+from tests.test_readings import SAID, fakes_say, scenario_file
 
 LONG = "word " * 21
 SHORT = "word " * 20
@@ -89,10 +90,15 @@ def test_a_trial_that_all_agree_on_needs_no_review() -> None:
     assert reasons(claims=[], final=[], readings=[reading(sentences=0, covered=0)]) == ()
 
 
+MARKED = (MarkedPassage(start=0, end=4, why="says how the text is to be taken"),)
+
+
 def test_a_reply_that_addresses_the_judge() -> None:
-    found = only(readings=[reading(), reading("Q2", how="tampered", why="it instructs", sentences=0, covered=0)])
-    assert (found.kind, found.turn_ids, found.claim_ids) == ("addresses_judge", ("Q2",), ())
-    assert found.detail == "A reply addresses or instructs the judge, so it was not judged."
+    found = only(readings=[reading(), reading("Q2", marked=MARKED), reading("Q3", marked=MARKED * 2)])
+    assert (found.kind, found.turn_ids, found.claim_ids) == ("addresses_judge", ("Q2", "Q3"), ())
+    assert found.detail == (
+        "A reply speaks to its checkers or hides something; it was judged with and without that passage."
+    )
 
 
 @pytest.mark.parametrize("nothing", [[], claims(2, verifiable=False)])
@@ -115,11 +121,8 @@ def test_a_reply_that_refuses_or_refers_may_be_empty_of_claims(kind: Observation
     assert [one.kind for one in found] == ([] if excused else ["nothing_extracted"])
 
 
-@pytest.mark.parametrize("how", ["tampered", None])
-def test_a_reply_that_no_judge_read_is_not_one_in_which_nothing_was_found(how: str | None) -> None:
-    readings = [reading(how=how, sentences=0, covered=0)] if how else []
-    found = reasons(exchanges=[exchange(LONG)], readings=readings, claims=[], final=[])
-    assert "nothing_extracted" not in [one.kind for one in found]
+def test_a_reply_that_no_judge_read_is_not_one_in_which_nothing_was_found() -> None:
+    assert reasons(exchanges=[exchange(LONG)], readings=[], claims=[], final=[]) == ()
 
 
 def test_claims_that_cover_too_few_sentences() -> None:
@@ -155,7 +158,7 @@ def test_claims_left_without_a_label(left: int, detail: str) -> None:
 def test_several_reasons_are_all_given_in_a_fixed_order() -> None:
     found = reasons(
         exchanges=[exchange(LONG, "Q1"), exchange(LONG, "Q2"), exchange(LONG, "Q3")],
-        readings=[reading("Q1", covered=1), reading("Q2", how="tampered", sentences=0, covered=0), reading("Q3")],
+        readings=[reading("Q1", covered=1), reading("Q2", marked=MARKED), reading("Q3")],
         claims=claims(2),
         rejected=rejected(3),
         final=[*judged(SPLIT), final_claim("Q1.C2", None)],
@@ -170,14 +173,11 @@ def test_several_reasons_are_all_given_in_a_fixed_order() -> None:
     ]
 
 
-def test_a_run_records_the_reasons_it_asks_for_review_by(tmp_path: Path) -> None:
-    run = me.run(
-        scenarios=[ONE, SCENARIOS / "study" / "medicare_only.json"],
-        targets=["fake:careful", "fake:wrong"],
-        variants=["hmo"],
-        out=tmp_path,
-    )
-    found = {trial.trial_id: trial for trial in run.trials()}
+def test_a_run_records_the_reasons_it_asks_for_review_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes_say(tmp_path / "fakes", SAID, monkeypatch)
+    targets = [f"fake:{name}" for name in SAID]
+    run = me.run(scenarios=[str(scenario_file(tmp_path))], targets=targets, out=tmp_path / "runs")
+    found = {trial.target.model: trial for trial in run.trials()}
     for trial in found.values():
         assert trial.review_reasons is not None
         assert trial.needs_manual_review == bool(trial.review_reasons)
@@ -190,6 +190,5 @@ def test_a_run_records_the_reasons_it_asks_for_review_by(tmp_path: Path) -> None
             observations=trial.observations,
         )
     kinds = {name: [one.kind for one in trial.review_reasons or ()] for name, trial in found.items()}
-    assert kinds["scenario_001.fake-careful.r1"] == ["low_coverage"]
-    assert kinds["medicare_only@hmo.fake-careful.r1"] == ["nothing_extracted"]
-    assert kinds["scenario_001.fake-wrong.r1"] == []
+    assert "addresses_judge" in kinds["wrong"]
+    assert (kinds["careful"], kinds["evasive"]) == ([], [])
