@@ -23,10 +23,12 @@ Confusion = Mapping[tuple[str, str], int]
 """One reply's claims by gold label and by what they were given: a label, or the name of what happened instead."""
 LEAST_GOLD_CLAIMS = 20
 """Of each label. With fewer, the judges' error on that label is hardly known."""
+LEAST_GOLD_REPLIES = 10
+"""With fewer, how much replies differ is hardly known."""
 MOST_AMPLIFIED = 10.0
 """By how much an error in the observed shares may grow in the corrected ones (the 1-norm of the inverse matrix)."""
 LEAST_DRAWS = 0.01
-"""Share of draws that must give shares between 0 and 1; if fewer do, the matrix does not fit the run."""
+"""Share of draws that must give an accuracy between 0 and 1; if fewer do, the gold set does not fit the run."""
 DRAWS = 1_000
 PSEUDO_COUNT = 0.5
 """Added to each cell, as Jeffreys' prior does, so that an error that was not observed is not held impossible."""
@@ -153,6 +155,8 @@ def _unusable(gold: Sequence[GoldReply], labels: Labels) -> str | None:
         if fsum(row) < LEAST_GOLD_CLAIMS:
             few = f"the gold set has {fsum(row):.0f} {label} claims, and {LEAST_GOLD_CLAIMS} of each label are needed"
             return f"{few}; measure the judges on more of it"
+    if len(gold) < LEAST_GOLD_REPLIES:
+        return f"the judges were measured on {len(gold)} gold replies, and {LEAST_GOLD_REPLIES} are needed"
     grows = amplification(table(gold, labels))
     if grows is None or grows > MOST_AMPLIFIED:
         by = "without limit" if grows is None else f"by a factor of {grows:.0f}"
@@ -224,12 +228,15 @@ def _drawn(
             undefined += 1
             continue
         values.append(solved[0] / decided)
-        if min(solved) >= 0:
+        if 0 <= values[-1] <= 1:
             in_range.append(values[-1])
     if undefined > _TAIL * draws:
         return "the share of claims that the key decides cannot be told from 0"
     if len(in_range) < LEAST_DRAWS * draws:
-        return "the judges labeled this run as their errors on the gold set cannot explain"
+        return (
+            "their false alarms on the gold set alone would give more of a label than this run has, so the gold set "
+            "does not fit the run"
+        )
     values.sort()
     in_range.sort()
     limits = [quantile(one, tail) for one in (values, in_range) for tail in (_TAIL, 1 - _TAIL)]
@@ -264,11 +271,11 @@ class _Tables:
 
     def __init__(self, gold: Sequence[GoldReply], labels: Labels) -> None:
         self._size = len(labels.all)
-        self._replies = [_flat(one, labels) for one in gold if one.confusion or one.spurious]
+        self._replies = [_flat(one, labels) for one in gold]
         k = len(self._replies)
         # With few replies, weights vary more, as Student's quantile is larger than the normal one.
-        ratio = NormalDist().inv_cdf(1 - _TAIL) / student_quantile(1 - _TAIL, k - 1) if k > 1 else 1.0
-        self._shape = (k - 1) / (k + 1) * ratio**2 if k > 1 else 1.0
+        ratio = NormalDist().inv_cdf(1 - _TAIL) / student_quantile(1 - _TAIL, k - 1)
+        self._shape = (k - 1) / (k + 1) * ratio**2
 
     def draw(self, draw: random.Random) -> Table:
         size, wide = self._size, self._size + 1

@@ -1,0 +1,163 @@
+"""Reports corrected by a judge check: only by one that measured the same judges end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src import storage
+from src.findings.analysis.judge_agreement import RECORD, clusters, gold_replies, judging, read_check
+from src.findings.analysis.read_run import gather
+from src.records.judge_check import GivenCount, JudgeCheck, JudgeMeasured, ReplyCounts
+from src.stats.confusion import DRAWS, Labels, corrected_accuracy
+from tests.runs import ROOT, call, make_run, newest
+
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All scenarios, so that the rule-based judge decides some claims."""
+    scenarios = ROOT / "scenarios" / "v1"
+    return make_run(tmp_path_factory.mktemp("runs"), "--scenario", scenarios, "--target", "fake:careful")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> JudgeCheck:
+    """A real check of the judges of `run`, with the counts of better judges."""
+    out = tmp_path_factory.mktemp("checks")
+    code, _, err = call("judge-check", "--split", "dev", "--only", "end-to-end", "--out", out, "--quiet")
+    assert code == 0, err
+    record = read_check(newest(out))
+    rows = {
+        "SUPPORTED": {"SUPPORTED": 9, "NOT_IN_KEY": 2, "missed": 1},
+        "CONTRADICTED": {"CONTRADICTED": 5, "SUPPORTED": 1, "open": 1},
+        "NOT_IN_KEY": {"NOT_IN_KEY": 8, "SUPPORTED": 1, "background": 3},
+    }
+    counts = tuple(
+        GivenCount.model_validate({"gold": gold, "given": given, "claims": n})
+        for gold, row in rows.items()
+        for given, n in row.items()
+    )
+    replies = tuple(
+        ReplyCounts(reply_id=f"r{n}", scenario_id="cobra", confusion=counts, spurious={"NOT_IN_KEY": 1, "open": 1})
+        for n in range(12)
+    )
+    whole = JudgeMeasured(name="end to end", model=None, replies=replies, by_kind={}, same_evidence=0, errors=())
+    return record.model_copy(update={"end_to_end": whole})
+
+
+def written(record: JudgeCheck, folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / RECORD).write_bytes(storage.encode_record(record) + b"\n")
+    return folder
+
+
+def test_a_report_is_corrected_by_a_check_of_its_judges(run: Path, measured: JudgeCheck, tmp_path: Path) -> None:
+    check = written(measured, tmp_path / "check")
+    texts = []
+    for given in ((), ("--judge-check", check), ("--judge-check", check / RECORD)):
+        code, _, err = call("report", run, *given, "--out", tmp_path / "report")
+        assert code == 0, err
+        texts.append((tmp_path / "report" / "report.md").read_text(encoding="utf-8"))
+    plain, corrected, again = texts
+    assert "Accuracy is not corrected for judge error" in plain
+    assert "Accuracy is not corrected for judge error" not in corrected
+    assert corrected == again
+    assert f"Corrected with judge check {measured.check_id}" in corrected
+    found = gather(run)
+    (one,) = judging(found, measured).corrected.values()
+    assert one == corrected_accuracy(
+        clusters(found.rows),
+        gold_replies(measured),
+        Labels("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"),
+        seed=20_250_401,
+        draws=DRAWS,
+    )
+    assert one.raw is not None and one.value is not None and one.low is not None and one.high is not None
+    shown = re.search(r"^\| fake:\S+ \| ([\d.]+) \| ([\d.]+) \(([\d.]+)–([\d.]+)\) \|$", corrected, re.MULTILINE)
+    assert shown and [float(cell) for cell in shown.groups()] == pytest.approx(
+        [one.raw, one.value, one.low, one.high], abs=0.006
+    )
+
+
+def test_claims_that_background_facts_decided_and_open_ones_do_not_count(measured: JudgeCheck) -> None:
+    (reply, *_) = gold_replies(measured)
+    assert ("NOT_IN_KEY", "background") not in reply.confusion
+    assert reply.confusion["CONTRADICTED", "open"] == 1  # a contradiction that a run would not hold
+    assert reply.spurious == {"NOT_IN_KEY": 1}
+
+
+def test_a_report_says_why_accuracy_cannot_be_corrected(run: Path, measured: JudgeCheck, tmp_path: Path) -> None:
+    whole = measured.end_to_end
+    assert whole is not None
+    few = measured.model_copy(update={"end_to_end": whole.model_copy(update={"replies": whole.replies[:2]})})
+    code, _, err = call("report", run, "--judge-check", written(few, tmp_path / "check"), "--out", tmp_path / "report")
+    assert code == 0, err
+    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    assert "accuracy cannot be corrected, because the gold set has 14 CONTRADICTED claims, and 20 of each label" in text
+
+
+def other_prompt(document: Document) -> None:
+    document["prompts"]["verifier"] = "0" * 64
+
+
+def other_rubric(document: Document) -> None:
+    document["rubrics"] = dict.fromkeys(document["rubrics"], "0" * 64)
+
+
+def other_settings(document: Document) -> None:
+    document["parameters"]["offline:rules"]["temperature"] = 0.7
+
+
+def other_version(document: Document) -> None:
+    document["api_ids"]["offline:rules"] = "rules-0"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.update(end_to_end=None), "it measured verifiers on gold claims alone"),
+        (lambda d: d.update(verifiers=["offline:rules"] * 3), "it measured verifiers offline:rules and offline:rules and offline:rules, but"),
+        (lambda d: d.update(extractor="openai:gpt-x"), "it measured extractor openai:gpt-x, but the run had offline:rules"),
+        (lambda d: d.update(scorer="openai:gpt-x"), "it measured scorer openai:gpt-x, but"),
+        (lambda d: d.update(adjudicator="openai:gpt-x"), "it measured adjudicator openai:gpt-x, but the run had nobody"),
+        (lambda d: d.update(isolation="claim"), "it measured isolation claim, but the run had flagged"),
+        (other_prompt, "the verifier had another prompt"),
+        (other_rubric, "has changed"),
+        (other_settings, "offline:rules had other settings"),
+        (other_version, "offline:rules was rules-0 in the check"),
+    ],
+)  # fmt: skip
+def test_a_check_of_anything_else_is_refused(
+    change: Callable[[Document], None], said: str, run: Path, measured: JudgeCheck, tmp_path: Path
+) -> None:
+    document = json.loads(storage.encode_record(measured))
+    change(document)
+    check = written(JudgeCheck.model_validate_json(json.dumps(document)), tmp_path / "check")
+    code, _, err = call("report", run, "--judge-check", check, "--out", tmp_path / "report")
+    assert code == 2
+    assert f"Judge check {measured.check_id} cannot correct this run: " in err
+    assert said in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_check_that_is_not_there_is_refused(run: Path, tmp_path: Path) -> None:
+    code, _, err = call("report", run, "--judge-check", tmp_path / "nowhere", "--out", tmp_path / "report")
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_labels_are_counted_by_scenario_if_there_are_enough(run: Path) -> None:
+    (row,) = gather(run).rows[:1]
+    few = [replace(row, scenario_id=f"s{n % 7}", trial_id=f"t{n}") for n in range(14)]
+    enough = [replace(row, scenario_id=f"s{n % 8}", trial_id=f"t{n}") for n in range(16)]
+    assert (len(clusters(few)), len(clusters(enough))) == (14, 8)
+    assert sum(sum(one.values()) for one in clusters(enough)) == 16 * sum(row.labels)
