@@ -175,7 +175,7 @@ def _judges_text(found: JudgesCompared, show: int) -> Iterator[str]:
         yield from _changed_code_text(code)
     left = max(0, len(found.changed) - show) + max(0, len(found.changed_codes) - show)
     if left:
-        yield f"\n{left} more changes not shown (--show N, or --json for all of them)."
+        yield f"\n{counted(left, 'change')} not shown (--show N, or --json for all of them)."
     yield from _notices(found.notices)
 
 

@@ -649,15 +649,15 @@ def test_rank_orders_of_voices_are_said_in_words(both: Path, tmp_path: Path) -> 
     voices = as_json("sensitivity", both)["styles"][CAREFUL]
     lines = [f"  {voice}: tau 1.00; no targets swapped" for voice in voices]
     heading = "Rank order of the targets for each voice vs. the other voices:"
-    assert out.splitlines()[-len(lines) - 1 :] == [heading, *lines]
+    assert "\n".join([heading, *lines, "", ""]) in out
     accuracies = {(CAREFUL, "a"): 1.0, (WRONG, "a"): 0.5, (CAREFUL, "b"): 0.5, (WRONG, "b"): 1.0}
     trials = [trial(target, "s1", 1, accuracy, variant=v) for (target, v), accuracy in accuracies.items()]
     swapped = named_run(tmp_path / "swapped", trials, two_voices([CAREFUL, WRONG], ["s1"], repeats=1))
     assert f"  plain: tau -1.00; swapped: {CAREFUL} and {WRONG}\n" in said("sensitivity", swapped)
     assert "  plain: tau undefined; no targets swapped\n" in said("sensitivity", swapped, "--measure", "safety_risk")
     one_voice = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", WRONG)
-    last = said("sensitivity", one_voice).splitlines()[-1]
-    assert last == "Rank order by voice: all trials have voice 'plain', so nothing can be compared."
+    only = "Rank order by voice: all trials have voice 'plain', so nothing can be compared."
+    assert only in said("sensitivity", one_voice).splitlines()
 
 
 def test_one_scenario_has_no_variance_between_scenarios(tmp_path: Path) -> None:
@@ -672,13 +672,13 @@ def test_a_single_trial_has_no_variance_at_all(tmp_path: Path) -> None:
     (one,) = as_json("sensitivity", run)["targets"]
     assert (one["components"]["n"], one["components"]["total"]) == (1, None)
     out = said("sensitivity", run)
-    assert out.startswith(f"{CAREFUL}: accuracy, 1 trial\n")
+    assert out.startswith(f"{CAREFUL}: accuracy, 1 trial; key coverage ")
     assert "residual       1         -      -\n" in out
 
 
 def test_a_run_of_failures_has_nothing_to_vary(tmp_path: Path) -> None:
     run = named_run(tmp_path / "run", [trial(CAREFUL, name, 1, None) for name in NAMES], planned([CAREFUL]))
-    assert f"{CAREFUL}: accuracy, 0 trials\n" in said("sensitivity", run)
+    assert f"{CAREFUL}: accuracy, 0 trials; key coverage –\n" in said("sensitivity", run)
     assert as_json("sensitivity", run)["targets"][0]["worst"]["scenarios"] == []
 
 
@@ -710,7 +710,8 @@ def test_power_from_a_pilot_of_one_target_takes_its_repeats(tmp_path: Path) -> N
 
 
 def test_power_from_a_real_pilot(both: Path) -> None:
-    assert said("power", "--pilot", both).startswith(f"From {both}:\nthe standard deviation")
+    out = said("power", "--pilot", both, "--measure", "completeness")
+    assert out.startswith(f"From {both}:\nthe standard deviation")
 
 
 @pytest.mark.parametrize(
@@ -908,7 +909,7 @@ def test_a_check_of_the_same_judges_corrects_the_report(three: Path, checked: Pa
 def test_a_check_of_other_judges_is_refused(checked: Path, tmp_path: Path) -> None:
     run = level_run(tmp_path / "A", CAREFUL, 1.0, verifiers=JUDGES)
     err = refused("report", run, "--judge-check", checked, "--out", tmp_path / "out")
-    assert "measured offline:rules, offline:rules, but this run was judged by openai:x, google:y" in err
+    assert "measured verifiers offline:rules and offline:rules, but the run had google:y and openai:x" in err
     assert not (tmp_path / "out").exists()
 
 
