@@ -8,6 +8,7 @@ from ..records.base import ClaimType, Confidence
 from ..records.contracts import ExtractorInput, ExtractorReply, QuotedClaim
 from ..text.coverage import is_factual, names_a_program
 from ..text.figures import figures, fold, is_amount, kind
+from ..text.quotes import SHORTEST
 from ..text.sentences import clauses, sentences
 from .reading import LOW, MEDIUM, NEGATIONS, read, spoken
 
@@ -56,7 +57,7 @@ def _passages(reply: str, plan_year: int) -> Iterator[tuple[str, ...]]:
         if items and "\n\n" in reply[end : span.start]:
             lead = ""
         end = span.end
-        if len(sentence) > MAX_QUOTE or not (spoken(sentence) or figures(sentence)):
+        if len(sentence) > MAX_QUOTE or sum(map(str.isalnum, sentence)) < SHORTEST:  # "**1." cannot be quoted
             continue
         if span.heading:
             heading, lead = _context(sentence, plan_year), ""
