@@ -1,4 +1,8 @@
-"""A real run of the study with the fake targets: the codes that each of them must get."""
+"""A real run of the study with the fake targets: the codes that each of them must get.
+
+The tables hold what a person would code. `MISSED` lists where `offline:rules` cannot tell; it is careful, so it may say
+less than is there, and never accuses or credits an answer that a person would not.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +69,18 @@ g20    nothing     incorrect  nothing  incomplete
 g2     yes         no         unsure   unsure
 """
 
+MISSED = {
+    # "If you join a D-SNP, you may lose a current doctor": the key has no condition.
+    **dict.fromkeys([("dual_eligible", "careful", "g4")], "incomplete"),
+    # "7 months around age 65" in another order than the key's, and "if you have QMB".
+    **dict.fromkeys([("dual_eligible", "partial", "g1"), ("dual_eligible", "partial", "g7")], "nothing"),
+    # "Covers out-of-network care everywhere" lacks the key's long exception.
+    ("medicare_only@hmo", "wrong", "g16"): "nothing",
+    # $40 and $60 are multiples of the key's $5 and $15, so they may be a sum.
+    ("medicare_only", "wrong", "g17"): "nothing",
+}
+"""Scenario, perhaps with its variant, target and group to the code that the rules give instead of a person's."""
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -106,7 +122,22 @@ def coded(results: list[ResultLine], scenario_id: str, variant: str) -> list[lis
     ],
 )
 def test_each_fake_target_gets_its_codes(results: list[ResultLine], scenario_id: str, variant: str, table: str) -> None:
-    assert coded(results, scenario_id, variant) == rows(table)
+    by_hand = rows(table)
+    seen = [row[:] for row in by_hand]
+    for row in seen[1:]:
+        for place, target in enumerate(TARGETS, 1):
+            for name in (scenario_id, f"{scenario_id}@{variant}"):
+                row[place] = MISSED.get((name, target, row[0]), row[place])
+    assert coded(results, scenario_id, variant) == seen
+
+
+def test_the_rules_never_accuse_or_credit_more_than_a_person() -> None:
+    less = {("incorrect", "nothing"), ("complete", "incomplete"), ("complete", "nothing"), ("incomplete", "nothing")}
+    tables = {"dual_eligible": [DUAL], "medicare_only": [HMO, PPO], "medicare_only@hmo": [HMO]}
+    for (name, target, group), given in MISSED.items():
+        for table in tables[name]:
+            (by_hand,) = (row[TARGETS.index(target) + 1] for row in rows(table) if row[0] == group)
+            assert (by_hand, given) in less
 
 
 def test_every_variant_is_scored_once_for_each_target(results: list[ResultLine]) -> None:
@@ -136,7 +167,11 @@ def test_every_quote_behind_a_code_is_in_its_reply(results: list[ResultLine]) ->
 def test_lookup_groups_do_not_count_toward_completeness(results: list[ResultLine]) -> None:
     careful = [result for result in results if result.target.model == "careful"]
     assert any(code.code == "not_substantive" for result in careful for code in result.study_codes)
-    assert all(result.final_scores and result.final_scores.completeness == 1.0 for result in careful)
+    for result in careful:
+        missed = {"dual_eligible": ("F30",), "medicare_only": ()}[result.scenario_id]  # see MISSED
+        assert result.missing_required_points == missed
+        assert result.final_scores
+        assert result.final_scores.completeness == (pytest.approx(25 / 26, abs=1e-6) if missed else 1.0)
 
 
 def test_a_follow_up_is_asked_only_if_the_generic_was_not_named(results: list[ResultLine]) -> None:
