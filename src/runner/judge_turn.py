@@ -43,6 +43,8 @@ REPEAT_BASE = 1_000
 """Judge numbers of repeats start here: 1001 is the first judge's first repeat."""
 WITHOUT = "w"
 """Parts of calls about a reply without its marked passages start with this."""
+NEAR = 0.3
+"""Share of a claim's words and figures in one statement of the key from which it shares a call with others like it."""
 Way = Literal["each_claim", "on_topic", "reply"]
 
 
@@ -202,7 +204,7 @@ class _ReplyWork:
         key, said = self._turn.key, [claim.text, *claim.quotes]
         stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim], key))]
         return any(
-            states_enough_of(said, [one]) for one in (*stated, *(one.statement for one in key.disallowed_claims))
+            states_enough_of(said, [one], NEAR) for one in (*stated, *(one.statement for one in key.disallowed_claims))
         )
 
     def _shown(self, claims: Sequence[ClaimInView | TiedClaim]) -> verifier.Shown:

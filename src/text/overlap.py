@@ -35,8 +35,11 @@ TOPIC_SHARE = 0.25
 On the dev part of the gold set 0.25 keeps all 129 pairs of a supported claim and its fact; 13% of the pairs of a claim
 and a fact of another scenario pass (47% if one word or figure is enough). 0.3 loses 2 true pairs, and 9% pass.
 """
-SUPPORT_SHARE = 0.3
-"""Share of a claim's words and figures that must occur in the facts cited for SUPPORTED."""
+SUPPORT_SHARE = 0.2
+"""Share of a claim's words and figures that must occur in the facts cited for SUPPORTED.
+
+On the dev part of the gold set, neither 0.2 nor 0.25 refuses a supported claim; 0.3 refuses one.
+"""
 TOPIC_WORDS = 3
 """As many words in common are always enough; one is never enough."""
 _ENGLISH = 0.1
@@ -102,7 +105,7 @@ def on_topic(texts: Sequence[str], statement: str) -> bool:
     return enough or not is_english(" ".join(texts))
 
 
-def states_enough_of(texts: Sequence[str], statements: Sequence[str]) -> bool:
+def states_enough_of(texts: Sequence[str], statements: Sequence[str], share: float = SUPPORT_SHARE) -> bool:
     """Whether a claim could rest on these facts: enough of its own words and figures occur in them.
 
     Unlike `on_topic`, it asks for a share of the claim: a long text that touches on a fact in passing does not count.
@@ -110,6 +113,7 @@ def states_enough_of(texts: Sequence[str], statements: Sequence[str]) -> bool:
     Args:
         texts: The claim's text and its quotes; one that passes is enough. Texts that are not in English always pass.
         statements: The facts that are cited for it.
+        share: How much is enough.
     """
     stated = frozenset[str]().union(*map(words, statements))
     named = [(statement, figure) for statement in statements for figure in figures(statement)]
@@ -117,6 +121,6 @@ def states_enough_of(texts: Sequence[str], statements: Sequence[str]) -> bool:
         said = words(text)
         same = sum(conveys(PointNeeds((figure,), ()), statement, [text]) for statement, figure in named)
         shared, size = len(said & stated) + same, len(said) + len(figures(text))
-        if shared > 1 and shared >= SUPPORT_SHARE * size:
+        if shared and shared >= share * size:
             return True
     return not is_english(" ".join(texts))
