@@ -20,9 +20,11 @@ from src import storage
 from src.findings.analysis.compare_judges import JudgesCompared
 from src.findings.analysis.compare_targets import Compared
 from src.runner.wait import wait
-from tests.runs import ONE, ROOT, environment
+from tests.runs import ONE, ROOT, SCENARIOS, environment
 
 SMALL: dict[str, Any] = {"scenarios": [ONE], "targets": ["fake:careful"]}
+TELLING = str(SCENARIOS / "scenario_003.json")
+"""A scenario in which the rule-based judge can tell the fake targets apart."""
 HANGS_S = 300
 """After this long a child process is taken to hang; however busy the machine, it needs far less."""
 
@@ -36,7 +38,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def done(tmp_path_factory: pytest.TempPathFactory) -> me.Run:
     """A complete run of two targets, which tests only read."""
     targets = ["fake:careful", "fake:wrong"]
-    return me.run(scenarios=[ONE], targets=targets, repeats=2, out=tmp_path_factory.mktemp("done"))
+    return me.run(scenarios=[TELLING], targets=targets, repeats=2, out=tmp_path_factory.mktemp("done"))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -319,7 +321,7 @@ def test_tables_are_data_frames(done: me.Run) -> None:
         "runs": 1,
         "claims": len(list(done.claims())),
         "verdicts": len(list(done.verdicts())),
-        "turns": 12,
+        "turns": 16,
     }
     with pytest.raises(me.InputError, match="'tables' is not a table of a run"):
         done.to_frame("tables")

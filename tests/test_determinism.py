@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import src as me
 from src import storage
 from tests.runs import THREE, call, make_run, newest, process
 
@@ -49,12 +50,28 @@ def trials_of(data: bytes) -> dict[str, dict[str, Any]]:
     return {line["trial_id"]: {name: value for name, value in line.items() if name != "chain"} for line in lines}
 
 
-def test_another_seed_changes_only_what_the_knobs_allow_to_vary(tmp_path: Path, reference: bytes) -> None:
+def audited(trial: dict[str, Any]) -> list[str]:
+    """The replies that were verified both ways."""
+    return [one["turn_id"] for one in trial["readings"] if one.get("verified") == "both_ways"]
+
+
+def without_verification(trial: dict[str, Any]) -> dict[str, Any]:
+    """A trial without the record of which claims shared a call."""
+    readings = [{name: value for name, value in one.items() if name != "verified"} for one in trial["readings"]]
+    return {name: value for name, value in trial.items() if name != "shared_verdicts"} | {"readings": readings}
+
+
+def test_another_seed_changes_only_what_the_knobs_allow_and_which_replies_are_audited(
+    tmp_path: Path, reference: bytes
+) -> None:
     before, after = trials_of(reference), trials_of(results(make_run(tmp_path, *STUDY, "--seed", "7")))
     assert before.keys() == after.keys()
     for trial_id in before:
         if not trial_id.startswith("scenario_002"):  # the only one with choices and shuffled turns
-            assert before[trial_id] == after[trial_id]
+            assert without_verification(before[trial_id]) == without_verification(after[trial_id])
+    drawn = [{(name, turn) for name, trial in trials.items() for turn in audited(trial)} for trials in (before, after)]
+    assert drawn[0]
+    assert drawn[0] != drawn[1]
     asked = [
         [(turn["turn_id"], turn["user_message"]) for turn in trials[trial_id]["conversation"]]
         for trials in (before, after)
@@ -63,6 +80,28 @@ def test_another_seed_changes_only_what_the_knobs_allow_to_vary(tmp_path: Path, 
     ]
     assert len({json.dumps(turns) for turns in asked}) > 1
     assert len({json.dumps(sorted(turn_id for turn_id, _ in turns)) for turns in asked}) == 1
+
+
+def with_claims(trial: dict[str, Any]) -> set[str]:
+    """The replies that have a claim for verifiers."""
+    return {claim["turn_id"] for claim in trial["claims"] if claim["verifiable"]}
+
+
+@pytest.mark.parametrize("isolation", ["claim", "reply"])
+def test_isolation_changes_calls_and_not_what_a_judge_of_single_claims_says(
+    isolation: str, tmp_path: Path, reference: bytes
+) -> None:
+    run = make_run(tmp_path, *STUDY, "--isolation", isolation)
+    flagged, other = trials_of(reference), trials_of(results(run))
+    assert [*map(without_verification, flagged.values())] == [*map(without_verification, other.values())]
+    shared = "shared_verdicts"
+    assert any(shared in trial for trial in flagged.values())
+    assert not any(shared in trial for trial in other.values())
+    verifier = [one.call for one in me.open_run(run).calls() if "|verifier|" in one.call]
+    claims = sum(claim["verifiable"] for trial in other.values() for claim in trial["claims"])
+    replies = sum(len(with_claims(trial)) for trial in other.values())
+    assert len(verifier) == 2 * (claims if isolation == "claim" else replies)
+    assert len(set(verifier)) == len(verifier)
 
 
 def test_every_target_is_asked_the_same_questions(reference: bytes) -> None:
