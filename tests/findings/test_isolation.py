@@ -69,8 +69,8 @@ def test_a_run_without_an_audit_says_that_nothing_was_measured(tmp_path: Path) -
 def test_sentences_that_became_claims_as_written_stand_beside_coverage(tmp_path: Path) -> None:
     found, judges = small_run(tmp_path)
     text = markdown(contents([found], [judges]))
-    assert "| sentences covered at first | covered finally | left out, judged verbatim |" in text
-    assert "| 5 of 7 | 5 of 7 | 1 of 2 |" in text
+    assert "| sentences covered at first | covered finally | left out | claims made of these |" in text
+    assert "| 5 of 7 | 5 of 7 | 2 of 7 | 1 |" in text
 
 
 def test_exported_verdicts_keep_both_ways_apart() -> None:

@@ -286,7 +286,7 @@ TURN = Table(
         _integer("sentences", "Sentences of the reply with factual content", "not_read"),
         _integer("sentences_covered_first", "Of these, covered by the extractor's first answer", "not_read"),
         _integer("sentences_covered", "Of these, covered by the final list of claims", "not_read"),
-        _integer("verbatim", "Factual sentences left out by the extractor that became claims as written", "not_read"),
+        _integer("verbatim", "Claims that are clauses of sentences which the extractor left out", "not_read"),
         _integer("marked", "Passages that speak to whoever checks the reply, or that hide something", "not_read"),
         _text("marked_why", "What is wrong with each of them", "none is marked"),
         _category(
@@ -320,7 +320,7 @@ CLAIM = Table(
         _category("type", "The kind of claim", get_args(ClaimType)),
         _category("confidence", "How certain it sounds", get_args(Confidence)),
         _flag("verifiable", "Whether it was given to the judges"),
-        _flag("verbatim", "Whether it is a sentence that the extractor left out, in its own words"),
+        _flag("verbatim", "Whether it is a clause of a sentence that the extractor left out, in its own words"),
         *_with_reason(
             Column(
                 "label",
