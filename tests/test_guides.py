@@ -19,7 +19,7 @@ import pytest
 
 from src.adapters import fake_adapter
 from src.agents.scorer import ScoredClaim, score
-from src.findings.analysis.judge_agreement import RESAMPLES
+from src.findings.analysis.judge_agreement import LEAST_SCENARIOS
 from src.findings.analysis.judge_agreement import SEED as REPORT_SEED
 from src.findings.analysis.read_run import REVIEWS_SHOWN
 from src.judge_check.gold import load_gold
@@ -31,7 +31,17 @@ from src.records.gold import Split
 from src.schemas import Label
 from src.scoring.study_codes import owed_points
 from src.stats.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
-from src.stats.confusion import corrected_accuracy, corrected_shares
+from src.stats.confusion import (
+    DRAWS,
+    LEAST_GOLD_CLAIMS,
+    LEAST_GOLD_REPLIES,
+    MOST_AMPLIFIED,
+    GoldReply,
+    Labels,
+    corrected_accuracy,
+    true_counts,
+)
+from src.stats.confusion import table as label_table
 from src.storage import read_manifest
 from src.store.package_data import DataKind, data_folder
 from tests.docs import fits
@@ -296,27 +306,50 @@ def test_the_gold_set_has_the_counts_of_the_guide(split: Split) -> None:
     assert [int(cell) for cell in row[1:6]] == [len(gold.items), gold.claims, *(labels[label] for label in LABELS)]
 
 
+def gold_of_the_example(text: str) -> list[GoldReply]:
+    """The claims of the guide's table, dealt out to 40 replies in turn."""
+    dealt: list[Counter[tuple[str, str]]] = [Counter() for _ in range(40)]
+    cells = [
+        (row[0], given, int(n or 0))
+        for row in table(text, "gold label | SUPPORTED")
+        for given, n in zip((*LABELS, "open", "missed"), row[1:], strict=True)
+    ]
+    claims = [(gold, given) for gold, given, n in cells for _ in range(n)]
+    for number, claim in enumerate(claims):
+        dealt[number % 40][claim] += 1
+    return [
+        GoldReply(
+            {cell: n for cell, n in one.items() if cell[0] != "spurious"},
+            {given: n for (gold, given), n in one.items() if gold == "spurious"},
+        )
+        for one in dealt
+    ]
+
+
 def test_the_corrected_estimate_is_computed_correctly() -> None:
     text = text_of("judging.md")
-    lines = [line.split() for line in text.splitlines()]
-    matrix: dict[tuple[str, str | None], int] = {
-        (line[0], given): int(n)
-        for line in lines
-        if len(line) == 5 and line[0] in LABELS and line[4] == "0"
-        for given, n in zip(LABELS, line[1:4], strict=True)
-    }
-    kinds: list[dict[str, int]] = [
-        dict(zip(LABELS, n, strict=True)) for n in ((6, 1, 3), (7, 0, 3), (5, 2, 3), (6, 1, 3))
-    ]
-    trials = [kind for kind in kinds for _ in range(10)]
-    shares = corrected_shares(dict(zip(LABELS, (0.6, 0.1, 0.3), strict=True)), matrix, LABELS)
-    corrected = corrected_accuracy(trials, matrix, LABELS, seed=REPORT_SEED, resamples=RESAMPLES)
-    assert shares and corrected.value and corrected.low and corrected.high and corrected.raw
-    judged, row = table(text, "| SUPPORTED")
-    assert judged[-1] == f"{corrected.raw:.3f}"
-    interval = f"{corrected.value:.3f} ({corrected.low:.3f} to {corrected.high:.3f})"
-    assert row[1:] == [*(f"{shares[label]:.3f}" for label in LABELS), interval]
-    assert f"of {RESAMPLES} resamples" in text
+    roles, gold = Labels(*LABELS), gold_of_the_example(text)
+    said = " ".join(text.split())
+    assert "24/4/12, 28/0/12, 20/8/12 and 26/2/12 claims of a scenario" in said
+    kinds = ((24, 4, 12), (28, 0, 12), (20, 8, 12), (26, 2, 12))
+    scenarios = [dict(zip(roles.all, kinds[n % 4], strict=True)) for n in range(10)]
+    observed = [float(sum(one[label] for one in scenarios)) for label in LABELS]
+    true = true_counts(observed, label_table(gold, roles))
+    found = corrected_accuracy(scenarios, gold, roles, seed=REPORT_SEED)
+    assert found.raw and found.value and found.low and found.high
+    judged, corrected = table(text, "| SUPPORTED | CONTRADICTED | NOT_IN_KEY | accuracy")
+    assert judged[1:] == [*(f"{n / sum(observed):.3f}" for n in observed), f"{found.raw:.3f}"]
+    interval = f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+    assert corrected[1:] == [*(f"{n / sum(true):.3f}" for n in true), interval]
+    alone = corrected_accuracy([{"SUPPORTED": 6}] * 6, gold, roles, seed=REPORT_SEED)
+    assert alone.low is not None and alone.low < 0.9
+    for limit in (
+        f"comes from {DRAWS:,} draws",
+        f"if there are fewer than {LEAST_SCENARIOS} scenarios",
+        f"fewer than {LEAST_GOLD_REPLIES} replies, or fewer than {LEAST_GOLD_CLAIMS} gold claims of a label",
+        f"by more than a factor of {MOST_AMPLIFIED:.0f}",
+    ):
+        assert limit in said
 
 
 def test_the_report_shows_as_many_reviews_as_the_guide_says() -> None:
