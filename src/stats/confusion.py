@@ -27,8 +27,6 @@ LEAST_GOLD_REPLIES = 10
 """With fewer, how much replies differ is hardly known."""
 MOST_AMPLIFIED = 10.0
 """By how much an error in the observed shares may grow in the corrected ones (the 1-norm of the inverse matrix)."""
-LEAST_DRAWS = 0.01
-"""Share of draws that must give an accuracy between 0 and 1; if fewer do, the gold set does not fit the run."""
 DRAWS = 1_000
 PSEUDO_COUNT = 0.5
 """Added to each cell, as Jeffreys' prior does, so that an error that was not observed is not held impossible."""
@@ -232,7 +230,7 @@ def _drawn(
             in_range.append(values[-1])
     if undefined > _TAIL * draws:
         return "the share of claims that the key decides cannot be told from 0"
-    if len(in_range) < LEAST_DRAWS * draws:
+    if len(in_range) < _TAIL * draws:
         return (
             "their false alarms on the gold set alone would give more of a label than this run has, so the gold set "
             "does not fit the run"
