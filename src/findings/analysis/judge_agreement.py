@@ -34,7 +34,7 @@ SEED = 20_250_401
 RESAMPLES = 500
 METHOD = (
     "what the same judges missed, invented and mislabeled on gold replies, end to end; intervals are over scenarios "
-    "(trials, if there are fewer than 8 scenarios) and gold replies"
+    f"(trials, if there are fewer than {LEAST_SCENARIOS} scenarios) and gold replies"
 )
 _ROLES = Labels("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 _JUDGING: tuple[Role, ...] = ("extractor", "verifier", "scorer", "adjudicator")
