@@ -19,9 +19,9 @@ import pytest
 
 from src.adapters import fake_adapter
 from src.agents.scorer import ScoredClaim, score
-from src.findings.analysis.judge_agreement import LEAST_SCENARIOS
 from src.findings.analysis.judge_agreement import SEED as REPORT_SEED
 from src.findings.analysis.read_run import REVIEWS_SHOWN
+from src.findings.analysis.trial_row import LEAST_SCENARIOS
 from src.judge_check.gold import load_gold
 from src.planning import judges
 from src.planning.library import Library
@@ -29,7 +29,7 @@ from src.planning.rubrics import load_rubric
 from src.planning.scenario_files import read_scenario
 from src.records.gold import Split
 from src.schemas import Label
-from src.scoring.study_codes import owed_points
+from src.scoring.points import Conversation, missing_points, owed_points
 from src.stats.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from src.stats.confusion import (
     DRAWS,
@@ -261,7 +261,9 @@ def test_the_scores_of_the_golden_transcripts_are_those_of_the_guide() -> None:
     for name, *shown, _ in table(text_of("scoring.md"), "transcript | accuracy"):
         given = golden(ROOT / "tests" / "golden" / name.strip("`"))
         claims = [ScoredClaim(one.label, one.evidence, one.severity, "high") for one in given.verdicts]
-        scores = score(owed_points(given.scenario, RUBRIC), RUBRIC.weights, claims, []).scores
+        points = len(owed_points(given.scenario, RUBRIC))
+        missing = missing_points(Conversation(given.scenario, RUBRIC, given.exchanges, given.claims), given.verdicts)
+        scores = score(points, missing, RUBRIC.weights, claims, []).scores
         assert [float(cell) for cell in shown] == list(scores.model_dump().values()), name
 
 
