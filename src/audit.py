@@ -196,20 +196,19 @@ def dangling(result: TrialResult, scenario: Scenario, background: Collection[str
             for cited in evidence
             if cited not in evidence_ids
         ]
-    return problems + _dangling_codes(result, replies, claim_ids, evidence_ids)
+    return problems + _dangling_codes(result, replies, evidence_ids)
 
 
-def _dangling_codes(
-    result: TrialResult, replies: dict[str, str], claim_ids: set[str], evidence_ids: frozenset[str]
-) -> list[str]:
+def _dangling_codes(result: TrialResult, replies: dict[str, str], evidence_ids: frozenset[str]) -> list[str]:
+    turns = {claim.claim_id: claim.turn_id for claim in result.claims}
     problems = []
     for code in result.study_codes:
         where = f"the code of {code.question_group}"
         backings = [backing for made in (*code.points_met, *code.partial_points_met) for backing in made.claims]
-        said = "\n".join(replies.get(turn_id, "") for turn_id in code.turn_ids)
         for backing in (*backings, *code.wrong, *code.minor):
-            if backing.claim_id not in claim_ids or not evidence_ids.issuperset(backing.evidence):
+            if backing.claim_id not in turns or not evidence_ids.issuperset(backing.evidence):
                 problems.append(f"{where} rests on claim {backing.claim_id}, which is missing or cites a missing fact")
+            said = replies.get(turns.get(backing.claim_id) or "", "")  # perhaps in a turn of another group
             problems += [f"{where} quotes something that was not said" for quote in backing.quotes if quote not in said]
         named = [*(made.point for made in (*code.points_met, *code.partial_points_met)), *code.points_missed]
         if not evidence_ids.issuperset(fact for point in named for fact in point.split("|")):

@@ -14,11 +14,13 @@ from src.schemas import (
     CallRecord,
     Claim,
     Exchange,
+    MarkedPassage,
     QuoteSpan,
     RejectedClaim,
     RunPlan,
     TrialResult,
     TurnOutcome,
+    TurnReading,
     Usage,
     Verdict,
 )
@@ -26,6 +28,7 @@ from src.scoring.result import (
     TurnJudgment,
     as_requested,
     assemble,
+    cut,
     failed,
     is_version_of,
 )
@@ -111,6 +114,123 @@ def test_an_extractor_whose_quotes_are_not_there_sends_the_trial_to_a_person(pla
     judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
     judgment.rejected = (RejectedClaim(turn_id="Q1", text="x", reason="a quote is not in the reply"),)
     assert result(planned, judgment).needs_manual_review is True
+
+
+def test_a_label_stands_although_its_claim_does_not_make_the_point(planned: tuple[RunPlan, Trial]) -> None:
+    """F2 needs $202.90, and the quote of the claim that cites it does not state it."""
+    short = CLAIMS[1].model_copy(update={"quote_spans": (QuoteSpan(start=21, end=35),)})
+    judgment = TurnJudgment("Q1", claims=(CLAIMS[0], short), verdicts=[(verdict(1), verdict(2))] * 2)
+    found = result(planned, judgment)
+    assert [claim.label for claim in found.final_claims] == ["SUPPORTED", "SUPPORTED"]
+    assert found.final_scores is not None
+    assert (found.final_scores.accuracy, found.final_scores.completeness) == (1.0, 0.5)
+    assert found.missing_required_points == ("F2",)
+    assert found.error_categories == ("omission",)
+    assert {one.scores.completeness for one in found.scores_by_judge.values()} == {0.5}
+
+
+def test_a_tie_that_nobody_settles_stays_open_for_a_person(planned: tuple[RunPlan, Trial]) -> None:
+    assert planned[0].adjudicator is None
+    judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2, "CONTRADICTED")])
+    found = result(planned, judgment)
+    assert [(one.label, one.decided_by) for one in found.final_claims] == [
+        ("SUPPORTED", "unanimous"),
+        (None, "unresolved"),
+    ]
+    assert found.judged_by.adjudicator is None
+    assert found.outcome == "scored"
+    assert found.final_scores is not None
+    assert (found.final_scores.accuracy, found.final_scores.completeness, found.final_scores.safety_risk) == (
+        1,
+        None,
+        None,
+    )
+    assert found.review_reasons is not None
+    assert {reason.kind for reason in found.review_reasons} == {"judges_disagree", "open_claims"}
+    judgment.settled = {"Q1.C2": "CONTRADICTED"}
+    settled = result(planned, judgment)
+    assert [one.decided_by for one in settled.final_claims] == ["unanimous", "adjudicator"]
+    assert settled.final_scores is not None
+    assert settled.final_scores.safety_risk == 0.6
+
+
+# Replies that the screen marks, and the audit sample
+
+
+def marked(without: TurnJudgment | None) -> TurnJudgment:
+    """A reply whose second sentence is marked; without it, the judges found what `without` says."""
+    judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+    passages = (MarkedPassage(start=20, end=44, why="speaks to whoever checks it"),)
+    judgment.reading = TurnReading(turn_id="Q1", how="judges", marked=passages if without else ())
+    judgment.without = without
+    return judgment
+
+
+def shorter(label: str = "SUPPORTED") -> TurnJudgment:
+    return TurnJudgment("Q1", claims=CLAIMS[:1], verdicts=[(verdict(1, label),)] * 2)
+
+
+def test_a_marked_reply_is_scored_with_and_without_the_passage(planned: tuple[RunPlan, Trial]) -> None:
+    found = result(planned, marked(shorter()))
+    plain = result(planned, marked(None))
+    assert found.outcome == plain.outcome == "scored"
+    assert found.final_scores == plain.final_scores, "a mark alone changes no score"
+    assert (found.claims, found.study_codes) == (plain.claims, plain.study_codes)
+    assert plain.without_marked is None
+    rest = found.without_marked
+    assert rest is not None
+    assert rest.final_scores is not None
+    assert found.final_scores is not None
+    assert (found.final_scores.completeness, rest.final_scores.completeness) == (1.0, 0.5)
+    assert rest.claims == CLAIMS[:1]
+    assert [(one.claim_id, one.label) for one in rest.final_claims] == [("Q1.C1", "SUPPORTED")]
+    assert found.needs_manual_review
+    assert found.review_reasons is not None
+    assert [(reason.kind, reason.turn_ids) for reason in found.review_reasons] == [("addresses_judge", ("Q1",))]
+
+
+def test_what_a_marked_passage_hides_is_seen_without_it(planned: tuple[RunPlan, Trial]) -> None:
+    found = result(planned, marked(shorter("CONTRADICTED")))
+    assert found.without_marked is not None
+    assert found.without_marked.final_scores is not None
+    assert found.final_scores is not None
+    assert (found.final_scores.safety_risk, found.without_marked.final_scores.safety_risk) == (0.0, 0.6)
+    assert (found.final_scores.accuracy, found.without_marked.final_scores.accuracy) == (1.0, 0.0)
+
+
+def test_a_judge_that_fails_without_the_passage_leaves_the_trial_its_score(planned: tuple[RunPlan, Trial]) -> None:
+    without = TurnJudgment("Q1", verdicts=[(), ()], failures=[failed("extractor", "Q1", 0, (), "timed out")])
+    found = result(planned, marked(without))
+    assert (found.outcome, found.judge_failures) == ("scored", ())
+    assert found.final_scores is not None
+    assert found.without_marked is not None
+    assert found.without_marked.final_scores is None
+
+
+def test_a_trial_without_a_score_has_none_without_the_passage_either(planned: tuple[RunPlan, Trial]) -> None:
+    judgment = marked(shorter())
+    judgment.failures.append(failed("scorer", "Q1", 0, (), "timed out"))
+    found = result(planned, judgment)
+    assert (found.outcome, found.without_marked) == ("judge_failure", None)
+    assert found.needs_manual_review
+
+
+@pytest.mark.parametrize(
+    ("places", "left"),
+    [((), "0123456789"), (((0, 3),), "3456789"), (((2, 4), (7, 10)), "01456"), (((0, 10),), "")],
+)
+def test_a_reply_is_cut_at_its_marked_passages(places: tuple[tuple[int, int], ...], left: str) -> None:
+    assert cut("0123456789", [MarkedPassage(start=start, end=end, why="x") for start, end in places]) == left
+
+
+def test_what_judges_say_in_shared_calls_is_recorded_and_never_counts(planned: tuple[RunPlan, Trial]) -> None:
+    judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
+    plain = result(planned, judgment)
+    assert plain.shared_verdicts == {}
+    judgment.shared = [(verdict(1, "CONTRADICTED"), verdict(2)), (verdict(1), verdict(2))]
+    found = result(planned, judgment)
+    assert found.shared_verdicts == {"judge_1": judgment.shared[0], "judge_2": judgment.shared[1]}
+    assert found.model_copy(update={"shared_verdicts": {}}) == plain
 
 
 @pytest.mark.parametrize(

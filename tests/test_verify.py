@@ -15,7 +15,7 @@ from src import storage
 from src.audit import verify
 from src.errors import HarnessError, IntegrityError
 from src.store import hash_chain
-from tests.runs import ONE, call, make_run
+from tests.runs import ONE, SCENARIOS, call, make_run
 
 FILES = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
 
@@ -142,6 +142,11 @@ def unknown_evidence(number: int, document: Document) -> None:
         document["final_claims"][0]["evidence"] = ["F99"]
 
 
+def unknown_shared_claim(number: int, document: Document) -> None:
+    if number == 2:
+        document["shared_verdicts"] = {"judge_1": [{**document["verdicts"]["judge_1"][0], "claim_id": "Q1.C99"}]}
+
+
 def unknown_field(number: int, document: Document) -> None:
     if number == 2:
         document["bonus"] = 1
@@ -157,6 +162,7 @@ def other_trial(number: int, document: Document) -> None:
     [
         (span_outside, "Q1.C1 is outside its reply"),
         (unknown_evidence, "F99"),
+        (unknown_shared_claim, "a verdict is about claim Q1.C99, which does not exist"),
         (unknown_field, "bonus"),
         (other_trial, "scenario_001.fake-partial.r1 is not the one planned"),
     ],
@@ -167,6 +173,44 @@ def test_content_is_checked_even_if_the_chain_is_valid(copy: Path, change: Forge
     with pytest.raises(IntegrityError, match=says) as found:
         verify(copy)
     assert "line 2" in str(found.value)
+
+
+def test_a_code_rests_on_words_of_the_reply_that_its_claim_is_about(tmp_path: Path) -> None:
+    cobra = ("--scenario", SCENARIOS / "topics" / "cobra.json", "--variant", "plain", "--target", "fake:careful")
+    run = make_run(tmp_path, *cobra)
+    (run / storage.SEAL).unlink()
+    elsewhere = ""
+
+    def change(_: int, document: Document) -> None:
+        nonlocal elsewhere
+        made = next(code["points_met"][0] for code in document["study_codes"] if code["points_met"])
+        turn_id = made["claims"][0]["claim_id"].partition(".")[0]
+        elsewhere = next(one["reply"] for one in document["conversation"] if one["turn_id"] != turn_id)
+        made["claims"][0]["quotes"] = [elsewhere]
+
+    assert verify(run).trials == 1
+    rechained(run / storage.RESULTS, hash_chain.GENESIS, change)
+    assert elsewhere
+    with pytest.raises(IntegrityError, match="quotes something that was not said"):
+        verify(run)
+
+
+def test_a_verdict_may_cite_a_background_fact_of_the_plan_and_no_other(copy: Path) -> None:
+    (copy / storage.SEAL).unlink()
+    known = storage.read_manifest(copy).plan.background[0].fact_id
+
+    def cites(fact_id: str) -> Forge:
+        def change(number: int, document: Document) -> None:
+            if number == 2:
+                document["final_claims"][0]["evidence"] = [fact_id]
+
+        return change
+
+    rechained(copy / storage.RESULTS, hash_chain.GENESIS, cites(known))
+    assert verify(copy).trials == 2
+    rechained(copy / storage.RESULTS, hash_chain.GENESIS, cites(f"{known}x"))
+    with pytest.raises(IntegrityError, match=f"cites {known}x, which is not in the key"):
+        verify(copy)
 
 
 def test_verify_compares_the_results_hash_with_the_expected_one(sealed: Path) -> None:
