@@ -27,7 +27,7 @@ from ..text.figures import figures, is_amount
 from ..text.overlap import shares_enough_words
 from ..text.quantities import unstated
 from ..text.quotes import find_quote
-from ..text.sentences import Span, clauses
+from ..text.sentences import Span, clauses, table_headers
 from .ask import Answer, JudgeClient, ask
 from .context import Asked
 
@@ -88,8 +88,9 @@ def covered_by(reply: str, claims: Sequence[Claim]) -> Coverage:
 
 
 def verbatim(turn_id: str, reply: str, left_out: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Sentences that no claim covers, each clause as a claim in its own words."""
+    """Sentences that no claim covers, each clause as a claim in its own words; a table row with its header."""
     own = [(sentence, clause) for sentence in left_out for clause in clauses(reply, sentence)]
+    headers = table_headers(reply) if any(sentence.row for sentence in left_out) else {}
     return tuple(
         Claim(
             claim_id=f"{turn_id}.own.{number}",
@@ -97,7 +98,7 @@ def verbatim(turn_id: str, reply: str, left_out: Sequence[Span], claims: Sequenc
             type=_type(sentence, claims),
             confidence="high",
             verifiable=True,
-            quote_spans=(QuoteSpan(start=clause.start, end=clause.end),),
+            quote_spans=tuple(QuoteSpan(start=one.start, end=one.end) for one in (clause, *headers.get(sentence, ()))),
             turn_id=turn_id,
             verbatim=True,
         )

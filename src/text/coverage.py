@@ -14,6 +14,7 @@ from .figures import figures, find_figures, kind
 from .sentences import Span, sentences
 
 _FEWEST_WORDS = 4
+_IN_BOLD = re.compile(r"(\*\*|__)[^*_]+\1[.:]?")
 _CHECKABLE_KINDS = frozenset({"money", "percent", "date"})
 _PROGRAM = re.compile(
     r"\b(?:medicare|medicaid|medigap|medi-cal|parts?\s+[abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
@@ -39,7 +40,7 @@ def names_a_program(text: str) -> bool:
 @dataclass(frozen=True)
 class Coverage:
     sentences: int
-    """How many sentences say something: all but headings, questions and a word or two."""
+    """How many sentences say something: all but headings, lead-ins, questions and fragments."""
     left_out: tuple[Span, ...]
     """Those that no claim covers."""
 
@@ -98,7 +99,10 @@ def _places(reply: str, spans: Iterable[QuoteSpan], known: bytes = b"") -> bytes
 
 
 def _says_something(sentence: str) -> bool:
-    return not _is_question(sentence) and len(sentence.split()) >= _FEWEST_WORDS
+    """Whether a sentence says something; a question, a fragment, a line in bold and a lead-in to a list do not."""
+    if _is_question(sentence) or len(sentence.split()) < _FEWEST_WORDS:
+        return False
+    return is_factual(sentence) or not (sentence.rstrip("*_ ").endswith(":") or _IN_BOLD.fullmatch(sentence))
 
 
 def _is_question(sentence: str) -> bool:

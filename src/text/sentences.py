@@ -112,6 +112,17 @@ def clauses(text: str, sentence: Span) -> tuple[Span, ...]:
     return (*found, _trim(text, start, sentence.end, sentence))
 
 
+def table_headers(text: str) -> dict[Span, tuple[Span, ...]]:
+    """Each table row with the first row of its table; the first row has none."""
+    found: dict[Span, tuple[Span, ...]] = {}
+    header: Span | None = None
+    for span in sentences(text):
+        header = (header or span) if span.row else None
+        if header and span != header:
+            found[span] = (header,)
+    return found
+
+
 def _trim(text: str, start: int, end: int, block: Span) -> Span:
     while start < end and text[start].isspace():
         start += 1
