@@ -171,7 +171,55 @@ def test_a_run_judged_again_can_be_judged_once_more(tmp_path: Path) -> None:
     assert labels(third) == labels(first)
 
 
+@pytest.mark.parametrize(("isolation", "sample"), [("claim", 0.0), ("flagged", 0.1), ("reply", 0.0)])
+def test_a_rejudging_may_divide_claims_into_calls_otherwise(
+    isolation: str, sample: float, old: Path, tmp_path: Path
+) -> None:
+    new = again(old, tmp_path, "--keep-claims", "--isolation", isolation)
+    plan = storage.read_manifest(new).plan
+    assert (plan.isolation, plan.audit_sample) == (isolation, sample)
+    assert labels(new) == labels(old), "the rules judge each claim by itself"
+    asked = {name: len(calls(folder, "verifier")) for name, folder in (("old", old), ("new", new))}
+    assert {
+        "claim": asked["new"] > asked["old"],
+        "flagged": asked["new"] == asked["old"],
+        "reply": asked["new"] < asked["old"],
+    }[isolation]
+    verifies(new)
+    replays(new)
+
+
+@pytest.mark.parametrize("order", [("offline:rules", JUDGE), (JUDGE, "offline:rules")])
+def test_ties_stay_open_where_no_third_family_judges(
+    order: tuple[str, str], old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Loopback(doubter) as server:
+        redirect(monkeypatch, server)
+        new = again(old, tmp_path, "--keep-claims", "--judge-model", order[0], "--judge-model", order[1])
+    assert storage.read_manifest(new).plan.adjudicator is None
+    assert not calls(new, "adjudicator")
+    before, after = labels(old), labels(new)
+    assert {name for name, label in after.items() if label is None} == {
+        n for n, v in before.items() if v == "SUPPORTED"
+    }
+    assert all(one["judged_by"]["adjudicator"] is None for one in results(new))
+    kinds = {reason["kind"] for one in results(new) for reason in one["review_reasons"]}
+    assert "open_claims" in kinds
+    verifies(new)
+    replays(new)
+
+
 # --- what is refused ---
+
+
+def test_a_verifier_never_settles_its_own_ties(old: Path, tmp_path: Path) -> None:
+    code, out, err = call(
+        "rejudge", old, "--adjudicator-model", "offline:rules", "--out", tmp_path / "new", "--quiet"
+    )  # fmt: skip
+    assert (code, out) == (3, "")
+    assert err.startswith("medicare-eval: --adjudicator-model: offline:rules cannot settle ties between offline:rules ")
+    assert len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_run_that_is_incomplete_or_missing_is_not_judged_again(tmp_path: Path) -> None:
@@ -248,6 +296,8 @@ def test_rejudge_records_the_old_run_s_folder_name_even_if_given_as_a_dot(
     ("flags", "option"),
     [
         (("--judges", "1"), "--judges"),
+        (("--isolation", "turn"), "--isolation"),
+        (("--judge-max-tokens", "0"), "--judge-max-tokens"),
         (("--judge-repeats", "-1"), "--judge-repeats"),
         (("--judge-repeats", "1000"), "--judge-repeats"),
         (("--judge-repeats", "1", "--judge-sample", "0"), "--judge-sample"),
