@@ -1,4 +1,7 @@
-"""The second gold part: its quotes are in its replies, its evidence is in the keys, and its README counts right."""
+"""The second gold part: its quotes are in its replies, its evidence is in the keys, and its README counts right.
+
+Nothing is tuned on this part, so tests count and compare, and no test says how well a judge does on it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from src.judge_check.gold import load_gold
 from src.planning.plan import make_plan
+from src.records.gold import GoldFile
 from src.records.study import ModelSettings, Study
 from src.stats.agreement import cohen_kappa
 
@@ -73,3 +78,20 @@ def test_the_readme_counts_what_is_there() -> None:
     stated = re.search(r"kappa (0\.\d+)", text)
     assert stated and kappa is not None
     assert float(stated[1]) == pytest.approx(kappa, abs=0.0006)
+
+
+def test_judge_check_reads_what_is_in_the_files() -> None:
+    gold = load_gold("second")
+    raw = [reply for file in load() for reply in file["replies"]]
+    assert [item.reply.reply_id for item in gold.items] == [reply["reply_id"] for reply in raw]
+    assert gold.claims == sum(len(reply["claims"]) for reply in raw)
+    for item, reply in zip(gold.items, raw, strict=True):
+        assert len(item.reply.planted_errors) == len(reply["planted_errors"])
+        assert all(len(claim.labelings) == 2 for claim in item.reply.claims)
+    assert sorted(gold.files) == [f"second/{path.name}" for path in FILES]
+
+
+def test_the_parts_have_one_record() -> None:
+    for path in sorted((ROOT / "gold").glob("*/*.json")):
+        file = GoldFile.model_validate_json(path.read_bytes())
+        assert file.split in (None, path.parent.name)
