@@ -6,7 +6,9 @@ from collections import Counter
 
 from ...records.model_name import family
 from ..analysis.judge_agreement import METHOD
+from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import DECIDED, LABELS, OPEN_TIE, Findings
+from .coverage_section import COVERAGE_COLUMNS
 from .document import (
     Block,
     Cell,
@@ -189,13 +191,20 @@ def _corrected_blocks(runs: Runs) -> list[Block]:
         note = "Accuracy is not corrected for judge error, because no judge check was given (--judge-check)."
         return [Paragraph(words(note))]
     rows = tuple(
-        (*runs.lead(run), Text(target), Number(one.raw), Number(one.value, one.low, one.high))
+        (
+            *runs.lead(run),
+            Text(target),
+            Number(one.raw),
+            Number(one.value, one.low, one.high),
+            Proportion(key_coverage(run.found.of_target(target))),
+        )
         for run, target, one in known
     )
     columns = (
         *runs.lead_columns(),
         Column("as judged", "other"),
         Column("corrected (95% interval)", "other"),
+        COVERAGE_COLUMNS[0],
     )
     checks = Counter(run.judging.check.check_id for run in runs.runs if run.judging and run.judging.check)
     method = say("Corrected with judge check ", Text(", ".join(checks)), " for ", Words(METHOD), ".")
