@@ -34,7 +34,10 @@ from src.calls.gateway import CallResources, Stop
 from src.calls.limits import Limits
 from src.planning.prompts import REPLY_TYPES, load_prompts
 from src.schemas import (
+    AdjudicatorInput,
+    AdjudicatorReply,
     CallPolicy,
+    Decision,
     RunPlan,
     Scenario,
     Verdict,
@@ -75,9 +78,16 @@ def role_and_task(received: Received) -> tuple[str, str]:
 
 
 def right_answer(role: str, task: str) -> str:
-    """What a working model says: the target its fixed answer, a judge what the rules compute."""
+    """What a working model says: the target its fixed answer, a judge what the rules compute, and for ties the truth.
+
+    The rules settle no tie, so they would leave the control without the label that is right.
+    """
     if role == "target":
         return ANSWER
+    if role == "adjudicator":
+        tied = AdjudicatorInput.model_validate_json(unwrap(task)[1]).claims
+        decisions = tuple(Decision(claim_id=one.claim_id, label="SUPPORTED", notes="In the key.") for one in tied)
+        return with_canary(AdjudicatorReply(decisions=decisions).model_dump_json(), task)
     input_type, compute = ROLE_OF_SCHEMA[REPLY_TYPES[role].__name__]  # type: ignore[index]
     answer = compute(input_type.model_validate_json(unwrap(task)[1])).model_dump_json()
     return with_canary(answer, task)
