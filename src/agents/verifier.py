@@ -1,9 +1,9 @@
 """The verifier: a model labels each claim against the key; code enforces the rules.
 
 Every claim gets one verdict about the claim as its quotes say it. SUPPORTED and CONTRADICTED cite at least one id of
-what the judge was shown; NOT_IN_KEY cites none. Facts that are cited for SUPPORTED must share a minimum of words with
-the claim. Whether an answer makes a required point is another question, which code decides (`scoring.points`). Verdicts
-that pass are kept; the judge is asked again only for the rest.
+what the judge was shown; NOT_IN_KEY cites none. A claim that is SUPPORTED must be about what the key and the question
+are about, and share something with the facts cited. Whether an answer makes a required point is another question, which
+code decides (`scoring.points`). Verdicts that pass are kept; the judge is asked again only for the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..schemas import (
     VerifierInput,
     VerifierOutput,
 )
-from ..text.overlap import states_enough_of
+from ..text.overlap import could_rest_on
 from .ask import Answer, JudgeClient, ask, one_per_claim
 from .context import Asked
 
@@ -50,6 +50,12 @@ class Shown:
     @property
     def facts(self) -> dict[str, FactInView]:
         return {fact.fact_id: fact for fact in (*self.key.canonical_facts, *self.background)}
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Every text that the claims may be about."""
+        facts = (*self.key.canonical_facts, *self.background)
+        return (self.asked.question, *self.asked.earlier, *(fact.statement for fact in facts))
 
     @property
     def disallowed(self) -> frozenset[str]:
@@ -118,6 +124,6 @@ def violations(verdict: Verdict, claim: ClaimInView, shown: Shown) -> list[str]:
         if disallowed.intersection(verdict.evidence):
             problems.append("cites a disallowed claim, which cannot support anything")
         cited = [facts[one].statement for one in verdict.evidence if one in facts]
-        if cited and not states_enough_of([claim.text, *claim.quotes], cited):
+        if cited and not could_rest_on([claim.text, *claim.quotes], cited, shown.known):
             problems.append(f"cites {list(verdict.evidence)}, which are about something else than the claim")
     return problems

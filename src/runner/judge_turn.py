@@ -34,7 +34,7 @@ from ..schemas import (
 from ..scoring.result import TurnJudgment, cut, failed
 from ..store.strict_json import derive_seed
 from ..text.empty_replies import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
-from ..text.overlap import states_enough_of
+from ..text.overlap import is_english, share_of
 from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
 from .judge_clients import JudgeClients
@@ -201,11 +201,13 @@ class _ReplyWork:
         return (*(Part(name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest)
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
-        key, said = self._turn.key, [claim.text, *claim.quotes]
+        key = self._turn.key
         stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim], key))]
-        return any(
-            states_enough_of(said, [one], NEAR) for one in (*stated, *(one.statement for one in key.disallowed_claims))
-        )
+        stated += [one.statement for one in key.disallowed_claims]
+        said = [claim.text, *claim.quotes]
+        if not is_english(" ".join(said)):
+            return True
+        return any(share_of(text, [one]) >= NEAR for text in said for one in stated)
 
     def _shown(self, claims: Sequence[ClaimInView | TiedClaim]) -> verifier.Shown:
         """The key, and what the shared library says about these claims."""
