@@ -81,7 +81,9 @@ def test_a_report_is_corrected_by_a_check_of_its_judges(run: Path, measured: Jud
         draws=DRAWS,
     )
     assert one.raw is not None and one.value is not None and one.low is not None and one.high is not None
-    shown = re.search(r"^\| fake:\S+ \| ([\d.]+) \| ([\d.]+) \(([\d.]+)–([\d.]+)\) \| [\d.]+% \(", corrected, re.MULTILINE)
+    shown = re.search(
+        r"^\| fake:\S+ \| ([\d.]+) \| ([\d.]+) \(([\d.]+)–([\d.]+)\) \| [\d.]+% \(", corrected, re.MULTILINE
+    )
     assert shown and [float(cell) for cell in shown.groups()] == pytest.approx(
         [one.raw, one.value, one.low, one.high], abs=0.006
     )
