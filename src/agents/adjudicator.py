@@ -58,7 +58,7 @@ async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown)
     def check(reply: AdjudicatorReply, accepted: dict[str, Decision] | None) -> Answer[dict[str, Decision]]:
         return one_per_claim(reply.decisions, options, accepted, violations)
 
-    answer = await ask(client, payload, AdjudicatorReply, check, longest=len(ties))
+    answer = await ask(client, payload, AdjudicatorReply, check, longest=len(ties), keeps_entries=True)
     labels = {claim_id: decision.label for claim_id, decision in (answer.value or {}).items()}
     return Answer(labels, answer.problems if len(labels) < len(ties) else ())
 

@@ -26,6 +26,7 @@ MAX_REPLY_CHARS = 2_000_000
 SCHEMA_REFUSED = frozenset({400, 422})
 """Statuses that may mean that a server rejects the response schema."""
 ASK_AGAIN = "Answer again with JSON that fixes these problems."
+REST_ACCEPTED = "Entries that are not named here are accepted: leave them out."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +70,13 @@ async def ask(
     *,
     longest: int,
     first: int = 0,
+    keeps_entries: bool = False,
 ) -> Answer[Value]:
     """Ask until `check` finds no problem or all asks are used up.
 
     `longest` is the most entries that the answer's list can need. `first` is the number of the first ask, for a client
-    that is asked more than one question.
+    that is asked more than one question. `keeps_entries` says that `check` keeps the entries that pass, so that only the
+    rest is asked for again.
     """
     wrapped = wrap(payload, derive_seed(client.seed, "fence", first))
     question = Message("user", wrapped.text, wrapped.stable)
@@ -101,7 +104,8 @@ async def ask(
         answer = _checked(record, reply_type, check, wrapped.canary, answer.value)
         if not answer.problems:
             return answer
-        again = encode({"problems": answer.problems, "instruction": ASK_AGAIN}).decode("utf-8")
+        instruction = f"{ASK_AGAIN} {REST_ACCEPTED}" if keeps_entries and answer.value else ASK_AGAIN
+        again = encode({"problems": answer.problems, "instruction": instruction}).decode("utf-8")
         said = Message("assistant", record.text or "(no answer)")
         request = replace(request, messages=(question, said, Message("user", again)))
     return Answer(answer.value, (f"no usable answer after {client.max_asks} asks: {answer.failure}",))

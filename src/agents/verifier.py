@@ -94,7 +94,7 @@ async def verify(client: JudgeClient, claims: tuple[ClaimInView, ...], shown: Sh
             reply.verdicts, by_id, accepted, lambda given: violations(given, by_id[given.claim_id], shown)
         )
 
-    answer = await ask(client, payload, VerifierOutput, check, longest=len(claims))
+    answer = await ask(client, payload, VerifierOutput, check, longest=len(claims), keeps_entries=True)
     accepted = answer.value or {}
     verdicts = tuple(accepted[claim_id] for claim_id in by_id if claim_id in accepted)
     unjudged = tuple(claim_id for claim_id in by_id if claim_id not in accepted)
