@@ -75,8 +75,8 @@ async def ask(
     """Ask until `check` finds no problem or all asks are used up.
 
     `longest` is the most entries that the answer's list can need. `first` is the number of the first ask, for a client
-    that is asked more than one question. `keeps_entries` says that `check` keeps the entries that pass, so that only the
-    rest is asked for again.
+    that is asked more than one question. `keeps_entries`: `check` keeps the entries that pass, and only the rest is
+    asked for again.
     """
     wrapped = wrap(payload, derive_seed(client.seed, "fence", first))
     question = Message("user", wrapped.text, wrapped.stable)
