@@ -127,6 +127,9 @@ def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | byt
         (["--scenario", ONE, "--target", "fake:careful", "--seed", "-1"], 2, "--seed: must be at least 0 (got -1)"),
         (["--scenario", ONE, "--target", "fake:careful", "--repeats", "1000000000"], 2, "--repeats: must be at most 10000"),
         (["--scenario", ONE, "--target", "fake:careful", "--paraphrase"], 2, "--paraphrase: none of the scenarios allows it"),
+        (["--scenario", ONE, "--target", "fake:careful", "--isolation", "turn"], 2, "argument --isolation: invalid choice: 'turn'"),
+        (["--scenario", ONE, "--target", "fake:careful", "--judge-max-tokens", "0"], 2, "--judge-max-tokens: must be at least 1 (got 0)"),
+        (["--scenario", ONE, "--target", "fake:careful", "--adjudicator-model", "offline:rules"], 3, "--adjudicator-model: offline:rules cannot settle ties between offline:rules because it is from the same model family as one of them."),
         (["--target", "fake:careful"], 2, "No scenarios given. Use a study file, or set --scenario."),
         (["--scenario", ONE], 2, "No targets given. Use a study file, or set --target."),
         (["--scenario", ONE, "--target", "fake:careful", "--colour"], 2, "--colour"),
@@ -232,6 +235,7 @@ def test_a_dry_run_makes_no_call_and_writes_nothing(tmp_path: Path) -> None:
     assert code == 0
     assert "# 1 trial: 1 scenario x 1 target x 1 repeat\n" in out
     assert "#   verifiers   offline:rules, offline:rules, offline:rules" in out
+    assert "#   adjudicator none: ties stay open for a person\n#   isolation   flagged\n" in out
     assert out.endswith("# No call was made and nothing was written.\n")
     assert list(tmp_path.iterdir()) == []
 
