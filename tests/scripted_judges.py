@@ -65,6 +65,8 @@ class Judges:
     verdict: Callable[[str, dict[str, Any]], dict[str, Any]] = by_the_key
     leaves_out: Sequence[str] = ()
     """Sentences that the extractor makes no claim of."""
+    finds_the_rest: bool = False
+    """Whether it makes claims of them when it is asked for what it left out."""
     types: Mapping[str, str] = field(default_factory=lambda: {ADVICE: "recommendation"})
     down: Callable[[Seen], bool] = lambda seen: False
     """Calls that fail."""
@@ -94,7 +96,7 @@ class Judges:
                     "quotes": [text],
                 }
                 for number, text in enumerate(said, 1)
-                if text not in self.leaves_out
+                if text not in self.leaves_out or (self.finds_the_rest and one.payload["left_out"])
             ]
         }
 

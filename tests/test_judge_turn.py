@@ -104,6 +104,14 @@ def test_an_extractor_that_leaves_out_more_than_a_fifth_is_not_trusted_with_shar
     assert (reading(found).covered_first, reading(found).covered, reading(found).sentences) == (5 - left, 5 - left, 5)
 
 
+def test_finding_the_rest_when_asked_again_does_not_restore_that_trust() -> None:
+    judges = Judges(leaves_out=[CATS, RIVERS], finds_the_rest=True)
+    found = judged(turn(), judges)
+    assert (reading(found).covered_first, reading(found).covered, reading(found).verbatim) == (3, 5, 0)
+    assert reading(found).verified == "each_claim"
+    assert all(len(claims) == 1 for claims in judges.parts().values())
+
+
 def test_a_run_that_shares_calls_by_reply_does_so_whatever_is_left_out() -> None:
     judges = Judges(leaves_out=[CATS, RIVERS])
     judged(turn(), judges, a_plan("reply"))

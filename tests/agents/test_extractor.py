@@ -176,6 +176,7 @@ MARIA = Persona.model_validate_json('{"name": "Maria", "age": 67, "monthly_incom
         ("In 2026 Part B costs more.", "Part B costs more this year", ASKED),
         ("In 2025 Part B cost less.", "Part B cost less last year", ASKED),
         ("In 2027 Part B costs more.", "Part B costs more next year", ASKED),
+        ("From 2027 Part B costs more.", "Part B costs more from then on", ASKED),
         ("With $1,600 a month you may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
         ("A person who is 67 may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
         ("Two people with $3,200 may get help.", "you two may get help", Asked("We each get $1,600.", 2026)),
