@@ -14,6 +14,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -300,7 +301,7 @@ def test_the_agreement_table_is_computed_correctly() -> None:
         assert row[1:] == [f"{value:.2f}" for value in values]
 
 
-@pytest.mark.parametrize("split", ["dev", "held_out"])
+@pytest.mark.parametrize("split", get_args(Split))
 def test_the_gold_set_has_the_counts_of_the_guide(split: Split) -> None:
     (row,) = (row for row in table(text_of("judging.md"), "split | replies") if row[0] == split)
     gold = load_gold(split)
