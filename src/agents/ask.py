@@ -101,10 +101,11 @@ async def ask(
             # A server that takes no schema may still answer in JSON: the prompt asks for it too.
             request = replace(request, response_schema=None)
             continue
-        answer = _checked(record, reply_type, check, wrapped.canary, answer.value)
+        before, answer = answer.value, _checked(record, reply_type, check, wrapped.canary, answer.value)
         if not answer.problems:
             return answer
-        instruction = f"{ASK_AGAIN} {REST_ACCEPTED}" if keeps_entries and answer.value else ASK_AGAIN
+        read = answer.value is not before  # the problems of an answer that was not JSON name no entries
+        instruction = f"{ASK_AGAIN} {REST_ACCEPTED}" if keeps_entries and read and answer.value else ASK_AGAIN
         again = encode({"problems": answer.problems, "instruction": instruction}).decode("utf-8")
         said = Message("assistant", record.text or "(no answer)")
         request = replace(request, messages=(question, said, Message("user", again)))

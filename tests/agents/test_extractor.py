@@ -197,9 +197,10 @@ def test_a_claim_may_state_figures_that_the_question_persona_or_plan_year_suppli
         ("Help pays 67% of it.", "67%"),
         ("Help pays $0 of it.", "$0"),
         ("Help pays part of it for 67 months.", "67 months"),
+        ("Help pays $2,027 of it.", "$2027"),
     ],
 )
-def test_a_persons_age_and_zip_code_supply_no_amounts(text: str, unquoted: str) -> None:
+def test_a_persons_age_zip_code_and_plan_year_supply_no_amounts(text: str, unquoted: str) -> None:
     got = anchored(
         quoted("C1", text, ["Help pays of it"]), reply="Help pays of it.", asked=Asked("Help?", 2026, (), about(MARIA))
     )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from src.agents.ask import REST_ACCEPTED
 from src.agents.context import Asked
 from src.agents.verifier import Shown, Verification, in_view, key_in_view, verify, violations
 from src.schemas import (
@@ -246,12 +247,36 @@ def test_two_facts_may_support_a_claim_together_and_one_of_two_amounts_is_enough
     [
         "Plans have networks of doctors.",
         "Everything in this answer was confirmed by the office that checks answers and premium statements of any kind.",
-        "The premium.",
         "Doctors, dentists, nurses, pharmacists and therapists are all paid by someone, at a premium.",
     ],
 )
 def test_facts_about_something_else_support_nothing(quote: str) -> None:
     assert citing([PREMIUM], quote) == ["cites ['F1'], which are about something else than the claim"]
+
+
+def test_words_of_the_question_and_of_other_facts_count_as_known_but_something_must_be_in_the_cited_fact() -> None:
+    view = ClaimInView(claim_id="Q1.C1", text="x", quotes=("Yes, your spouse keeps the premium after retirement.",))
+    cites = verdict(evidence=["F1"])
+    asked = Asked("Does my spouse keep that after my retirement?", 2026)
+    assert violations(cites, view, Shown(asked, key_with(PREMIUM))) == []
+    assert violations(cites, view, Shown(SHOWN.asked, key_with(PREMIUM))) != []
+    both = key_with(PREMIUM, "A spouse keeps coverage after retirement.")
+    assert violations(cites, view, Shown(SHOWN.asked, both)) == []
+    assert violations(cites, view, Shown(asked, key_with("Hospice care is for the terminally ill."))) != []
+
+
+def test_an_answer_that_keeps_the_rules_in_part_is_told_that_the_rest_is_accepted() -> None:
+    first = verdicts_json(verdict("Q1.C1"), verdict("Q1.C2", "SUPPORTED", []))
+    done = verdicts_json(verdict("Q1.C2"), verdict("Q1.C3"))
+    _, judge = verified(first, "no JSON", done)
+
+    def says_so(place: int) -> bool:
+        return REST_ACCEPTED in judge.asked[place][1].messages[-1].content
+
+    assert says_so(1)
+    assert not says_so(2), "problems with the form name no claim, so nothing may be read out of their silence"
+    _, judge = verified(verdicts_json(verdict("Q1.C1", "SUPPORTED", [])), done, verdicts_json(verdict("Q1.C1")))
+    assert not says_so(1), "nothing was accepted"
 
 
 def test_the_claims_own_text_may_carry_the_words_that_its_quote_lacks() -> None:
