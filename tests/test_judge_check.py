@@ -121,6 +121,18 @@ def test_every_gold_file_names_its_split_and_no_scenario_is_in_both() -> None:
     assert not {path.name for path in found["dev"]} & {path.name for path in found["held_out"]}
 
 
+def test_gold_labels_that_our_own_rule_would_refuse_are_listed(tmp_path: Path) -> None:
+    def elsewhere(document: Document) -> None:
+        first = next(one for one in first_reply(document)["claims"] if one["label"] == "SUPPORTED")
+        first.update(text="Bananas ripen in a bowl.", quotes=["Short version"])
+
+    assert load_gold("dev", own_gold(tmp_path / "plain")).off_topic() == ()
+    own = own_gold(tmp_path / "own", elsewhere)
+    assert len(load_gold("dev", own).off_topic()) == 1
+    record = read_check(checked(tmp_path / "out", "--split", "dev", "--gold", own, "--only", "verifier")[0])
+    assert record.off_topic == 1
+
+
 # --- the command, its table and its record ---
 
 

@@ -102,7 +102,7 @@ def _remarks(record: JudgeCheck) -> Iterator[str]:
         yield f"{counted(left_out, 'claim')} left out, decided by background facts, of which the gold set says nothing."
     if record.off_topic:
         yield (
-            f"{counted(record.off_topic, 'SUPPORTED gold claim')} cannot be supported by the rule of topical overlap."
+            f"{counted(record.off_topic, 'gold label')} a verifier may not give with the gold evidence (topical overlap)."
         )
 
 

@@ -164,7 +164,7 @@ class JudgeCheck(Record):
     replies: int
     claims: int
     off_topic: int
-    """Gold claims that the rule of topical overlap would not let a verifier support as the gold set does."""
+    """Gold labels that the rule of topical overlap would not let a verifier give with the gold evidence."""
     end_to_end: JudgeMeasured | None
     judges: tuple[JudgeMeasured, ...]
     """Each verifier given the gold claims, and the panel of all."""
