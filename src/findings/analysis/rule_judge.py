@@ -1,8 +1,17 @@
-"""What every reader of scores by the rule-based judge must know: it is a test double, and how often it is right."""
+"""What every reader of scores by the rule-based judge must know: it is a test double, and how little it decides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of the claims with one gold label: how many the rules give it to, and how many they give it to in all."""
+
+    gold: int
+    right: int
+    given: int
 
 
 @dataclass(frozen=True)
@@ -12,28 +21,30 @@ class Measured:
     part: str
     """In words, as the notice has it."""
     claims: int
-    right: float
-    """Of the gold claims, the share that got their gold label."""
-    contradicted_precision: float
-    """Of the gold claims labeled CONTRADICTED, the share whose gold label it is."""
-    supported_precision: float
+    right: int
+    """Gold claims that got their gold label."""
+    contradicted: Found
+    supported: Found
 
 
-MEASURED = (
-    Measured(part="the held-out gold part", claims=0, right=0.0, contradicted_precision=0.0, supported_precision=0.0),
-    Measured(part="the second gold part", claims=0, right=0.0, contradicted_precision=0.0, supported_precision=0.0),
-)
-"""A test compares these figures with a real check; change them together with the rules."""
+MEASURED = {
+    "held_out": Measured("held-out", 379, 85, contradicted=Found(123, 3, 3), supported=Found(151, 15, 15)),
+    "second": Measured("second", 966, 459, contradicted=Found(80, 1, 1), supported=Found(312, 1, 1)),
+}
+"""By part of the gold set. A test compares these figures with a real check; change them together with the rules."""
 
 
 def _figures(one: Measured) -> str:
+    wrong, right = one.contradicted, one.supported
     return (
-        f"{one.right:.0%} of {one.claims} claims right on {one.part} (CONTRADICTED right in "
-        f"{one.contradicted_precision:.0%}, SUPPORTED in {one.supported_precision:.0%})"
+        f"on the {one.part} gold part, {one.right / one.claims:.0%} of {one.claims} claims get the right label, with "
+        f"{wrong.right} of {wrong.gold} wrong claims found ({wrong.right} of {wrong.given} so called are wrong) and "
+        f"{right.right} of {right.gold} correct ones ({right.right} of {right.given})"
     )
 
 
 OFFLINE_NOTICE = (
-    "Judged by offline:rules, a built-in rule-based judge meant for demos and tests. It is a test double: end to end, "
-    f"it gets {' and '.join(map(_figures, MEASURED))}. Do not report these scores as results."
+    "Judged by offline:rules, a built-in rule-based judge. It is a test double for demos and tests: it labels only what "
+    f"repeats the key nearly word for word. End to end, {'; '.join(map(_figures, MEASURED.values()))}. Do not report "
+    "these scores as results."
 )

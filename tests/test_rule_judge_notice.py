@@ -1,0 +1,50 @@
+"""The notice about the rule-based judge states what a real check finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from src.findings.analysis.rule_judge import MEASURED, OFFLINE_NOTICE, Found
+from src.judge_check.check import CheckOptions, check_judges
+from src.records.gold import Split
+from src.records.judge_check import JudgeMeasured
+from src.records.study import JudgeOptions
+
+
+def found(measured: JudgeMeasured, label: str) -> Found:
+    cells = measured.matrix()
+    return Found(
+        gold=sum(n for (gold, _), n in cells.items() if gold == label),
+        right=sum(n for (gold, given), n in cells.items() if gold == given == label),
+        given=sum(n for (_, given), n in cells.items() if given == label) + measured.spurious().get(label, 0),
+    )
+
+
+@pytest.mark.parametrize("split", ["held_out", "second"])
+def test_the_notice_has_the_figures_of_a_real_check(split: Split, tmp_path: Path) -> None:
+    judges = JudgeOptions.model_validate({"judges": ["offline:rules"]})
+    options = CheckOptions(judges=judges, split=split, measures=["end_to_end"], out=tmp_path)
+    measured = check_judges(options).record.end_to_end
+    assert measured is not None
+    stated = MEASURED[split]
+    cells = measured.matrix()
+    assert stated.claims == sum(cells.values())
+    assert stated.right == sum(n for (gold, given), n in cells.items() if gold == given)
+    assert stated.contradicted == found(measured, "CONTRADICTED")
+    assert stated.supported == found(measured, "SUPPORTED")
+
+
+def test_the_rules_say_right_or_wrong_only_where_they_are_sure() -> None:
+    """The goals for the rules: SUPPORTED right in at least 90%, CONTRADICTED in at least 85%, at any recall."""
+    supported = [one.supported for one in MEASURED.values()]
+    contradicted = [one.contradicted for one in MEASURED.values()]
+    assert sum(one.right for one in supported) >= 0.9 * sum(one.given for one in supported)
+    assert sum(one.right for one in contradicted) >= 0.85 * sum(one.given for one in contradicted)
+
+
+def test_the_notice_says_that_the_judge_is_a_test_double() -> None:
+    assert "test double" in OFFLINE_NOTICE
+    for one in MEASURED.values():
+        assert f"{one.contradicted.right} of {one.contradicted.gold} wrong claims found" in OFFLINE_NOTICE
