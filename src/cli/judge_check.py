@@ -101,9 +101,8 @@ def _remarks(record: JudgeCheck) -> Iterator[str]:
     if left_out:
         yield f"{counted(left_out, 'claim')} left out, decided by background facts, of which the gold set says nothing."
     if record.off_topic:
-        yield (
-            f"{counted(record.off_topic, 'gold label')} a verifier may not give with the gold evidence (topical overlap)."
-        )
+        labels = counted(record.off_topic, "gold label")
+        yield f"{labels} a verifier may not give with the gold evidence (topical overlap)."
 
 
 def _extractor_lines(measured: ExtractorMeasured) -> Iterator[str]:
