@@ -10,7 +10,7 @@ from ..text.coverage import is_factual, names_a_program
 from ..text.figures import figures, fold, is_amount, kind
 from ..text.quotes import SHORTEST
 from ..text.sentences import clauses, sentences
-from .reading import LOW, MEDIUM, NEGATIONS, read, spoken
+from .reading import CONDITIONS, LOW, MEDIUM, NEGATIONS, read, spoken
 
 MAX_QUOTE = 2_000
 """A longer sentence is not a sentence."""
@@ -62,7 +62,7 @@ def _passages(reply: str, plan_year: int) -> Iterator[tuple[str, ...]]:
         if span.heading:
             heading, lead = _context(sentence, plan_year), ""
             continue
-        for part in [span] if read(sentence).limits else clauses(reply, span):
+        for part in [span] if read(sentence).limits & CONDITIONS else clauses(reply, span):
             passage = (reply[part.start : part.end], heading, lead, header if span.row else "")
             yield tuple(dict.fromkeys(filter(None, passage)))
         header = (header or sentence) if span.row else ""

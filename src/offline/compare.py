@@ -17,7 +17,7 @@ _LONGEST = 60
 """Content words of the longest sentence that is compared."""
 _SAME = 0.65
 """Least share of the words of a statement in a sentence that says the same, and of the sentence in the statement."""
-_MOSTLY = 0.75
+_MOSTLY = 0.65
 """Least share of the words of a statement in a sentence that has no words of its own, but another figure."""
 _NEARLY_ALL = 0.85
 """The same for a sentence that differs by a negation."""

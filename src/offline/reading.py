@@ -18,6 +18,8 @@ LOW = frozenset(_list("might could perhaps possibly probably maybe believe think
 """Words of a speaker who is not sure."""
 MEDIUM = frozenset(_list("may usually generally often typically sometimes likely some most many several depends"))
 COMPARISONS = frozenset(_list("above below over under between least most more less fewer higher lower up"))
+CONDITIONS = frozenset(_list("if unless when whether while except until only")) | LOW | MEDIUM
+"""Words whose scope may be the whole sentence."""
 _LIMITS = COMPARISONS | frozenset(
     _list(
         "all any every everyone always only must can should entire whole if unless when whether while except until "
