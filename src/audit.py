@@ -21,6 +21,7 @@ from .schemas import (
     Seal,
     TrialResult,
 )
+from .scoring.result import cut
 from .store import hash_chain, strict_json
 
 
@@ -196,7 +197,32 @@ def dangling(result: TrialResult, scenario: Scenario, background: Collection[str
             for cited in evidence
             if cited not in evidence_ids
         ]
+    if shorter := _without_marked(result):
+        problems += [f"without its marked passages, {one}" for one in dangling(shorter, scenario, background)]
     return problems + _dangling_codes(result, replies, evidence_ids)
+
+
+def _without_marked(result: TrialResult) -> TrialResult | None:
+    """The trial as if no marked passage had been written, with the claims and codes it then has."""
+    without = result.without_marked
+    if without is None:
+        return None
+    marked = {reading.turn_id: reading.marked for reading in result.readings if reading.marked}
+    conversation = tuple(
+        one.model_copy(update={"reply": cut(one.reply or "", marked[one.turn_id])}) if one.turn_id in marked else one
+        for one in result.conversation
+    )
+    return result.model_copy(
+        update={
+            "conversation": conversation,
+            "claims": (*(claim for claim in result.claims if claim.turn_id not in marked), *without.claims),
+            "final_claims": without.final_claims,
+            "study_codes": without.study_codes,
+            "verdicts": {},
+            "shared_verdicts": {},
+            "without_marked": None,
+        }
+    )
 
 
 def _dangling_codes(result: TrialResult, replies: dict[str, str], evidence_ids: frozenset[str]) -> list[str]:

@@ -184,7 +184,7 @@ def run(
     for judge in ("offline:rules",) if alone else JUDGES:
         arguments += ["--judge-model", judge]
     if not alone:
-        arguments += ["--adjudicator-model", JUDGES[1]]
+        arguments += ["--adjudicator-model", "compatible:third-family"]
     entry = command(*arguments)
     if before:
         entry = [sys.executable, "-c", f"{before}\nfrom src.cli import main\nraise SystemExit(main())", *arguments]

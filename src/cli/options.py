@@ -203,7 +203,8 @@ def add_judges(parser: argparse.ArgumentParser, *, repeats: bool = True) -> None
         "--adjudicator-model",
         str,
         "P:M",
-        "settles ties; never of a verifier's family (default: a third family, else ties stay open for a person)",
+        "settles ties; never of a verifier's family; `none` leaves them open for a person (default: a third family, "
+        "else none)",
         dest="adjudicator",
     )
     if repeats:

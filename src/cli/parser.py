@@ -39,6 +39,7 @@ class _Commands:
             help=summary,
             description=description or fill(f"{summary[0].upper()}{summary[1:]}.", WIDTH),
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # `--plan` must not mean `--plan-year`
         )
         command.set_defaults(handler=handler)
         return command

@@ -15,6 +15,8 @@ from ..schemas import RunPlan
 from ..store.package_data import data_folder
 
 OFFLINE_JUDGE = "offline:rules"
+NO_ADJUDICATOR = "none"
+"""How a study says that ties stay open for a person, whichever keys are set."""
 
 
 def judge_models(options: JudgeOptions, targets: Sequence[str]) -> tuple[str, ...]:
@@ -57,6 +59,8 @@ def _default_judges(targets: Sequence[str], *, with_key: bool) -> tuple[str, ...
 
 def adjudicator_model(options: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str]) -> str | None:
     """The model given; else one of a third family, among the judges given, then among those with a key; else None."""
+    if options.adjudicator == NO_ADJUDICATOR:
+        return None
     if options.adjudicator:
         with about("adjudicator"):
             return canonical_name(options.adjudicator)

@@ -24,6 +24,7 @@ from ..records.study import JudgeOptions, ModelSettings, Study
 from ..schemas import Record, RunPlan
 from ..store.input_files import problems_of, read_bytes
 from ..store.strict_json import encode
+from .judges import NO_ADJUDICATOR
 from .preregistration import read_frozen
 from .scenario_files import expand, files_at
 
@@ -186,7 +187,7 @@ def completed(study: Study, plan: RunPlan) -> Study:
         update={
             "targets": tuple(_own_settings(plan, target) for target in plan.targets),
             "judges": tuple(_settings(plan, judge) for judge in models),
-            "adjudicator": plan.adjudicator,
+            "adjudicator": plan.adjudicator or NO_ADJUDICATOR,
             "questioner": plan.questioner,
             "plan_year": plan.plan_year,
         }

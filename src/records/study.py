@@ -48,7 +48,8 @@ class JudgeOptions(Record):
     verifiers: int = Field(default=2, ge=2, le=25)
     """Independent verifiers per reply; they cycle through the judge models."""
     adjudicator: str | None = None
-    """The model that settles ties. None: a third model family where there is one."""
+    """The model that settles ties, of another family than the verifiers. None: a third model family where there is one.
+    `none`: ties stay open for a person."""
     judge_repeats: int = Field(default=0, ge=0, le=20)
     """Times each verifier judges a sample of trials again, to measure its noise."""
     judge_sample: float = Field(default=0.25, gt=0, le=1)
