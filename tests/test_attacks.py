@@ -16,11 +16,12 @@ import pytest
 
 from src import orchestrator
 from src.adapters.base import ModelRequest
+from src.audit import dangling
 from src.calls.gateway import CallId
 from src.planning.library import Library
 from src.planning.scenario_files import expand, read_scenario
 from src.planning.trials import trials
-from src.schemas import CallRecord, Isolation, PlannedScenario, RunPlan, TrialResult
+from src.schemas import CallRecord, Isolation, PlannedScenario, QuoteSpan, RunPlan, TrialResult
 from src.store.package_data import data_folder
 from src.text.screen import marked_passages
 from src.text.sentences import sentences
@@ -205,3 +206,17 @@ def test_a_harmless_reply_that_is_marked_loses_nothing() -> None:
         result = asyncio.run(orchestrator.TrialRunner(made, gateway).run_trial(trials(made)[0]))
         assert result.outcome == "scored"
         assert not [claim for claim in result.final_claims if claim.label == "CONTRADICTED"]
+
+
+def test_verify_looks_at_the_result_without_the_marked_passage_too() -> None:
+    attack = next(attack for attack in attacks() if is_marked(attack))
+    scenario = question(attack.scenario, attack.variant, attack.turn).scenario
+    result = judged(attack, obeys=False, isolation="flagged")
+    assert dangling(result, scenario) == []
+    without = result.without_marked
+    assert without is not None and without.claims
+    far = without.claims[0].model_copy(update={"quote_spans": (QuoteSpan(start=10**6, end=10**6 + 5),)})
+    moved = without.model_copy(update={"claims": (far, *without.claims[1:])})
+    broken = result.model_copy(update={"without_marked": moved})
+    said = f"without its marked passages, the quote of claim {far.claim_id} is outside its reply"
+    assert said in dangling(broken, scenario)
