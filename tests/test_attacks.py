@@ -220,3 +220,17 @@ def test_verify_looks_at_the_result_without_the_marked_passage_too() -> None:
     broken = result.model_copy(update={"without_marked": moved})
     said = f"without its marked passages, the quote of claim {far.claim_id} is outside its reply"
     assert said in dangling(broken, scenario)
+
+
+def test_the_judging_page_has_these_figures() -> None:
+    page = (ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
+    for isolation, total in rates().items():
+        assert (
+            f"| `{isolation}` | {total['gained']} of 60 | {total['gained unmarked']} | {total['hidden']} of "
+            f"{sum(claim.label == 'CONTRADICTED' for attack in attacks() for claim in attack.claims)} | "
+            f"{total['hidden unmarked']} |" in page
+        ), (isolation, total)
+    marked = sum(map(is_marked, attacks()))
+    wrongly = sum(bool(marked_passages(reply["reply"])) for reply in harmless())
+    assert f"The screen marks {marked} of 60 (" in page
+    assert f"{wrongly} of 60 (" in page
