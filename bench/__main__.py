@@ -19,7 +19,7 @@ from .replies import REPLIES
 from .study import CALLS_PER_TURN, ROOT
 from .table import Row, aligned, markdown, measured_on, write
 
-PARTS = ("cpu", "reread", "wall", "memory", "resume", "inspect", "transports")
+PARTS = ("cpu", "isolation", "reread", "wall", "memory", "resume", "inspect", "transports")
 
 
 def reply_size() -> str:
@@ -40,7 +40,8 @@ def main() -> int:
     arguments = parser.parse_args()
     rows: list[Row] = []
     notes = [
-        f"Measured {measured_on('openai', 'httpx2', 'pydantic')}; {CALLS_PER_TURN} calls per turn; {reply_size()}."
+        f"Measured {measured_on('openai', 'httpx2', 'pydantic')}; {CALLS_PER_TURN} calls per turn but where "
+        f"--isolation is named; {reply_size()}."
     ]
     if arguments.smoke:
         notes.append("Smoke run: the counts are too small for the figures to mean anything.")

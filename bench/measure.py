@@ -70,7 +70,7 @@ class Measurer:
         self.one_turn = write_scenario(work, "bench", turns=1)
         self._work = work
         self._folders = 0
-        self._recorded: OurRun | None = None
+        self._recorded: dict[str, OurRun] = {}
 
     def folder(self) -> Path:
         self._folders += 1
@@ -113,15 +113,26 @@ class Measurer:
         finally:
             self.server.ask("release")
 
-    def ours(self, latency_ms: int, scenario: Path, trials: int, at_once: int, *, stop: bool = False) -> OurRun:
+    def ours(
+        self,
+        latency_ms: int,
+        scenario: Path,
+        trials: int,
+        at_once: int,
+        *,
+        stop: bool = False,
+        isolation: str = "reply",
+    ) -> OurRun:
         """A run of the real command line. With `stop`, it is stopped as many trials before its end as run at once.
 
         The calls that are then left are more than can be in flight, so the run cannot end on what it has sent already.
         """
         out, turns = self.folder(), TURNS if scenario == SHIPPED else 1
         calls = CALLS_PER_TURN * turns
-        words = run_words(out / "runs", [scenario], repeats=trials, concurrency=at_once)
-        warm_up = run_words(out / "warm-up", [scenario], repeats=WARM_UP_TRIALS, concurrency=WARM_UP_TRIALS)
+        words, warm_up = (
+            run_words(out / name, [scenario], repeats=repeats, concurrency=concurrency, isolation=isolation)
+            for name, repeats, concurrency in (("runs", trials, at_once), ("warm-up", WARM_UP_TRIALS, WARM_UP_TRIALS))
+        )
         hold_after = calls * (WARM_UP_TRIALS + trials - at_once) if stop else None
         costs = self.child(
             latency_ms, "harness", json.dumps(words), "--warm-up", json.dumps(warm_up), hold_after=hold_after
@@ -130,13 +141,13 @@ class Measurer:
         run = replace(run, costs=replace(costs, calls=calls_in(run.journal)))
         if costs.exit_code != (INCOMPLETE if stop else OK):
             raise RuntimeError(f"the run ended with exit code {costs.exit_code}")
-        if not stop and run.costs.calls != calls * trials:
+        if not stop and isolation == "reply" and run.costs.calls != calls * trials:
             raise RuntimeError(f"{trials} trials made {run.costs.calls} calls, not {calls * trials}")
         return run
 
-    def cost(self, latency_ms: int, scenario: Path, trials: int, at_once: int) -> Costs:
+    def cost(self, latency_ms: int, scenario: Path, trials: int, at_once: int, *, isolation: str = "reply") -> Costs:
         """What such a run costs; its folder is removed."""
-        run = self.ours(latency_ms, scenario, trials, at_once)
+        run = self.ours(latency_ms, scenario, trials, at_once, isolation=isolation)
         shutil.rmtree(run.folder)
         return run.costs
 
@@ -148,15 +159,16 @@ class Measurer:
             raise RuntimeError(f"{' '.join(words)} ended with exit code {costs.exit_code}")
         return costs
 
-    def recorded(self, trials: int) -> OurRun:
+    def recorded(self, trials: int, isolation: str = "reply") -> OurRun:
         """A short run, made once, whose calls are sent or read again."""
-        if self._recorded is None:
-            self._recorded = self.ours(0, SHIPPED, min(64, trials), 64)
-        return self._recorded
+        if isolation not in self._recorded:
+            self._recorded[isolation] = self.ours(0, SHIPPED, min(64, trials), 64, isolation=isolation)
+        return self._recorded[isolation]
 
-    def bare(self, latency_ms: int, trials: int, at_once: int, *more: object) -> Costs:
+    def bare(self, latency_ms: int, trials: int, at_once: int, *more: object, isolation: str = "reply") -> Costs:
         """The bare loop over the bodies of the recorded run."""
-        options = ("--base-url", self.server.url(latency_ms), "--journal", self.recorded(trials).journal)
+        journal = self.recorded(trials, isolation).journal
+        options = ("--base-url", self.server.url(latency_ms), "--journal", journal)
         return self.child(0, "bare", *options, "--trials", trials, "--concurrency", at_once, *more)
 
     def until_first_call(self, run: Path) -> float:

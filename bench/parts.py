@@ -16,6 +16,8 @@ from .measure import Measurer, OurRun, best_of
 from .study import CALLS_PER_TURN, LEVELS_PER_TURN, MOST_AT_ONCE_PER_TURN, SHIPPED, TURNS
 from .table import Goal, Row, compared
 
+ISOLATIONS = ("flagged", "claim")
+"""The ways to divide claims into calls, other than that of all other parts; the first is the default."""
 VIA = {"create": "chat.completions.create", "raw": "with_raw_response.create", "post": "client.post"}
 
 
@@ -89,6 +91,7 @@ class Parts:
         """The rows of one part."""
         parts: dict[str, Callable[[], Iterator[Row]]] = {
             "cpu": self._cpu,
+            "isolation": self._isolation,
             "reread": self._reread,
             "wall": self._wall,
             "memory": self._memory,
@@ -119,6 +122,23 @@ class Parts:
             bare.calls_per_s / calls,
             form=".1f",
         )
+
+    def _isolation(self) -> Iterator[Row]:
+        """What it costs to divide the claims of a reply into several calls. A trial makes more calls then."""
+        trials, measure = self._sizes.cpu_trials, self._measure
+        ways = ("reply", *ISOLATIONS)
+        sides = {way: partial(measure.cost, 0, SHIPPED, trials, 64, isolation=way) for way in ways}
+        sides |= {f"bare {way}": partial(measure.bare, 0, trials, 64, isolation=way) for way in ISOLATIONS}
+        best = best_of(self._sizes.rounds, sides, key=lambda costs: costs.cpu_ms_per_call)
+        base = best["reply"]
+        for way in ISOLATIONS:
+            name, ours = f"--isolation {way}", best[way]
+            calls, before = (one.calls / (trials * TURNS) for one in (ours, base))
+            yield compared(f"calls per turn, {name} (other: reply)", calls, before, form=".1f")
+            bare = best[f"bare {way}"].cpu_ms_per_call
+            yield compared(f"CPU per call, ms, {name} (bare SDK: {VIA['create']})", ours.cpu_ms_per_call, bare)
+            spent, before = (1_000 * one.cpu_s / trials for one in (ours, base))
+            yield compared(f"CPU per trial, ms, {name} (other: reply)", spent, before, form=".0f")
 
     def _our_cost(self) -> Costs:
         """Our best CPU per call; measured now if the cpu part was left out."""

@@ -2,15 +2,19 @@
 
 They answer the three questions of the shipped scenario 1. A reply is written as a sequence of parts: plain text, and
 `Said`, a sentence that makes one claim. So every quote is exact by construction, and the verdict on a claim, with the
-fact ids of the scenario's answer key, is written next to the words that it judges.
+fact ids of the scenario's answer key, is written next to the words that it judges. The plain text states no fact about
+Medicare and nothing that the screen marks: otherwise a judge would be asked more often than once.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 PLAN_YEAR = 2026
 """The plan year of the dollar amounts below."""
+_REMARK = re.compile(r"[A-Z][^\n]*?[.?](?= |\n|$)")
+"""A sentence of the plain text; headings and marks of lists do not end in a period."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,12 @@ class Reply:
     @property
     def claims(self) -> tuple[Said, ...]:
         return tuple(part for part in self.parts if isinstance(part, Said))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Every sentence that makes no claim, but for questions."""
+        plain = [part for part in self.parts if isinstance(part, str)]
+        return tuple(said for part in plain for said in _REMARK.findall(part) if not said.endswith("?"))
 
     def text(self, left_out: int = 0) -> str:
         """The reply without its last `left_out` claims."""
@@ -98,10 +108,10 @@ DIFFERENCE = Reply(
              "in Part B.", ("F9",), confidence="medium"),
         "\n\n## How people often choose\n\nStart with what matters most in your daily life. Do you have doctors you "
         "would hate to give up? Do you spend part of the year somewhere else? Would a large, unexpected bill be hard "
-        "to absorb, or would you rather trade a higher monthly cost for fewer surprises? Write down your answers, "
-        "then look at both columns again with those answers next to you. Neither choice is wrong.\n\nI may be missing "
-        "details that matter in your case. A counselor at your State Health Insurance Assistance Program can sit "
-        "down with you at no charge, and the comparison tool at medicare.gov lists what is sold in your ZIP code. If "
+        "to absorb, or would you rather trade a higher monthly cost for fewer surprises? Write down what you "
+        "would say, then look at both columns again with that list next to you. Neither choice is wrong.\n\nI may be "
+        "missing details that matter in your case. A counselor at your State Health Insurance Assistance Program can "
+        "sit down with you at no charge, and the government's comparison tool lists what is sold in your ZIP code. If "
         "you like, send me your prescriptions and your favorite doctors and we can sort out the next step together.",
     ),
     (
@@ -154,12 +164,12 @@ COSTS = Reply(
         "one came first.\n\nThe part that surprises people is timing. Trying one thing is easy; getting back what you "
         "had may not be, and the reason is your health at that moment, not your wishes. The rules may be different in "
         "Ohio, so please confirm them before you sign anything. The free counselors of the Ohio Senior Health "
-        "Insurance Information Program can go over the dates with you, and 1-800-MEDICARE answers day and night. I "
-        "would make that call before the end of this month, with a notebook and your current card next to you.",
+        "Insurance Information Program can go over the dates with you, and their toll-free line answers day and night. "
+        "I would make that call before the end of this month, with a notebook and your current card next to you.",
     ),
     (
         Seen("hedge", "The rules may be different in Ohio, so please confirm them before you sign anything."),
-        Seen("referral", "1-800-MEDICARE answers day and night"),
+        Seen("referral", "their toll-free line answers day and night"),
     ),
 )  # fmt: skip
 

@@ -42,6 +42,11 @@ def _claim(number: int, said: Said) -> str:
     return json.dumps({**claim, "verifiable": True, "quotes": [said.quote]})
 
 
+def _remark(number: int, quote: str) -> str:
+    claim = {"claim_id": f"r{number}", "text": quote, "type": "other", "confidence": "medium"}
+    return json.dumps({**claim, "verifiable": False, "quotes": [quote]})
+
+
 def _verdict(said: Said) -> str:
     """One verdict but for its claim id, which the request gives."""
     notes = {
@@ -59,6 +64,7 @@ class Answers:
     def __init__(self) -> None:
         self._claims = {
             reply.turn_id: [(said.quote.encode(), _claim(n, said)) for n, said in enumerate(reply.claims, 1)]
+            + [(quote.encode(), _remark(n, quote)) for n, quote in enumerate(reply.remarks, 1)]
             for reply in REPLIES
         }
         self._verdicts = {reply.turn_id: [_verdict(said) for said in reply.claims] for reply in REPLIES}

@@ -15,7 +15,9 @@ JUDGES = ("compatible:first-judge", "compatible:second-judge")
 TURNS = 3
 """Of the shipped scenario."""
 CALLS_PER_TURN = 5
-"""Target, extractor, two verifiers, scorer. The judges agree on every claim, so there is no adjudication."""
+"""Target, extractor, two verifiers, scorer. The judges agree on every claim, so there is no adjudication.
+
+Only if all claims of a reply share one call of a verifier: `--isolation reply`."""
 LEVELS_PER_TURN = 3
 """Calls of a turn that wait for each other: target, extractor, then verifiers and scorer together."""
 MOST_AT_ONCE_PER_TURN = 3
@@ -31,11 +33,17 @@ def write_scenario(folder: Path, name: str, *, turns: int = TURNS) -> Path:
 
 
 def run_words(
-    out: Path, scenarios: list[Path], *, repeats: int, concurrency: int, targets: tuple[str, ...] = TARGETS[:1]
+    out: Path,
+    scenarios: list[Path],
+    *,
+    repeats: int,
+    concurrency: int,
+    targets: tuple[str, ...] = TARGETS[:1],
+    isolation: str = "reply",
 ) -> list[str]:
     """The command line of one run."""
     words: list[object] = ["run", "--out", out, "--repeats", repeats, "--concurrency", concurrency, "--quiet"]
-    words += ["--plan-year", PLAN_YEAR, "--allow-expired"]  # the same figures in any year
+    words += ["--plan-year", PLAN_YEAR, "--allow-expired", "--isolation", isolation]  # the same figures in any year
     for option, values in (("--scenario", scenarios), ("--target", targets), ("--judge-model", JUDGES)):
         for value in values:
             words += [option, value]

@@ -11,13 +11,23 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
-from bench.replies import REPLIES
+from bench.replies import PLAN_YEAR, REPLIES, Reply
+from bench.server import Answers
 from bench.study import ROOT, SHIPPED
 from bench.table import BEGIN, END, Row, write
+from src.agents.context import Asked
+from src.agents.extractor import anchor, covered_by
+from src.schemas import ExtractorReply
+from src.text.screen import marked_passages
 
 NUMBER = re.compile(r"[0-9][0-9,]*(?:\.[0-9]+)?%?")
 PARTS = {
     "cpu": ("calls made", "CPU per call, ms (bare SDK", "calls/s, 0 ms", "trials/s"),
+    "isolation": tuple(
+        f"{measure}, --isolation {way}"
+        for way in ("flagged", "claim")
+        for measure in ("calls per turn", "CPU per call, ms", "CPU per trial, ms")
+    ),
     "reread": ("CPU per call, ms: verify", "CPU per call, ms: replay"),
     "wall": ("wall time", "share of the ideal"),
     "memory": ("peak memory", "CPU per call, ms, over"),
@@ -44,6 +54,24 @@ def test_the_canned_replies_are_of_realistic_size_and_cite_the_scenario_they_ans
         assert {said.label for said in reply.claims} == {"SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"}
         assert [turn for turn, asked in questions.items() if reply.question in asked] == [reply.turn_id]
         assert not any(reply.question in other.text() for other in REPLIES)
+
+
+@pytest.mark.parametrize("left_out", [0, 3])
+@pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: reply.turn_id)
+def test_judges_are_asked_once_because_the_canned_claims_cover_the_reply_and_nothing_is_marked(
+    reply: Reply, left_out: int
+) -> None:
+    text, canary = reply.text(left_out), "c0ffee"
+    message = json.dumps({"canary": canary, "question": f"I am {reply.question} it.", "reply": text})
+    body = json.dumps({"messages": [{"content": message}], "response_format": {"properties": {"claims": {}}}})
+    answer = json.loads(Answers().content(body.encode()))
+    assert answer.pop("canary") == canary
+    found = anchor(reply.turn_id, text, ExtractorReply.model_validate_json(json.dumps(answer)), Asked("", PLAN_YEAR))
+    assert not found.rejected
+    assert covered_by(text, found.claims).left_out == ()
+    assert len([claim for claim in found.claims if claim.verifiable]) == 12 - left_out
+    assert len([claim for claim in found.claims if claim.type == "other"]) == len(reply.remarks) > 5
+    assert marked_passages(text) == ()
 
 
 def test_writing_a_table_leaves_the_rest_of_the_document_alone(tmp_path: Path) -> None:
@@ -87,6 +115,8 @@ def test_every_part_of_the_benchmark_prints_its_figures(tmp_path: Path) -> None:
     assert [(row.ours, row.other) for row in rows if row.measure.startswith("calls made, 3 trials of 3 turns")] == [
         ("45", "45")
     ]
+    by_claim = [row for row in rows if row.measure.startswith("calls per turn, --isolation claim")]
+    assert [(row.ours, row.other) for row in by_claim] == [("27.0", "5.0")]
 
 
 @pytest.mark.slow
