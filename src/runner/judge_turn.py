@@ -45,7 +45,7 @@ WITHOUT = "w"
 """Parts of calls about a reply without its marked passages start with this."""
 NEAR = 0.3
 """Share of a claim's words and figures in one statement of the key from which it shares a call with others like it."""
-Way = Literal["each_claim", "on_topic", "reply"]
+Way = Literal["each_claim", "near_the_key", "reply"]
 
 
 class JudgePlan(Protocol):
@@ -115,12 +115,12 @@ class TurnJudge:
         plan = self._plan
         audited = plan.isolation == "flagged" and not marked and _in_sample(turn, plan.audit_sample)
         alone = plan.isolation == "claim" or (plan.isolation == "flagged" and (marked or audited))
-        way: Way = "each_claim" if alone else "reply" if plan.isolation == "reply" else "on_topic"
+        way: Way = "each_claim" if alone else "reply" if plan.isolation == "reply" else "near_the_key"
         work = _ReplyWork(plan, self._judges, self._library, turn, way)
         await work.do()
         found = work.found
         if audited and work.checked:
-            found.shared = await work.verify([part for part in work.parts("on_topic") if len(part.claims) > 1])
+            found.shared = await work.verify([part for part in work.parts("near_the_key") if len(part.claims) > 1])
         assert found.reading is not None
         verified = "both_ways" if audited else "each_claim" if work.way == "each_claim" else None
         found.reading = found.reading.model_copy(update={"verified": verified})
@@ -183,7 +183,7 @@ class _ReplyWork:
     def parts(self, way: Way) -> tuple[Part, ...]:
         """The claims of the reply, divided into calls.
 
-        In `on_topic`, claims share a call only with claims of their kind: those that could be about the key, and other
+        In `near_the_key`, claims share a call only with claims of their kind: those that could be about the key, and other
         factual ones. What is no factual claim by the extractor's reading is verified alone. So text that is not about
         Medicare does not reach a verifier together with the claims that count.
         """
@@ -191,7 +191,7 @@ class _ReplyWork:
         single = {claim_id: Part(f"c{n}", (view,)) for n, (claim_id, view) in enumerate(views.items(), 1)}
         if way == "reply" and views:
             return (Part("", tuple(views.values())),)
-        if way != "on_topic":
+        if way != "near_the_key":
             return tuple(single.values())
         factual = [claim.claim_id for claim in self.checked if claim.type == "factual" and not claim.verbatim]
         near = [claim_id for claim_id in factual if self._could_be_about_the_key(views[claim_id])]
@@ -224,7 +224,7 @@ class _ReplyWork:
         client = self._client("extractor", self._plan.extractor)
         extraction = await extractor.extract(client, turn.turn_id, turn.asked, turn.reply)
         found.claims, found.rejected = extraction.claims, extraction.rejected
-        if self.way == "on_topic" and not extraction.first.enough:
+        if self.way == "near_the_key" and not extraction.first.enough:
             self.way = "each_claim"  # an extractor that leaves out so much may have been told to
         spans = [span for claim in extraction.claims for span in claim.quote_spans]
         found.reading = TurnReading(
