@@ -44,6 +44,8 @@ class WallCase:
 class Sizes:
     rounds: int
     cpu_trials: int
+    isolation_trials: int
+    """Fewer, because a trial may make five times as many calls."""
     wall: tuple[WallCase, ...]
     few: int
     many: int
@@ -56,6 +58,7 @@ class Sizes:
 FULL = Sizes(
     rounds=3,
     cpu_trials=150,
+    isolation_trials=64,
     wall=(
         WallCase(0, 64, 4, 3),
         WallCase(200, 32, 8, 3, ratio=Goal(1.05)),
@@ -71,6 +74,7 @@ FULL = Sizes(
 SMOKE = Sizes(
     rounds=1,
     cpu_trials=3,
+    isolation_trials=3,
     wall=(WallCase(20, 2, 2, 1, Goal(1.05), Goal(0.95, least=True)),),
     few=2,
     many=8,
@@ -125,7 +129,7 @@ class Parts:
 
     def _isolation(self) -> Iterator[Row]:
         """What it costs to divide the claims of a reply into several calls. A trial makes more calls then."""
-        trials, measure = self._sizes.cpu_trials, self._measure
+        trials, measure = self._sizes.isolation_trials, self._measure
         ways = ("reply", *ISOLATIONS)
         sides = {way: partial(measure.cost, 0, SHIPPED, trials, 64, isolation=way) for way in ways}
         sides |= {f"bare {way}": partial(measure.bare, 0, trials, 64, isolation=way) for way in ISOLATIONS}
