@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from src.findings.analysis.rule_judge import MEASURED, OFFLINE_NOTICE, Found
+from src import storage
+from src.findings.analysis.read_run import gather
+from src.findings.analysis.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_NOTICE, Found, offline_notices
+from src.findings.report.markdown import markdown
+from src.findings.report.sections import contents
 from src.judge_check.check import CheckOptions, check_judges
 from src.records.gold import Split
 from src.records.judge_check import JudgeMeasured
 from src.records.study import JudgeOptions
+from tests.helpers import ROOT, manifest, plan
 
 
 def found(measured: JudgeMeasured, label: str) -> Found:
@@ -48,3 +53,20 @@ def test_the_notice_says_that_the_judge_is_a_test_double() -> None:
     assert "test double" in OFFLINE_NOTICE
     for one in MEASURED.values():
         assert f"{one.contradicted.right} of {one.contradicted.gold} wrong claims found" in OFFLINE_NOTICE
+
+
+@pytest.mark.parametrize("release", ["0.1", "0.2"])
+def test_a_run_of_an_earlier_release_is_not_given_the_figures_of_these_rules(release: str) -> None:
+    folder = ROOT / "tests" / "formats" / release / "run"
+    assert offline_notices([storage.read_manifest(folder)]) == (EARLIER_NOTICE,)
+    text = markdown(contents([gather(folder)], [None]))
+    assert EARLIER_NOTICE in text
+    assert "test double" not in text
+    assert not [one.part for one in MEASURED.values() if f"{one.part} gold part" in text]
+
+
+def test_runs_of_two_releases_get_both_notices_once() -> None:
+    old, new = storage.read_manifest(ROOT / "tests" / "formats" / "0.2" / "run"), manifest(plan())
+    assert offline_notices([new, old, new]) == (OFFLINE_NOTICE, EARLIER_NOTICE)
+    real = plan(targets=("openai:a",), verifiers=["anthropic:c", "google:g"])
+    assert offline_notices([manifest(real)]) == ()

@@ -19,8 +19,7 @@ from ... import storage
 from ...errors import InputError
 from ...schemas import Claim, FinalClaim, TrialResult
 from .judge_changes import judge_changes
-from .read_run import judged_offline
-from .rule_judge import OFFLINE_NOTICE
+from .rule_judge import offline_notices
 
 LEAST_OVERLAP = 0.5
 """Of the characters of the shorter of two claims' quotes."""
@@ -106,8 +105,7 @@ def same_transcripts(first: Path, second: Path) -> bool:
 def compare_judges(first: Path, second: Path) -> JudgesCompared:
     """Compare two judgings claim by claim; InputError if their transcripts differ."""
     manifests = storage.read_manifest(first), storage.read_manifest(second)
-    offline = any(judged_offline(manifest.plan) for manifest in manifests)
-    found = JudgesCompared(differences=tuple(judge_changes(*manifests)), notices=(OFFLINE_NOTICE,) if offline else ())
+    found = JudgesCompared(differences=tuple(judge_changes(*manifests)), notices=offline_notices(manifests))
     for one, two in zip_longest(_results(first), _results(second)):
         if one is None or two is None or not _same_replies(one, two):
             trial = one or two

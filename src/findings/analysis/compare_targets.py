@@ -29,7 +29,7 @@ from .pairs import (
     pair,
 )
 from .read_run import Findings
-from .rule_judge import OFFLINE_NOTICE
+from .rule_judge import offline_notices
 from .trial_row import Row
 
 ALPHA = 0.05
@@ -85,7 +85,7 @@ def compare_targets(
         {measure: _ranks(systems, measure) for measure in measures},
         noise,
         {name: key_coverage(rows) for name, rows in systems.items()},
-        (OFFLINE_NOTICE,) if any(one.offline for one in found) else (),
+        offline_notices(one.manifest for one in found),
     )
 
 

@@ -35,7 +35,7 @@ from .pairs import (
     pair_codes,
 )
 from .read_run import Findings, gather
-from .rule_judge import OFFLINE_NOTICE
+from .rule_judge import offline_notices
 from .trial_row import Row
 
 ALPHA = 0.05
@@ -120,7 +120,7 @@ def measure_drift(old_run: Path, new_run: Path, *, frozen: Path | None = None, f
     judge = _judge_drift(old, new, frozen) if frozen else None
     trusted = _trusted(old, judge_facts, judge)
     found = tuple(_target(old, new, a, b, floor=floor, trusted=trusted) for a, b in pairs)
-    notices = (OFFLINE_NOTICE,) if old.offline or new.offline else ()
+    notices = offline_notices([old.manifest, new.manifest])
     return Drifts(judge_facts, judge, found, _overall(one.verdict for one in found), notices)
 
 

@@ -152,10 +152,6 @@ class Findings:
         return self.manifest.plan.trial_count
 
     @property
-    def offline(self) -> bool:
-        return judged_offline(self.manifest.plan)
-
-    @property
     def fake(self) -> bool:
         return has_fake_target(self.manifest.plan)
 

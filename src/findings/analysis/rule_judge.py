@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from ...schemas import Manifest
+from .read_run import judged_offline
+
+FIRST_FORMAT = 3
+"""Of the runs that the rules measured here have judged."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,18 @@ def _figures(one: Measured) -> str:
 
 
 OFFLINE_NOTICE = (
-    "Judged by offline:rules, a built-in rule-based judge. It is a test double for demos and tests: it labels only what "
-    f"repeats the key nearly word for word. End to end, {'; '.join(map(_figures, MEASURED.values()))}. Do not report "
+    "Judged by offline:rules, a built-in rule-based judge. It is a test double for demos and tests: it labels only "
+    f"what repeats the key nearly word for word. End to end, {'; '.join(map(_figures, MEASURED.values()))}. "
+    "Do not report these scores as results."
+)
+EARLIER_NOTICE = (
+    "Judged by offline:rules of an earlier release, a built-in rule-based judge for demos and tests. Do not report "
     "these scores as results."
 )
+"""Without figures: the rules of earlier releases were others."""
+
+
+def offline_notices(manifests: Iterable[Manifest]) -> tuple[str, ...]:
+    """What to say of runs that the rule-based judge took part in, each notice once."""
+    judged = (one for one in manifests if judged_offline(one.plan))
+    return tuple(dict.fromkeys(OFFLINE_NOTICE if one.format >= FIRST_FORMAT else EARLIER_NOTICE for one in judged))

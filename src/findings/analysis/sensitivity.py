@@ -19,7 +19,7 @@ from .judge_agreement import SEED
 from .key_coverage import key_coverage
 from .pairs import value
 from .read_run import Findings
-from .rule_judge import OFFLINE_NOTICE
+from .rule_judge import offline_notices
 from .trial_row import Row
 
 
@@ -65,7 +65,7 @@ def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
         tuple(_of_target(target, listed, measure) for target, listed in rows.items()),
         tuple(rank_changes(by_voice, seed=SEED)) if several else (),
         {target: {voice: fmean(values) for voice, values in mine.items()} for target, mine in by_voice.items()},
-        (OFFLINE_NOTICE,) if found.offline else (),
+        offline_notices([found.manifest]),
     )
 
 

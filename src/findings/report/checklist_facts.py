@@ -18,7 +18,7 @@ from ..analysis.judge_agreement import judging
 from ..analysis.key_coverage import key_coverage
 from ..analysis.pairs import values_of
 from ..analysis.read_run import LABELS, OUTCOMES, Findings, software_version
-from ..analysis.rule_judge import OFFLINE_NOTICE
+from ..analysis.rule_judge import offline_notices
 from ..analysis.trial_row import SCORES, Row
 from .run_section import NO_ADJUDICATOR, confirmed_text, key_facts, parameters_text, roles_of
 from .score_section import knows_tampered
@@ -54,7 +54,7 @@ def _run_facts(found: Findings) -> dict[str, Value]:
         "transcripts": f"{inert(transcripts.run_id)} (manifest sha256 `{transcripts.manifest_sha256}`)"
         if transcripts
         else None,
-        "offline_notice": inert(OFFLINE_NOTICE) if found.offline else None,
+        "offline_notice": next(map(inert, offline_notices([manifest])), None),
         "planned": counted(found.planned, "trial"),
         "done": str(done),
         "repeats": counted(plan.repeats, "time"),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from ...text.count import counted
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
-from ..analysis.rule_judge import OFFLINE_NOTICE
+from ..analysis.rule_judge import offline_notices
 from .document import Bullets, Cell, Contents, Paragraph, Section, Text, say, words
 from .exhibits import example_section, review_section
 from .failure_section import cost_section, failure_section
@@ -100,8 +100,7 @@ def notices(runs: Runs) -> Iterator[tuple[Cell, ...]]:
 
 def _notices_of(found: Findings) -> Iterator[tuple[Cell, ...]]:
     plan = found.manifest.plan
-    if found.offline:
-        yield words(OFFLINE_NOTICE)
+    yield from map(words, offline_notices([found.manifest]))
     if found.fake:
         yield words(FAKE_NOTICE)
     for reason in plan.expired:
