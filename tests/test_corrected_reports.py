@@ -163,3 +163,11 @@ def test_labels_are_counted_by_scenario_if_there_are_enough(run: Path) -> None:
     enough = [replace(row, scenario_id=f"s{n % 8}", trial_id=f"t{n}") for n in range(16)]
     assert (len(clusters(few)), len(clusters(enough))) == (14, 8)
     assert sum(sum(one.values()) for one in clusters(enough)) == 16 * sum(row.labels)
+
+
+def test_only_scored_trials_count(run: Path) -> None:
+    (row,) = gather(run).rows[:1]
+    scored = replace(row, labels=(3, 1, 0), outcome="scored")
+    failed = replace(row, trial_id="failed", labels=(0, 5, 0), outcome="judge_failure")
+    assert clusters([scored, failed]) == [{"SUPPORTED": 3, "CONTRADICTED": 1, "NOT_IN_KEY": 0}]
+    assert clusters([failed]) == []

@@ -46,6 +46,23 @@ def test_a_judge_that_failed_one_way_is_left_out(tmp_path: Path) -> None:
     assert (audit.claims, audit.differing("judge_1").n, audit.differing("judge_2").n) == (1, 1, 0)
 
 
+def test_a_reply_counts_only_if_a_claim_of_it_has_a_verdict_both_ways(tmp_path: Path) -> None:
+    both = audited(result(target=A))
+    neither = audited(result(target=A, repetition=2)).model_copy(update={"shared_verdicts": {"judge_1": ()}})
+    unasked = audited(result(target=A, repetition=3)).model_copy(update={"shared_verdicts": {}})
+    write_run(tmp_path, [both, neither, unasked], small_manifest())
+    audit = gather(tmp_path).audit
+    assert (audit.replies, audit.claims) == (1, 3)
+
+
+def test_a_trial_that_was_not_scored_is_not_audited(tmp_path: Path) -> None:
+    failed = audited(result(target=A, repetition=2, outcome="judge_failure"))
+    write_run(tmp_path, [audited(result(target=A)), failed], small_manifest())
+    audit = gather(tmp_path).audit
+    assert (audit.replies, audit.claims, audit.effect().n) == (1, 3, 1)
+    assert (audit.differing("judge_1").n, audit.pooled().total()) == (3, 6)
+
+
 def test_the_report_gives_the_difference(tmp_path: Path) -> None:
     found, judges = small_run(tmp_path)
     text = markdown(contents([found], [judges]))

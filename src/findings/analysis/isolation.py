@@ -43,23 +43,27 @@ class AccuracyBothWays(NamedTuple):
 
 @dataclass
 class Audit:
-    """Claims of a run that were verified both ways."""
+    """Claims of a run's scored trials that were verified both ways."""
 
     replies: int = 0
+    """With at least one of these claims."""
     claims: int = 0
     labels: dict[str, dict[AuditedTrial, Counter[BothWays]]] = field(default_factory=dict)
     """By judge and trial."""
     accuracy: list[AccuracyBothWays] = field(default_factory=list)
 
     def add(self, line: TrialFields) -> None:
-        self.replies += sum(reading.verified == "both_ways" for reading in line.readings)
-        if not line.shared_verdicts:
+        if line.outcome != "scored":
             return
         trial = AuditedTrial(line.scenario_id, line.trial_id)
         pairs = {
             judge: _both_ways(line.verdicts.get(judge, []), shared) for judge, shared in line.shared_verdicts.items()
         }
-        self.claims += len({claim_id for found in pairs.values() for claim_id in found})
+        claims = {claim_id for found in pairs.values() for claim_id in found}
+        if not claims:
+            return
+        self.claims += len(claims)
+        self.replies += len({claim.turn_id for claim in line.final_claims if claim.claim_id in claims})
         for judge, found in pairs.items():
             self.labels.setdefault(judge, {})[trial] = Counter(found.values())
         together = [pair for found in pairs.values() for pair in found.values()]

@@ -167,10 +167,11 @@ def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
 
 
 def clusters(rows: Sequence[Row]) -> list[Counter[str]]:
-    """Labels counted by scenario, or by trial if there are too few scenarios to say how much they differ."""
-    by_scenario = len({row.scenario_id for row in rows}) >= LEAST_SCENARIOS
+    """Labels of scored trials by scenario, or by trial if there are too few scenarios to say how much they differ."""
+    scored = [row for row in rows if row.outcome == "scored"]
+    by_scenario = len({row.scenario_id for row in scored}) >= LEAST_SCENARIOS
     found: dict[str, Counter[str]] = {}
-    for row in rows:
+    for row in scored:
         cluster = found.setdefault(row.scenario_id if by_scenario else row.trial_id, Counter())
         cluster.update(dict(zip(LABELS, row.labels, strict=True)))
     return [found[name] for name in sorted(found)]

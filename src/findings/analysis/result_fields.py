@@ -76,7 +76,6 @@ class ReadingFields(msgspec.Struct):
     typographic_quotes: int
     verbatim: int = 0
     marked: list[msgspec.Raw] = []
-    verified: str | None = None
 
 
 class WithoutFields(msgspec.Struct):
