@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.findings.analysis.judge_agreement import RECORD, clusters, gold_replies, judging, read_check
+from src.findings.analysis.judge_agreement import (
+    RECORD,
+    background_sha256,
+    clusters,
+    gold_replies,
+    judging,
+    read_check,
+    require_same_judges,
+)
 from src.findings.analysis.read_run import gather
 from src.records.judge_check import GivenCount, JudgeCheck, JudgeMeasured, ReplyCounts
 from src.stats.confusion import DRAWS, Labels, corrected_accuracy
@@ -135,6 +143,7 @@ def other_version(document: Document) -> None:
         (other_rubric, "has changed"),
         (other_settings, "offline:rules had other settings"),
         (other_version, "offline:rules was rules-0 in the check"),
+        (lambda d: d.update(background_sha256="0" * 64), "its verifiers had other background facts than those of the run"),
     ],
 )  # fmt: skip
 def test_a_check_of_anything_else_is_refused(
@@ -171,3 +180,25 @@ def test_only_scored_trials_count(run: Path) -> None:
     failed = replace(row, trial_id="failed", labels=(0, 5, 0), outcome="judge_failure")
     assert clusters([scored, failed]) == [{"SUPPORTED": 3, "CONTRADICTED": 1, "NOT_IN_KEY": 0}]
     assert clusters([failed]) == []
+
+
+def test_a_check_notes_the_background_facts_apart_from_their_figures(run: Path, measured: JudgeCheck) -> None:
+    facts = storage.read_manifest(run).plan.background
+    assert measured.background_sha256 == background_sha256(facts)
+    (first, *rest) = facts
+
+    def said(statement: str) -> str:
+        return background_sha256([first.model_copy(update={"statement": statement}), *rest])
+
+    assert said("It costs $185 a month.") == said("It costs $202 a month.") != said("It costs $202 a year.")
+    assert background_sha256(rest) != background_sha256(facts)
+
+
+def test_a_record_that_did_not_note_its_background_facts_is_not_compared_by_them(
+    run: Path, measured: JudgeCheck
+) -> None:
+    document = json.loads(storage.encode_record(measured))
+    del document["background_sha256"]
+    record = JudgeCheck.model_validate_json(json.dumps(document))
+    assert record.background_sha256 is None
+    require_same_judges(record, storage.read_manifest(run).plan)

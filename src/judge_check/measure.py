@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..agents.verifier import in_view
+from ..findings.analysis.judge_agreement import background_sha256
 from ..records.base import severity_rank
 from ..records.gold import ClaimKind, GoldClaim
 from ..records.judge_check import (
@@ -88,6 +89,7 @@ def measure(manifest: CheckManifest, gold: Gold, judged: Sequence[JudgedReply], 
         parameters=plan.parameters,
         prompts={role: prompt.sha256 for role, prompt in plan.prompts.items()},
         rubrics=plan.rubrics,
+        background_sha256=background_sha256(plan.background),
         gold=plan.gold,
     )
 

@@ -24,6 +24,7 @@ from .run import (
     Prompt,
     Role,
     is_empty,
+    is_none,
 )
 
 CHECK_FORMAT: Literal[2] = 2
@@ -182,4 +183,6 @@ class JudgeCheck(Record):
     parameters: dict[ModelName, CallParameters]
     prompts: dict[Role, Sha256]
     rubrics: dict[str, Sha256]
+    background_sha256: Sha256 | None = Field(default=None, exclude_if=is_none)
+    """Of the background facts, apart from their figures. None in records that did not note it: it is not compared."""
     gold: dict[str, Sha256]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import msgspec
 from ... import storage
 from ...errors import InputError
 from ...records.judge_check import CHECK_FORMAT, CheckManifest, JudgeCheck
-from ...schemas import Role, RunPlan
+from ...schemas import BackgroundFact, Role, RunPlan
 from ...stats.agreement import (
     COEFFICIENTS,
     Agreement,
@@ -26,6 +27,7 @@ from ...stats.agreement import (
 )
 from ...stats.confusion import DRAWS, Corrected, GoldReply, Labels, corrected_accuracy
 from ...stats.intervals import Share, wilson
+from ...store.strict_json import fingerprint
 from .read_run import LABELS, Findings, LabelPair, Pattern
 from .trial_row import LEAST_SCENARIOS, Row
 
@@ -224,3 +226,10 @@ def _differences(check: JudgeCheck, plan: RunPlan) -> Iterator[str]:
     for version, rubric in plan.rubrics.items():
         if check.rubrics.get(version, rubric.sha256) != rubric.sha256:
             yield f"rubric {version} has changed"
+    if check.background_sha256 not in (None, background_sha256(plan.background)):
+        yield "its verifiers had other background facts than those of the run"
+
+
+def background_sha256(facts: Sequence[BackgroundFact]) -> str:
+    """A hash of what background facts say, apart from figures: those of another plan year do not change the judges."""
+    return fingerprint({fact.fact_id: re.sub(r"\d+", "0", fact.statement) for fact in facts})
