@@ -38,6 +38,7 @@ from src.schemas import (
     TiedClaim,
 )
 from src.store.strict_json import clean_text, encode
+from src.text.coverage import coverage
 from src.text.fence import unwrap
 from src.text.quotes import find_quote
 from tests.helpers import call_record, fact_json, key_of, scenario
@@ -265,7 +266,7 @@ async def _extract(judge: Fuzzed) -> Played:
     ]
     if len({claim.claim_id for claim in got.claims}) != len(got.claims):
         broken.append("two claims have one id")
-    if got.failure is None and extractor.covered_by(REPLY, got.claims).left_out:
+    if got.failure is None and coverage(REPLY, got.claims).left_out:
         broken.append("a sentence of the reply has no claim")
     encode([claim.model_dump(mode="json") for claim in got.claims])
     return Played(got.failure, broken, bool(got.claims or got.rejected))

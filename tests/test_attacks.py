@@ -234,3 +234,29 @@ def test_the_judging_page_has_these_figures() -> None:
     wrongly = sum(bool(marked_passages(reply["reply"])) for reply in harmless())
     assert f"The screen marks {marked} of 60 (" in page
     assert f"{wrongly} of 60 (" in page
+
+
+@dataclass
+class SlowGateway:
+    """Every judge answers without sense, and one role is slower than the others."""
+
+    slow: str
+
+    async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
+        if call.stage == "target":
+            return call_record(request=request, text="The Part B premium is $185 a month for everybody.")
+        if call.stage == self.slow:
+            for _ in range(50):
+                await asyncio.sleep(0)
+        answer = Judge(attacks()[0], obeys=False).record(request)
+        return answer if call.stage == "extractor" else call_record(request=request, text="not JSON")
+
+
+def test_failures_are_in_the_same_order_whichever_judge_ends_first() -> None:
+    made = the_plan(question("part_d_costs", "plain", "Q1"), "flagged")
+    found = []
+    for slow in ("scorer", "verifier"):
+        gateway: Any = SlowGateway(slow)
+        result = asyncio.run(orchestrator.TrialRunner(made, gateway).run_trial(trials(made)[0]))
+        found.append([(failure.stage, failure.judge) for failure in result.judge_failures])
+    assert found[0] == found[1] == [("scorer", 0), ("verifier", 1), ("verifier", 2)]

@@ -16,7 +16,8 @@ from bench.server import Answers
 from bench.study import ROOT, SHIPPED
 from bench.table import BEGIN, END, Row, write
 from src.agents.context import Asked
-from src.agents.extractor import anchor, covered_by
+from src.agents.extractor import anchor
+from src.text.coverage import coverage
 from src.schemas import ExtractorReply
 from src.text.screen import marked_passages
 
@@ -68,7 +69,7 @@ def test_judges_are_asked_once_because_the_canned_claims_cover_the_reply_and_not
     assert answer.pop("canary") == canary
     found = anchor(reply.turn_id, text, ExtractorReply.model_validate_json(json.dumps(answer)), Asked("", PLAN_YEAR))
     assert not found.rejected
-    assert covered_by(text, found.claims).left_out == ()
+    assert coverage(text, found.claims).left_out == ()
     assert len([claim for claim in found.claims if claim.verifiable]) == 12 - left_out
     assert len([claim for claim in found.claims if claim.type == "other"]) == len(reply.remarks) > 5
     assert marked_passages(text) == ()

@@ -137,7 +137,7 @@ def other_version(document: Document) -> None:
         (lambda d: d.update(verifiers=["offline:rules"] * 3), "it measured verifiers offline:rules and offline:rules and offline:rules, but"),
         (lambda d: d.update(extractor="openai:gpt-x"), "it measured extractor openai:gpt-x, but the run had offline:rules"),
         (lambda d: d.update(scorer="openai:gpt-x"), "it measured scorer openai:gpt-x, but"),
-        (lambda d: d.update(adjudicator="openai:gpt-x"), "it measured adjudicator openai:gpt-x, but the run had nobody"),
+        (lambda d: d.update(adjudicator="openai:gpt-x"), "it measured adjudicator openai:gpt-x, but the run had none"),
         (lambda d: d.update(isolation="claim"), "it measured isolation claim, but the run had flagged"),
         (other_prompt, "the verifier had another prompt"),
         (other_rubric, "has changed"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.records.thresholds import COVERAGE_BELOW
-from src.schemas import QuoteSpan
+from src.schemas import Claim, QuoteSpan
 from src.text.coverage import (
     Coverage,
     coverage,
@@ -20,6 +20,25 @@ from src.text.coverage import (
     names_a_program,
 )
 from src.text.sentences import Span, sentences
+
+
+def covered_by(reply: str, checked: Sequence[QuoteSpan], others: Sequence[QuoteSpan]) -> Coverage:
+    """What claims in the reply's own words cover, if these are the quotes of checked claims and of others."""
+    spans = [*((span, True) for span in checked), *((span, False) for span in others)]
+    return coverage(
+        reply,
+        [
+            Claim(
+                claim_id=f"C{number}",
+                text=reply[span.start : span.end] or "-",
+                type="factual",
+                confidence="high",
+                verifiable=verifiable,
+                quote_spans=(span,),
+            )
+            for number, (span, verifiable) in enumerate(spans)
+        ],
+    )
 
 
 def found(reply: str) -> list[str]:
@@ -69,7 +88,6 @@ def test_sentences_that_a_key_could_check_are_factual(sentence: str) -> None:
         "I hope this helps.",
         "Let me know if you would like more detail on any of these.",
         "Do you have Part B?",
-        "Is your premium $202.90?",
         "**Do you have Part B?**",
         "“Do you have Part B?”",
         "(Does Part D cover it?)",
@@ -149,7 +167,7 @@ def spans(reply: str, *quotes: str) -> list[QuoteSpan]:
 
 
 def left_out(reply: str, checked: Sequence[str] = (), others: Sequence[str] = ()) -> list[str]:
-    got = coverage(reply, spans(reply, *checked), spans(reply, *others))
+    got = covered_by(reply, spans(reply, *checked), spans(reply, *others))
     return [reply[span.start : span.end] for span in got.left_out]
 
 
@@ -176,8 +194,8 @@ A, B, D = "Part A covers hospital care.", "Part B covers doctors.", "Part D cove
 def test_a_sentence_is_covered_if_half_of_its_letters_are_quoted(quotes: list[str], left: list[str]) -> None:
     found_spans = spans(THREE, *quotes)
     assert left_out(THREE, quotes) == left
-    assert coverage(THREE, found_spans, []) == coverage(THREE, found_spans[::-1], [])
-    got = coverage(THREE, found_spans, [])
+    assert covered_by(THREE, found_spans, []) == covered_by(THREE, found_spans[::-1], [])
+    got = covered_by(THREE, found_spans, [])
     assert (got.sentences, got.covered) == (3, 3 - len(left))
 
 
@@ -185,7 +203,7 @@ def test_a_sentence_is_covered_if_half_of_its_letters_are_quoted(quotes: list[st
 def test_exactly_half_of_the_letters_is_enough(letters: int, covered: bool) -> None:
     reply = "Ab cd ef gh ij"
     words = " ".join(reply.split()[: letters // 2]) + (f" {reply.split()[letters // 2][0]}" if letters % 2 else "")
-    assert (coverage(reply, spans(reply, words), []).left_out == ()) is covered
+    assert (covered_by(reply, spans(reply, words), []).left_out == ()) is covered
 
 
 @pytest.mark.parametrize(
@@ -227,10 +245,10 @@ def test_half_of_a_factual_sentence_from_each_kind_of_claim_does_not_cover_it() 
 
 @pytest.mark.parametrize(
     "nothing",
-    ["Thanks!", "Good for you.", "Do you have Part B?", "Is your premium $202.90?", "# What Part B costs you"],
+    ["Thanks!", "Good for you.", "Do you have Part B?", "Is there a premium for this?", "# What Part B costs you"],
 )
 def test_headings_questions_and_a_few_words_need_no_claim(nothing: str) -> None:
-    assert coverage(nothing, [], []) == Coverage(0, ())
+    assert covered_by(nothing, [], []) == Coverage(0, ())
 
 
 def test_a_longer_sentence_without_a_fact_needs_a_claim_too() -> None:
@@ -241,7 +259,7 @@ def test_a_longer_sentence_without_a_fact_needs_a_claim_too() -> None:
 
 def test_a_sentence_said_twice_counts_twice() -> None:
     reply = "The premium is $5. The premium is $5."
-    assert coverage(reply, [QuoteSpan(start=0, end=18)], []) == Coverage(2, (Span(19, 37),))
+    assert covered_by(reply, [QuoteSpan(start=0, end=18)], []) == Coverage(2, (Span(19, 37),))
 
 
 def test_four_fifths_of_the_sentences_are_enough() -> None:
@@ -253,7 +271,7 @@ def test_four_fifths_of_the_sentences_are_enough() -> None:
 
 
 def test_a_reply_that_says_nothing_is_covered() -> None:
-    assert coverage("Hello!", [], []) == Coverage(0, ())
+    assert covered_by("Hello!", [], []) == Coverage(0, ())
     assert Coverage(0, ()).enough
 
 
@@ -266,14 +284,14 @@ def test_the_counts_of_any_reply_add_up(reply: str, checked: list[int], others: 
     def at(places: list[int]) -> list[QuoteSpan]:
         return [QuoteSpan(start=p, end=min(p + 5, len(reply))) for p in places if p < len(reply)]
 
-    got = coverage(reply, at(checked), at(others))
+    got = covered_by(reply, at(checked), at(others))
     all_said = [span for span in sentences(reply) if not span.heading]
     assert got.sentences == got.covered + len(got.left_out)
     assert set(got.left_out) <= set(all_said)
-    assert coverage(reply, at(checked), []).covered <= got.covered, "another claim never covers less"
-    assert coverage(reply, at([*checked, *others]), []).covered >= got.covered, "a checked claim covers more"
+    assert covered_by(reply, at(checked), []).covered <= got.covered, "another claim never covers less"
+    assert covered_by(reply, at([*checked, *others]), []).covered >= got.covered, "a checked claim covers more"
     whole = [QuoteSpan(start=0, end=len(reply))] if reply else []
-    assert coverage(reply, whole, []).left_out == ()
+    assert covered_by(reply, whole, []).left_out == ()
 
 
 def steps(work: Callable[[], object]) -> int:
@@ -327,7 +345,7 @@ def test_the_work_for_a_long_reply_grows_linearly_with_its_length(shape: str, le
     whole = "".join(LONG[shape].format(number) for number in range(length // (len(LONG[shape]) - 2) + 1))
     half, whole = whole[: length // 2], whole[:length]
     assert len(whole) == length
-    first, second = steps(lambda: coverage(half, [], [])), steps(lambda: coverage(whole, [], []))
+    first, second = steps(lambda: covered_by(half, [], [])), steps(lambda: covered_by(whole, [], []))
     assert second <= 2.2 * first + 1_000
     assert second <= 25 * len(whole)
 
@@ -336,8 +354,42 @@ def test_a_very_long_reply_is_counted_to_its_end() -> None:
     sentence = "Part B covers doctors and costs $202.90. "
     reply = sentence * (200_000 // len(sentence))
     places = [QuoteSpan(start=at, end=at + len(sentence) - 1) for at in range(0, len(reply), len(sentence))]
-    assert coverage(reply, [], []).sentences == len(places) == 4_878
-    got = coverage(reply, places[:1_000], [])
+    assert covered_by(reply, [], []).sentences == len(places) == 4_878
+    got = covered_by(reply, places[:1_000], [])
     assert (got.sentences, got.covered) == (4_878, 1_000)
     assert {reply[span.start : span.end] for span in got.left_out} == {sentence.strip()}
     assert got.left_out[0].start == 1_000 * len(sentence)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It costs $185.",
+        "- Premium: $185",
+        "## The Part B premium is $185 a month",
+        "Did you know that Part B costs $185 a month?",
+        "```The premium is $185 a month.```",
+        "**$185 a month**",
+    ],
+)
+def test_whatever_states_an_amount_must_be_covered(reply: str) -> None:
+    """However short it is, and in whatever form: otherwise a wrong amount could go unread."""
+    got = covered_by(reply, [], [])
+    assert got.sentences == len(got.left_out) == 1
+    assert covered_by(reply, [QuoteSpan(start=0, end=len(reply))], []).left_out == ()
+
+
+def test_a_claim_that_quotes_a_sentence_but_is_silent_about_its_amount_does_not_cover_it() -> None:
+    reply = "Part B covers doctors, and it costs $185 a month."
+    whole = QuoteSpan(start=0, end=len(reply))
+    silent = Claim(
+        claim_id="C1",
+        text="Part B covers doctors.",
+        type="factual",
+        confidence="high",
+        verifiable=True,
+        quote_spans=(whole,),
+    )
+    assert len(coverage(reply, [silent]).left_out) == 1
+    yearly = silent.model_copy(update={"claim_id": "C2", "text": "Part B costs $2,220 a year."})
+    assert coverage(reply, [silent, yearly]).left_out == ()

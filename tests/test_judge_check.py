@@ -190,8 +190,24 @@ def test_the_table_shows_the_numbers_that_follow_from_the_counts_of_each_reply(d
         line.split() == ["spurious", *(str(whole.spurious().get(given, 0)) for given in OUTCOMES[:-1])]
         for line in printed.splitlines()
     )
+    shares = [whole.precision[label].with_spurious for label in LABELS]
+    row = ["-" if share is None else f"{share:.1%}" for share in shares]
+    assert any(line.split() == ["with", "spurious", *row] for line in printed.splitlines())
     for kind, (hit, of) in whole.by_kind.items():
         assert re.search(rf"^{kind.replace('_', ' ')} +{hit} of {of} ", printed, re.MULTILINE)
+
+
+def test_a_record_has_precision_with_and_without_spurious_claims(dev: tuple[Path, str]) -> None:
+    record = read_check(dev[0])
+    whole = end_to_end(record)
+    extra = whole.spurious()
+    assert extra["NOT_IN_KEY"] > 0
+    for label in LABELS:
+        hits = whole.matrix().get((label, label), 0)
+        given = sum(n for (_, got), n in whole.matrix().items() if got == label)
+        both = whole.precision[label]
+        assert (both.matched, both.with_spurious) == (hits / given, hits / (given + extra.get(label, 0)))
+    assert all(one.matched == one.with_spurious for judge in record.judges for one in judge.precision.values())
 
 
 def test_the_worst_errors_end_to_end_are_shown_worst_first_with_both_reasons(dev: tuple[Path, str]) -> None:

@@ -163,7 +163,7 @@ def test_equal_quantities_count_as_shared() -> None:
 
 
 def test_the_share_refuses_hardly_any_supported_gold_claim() -> None:
-    """The number in the comment of KNOWN_SHARE."""
+    """The number in the comment of SHORT_CLAIM_SHARE."""
     supported, refused = 0, 0
     for item in load_gold("dev").items:
         facts = {fact.fact_id: fact.statement for fact in item.key.canonical_facts}
@@ -172,7 +172,7 @@ def test_the_share_refuses_hardly_any_supported_gold_claim() -> None:
                 cited = [facts[one] for one in gold.evidence if one in facts]
                 supported += 1
                 refused += not could_rest_on([seen.text, *seen.quotes], cited, item.shown.known)
-    assert (refused, supported) == (2, 147)
+    assert (refused, supported) == (7, 147)
 
 
 @pytest.mark.parametrize(

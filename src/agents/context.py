@@ -21,8 +21,8 @@ class Asked:
     @property
     def given(self) -> tuple[str, ...]:
         """Everything that supplies figures to an answer: a person's own numbers, and the year that is meant."""
-        years = " ".join(f"{self.plan_year + shift} plans" for shift in (-1, 0, 1))  # a bare number could be money
-        return (self.question, *self.earlier, *self.persona, years)
+        year = f"{self.plan_year} plans"  # a bare number could be money
+        return (self.question, *self.earlier, *self.persona, year)
 
 
 def about(persona: Persona) -> tuple[str, ...]:

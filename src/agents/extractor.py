@@ -57,7 +57,7 @@ async def extract(client: JudgeClient, turn_id: str, asked: Asked, reply: str) -
     if answer.value is None:
         return Extraction(failure=answer.failure)
     found = anchor(turn_id, reply, answer.value, asked)
-    first = final = covered_by(reply, found.claims)
+    first = final = coverage(reply, found.claims)
     claims, rejected = found.claims, found.rejected
     if not first.enough:
         passages = tuple(reply[span.start : span.end] for span in first.left_out)
@@ -68,7 +68,7 @@ async def extract(client: JudgeClient, turn_id: str, asked: Asked, reply: str) -
         known = {(claim.text, claim.quote_spans) for claim in claims}
         claims += tuple(claim for claim in added.claims if (claim.text, claim.quote_spans) not in known)
         rejected += added.rejected
-        final = covered_by(reply, claims)
+        final = coverage(reply, claims)
     own_words = verbatim(turn_id, reply, final.left_out, claims)
     return Extraction((*claims, *own_words), rejected, None, first, final)
 
@@ -77,14 +77,6 @@ def _check(reply: ExtractorReply, _: ExtractorReply | None) -> Answer[ExtractorR
     ids = [claim.claim_id for claim in reply.claims]
     repeated = sorted({claim_id for claim_id in ids if ids.count(claim_id) > 1})
     return Answer(problems=(f"claim ids {repeated} are used more than once",)) if repeated else Answer(reply)
-
-
-def covered_by(reply: str, claims: Sequence[Claim]) -> Coverage:
-    """What claims cover. A factual sentence that is called an opinion is not covered."""
-    checked, others = (
-        [span for claim in claims if claim.verifiable is kind for span in claim.quote_spans] for kind in (True, False)
-    )
-    return coverage(reply, checked, others)
 
 
 def verbatim(turn_id: str, reply: str, left_out: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from ..calls.gateway import Stop
+from ..findings.analysis.judge_agreement import gold_reply
 from ..judge_check.check import CheckOptions, CheckRun, check_judges_async
 from ..planning.study_file import make_judge_options
 from ..records.judge_check import ExtractorMeasured, Given, JudgeCheck, JudgeError, JudgeMeasured, Measurement
 from ..records.study import JudgeOptions
 from ..schemas import Label
 from ..stats.clustered import ClusteredShare
-from ..stats.confusion import Confusion, precision, recall, share_right
+from ..stats.confusion import Confusion, precision, precision_with_spurious, recall, share_right
 from ..storage import encode_record
 from ..text.count import counted
 from ..text.money import money_text
@@ -88,9 +89,9 @@ def _heading(record: JudgeCheck) -> Iterator[str]:
     drawn = ", drawn at random" if record.limit else ""
     replies = counted(record.replies, "reply", "replies")
     yield f"{counted(record.claims, 'claim')} in {replies}{drawn}, {PARTS[record.split]} of the gold set"
-    ties = record.adjudicator or "nobody (they stay open)"
+    ties = f"settled by {record.adjudicator}" if record.adjudicator else "not settled (they stay open)"
     yield f"extractor {record.extractor}, verifiers {', '.join(record.verifiers)}"
-    yield f"ties settled by {ties}, isolation {record.isolation}"
+    yield f"ties {ties}, isolation {record.isolation}"
 
 
 def _remarks(record: JudgeCheck) -> Iterator[str]:
@@ -129,12 +130,13 @@ def share(one: ClusteredShare) -> str:
     return f"{one.value:.1%} ({100 * one.low:.0f}-{one.high:.0%})"
 
 
+def _percent(one: ClusteredShare) -> str:
+    return "-" if one.value is None else f"{one.value:.1%}"
+
+
 def confusions(judge: JudgeMeasured) -> list[Confusion]:
     """By reply; claims that background facts decided are left out."""
-    return [
-        {(one.gold, one.given): one.claims for one in reply.confusion if one.given != "background"}
-        for reply in judge.replies
-    ]
+    return [gold_reply(reply).confusion for reply in judge.replies]
 
 
 def measure_table(measured: Sequence[JudgeMeasured]) -> str:
@@ -154,7 +156,8 @@ def measure_table(measured: Sequence[JudgeMeasured]) -> str:
     caption = (
         "95% intervals, by reply: claims of one reply are not independent, and\n"
         "`effective` is the number of independent claims that would tell as much.\n"
-        "Precision is over claims that match a gold claim."
+        "Precision is over claims that match a gold claim; `with spurious`, in the\n"
+        "table of counts, is precision if every spurious claim counts as wrong."
     )
     return tables.plain_table(columns, rows, caption=caption)
 
@@ -165,6 +168,8 @@ def confusion_table(judge: JudgeMeasured) -> str:
     rows = [[gold, *(str(counts.get((gold, got), 0)) for got in OUTCOMES)] for gold in LABELS]
     if spurious:
         rows.append(["spurious", *(str(spurious.get(got, 0)) for got in OUTCOMES[:-1]), ""])
+        replies = [gold_reply(reply) for reply in judge.replies]
+        rows.append(["with spurious", *(_percent(precision_with_spurious(replies, label)) for label in LABELS), "", ""])
     return tables.plain_table(columns, rows)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from ..agents.verifier import in_view
-from ..findings.analysis.judge_agreement import background_sha256
+from ..findings.analysis.judge_agreement import background_sha256, gold_reply
 from ..records.base import severity_rank
 from ..records.gold import ClaimKind, GoldClaim
 from ..records.judge_check import (
@@ -19,9 +20,11 @@ from ..records.judge_check import (
     JudgeCheck,
     JudgeError,
     JudgeMeasured,
+    LabelPrecision,
     ReplyCounts,
 )
 from ..schemas import Claim, Label, Verdict
+from ..stats.confusion import GoldReply, precision, precision_with_spurious
 from ..store.strict_json import fingerprint
 from .gold import Gold, GoldItem
 from .judge_reply import JudgedReply
@@ -164,14 +167,28 @@ def _measured(name: str, model: str | None, replies: Sequence[MeasuredReply]) ->
                 same_evidence += not claim.evidence or bool(set(claim.evidence) & set(given.evidence))
             else:
                 errors.append(_error(one.item, claim, given))
+    counts = tuple(map(_counts, replies))
     return JudgeMeasured(
         name=name,
         model=model,
-        replies=tuple(map(_counts, replies)),
+        replies=counts,
+        precision=_precision(gold_reply(one) for one in counts),
         by_kind={kind: (right[kind], total[kind]) for kind in sorted(total)},
         same_evidence=same_evidence,
         errors=tuple(sorted(errors, key=_badness)),
     )
+
+
+def _precision(replies: Iterable[GoldReply]) -> dict[Label, LabelPrecision]:
+    counted = list(replies)
+    labels: tuple[Label, ...] = get_args(Label)
+    return {
+        label: LabelPrecision(
+            matched=precision([one.confusion for one in counted], label).value,
+            with_spurious=precision_with_spurious(counted, label).value,
+        )
+        for label in labels
+    }
 
 
 def _counts(one: MeasuredReply) -> ReplyCounts:

@@ -107,6 +107,15 @@ class JudgeError(Record):
     given_reason: str
 
 
+class LabelPrecision(Record):
+    """Of the claims that got one label, the share whose gold label it is; None if no claim got it."""
+
+    matched: float | None
+    """Over claims that match a gold claim."""
+    with_spurious: float | None
+    """If every claim that matches no gold claim counts as wrong."""
+
+
 class JudgeMeasured(Record):
     """One verifier, the panel of all verifiers with ties settled, or all judges end to end."""
 
@@ -116,6 +125,8 @@ class JudgeMeasured(Record):
     replies: tuple[ReplyCounts, ...]
     by_kind: dict[ClaimKind, tuple[int, int]]
     """Kind to the number of claims labeled correctly, and of all claims."""
+    precision: dict[Label, LabelPrecision] = Field(default_factory=dict, exclude_if=is_empty)
+    """Empty in records that did not note it; it follows from `replies`."""
     same_evidence: int
     """Of the claims labeled correctly, how many cite a fact that the gold set cites."""
     errors: tuple[JudgeError, ...]

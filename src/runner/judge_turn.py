@@ -22,6 +22,7 @@ from ..schemas import (
     ClaimInView,
     FactInView,
     Isolation,
+    JudgeFailure,
     KeyInView,
     MarkedPassage,
     Observation,
@@ -119,10 +120,11 @@ class TurnJudge:
         work = _ReplyWork(plan, self._judges, self._library, turn, way)
         await work.do()
         found = work.found
-        if audited and work.checked:
-            found.shared = await work.verify([part for part in work.parts("near_the_key") if len(part.claims) > 1])
+        shared = [part for part in work.parts("near_the_key") if len(part.claims) > 1] if audited else []
+        if shared:
+            found.shared = (await work.verify(shared)).verdicts
         assert found.reading is not None
-        verified = "both_ways" if audited else "each_claim" if work.way == "each_claim" else None
+        verified = "both_ways" if shared else "each_claim" if work.way == "each_claim" else None
         found.reading = found.reading.model_copy(update={"verified": verified})
         return found
 
@@ -154,6 +156,15 @@ class _Library:
         return tuple(fact for fact in facts if fact.statement not in known)
 
 
+@dataclass(frozen=True)
+class _Verified:
+    """What all verifiers said of some parts of a reply."""
+
+    verdicts: list[tuple[Verdict, ...]]
+    """By verifier, in the order of the claims."""
+    failures: list[JudgeFailure]
+
+
 class _ReplyWork:
     """The judging of one text, step by step."""
 
@@ -173,9 +184,11 @@ class _ReplyWork:
         await self._extract()
         parts = self.parts(self.way)
         reading = asyncio.create_task(self._read())
-        verifying = asyncio.create_task(self.verify(parts, note_failures=True))
+        verifying = asyncio.create_task(self.verify(parts))
         await finish([reading, verifying])
-        self.found.verdicts = verifying.result()
+        self.found.verdicts = verifying.result().verdicts
+        # In a fixed order, whichever judge ended first.
+        self.found.failures += [*reading.result(), *verifying.result().failures]
         await self._settle()
         if parts and self._turn.repeats:
             await self._verify_again(parts)
@@ -183,9 +196,9 @@ class _ReplyWork:
     def parts(self, way: Way) -> tuple[Part, ...]:
         """The claims of the reply, divided into calls.
 
-        In `near_the_key`, claims share a call only with claims of their kind: those that could be about the key, and other
-        factual ones. What is no factual claim by the extractor's reading is verified alone. So text that is not about
-        Medicare does not reach a verifier together with the claims that count.
+        In `near_the_key`, claims share a call only with claims of their kind: those that could be about the key, and
+        other factual ones. What is no factual claim by the extractor's reading is verified alone. So text that is not
+        about Medicare does not reach a verifier together with the claims that count.
         """
         views = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
         single = {claim_id: Part(f"c{n}", (view,)) for n, (claim_id, view) in enumerate(views.items(), 1)}
@@ -243,22 +256,20 @@ class _ReplyWork:
             reason = "none of its claims is quoted from the reply"
             found.failures.append(failed("extractor", turn.turn_id, 0, (), reason))
 
-    async def _read(self) -> None:
+    async def _read(self) -> list[JudgeFailure]:
+        """Let the scorer read the reply; returns its failure, if any."""
         turn, found = self._turn, self.found
         payload = ScorerInput(
             disallowed_claims=turn.key.disallowed_claims, question=turn.asked.question, reply=turn.reply
         )
         observed = await scorer.read(self._client("scorer", self._plan.scorer), payload)
         found.observations = observed.value or ()
-        if observed.failure:
-            found.failures.append(failed("scorer", turn.turn_id, 0, (), observed.failure))
+        return [failed("scorer", turn.turn_id, 0, (), observed.failure)] if observed.failure else []
 
-    async def verify(
-        self, parts: Sequence[Part], *, base: int = 0, note_failures: bool = False
-    ) -> list[tuple[Verdict, ...]]:
-        """By verifier: its verdicts on all parts, in the order of the claims. Every call is made at the same time."""
+    async def verify(self, parts: Sequence[Part], *, base: int = 0) -> _Verified:
+        """Put all parts to every verifier, at the same time."""
         if not parts:
-            return [() for _ in self._plan.verifiers]
+            return _Verified([() for _ in self._plan.verifiers], [])
         shown = [self._shown(part.claims) for part in parts]
         tasks = [
             [
@@ -271,22 +282,22 @@ class _ReplyWork:
         ]
         await finish([task for one in tasks for task in one])
         order = {claim.claim_id: place for place, claim in enumerate(self.found.claims)}
-        by_verifier = []
+        found = _Verified([], [])
         for number, one in enumerate(tasks, 1):
             done = [task.result() for task in one]
             verdicts = sorted((v for part in done for v in part.verdicts), key=lambda v: order[v.claim_id])
-            by_verifier.append(tuple(verdicts))
+            found.verdicts.append(tuple(verdicts))
             failure = next((part.failure for part in done if part.failure), None)
-            if failure and note_failures:
+            if failure:
                 left = tuple(claim_id for part in done for claim_id in part.unjudged)
                 whole = left if verdicts else ()  # empty: the whole judge failed
-                self.found.failures.append(failed("verifier", self._turn.turn_id, number, whole, failure))
-        return by_verifier
+                found.failures.append(failed("verifier", self._turn.turn_id, number, whole, failure))
+        return found
 
     async def _verify_again(self, parts: Sequence[Part]) -> None:
         """Each verifier again, with other seeds, to measure how far it agrees with itself."""
         repeats = [await self.verify(parts, base=REPEAT_BASE * again) for again in range(1, self._turn.repeats + 1)]
-        self.found.repeats = [[one[number] for one in repeats] for number in range(len(self._plan.verifiers))]
+        self.found.repeats = [[one.verdicts[number] for one in repeats] for number in range(len(self._plan.verifiers))]
 
     async def _settle(self) -> None:
         found, turn, model = self.found, self._turn, self._plan.adjudicator

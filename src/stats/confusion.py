@@ -67,6 +67,19 @@ class GoldReply:
     """Labels given to claims that are no gold claims."""
 
 
+def precision_with_spurious(replies: Sequence[GoldReply], label: str) -> ClusteredShare:
+    """Like `precision`, if every spurious claim that got this label counts as wrong."""
+    return clustered_share(
+        [
+            Tally(
+                one.confusion.get((label, label), 0),
+                sum(n for (_, given), n in one.confusion.items() if given == label) + one.spurious.get(label, 0),
+            )
+            for one in replies
+        ]
+    )
+
+
 @dataclass(frozen=True)
 class Labels:
     supported: str
@@ -229,7 +242,7 @@ def _drawn(
         if 0 <= values[-1] <= 1:
             in_range.append(values[-1])
     if undefined > _TAIL * draws:
-        return "the share of claims that the key decides cannot be told from 0"
+        return "the share of claims that the key decides cannot be distinguished from 0"
     if len(in_range) < _TAIL * draws:
         return (
             "their false alarms on the gold set alone would give more of a label than this run has, so the gold set "

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import or_
 
 from ..records.thresholds import COVERAGE_BELOW
-from ..schemas import QuoteSpan
-from .figures import figures, find_figures, kind
+from ..schemas import Claim
+from .figures import figures, kind
+from .quantities import unstated
 from .sentences import Span, sentences
 
 _FEWEST_WORDS = 4
@@ -40,7 +41,7 @@ def names_a_program(text: str) -> bool:
 @dataclass(frozen=True)
 class Coverage:
     sentences: int
-    """How many sentences say something: all but headings, lead-ins, questions and fragments."""
+    """How many sentences a claim must cover; see `coverage`."""
     left_out: tuple[Span, ...]
     """Those that no claim covers."""
 
@@ -57,7 +58,7 @@ def is_factual(sentence: str) -> bool:
     """Whether a sentence states a fact: it has an amount, a date or a duration, or a rule about a program."""
     if _is_question(sentence):
         return False
-    if any(map(_is_checkable, figures(sentence))):
+    if has_checkable_figure(sentence):
         return True
     return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= _FEWEST_WORDS
 
@@ -71,47 +72,69 @@ def factual_sentences(reply: str) -> list[Span]:
     return [span for span in sentences(reply) if not span.heading and is_factual(reply[span.start : span.end])]
 
 
-def coverage(reply: str, checked: Iterable[QuoteSpan], others: Iterable[QuoteSpan]) -> Coverage:
-    """Which sentences the quotes of claims cover: at least half of the letters, and every checkable figure.
+def coverage(reply: str, claims: Sequence[Claim]) -> Coverage:
+    """Which sentences claims cover: their quotes hold at least half of the letters, and their texts every figure.
 
     A factual sentence must be covered by claims that are checked; for any other, a claim of any kind is enough.
     """
-    in_checked = _places(reply, checked)
-    in_any = _places(reply, others, in_checked)
-    found = [span for span in sentences(reply) if not span.heading and _says_something(reply[span.start : span.end])]
+    found = [span for span in sentences(reply) if _counts(reply[span.start : span.end], span.heading)]
+    checked = [claim for claim in claims if claim.verifiable]
+    in_checked, in_any = _places(reply, checked), _places(reply, claims)
+    texts = _texts_by_sentence(found, checked)
     left_out = []
-    for one in found:
+    for place, one in enumerate(found):
         text = reply[one.start : one.end]
-        places = in_checked if is_factual(text) else in_any
-        if not _covers(text, places[one.start : one.end]):
+        quoted = in_checked if is_factual(text) or has_checkable_figure(text) else in_any
+        if not _covers(text, quoted[one.start : one.end], texts[place]):
             left_out.append(one)
     return Coverage(len(found), tuple(left_out))
 
 
-def _places(reply: str, spans: Iterable[QuoteSpan], known: bytes = b"") -> bytes:
-    """One byte per character of the reply: 1 where a span, or `known`, covers it."""
+def _texts_by_sentence(found: Sequence[Span], claims: Sequence[Claim]) -> list[list[str]]:
+    """For each sentence, the texts of the claims whose quotes overlap it."""
+    starts = [span.start for span in found]
+    texts: list[list[str]] = [[] for _ in found]
+    for claim in claims:
+        for quote in claim.quote_spans:
+            for place in range(max(0, bisect_right(starts, quote.start) - 1), bisect_left(starts, quote.end)):
+                if quote.start < found[place].end:
+                    texts[place].append(claim.text)
+    return texts
+
+
+def _places(reply: str, claims: Iterable[Claim]) -> bytes:
+    """One byte per character of the reply: 1 where a claim quotes it."""
     starts = [0] * (len(reply) + 1)
-    for span in spans:
-        starts[span.start] += 1
-        starts[span.end] -= 1
-    covered = bytes(depth > 0 for depth in accumulate(starts))
-    return bytes(map(or_, covered, known)) if known else covered
+    for claim in claims:
+        for span in claim.quote_spans:
+            starts[span.start] += 1
+            starts[span.end] -= 1
+    return bytes(depth > 0 for depth in accumulate(starts))
 
 
-def _says_something(sentence: str) -> bool:
-    """Whether a sentence says something; a question, a fragment, a line in bold and a lead-in to a list do not."""
-    if _is_question(sentence) or len(sentence.split()) < _FEWEST_WORDS:
+def _counts(sentence: str, heading: bool) -> bool:
+    """Whether a claim must cover a sentence. Anything with an amount, percentage, date or duration counts.
+
+    Otherwise questions, headings, lines in bold, lead-ins to a list and fragments do not.
+    """
+    if has_checkable_figure(sentence):
+        return True
+    if heading or _is_question(sentence) or len(sentence.split()) < _FEWEST_WORDS:
         return False
     return is_factual(sentence) or not (sentence.rstrip("*_ ").endswith(":") or _IN_BOLD.fullmatch(sentence))
+
+
+def has_checkable_figure(text: str) -> bool:
+    return any(map(_is_checkable, figures(text)))
 
 
 def _is_question(sentence: str) -> bool:
     return sentence.rstrip("*_ \"'”’)").endswith("?")
 
 
-def _covers(text: str, covered: bytes) -> bool:
-    letters = [place for place, char in enumerate(text) if char.isalnum()]
-    if 2 * sum(covered[place] for place in letters) < len(letters):
+def _covers(sentence: str, quoted: bytes, texts: Sequence[str]) -> bool:
+    letters = [place for place, char in enumerate(sentence) if char.isalnum()]
+    if 2 * sum(quoted[place] for place in letters) < len(letters):
         return False
-    stated = [figure for figure in find_figures(text) if _is_checkable(figure.token)]
-    return all(any(covered[figure.start : figure.end]) for figure in stated)
+    # A claim that quotes a whole sentence may still be silent about the half of it that is wrong.
+    return not any(map(_is_checkable, unstated(sentence, texts))) if has_checkable_figure(sentence) else True

@@ -12,13 +12,13 @@ _BOILERPLATE = re.compile(
     r"not in a position)\b|"
     r"\bi (?:can(?:no|['’])t|cannot|won['’]t|will not|do not|don['’]t) (?:help|assist|provide|"
     r"answer|discuss|comment|advise|"
-    r"offer|give|respond|do that)\b|^\W*(?:sorry|unfortunately)\b|\bno (?:puedo|podemos) ayudar",
+    r"offer|give|respond|do that)\b|\bno (?:puedo|podemos) ayudar",
     re.IGNORECASE,
 )
 _ANSWERS = re.compile(r"\b(?:yes|no|nothing|free|ask|call|must|need|have to|never|always)\b", re.IGNORECASE)
 """Words that make even a short reply an answer."""
-SHORT = 12
-"""A reply of at most this many words needs no judge if it has no factual sentence."""
+SHORT = 3
+"""A reply of at most this many words needs no judge if it answers nothing; four words can be a false statement."""
 BOILERPLATE_LENGTH = 40
 STOCK_REFUSAL = "a stock refusal"
 STOCK_QUOTE = 1_000

@@ -50,7 +50,7 @@ def reply_schema(reply_type: type[Record], longest: int | None = None) -> dict[s
     if longest is not None:
         for field in schema["properties"].values():
             if field.get("type") == "array":
-                field["maxItems"] = longest
+                field["maxItems"] = min(longest, field.get("maxItems", longest))
     return schema
 
 

@@ -252,7 +252,10 @@ def _is_counted(token: str, sources: Iterable[str]) -> bool:
     """Whether a number is a source's duration without its unit, or the reverse: "the other ten" are the 10 days."""
     if token.startswith("n"):
         return any(token[1:] in _counts(source) for source in sources)
-    return " " in token and any(f"n{token.partition(' ')[0]}" in figures(source) for source in sources)
+    if " " not in token or not token[0].isdigit():
+        return False
+    number = Decimal(token.partition(" ")[0])
+    return any(number in _bare_numbers(source) for source in sources)
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 _LINE_MARK = re.compile(
     r"[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+|(?:[-+*•‣◦▪–—·]|\(?[0-9]{1,3}[.)]|[a-zA-Z][)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
 )
+_FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*\S*[ \t]*$")
+"""The line that opens or closes a code block; a block on one line has words in it."""
 _RULE_LINE = re.compile(r"[\s|:=*_~`+-]*$")
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]*_]*(?=\s)")
 _CLAUSE_END = re.compile(r";(?=\s)|:(?=\s+[A-Z])|,(?=\s+(?:and|but|so)\s)")
@@ -49,11 +51,9 @@ def sentences(text: str) -> tuple[Span, ...]:
 def _blocks(text: str) -> Iterator[Span]:
     """Lines without their list or heading marks; a wrapped line is joined to the line that it continues."""
     open_block: Span | None = None
-    fenced = False
     for match in re.finditer(r"[^\r\n\u2028\u2029]+", text):
         line = match.group()
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
+        if _FENCE_LINE.match(line):
             continue
         mark = _LINE_MARK.match(line)
         width = mark.end() if mark else 0

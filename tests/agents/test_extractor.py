@@ -81,7 +81,7 @@ def test_every_quote_gets_a_span_in_the_order_given() -> None:
 
 
 def test_a_claim_with_a_quote_that_is_not_in_the_reply_is_rejected_and_counted() -> None:
-    good = quoted("C1", "Part B costs something.", [COSTS])
+    good = quoted("C1", COSTS, [COSTS])
     dental = quoted("C4", "Dental care is not covered.", [DENTAL])
     bad = quoted("C2", "Part B covers dental care.", ["It does cover dental care."])
     half = quoted("C3", "Part B is costly.", ["Part B costs", "and is costly"])
@@ -139,7 +139,7 @@ def test_an_answer_without_claims_is_valid() -> None:
 
 def test_repeated_ids_are_sent_back_with_the_reason() -> None:
     twice = reply_of(quoted("C1", quotes=["Part B"]), quoted("C1", quotes=["Call"]), quoted("C2", quotes=["care"]))
-    got, judge = extracted(twice, reply_of(quoted("C1", "It is Part B.", [REPLY])))
+    got, judge = extracted(twice, reply_of(quoted("C1", REPLY, [REPLY])))
     assert judge.problems(1) == ["claim ids ['C1'] are used more than once"]
     assert [number for number, _ in judge.asked] == [0, 1]
     assert [claim.claim_id for claim in got.claims] == ["Q1.C1"]
@@ -147,8 +147,8 @@ def test_repeated_ids_are_sent_back_with_the_reason() -> None:
 
 def test_nothing_of_a_refused_answer_is_kept() -> None:
     twice = reply_of(quoted("C1", "Old one.", ["Part B"]), quoted("C1", "Old two.", ["Call"]))
-    got, _ = extracted(twice, reply_of(quoted("C9", "Part B costs something.", [REPLY])))
-    assert [claim.text for claim in got.claims] == ["Part B costs something."]
+    got, _ = extracted(twice, reply_of(quoted("C9", REPLY, [REPLY])))
+    assert [claim.text for claim in got.claims] == [REPLY]
 
 
 def test_a_claim_whose_words_are_not_in_its_quotes_is_rejected() -> None:
@@ -176,7 +176,6 @@ MARIA = Persona.model_validate_json('{"name": "Maria", "age": 67, "monthly_incom
         ("In 2026 Part B costs more.", "Part B costs more this year", ASKED),
         ("In 2025 Part B cost less.", "Part B cost less last year", ASKED),
         ("In 2027 Part B costs more.", "Part B costs more next year", ASKED),
-        ("From 2027 Part B costs more.", "Part B costs more from then on", ASKED),
         ("With $1,600 a month you may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
         ("A person who is 67 may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
         ("Two people with $3,200 may get help.", "you two may get help", Asked("We each get $1,600.", 2026)),

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.extractor import Extraction, covered_by
+from src.agents.extractor import Extraction
 from src.schemas import Claim, ClaimType
-from src.text.coverage import Coverage
+from src.text.coverage import Coverage, coverage
 from tests.agents.test_extractor import COSTS, each, extracted, reply_of
 from tests.helpers import Failed, ScriptedReply, quoted
 
@@ -200,5 +200,5 @@ def test_a_reply_without_a_factual_sentence_needs_no_second_round() -> None:
 def test_no_sentence_is_ever_without_a_claim(reply: str, quotes: list[str]) -> None:
     said = [quoted(f"C{n}", quote, [quote]) for n, quote in enumerate(filter(None, quotes), 1)]
     got, _ = extracted(reply_of(*said), reply_of(*said), reply=reply)
-    assert covered_by(reply, got.claims).left_out == ()
+    assert coverage(reply, got.claims).left_out == ()
     assert len({claim.claim_id for claim in got.claims}) == len(got.claims)

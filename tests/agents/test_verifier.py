@@ -255,7 +255,9 @@ def test_facts_about_something_else_support_nothing(quote: str) -> None:
 
 
 def test_words_of_the_question_and_of_other_facts_count_as_known_but_something_must_be_in_the_cited_fact() -> None:
-    view = ClaimInView(claim_id="Q1.C1", text="x", quotes=("Yes, your spouse keeps the premium after retirement.",))
+    view = ClaimInView(
+        claim_id="Q1.C1", text="x", quotes=("Yes, your spouse keeps the Part B premium after retirement.",)
+    )
     cites = verdict(evidence=["F1"])
     asked = Asked("Does my spouse keep that after my retirement?", 2026)
     assert violations(cites, view, Shown(asked, key_with(PREMIUM))) == []

@@ -21,6 +21,7 @@ from src.stats.confusion import (
     amplification,
     corrected_accuracy,
     precision,
+    precision_with_spurious,
     recall,
     share_right,
     solve,
@@ -54,6 +55,9 @@ def test_shares_by_hand() -> None:
     assert precision(replies, "S") == clustered_share([Tally(8, 9), Tally(5, 5)])
     assert precision(replies, "C") == clustered_share([Tally(0, 0), Tally(4, 4)])
     assert recall(replies, "other").value is None
+    spurious = [GoldReply(replies[0], {"S": 2, "N": 7}), GoldReply(replies[1], {"C": 1})]
+    assert precision_with_spurious(spurious, "S") == clustered_share([Tally(8, 11), Tally(5, 5)])
+    assert precision_with_spurious(spurious, "C") == clustered_share([Tally(0, 0), Tally(4, 5)])
 
 
 def test_the_table_holds_missed_open_and_spurious_claims() -> None:
@@ -192,7 +196,7 @@ def test_why_there_is_no_correction() -> None:
     assert nearly.why_not is not None
     assert f"would grow by a factor of 20 (limit: {MOST_AMPLIFIED:.0f})" in nearly.why_not
     nothing_decided = corrected([{"S": 3, "C": 2, "N": 95}] * 10, gold_replies(GOOD))
-    assert nothing_decided.why_not == "the share of claims that the key decides cannot be told from 0"
+    assert nothing_decided.why_not == "the share of claims that the key decides cannot be distinguished from 0"
     strange = corrected([{"S": 100, "N": 100}] * 40, gold_replies([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]))
     assert strange.why_not is not None and strange.why_not.endswith("so the gold set does not fit the run")
 

@@ -14,7 +14,7 @@ import msgspec
 
 from ... import storage
 from ...errors import InputError
-from ...records.judge_check import CHECK_FORMAT, CheckManifest, JudgeCheck
+from ...records.judge_check import CHECK_FORMAT, CheckManifest, JudgeCheck, ReplyCounts
 from ...schemas import BackgroundFact, Role, RunPlan
 from ...stats.agreement import (
     COEFFICIENTS,
@@ -180,16 +180,17 @@ def clusters(rows: Sequence[Row]) -> list[Counter[str]]:
 
 
 def gold_replies(check: JudgeCheck) -> list[GoldReply]:
-    """What the judges of a check did with each gold reply, end to end; claims that background facts decided are left
-    out, because the gold labels do not speak of them."""
+    """What the judges of a check did with each gold reply, end to end."""
     assert check.end_to_end is not None
-    return [
-        GoldReply(
-            {(one.gold, one.given): one.claims for one in reply.confusion if one.given != "background"},
-            {str(label): n for label, n in reply.spurious.items() if label != "open"},
-        )
-        for reply in check.end_to_end.replies
-    ]
+    return [gold_reply(reply) for reply in check.end_to_end.replies]
+
+
+def gold_reply(counts: ReplyCounts) -> GoldReply:
+    """Claims that background facts decided are left out, because the gold labels do not speak of them."""
+    return GoldReply(
+        {(one.gold, one.given): one.claims for one in counts.confusion if one.given != "background"},
+        {str(label): n for label, n in counts.spurious.items() if label != "open"},
+    )
 
 
 def require_same_judges(check: JudgeCheck, plan: RunPlan) -> None:
@@ -209,7 +210,7 @@ def _differences(check: JudgeCheck, plan: RunPlan) -> Iterator[str]:
         "verifiers": (" and ".join(sorted(check.verifiers)), " and ".join(sorted(plan.verifiers))),
         "extractor": (check.extractor, plan.extractor),
         "scorer": (check.scorer, plan.scorer),
-        "adjudicator": (check.adjudicator or "nobody", plan.adjudicator or "nobody"),
+        "adjudicator": (check.adjudicator or "none", plan.adjudicator or "none"),
         "isolation": (check.isolation, plan.isolation),
     }
     for what, (measured, used) in pairs.items():
