@@ -17,8 +17,8 @@ from bench.study import ROOT, SHIPPED
 from bench.table import BEGIN, END, Row, write
 from src.agents.context import Asked
 from src.agents.extractor import anchor
-from src.text.coverage import coverage
 from src.schemas import ExtractorReply
+from src.text.coverage import coverage
 from src.text.screen import marked_passages
 
 NUMBER = re.compile(r"[0-9][0-9,]*(?:\.[0-9]+)?%?")

@@ -160,7 +160,7 @@ def test_a_tie_that_nobody_settles_stays_open_for_a_person(planned: tuple[RunPla
 def marked(without: TurnJudgment | None) -> TurnJudgment:
     """A reply whose second sentence is marked; without it, the judges found what `without` says."""
     judgment = judged([verdict(1), verdict(2)], [verdict(1), verdict(2)])
-    passages = (MarkedPassage(start=20, end=44, why="speaks to whoever checks it"),)
+    passages = (MarkedPassage(start=20, end=44, why="speaks to those who check it"),)
     judgment.reading = TurnReading(turn_id="Q1", how="judges", marked=passages if without else ())
     judgment.without = without
     return judgment

@@ -1,4 +1,4 @@
-"""The screen marks passages that speak to whoever checks a reply. What it finds and what it marks for nothing is
+"""The screen marks passages that speak to those who check a reply. What it finds and what it marks for nothing is
 measured here, on stored sets; the floors lie a little under what was measured."""
 
 from __future__ import annotations

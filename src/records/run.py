@@ -357,7 +357,7 @@ class RejectedClaim(Record):
 
 
 class MarkedPassage(Record):
-    """A passage of a reply that speaks to whoever checks it, or that hides something."""
+    """A passage of a reply that speaks to those who check it, or that hides something."""
 
     start: int
     end: int

@@ -155,13 +155,6 @@ def conveys(needs: PointNeeds, statement: str, sources: Sequence[str]) -> bool:
     return all(map(stated, needs.all_of)) and (not needs.any_of or any(map(stated, needs.any_of)))
 
 
-def same_quantity(token: str, in_text: str, other: str, in_other: str) -> bool:
-    """Whether two figures, each with the text it stands in, are the same quantity."""
-    value = _value(other)
-    values = (_Value(value.unit, value.number, other in marked(in_other)),) if value else ()
-    return _is_in(token, in_text, _stated_by(frozenset({other}), values, in_other))
-
-
 def _states(source: str, token: str, text: str) -> bool:
     return _is_in(token, text, _stated(source))
 

@@ -1,9 +1,9 @@
-"""Marks passages of a reply that speak to whoever checks it, or that hide something. It decides nothing by itself.
+"""Marks passages of a reply that speak to those who check it, or that hide something. It decides nothing by itself.
 
 An answer about Medicare talks about Medicare and the person. Text that steers a judge talks about the text itself and
 how it is to be taken. So words belong to classes; every class that a sentence uses adds its weight once, and words of
-the subject take weight away (fitted to the sets in tests/, and rounded). Machine text and characters that no reader
-sees are found by their form. Patterns are bounded, so the time is linear.
+the subject take weight away (fitted to tests/attacks.py and tests/innocent.py, and rounded). Machine text and
+characters that no reader sees are found by their form. Patterns are bounded, so the time is linear.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ for _name, (_, _words) in _CLASSES.items():
 
 
 def marked_passages(reply: str) -> tuple[Marked, ...]:
-    """Passages that speak to whoever checks the reply, or that hide something; in order, not overlapping."""
+    """Passages that speak to those who check the reply, or that hide something; in order, not overlapping."""
     odd = sorted(((m.end() - 1, why) for why, p in _PATTERNS.items() for m in p.finditer(reply)), reverse=True)
     # The line of a code fence counts as text, and odd line ends as spaces; every character keeps its place.
     read = reply.replace("```", "   ").replace("~~~", "   ").replace("\u2028", " ").replace("\u2029", " ")

@@ -117,7 +117,7 @@ def test_the_summary_says_that_replies_are_marked(tmp_path: Path) -> None:
     summary = summarize(tmp_path, small_manifest(small_plan(targets=[A])))
     said = [notice for notice in notices(summary) if "The screen marked" in notice]
     assert len(said) == 1
-    assert said[0].startswith(f"The screen marked 2 replies of {A}: passages speak to whoever checks the answer")
+    assert said[0].startswith(f"The screen marked 2 replies of {A}: passages speak to those who check the answer")
     assert summary_json(summary)["targets"][A]["marked_replies"] == 2  # type: ignore[index]
 
 

@@ -240,7 +240,7 @@ TRIAL = Table(
                 reasons=_NO_SCORE,
             )
         ),
-        _integer("marked_replies", "Replies with passages that speak to whoever checks them, or that hide something"),
+        _integer("marked_replies", "Replies with passages that speak to those who check them, or that hide something"),
         *_scores_without(),
         _integer("severity_disagreements", "Claims judged wrong by all, but with different severities"),
         _integer("judge_failures", "Times a judge gave no usable answer"),
@@ -287,7 +287,7 @@ TURN = Table(
         _integer("sentences_covered_first", "Of these, covered by the extractor's first answer", "not_read"),
         _integer("sentences_covered", "Of these, covered by the final list of claims", "not_read"),
         _integer("verbatim", "Claims that are clauses of sentences which the extractor left out", "not_read"),
-        _integer("marked", "Passages that speak to whoever checks the reply, or that hide something", "not_read"),
+        _integer("marked", "Passages that speak to those who check the reply, or that hide something", "not_read"),
         _text("marked_why", "What is wrong with each of them", "none is marked"),
         _category(
             "verified",

@@ -29,7 +29,7 @@ from .score_section import MARKING
 from .series import Run, Runs
 
 MARKED = (
-    "The screen marks passages that speak to whoever checks the reply, or that hide something. It voids nothing: a "
+    "The screen marks passages that speak to those who check the reply, or that hide something. It voids nothing: a "
     "marked reply is judged claim by claim, as it was written and without the marked passages, and a person should "
     "read it. The scores in this report are those of the replies as written."
 )

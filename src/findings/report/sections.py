@@ -135,6 +135,6 @@ def _marked_notices(found: Findings) -> Iterator[tuple[Cell, ...]]:
             yield say(
                 f"The screen marked {counted(marked, 'reply', 'replies')} of ",
                 Text(target),
-                ": passages speak to whoever checks the answer, or hide something. Scores are for the replies as "
+                ": passages speak to those who check the answer, or hide something. Scores are for the replies as "
                 "written; the report gives bounds with and without these passages.",
             )
