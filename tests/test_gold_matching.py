@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from src.judge_check.matching import Matches, Placed, match
+from src.judge_check.matching import Matches, PlacedGold, match
 from src.schemas import QuoteSpan
 
 REPLY = "You have eight months to enroll. COBRA does not extend that, and a retiree plan does not either. Call us."
 
 
-def placed(text: str, *quotes: str) -> Placed:
+def placed(text: str, *quotes: str) -> PlacedGold:
     starts = [REPLY.index(quote) for quote in quotes]
     spans = tuple(QuoteSpan(start=at, end=at + len(quote)) for at, quote in zip(starts, quotes, strict=True))
-    return Placed(text, spans, quotes)
+    return PlacedGold(text, spans, quotes)
 
 
 SENTENCE = "COBRA does not extend that, and a retiree plan does not either."

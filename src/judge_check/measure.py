@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from ..agents.verifier import in_view
 from ..findings.analysis.judge_agreement import background_sha256, gold_reply
 from ..records.base import severity_rank
 from ..records.gold import ClaimKind, GoldClaim
@@ -26,9 +25,10 @@ from ..records.judge_check import (
 from ..schemas import Claim, Label, Verdict
 from ..stats.confusion import GoldReply, precision, precision_with_spurious
 from ..store.strict_json import fingerprint
+from ..text.claim_matching import Placed
 from .gold import Gold, GoldItem
 from .judge_reply import JudgedReply
-from .matching import Matches, Placed, match
+from .matching import Matches, PlacedGold, match
 
 PANEL = "panel"
 END_TO_END = "end to end"
@@ -126,10 +126,8 @@ def _checked(judged: JudgedReply) -> tuple[Claim, ...]:
 
 def _matches(judged: JudgedReply) -> Matches:
     item = judged.item
-    gold = [Placed(seen.text, spans, seen.quotes) for seen, spans in zip(item.claims, item.spans, strict=True)]
-    views = [in_view(claim, item.reply.text) for claim in _checked(judged)]
-    spans = [claim.quote_spans for claim in _checked(judged)]
-    return match(gold, [Placed(seen.text, where, seen.quotes) for seen, where in zip(views, spans, strict=True)])
+    gold = [PlacedGold(seen.text, spans, seen.quotes) for seen, spans in zip(item.claims, item.spans, strict=True)]
+    return match(gold, [Placed(claim.text, claim.quote_spans) for claim in _checked(judged)])
 
 
 def _end_to_end(judged: JudgedReply, found: Matches, background: frozenset[str]) -> MeasuredReply:

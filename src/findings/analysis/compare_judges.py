@@ -1,13 +1,10 @@
 """Two judgings of the same transcripts, claim by claim: which labels and codes changed, and what each side said.
 
-Claims may have been extracted again, so they are matched within a reply by the words they quote: two claims can be the
-same if their quotes share at least half of the characters of the shorter one. The best pairs are taken first, each
-claim once.
+Claims may have been extracted again, so they are matched within a reply by what they quote (`text.claim_matching`).
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,11 +15,9 @@ from typing import NamedTuple
 from ... import storage
 from ...errors import InputError
 from ...schemas import Claim, FinalClaim, TrialResult
+from ...text.claim_matching import Pair, Placed, best_pairs, ranked_pairs
 from .judge_changes import judge_changes
 from .rule_judge import offline_notices
-
-LEAST_OVERLAP = 0.5
-"""Of the characters of the shorter of two claims' quotes."""
 
 
 @dataclass(frozen=True)
@@ -157,45 +152,20 @@ def _judged(result: TrialResult) -> list[_Judged]:
     return [_Judged(claims[final.claim_id], final) for final in result.final_claims]
 
 
-class _Pair(NamedTuple):
-    first: int
-    second: int
+def _matched(before: Sequence[Claim], after: Sequence[Claim]) -> list[Pair]:
+    """The claims that are the same in both, in the order of the first; each claim is in one pair at most."""
+    turns = dict.fromkeys(claim.turn_id for claim in before)
+    pairs: list[Pair] = []
+    for turn_id in turns:
+        mine = [at for at, claim in enumerate(before) if claim.turn_id == turn_id]
+        theirs = [at for at, claim in enumerate(after) if claim.turn_id == turn_id]
+        ranked = ranked_pairs([_placed(before[at]) for at in mine], [_placed(after[at]) for at in theirs])
+        pairs += [Pair(mine[one], theirs[two]) for one, two in best_pairs(ranked)]
+    return sorted(pairs)
 
 
-def _matched(before: Sequence[Claim], after: Sequence[Claim]) -> list[_Pair]:
-    """The claims that are the same in both, in the order of the first; each claim is in one pair at most.
-
-    The order of the candidates does not depend on which run is first, so neither do the pairs.
-    """
-    candidates = [
-        (-likeness, abs(one - two), one + two, _Pair(one, two))
-        for one, claim in enumerate(before)
-        for two, other in enumerate(after)
-        if claim.turn_id == other.turn_id and (likeness := _likeness(claim, other))
-    ]
-    chosen: list[_Pair] = []
-    for *_, pair in sorted(candidates):
-        if all(pair.first != other.first and pair.second != other.second for other in chosen):
-            chosen.append(pair)
-    return sorted(chosen)
-
-
-def _likeness(one: Claim, other: Claim) -> float:
-    """0 if their quotes overlap too little; else how much of the quotes, and of the words, is in both."""
-    mine, theirs = _characters(one), _characters(other)
-    both = len(mine & theirs)
-    if both < LEAST_OVERLAP * min(len(mine), len(theirs)):
-        return 0.0
-    words, others = _words(one.text), _words(other.text)
-    return both / len(mine | theirs) + len(words & others) / max(1, len(words | others))
-
-
-def _characters(claim: Claim) -> set[int]:
-    return {place for span in claim.quote_spans for place in range(span.start, span.end)}
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
+def _placed(claim: Claim) -> Placed:
+    return Placed(claim.text, claim.quote_spans)
 
 
 def _quote(result: TrialResult, claim: Claim) -> str:
