@@ -468,6 +468,41 @@ def test_a_dev_check_is_resumed_without_giving_its_split_again(tmp_path: Path) -
     assert (folder / RECORD).read_bytes() == record
 
 
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        (("--split", "held_out"), "dev"),
+        (("--isolation", "claim"), "flagged"),
+        (("--only", "verifier"), "both"),
+        (("--limit", "3"), "all"),
+        (("--seed", "7"), "42"),
+        (("--timeout", "5"), "120"),
+        (("--judges", "3"), "2"),
+        (("--judge-max-tokens", "900"), "16000"),
+        (("--judge-model", "openai:gpt-4.1"), "offline:rules offline:rules"),
+        (("--adjudicator-model", "openai:gpt-4.1"), "none"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_check_is_not_resumed_with_other_settings(flags: tuple[str, str], kept: str, dev: tuple[Path, str]) -> None:
+    flag, value = flags
+    folder, _ = dev
+    code, out, err = call("judge-check", "--resume", folder, flag, value, "--quiet")
+    assert (code, out) == (2, "")
+    assert f"was started with {flag} {kept}" in err
+    assert f"cannot be resumed with {flag} {value}" in err
+    assert err.count("\n") == 1
+
+
+def test_a_check_is_resumed_with_the_settings_it_was_started_with(dev: tuple[Path, str]) -> None:
+    settings = (
+        "--split", "dev", "--isolation", "flagged", "--seed", 42, "--timeout", 120, "--judges", 2,
+        "--judge-max-tokens", 16000, "--judge-model", "offline:rules", "--adjudicator-model", "none",
+    )  # fmt: skip
+    code, _, err = call("judge-check", "--resume", dev[0], *settings, "--quiet")
+    assert code == 0, err
+
+
 def test_a_judge_s_failure_is_counted_and_is_not_a_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = own_gold(tmp_path / "own")
     text = json.loads((own / "own.json").read_bytes())["replies"][0]["claims"][1]["quotes"][0]

@@ -5,18 +5,30 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
 from typing import get_args
 
+from ..adapters.registry import canonical_name
 from ..calls.gateway import Stop
-from ..findings.analysis.judge_agreement import gold_reply
+from ..errors import InputError
+from ..findings.analysis.judge_agreement import gold_reply, read_record
 from ..judge_check.check import CheckOptions, CheckRun, check_judges_async
 from ..planning.study_file import make_judge_options
-from ..records.judge_check import ExtractorMeasured, Given, JudgeCheck, JudgeError, JudgeMeasured, Measurement
+from ..records.judge_check import (
+    CheckManifest,
+    CheckPlan,
+    ExtractorMeasured,
+    Given,
+    JudgeCheck,
+    JudgeError,
+    JudgeMeasured,
+    Measurement,
+)
 from ..records.study import JudgeOptions
 from ..schemas import Label
 from ..stats.clustered import ClusteredShare
 from ..stats.confusion import Confusion, precision, precision_with_spurious, recall, share_right
-from ..storage import encode_record
+from ..storage import MANIFEST, encode_record
 from ..text.count import counted
 from ..text.money import money_text
 from . import tables
@@ -33,19 +45,19 @@ FAILURES_SHOWN = 5
 def judge_check(arguments: argparse.Namespace) -> int:
     said = given(arguments)
     judges = {name: value for name, value in said.items() if name in JudgeOptions.model_fields}
+    if arguments.resume:
+        _check_settings(arguments)
     every: tuple[Measurement, ...] = get_args(Measurement)
     options = CheckOptions(
         judges=make_judge_options(judges),
         measures=tuple(one for one in every if arguments.only in (None, one.replace("_", "-"))),
-        split=arguments.split,
         gold=arguments.gold,
         limit=arguments.limit,
-        seed=arguments.seed,
-        timeout=arguments.timeout,
         out=arguments.out,
         resume=arguments.resume,
         requests_per_minute=said.get("requests_per_minute", {}),
         tokens_per_minute=said.get("tokens_per_minute", {}),
+        **{name: value for name in ("split", "seed", "timeout") if (value := getattr(arguments, name)) is not None},
     )
     done = asyncio.run(_check(options, quiet=arguments.quiet))
     if arguments.json:
@@ -53,6 +65,55 @@ def judge_check(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(_lines(done, worst=arguments.worst)))
     return 0
+
+
+def _check_settings(arguments: argparse.Namespace) -> None:
+    """Refuse to resume a check with other settings than it was started with: they would be ignored."""
+    folder = arguments.resume
+    plan = read_record(folder / MANIFEST, CheckManifest).plan
+    for flag, value in _settings_given(arguments, plan).items():
+        kept = _settings_of(plan)[flag]
+        if value != kept:
+            raise InputError(
+                f"{folder} was started with {flag} {kept} and cannot be resumed with {flag} {value}. Leave out {flag}, "
+                "or start a new check."
+            )
+
+
+def _settings_given(arguments: argparse.Namespace, plan: CheckPlan) -> dict[str, object]:
+    """By flag: what the user typed, in the form of `_settings_of`."""
+    said = given(arguments)
+    found = {
+        "--split": arguments.split,
+        "--only": arguments.only,
+        "--limit": arguments.limit,
+        "--seed": arguments.seed,
+        "--timeout": arguments.timeout,
+        "--isolation": said.get("isolation"),
+        "--judges": said.get("verifiers"),
+        "--judge-max-tokens": said.get("judge_max_tokens"),
+    }
+    if models := [canonical_name(name) for name in said.get("judges", ())]:
+        found["--judge-model"] = " ".join(islice(cycle(models), len(plan.verifiers)))
+    if adjudicator := said.get("adjudicator"):
+        found["--adjudicator-model"] = adjudicator if adjudicator == "none" else canonical_name(adjudicator)
+    return {flag: value for flag, value in found.items() if value is not None}
+
+
+def _settings_of(plan: CheckPlan) -> dict[str, object]:
+    """By flag: what a check was started with."""
+    return {
+        "--split": plan.split,
+        "--only": plan.measures[0].replace("_", "-") if len(plan.measures) == 1 else "both",
+        "--limit": plan.limit or "all",
+        "--seed": plan.seed,
+        "--timeout": plan.policy.timeout_s,
+        "--isolation": plan.isolation,
+        "--judges": len(plan.verifiers),
+        "--judge-max-tokens": plan.parameters[plan.extractor].max_tokens,
+        "--judge-model": " ".join(plan.verifiers),
+        "--adjudicator-model": plan.adjudicator or "none",
+    }
 
 
 async def _check(options: CheckOptions, *, quiet: bool) -> CheckRun:

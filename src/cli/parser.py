@@ -126,9 +126,7 @@ def _add_checking(commands: _Commands) -> None:
         "measure judge error rates on the human-labeled gold set",
         help_texts.CHECK,
     )
-    check.add_argument(
-        "--split", choices=["held_out", "dev", "second"], default="held_out", help="(default: held_out)"
-    )
+    check.add_argument("--split", choices=["held_out", "dev", "second"], help="(default: held_out)")
     check.add_argument(
         "--only",
         choices=["end-to-end", "verifier"],
@@ -142,15 +140,11 @@ def _add_checking(commands: _Commands) -> None:
         "--limit", type=options.positive, metavar="N", help="judge only N replies, drawn by the seed (default: all)"
     )
     check.add_argument("--resume", type=Path, metavar="DIR", help="resume a check that was stopped")
-    check.add_argument(
-        "--seed", type=options.whole, default=42, metavar="N", help="seed of every random draw (default: 42)"
-    )
+    check.add_argument("--seed", type=options.whole, metavar="N", help="seed of every random draw (default: 42)")
     check.add_argument(
         "--out", type=Path, default=Path("judge-checks"), metavar="DIR", help="where checks go (default: judge-checks)"
     )
-    check.add_argument(
-        "--timeout", type=options.amount, default=120.0, metavar="S", help="seconds per attempt (default: 120)"
-    )
+    check.add_argument("--timeout", type=options.amount, metavar="S", help="seconds per attempt (default: 120)")
     options.add_judges(check, repeats=False)
     options.add_rates(check)
     _add_json(check)
