@@ -313,8 +313,8 @@ def _why_no_label(claim: Claim, final: FinalClaim | None, about: About) -> str:
 
 def _verdicts(result: TrialResult, about: About) -> Iterator[Row]:
     turns = {claim.claim_id: claim.turn_id for claim in result.claims if claim.verifiable}
-    audited = {reading.turn_id for reading in result.readings if reading.verified == "both_ways"}
-    shared = {claim_id: turn_id for claim_id, turn_id in turns.items() if turn_id in audited}
+    in_shared = {one.claim_id for verdicts in result.shared_verdicts.values() for one in verdicts}
+    shared = {claim_id: turn_id for claim_id, turn_id in turns.items() if claim_id in in_shared}
     for judge, model in about.verifiers.items():
         base: Row = {"judge": judge, "judge_model": model, "asked": "alone_or_together"}
         rounds = (result.verdicts.get(judge, ()), *result.repeat_verdicts.get(judge, ()))
