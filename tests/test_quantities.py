@@ -20,7 +20,6 @@ def same_quantity(token: str, text: str, other: str) -> bool:
     return conveys(PointNeeds((token,), ()), text, [other])
 
 
-
 def only(text: str) -> str:
     (token,) = figures(text)
     return token

@@ -191,9 +191,7 @@ def _knobs(scenario: Scenario) -> Iterator[Problem]:
                 f"it is kept but changes nothing: no turn uses {{{{knob.{name}}}}}; use it in a turn, or remove it",
             )
     for name in scenario.variation_knobs.not_understood:
-        what = (
-            "it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts"
-        )
+        what = "it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts"
         if name in _SHAPES:
             what = f"it is kept but changes nothing: {name} must be {_SHAPES[name]}; correct it, or remove it"
         yield Problem(f"variation_knobs.{name}", what)
