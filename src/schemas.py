@@ -23,6 +23,8 @@ from .records.gold import GoldFile
 from .records.judge_check import JudgeCheck
 from .records.preregistration import Preregistration
 from .records.price import *
+from .records.result import *
+from .records.result import ResultLine
 from .records.rubric import *
 from .records.rubric import Rubric
 from .records.run import *
@@ -30,7 +32,6 @@ from .records.run import (
     CallRecord,
     Manifest,
     RecoveryRecord,
-    ResultLine,
     Seal,
 )
 from .records.scenario import *

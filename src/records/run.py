@@ -1,4 +1,4 @@
-"""What a run folder contains: plan, manifest, journal entries, results, seal (spec 9)."""
+"""What a run folder contains: plan, manifest, journal entries, seal (spec 9). Results are in `result`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,11 @@ from .base import (
     ModelName,
     Record,
     Sha256,
-    TrialOutcome,
-    TurnOutcome,
-)
-from .contracts import (
-    Claim,
-    FinalClaim,
-    Observation,
-    ScorerOutput,
-    Scores,
-    Verdict,
 )
 from .facts import PlanYear
 from .price import Price
 from .rubric import Rubric
 from .scenario import Scenario
-from .study_code import QuestionCode
 
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]
@@ -65,11 +54,11 @@ def _is_reply(value: object) -> bool:
     return value == "reply"
 
 
-def _is_zero(value: float) -> bool:
+def is_zero(value: float) -> bool:
     return value == 0
 
 
-def _is_first(value: int) -> bool:
+def is_first(value: int) -> bool:
     """Format 1 did not write its number into journal lines and results."""
     return value == 1
 
@@ -163,7 +152,7 @@ class RunPlan(Record):
     """Share of trials that are judged again."""
     isolation: Isolation = Field(default="reply", exclude_if=_is_reply)
     """Runs of formats 1 and 2 verified all claims of a reply in one call."""
-    audit_sample: float = Field(default=0.0, ge=0, le=1, exclude_if=_is_zero)
+    audit_sample: float = Field(default=0.0, ge=0, le=1, exclude_if=is_zero)
     """With `flagged`: share of unmarked replies that are verified both ways, so that the difference can be reported."""
     seed: int = Field(ge=0, le=2**63 - 1)
     target_parameters: CallParameters
@@ -279,7 +268,7 @@ class CallRecord(Record):
     """The request body as the adapter sent it, without secrets."""
     received: Any
     """The response body, verbatim; `{"base64": ...}` where it is not UTF-8."""
-    format: Format = Field(default=1, exclude_if=_is_first)
+    format: Format = Field(default=1, exclude_if=is_first)
 
 
 class CallHead(Record):
@@ -308,188 +297,6 @@ class RecoveryRecord(Record):
     recovered: tuple[TornLine, ...] = Field(min_length=1)
 
 
-class TargetRecord(Record):
-    name: ModelName
-    provider: str
-    model: str
-    family: str
-    api_id: str
-    """The API id it was called by."""
-    served_models: tuple[str, ...]
-    """Every model id that answered, in order of first appearance."""
-    served_as_requested: bool | None
-    """Whether each of these is the id called, or a dated version of it; None if no reply named a model."""
-    fingerprints: tuple[str, ...]
-    not_applied: tuple[str, ...]
-
-
-class Exchange(Record):
-    """One turn of the conversation, asked or not."""
-
-    turn_id: Ident
-    question_group: Ident | None
-    user_message: str
-    outcome: TurnOutcome
-    reply: str | None
-    """What the target wrote, verbatim; None if it wrote nothing."""
-    detail: str | None
-    """Why there is no answer, if there is none."""
-    served_model: str | None
-
-
-class JudgeFailure(Record):
-    """A judge that gave no usable answer. Never a verdict."""
-
-    stage: Stage
-    turn_id: str
-    judge: int
-    claim_ids: tuple[str, ...]
-    """The claims it left without a verdict; empty if the whole stage failed."""
-    reason: str
-
-
-class RejectedClaim(Record):
-    """A claim that was rejected because its quote is not in the reply, or because it says more than its quote."""
-
-    turn_id: Ident
-    text: str
-    reason: str
-
-
-class MarkedPassage(Record):
-    """A passage of a reply that speaks to those who check it, or that hides something."""
-
-    start: int
-    end: int
-    why: str
-
-
-class TurnReading(Record):
-    """How one reply was evaluated (by judges or by a fixed rule) and how much of it the claims cover."""
-
-    turn_id: Ident
-    how: Literal["judges", "rule", "tampered"]
-    """`tampered`, in formats 1 and 2 only: it addressed the judge and was not judged."""
-    why: str = ""
-    sentences: int = 0
-    """Sentences with factual content."""
-    covered_first: int = 0
-    """Of these, how many the extractor's first answer covered."""
-    covered: int = 0
-    left_out: tuple[str, ...] = ()
-    typographic_quotes: int = 0
-    """Quotes that were found only after folding quotes, dashes, spaces and markdown marks."""
-    verbatim: int = Field(default=0, exclude_if=_is_zero)
-    """Factual sentences that no claim of the extractor covers, each of which became a claim in its own words."""
-    marked: tuple[MarkedPassage, ...] = Field(default=(), exclude_if=is_empty)
-    """What the screen found; the reply is judged with it and without it."""
-    verified: Literal["each_claim", "both_ways"] | None = Field(default=None, exclude_if=is_none)
-    """`each_claim`: one claim per verifier call. `both_ways`: also in shared calls, as part of the audit sample."""
-
-
-class TurnObservation(Record):
-    turn_id: Ident
-    observation: Observation
-
-
-class Flags(Record):
-    refusal: bool
-    hallucinated_specifics: bool
-
-
-class JudgedBy(Record):
-    extractor: ModelName
-    verifiers: dict[str, ModelName]
-    scorer: ModelName
-    adjudicator: ModelName | None
-
-
-class JudgeService(Record):
-    """The model that really served as a judge in one trial."""
-
-    model: ModelName
-    served_models: tuple[str, ...]
-    served_as_requested: bool | None
-    not_applied: tuple[str, ...]
-
-
-class Fingerprints(Record):
-    scenario: Sha256
-    rubric: Sha256
-    prompts: dict[Role, Sha256]
-
-
-ReviewKind = Literal[
-    "addresses_judge", "nothing_extracted", "low_coverage", "rejected_claims", "judges_disagree", "open_claims"
-]  # fmt: skip
-
-
-class ReviewReason(Record):
-    """Why a person should look at a trial."""
-
-    kind: ReviewKind
-    detail: Line
-    """One sentence with the numbers behind it."""
-    turn_ids: tuple[Ident, ...] = ()
-    claim_ids: tuple[str, ...] = ()
-
-
-class WithoutMarked(Record):
-    """The result of a trial if the marked passages had not been written. Results lie between it and the trial's own."""
-
-    claims: tuple[Claim, ...]
-    """Of the marked replies; their quotes refer to the replies without the marked passages."""
-    final_claims: tuple[FinalClaim, ...]
-    final_scores: Scores | None
-    """None if a judge failed."""
-    study_codes: tuple[QuestionCode, ...]
-
-
-class TrialResult(Record):
-    """One trial: one scenario asked of one target once."""
-
-    trial_id: str
-    scenario_id: Ident
-    variant: Ident | None
-    repetition: int
-    target: TargetRecord
-    outcome: TrialOutcome
-    conversation: tuple[Exchange, ...]
-    claims: tuple[Claim, ...]
-    rejected_claims: tuple[RejectedClaim, ...]
-    verdicts: dict[str, tuple[Verdict, ...]]
-    """By judge: judge_1, judge_2, ..."""
-    repeat_verdicts: dict[str, tuple[tuple[Verdict, ...], ...]] = Field(default_factory=dict)
-    """By judge, one entry per repeat, for trials of the sample that is judged again."""
-    shared_verdicts: dict[str, tuple[Verdict, ...]] = Field(default_factory=dict, exclude_if=is_empty)
-    """By judge: its verdicts on claims of the audit sample when they share a call with others. They do not count."""
-    scores_by_judge: dict[str, ScorerOutput]
-    final_claims: tuple[FinalClaim, ...]
-    final_scores: Scores | None
-    """None if the trial was not scored; `outcome` says why."""
-    without_marked: WithoutMarked | None = Field(default=None, exclude_if=is_none)
-    """Set if the screen marked a reply of a scored trial."""
-    missing_required_points: tuple[str, ...]
-    study_codes: tuple[QuestionCode, ...]
-    error_categories: tuple[str, ...]
-    needs_manual_review: bool
-    review_reasons: tuple[ReviewReason, ...] | None = Field(default=None, exclude_if=is_none)
-    """Why, one entry per reason; empty if no review is needed. None in runs of format 1, which did not record it."""
-    readings: tuple[TurnReading, ...]
-    severity_disagreements: int
-    """Claims that judges agreed are wrong, with different severities; the highest counts."""
-    disagreement: float | None
-    """Fraction of judged claims on which the verifiers did not all agree."""
-    flags: Flags
-    observations: tuple[TurnObservation, ...]
-    judge_failures: tuple[JudgeFailure, ...]
-    judged_by: JudgedBy
-    judge_services: tuple[JudgeService, ...]
-    rubric_version: str
-    fingerprints: Fingerprints
-    format: Format = Field(default=1, exclude_if=_is_first)
-
-
 class Seal(Record):
     """Written when a run is complete: what its files were."""
 
@@ -500,9 +307,3 @@ class Seal(Record):
     trials: int
     calls: int
     files: dict[str, Sha256]
-
-
-class ResultLine(TrialResult):
-    """A line of results.jsonl: a result with its chain value."""
-
-    chain: Sha256

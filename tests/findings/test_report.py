@@ -57,7 +57,7 @@ from src.findings.report.sections import (
     contents,
 )
 from src.findings.report.write import write_files
-from src.records.run import ReviewKind
+from src.records.result import ReviewKind
 from src.schemas import (
     CODES,
     QuoteSpan,
