@@ -77,17 +77,20 @@ def coverage(reply: str, claims: Sequence[Claim]) -> Coverage:
 
     A factual sentence must be covered by claims that are checked; for any other, a claim of any kind is enough.
     """
-    found = [span for span in sentences(reply) if _counts(reply[span.start : span.end], span.heading)]
+    spans = sentences(reply)
     checked = [claim for claim in claims if claim.verifiable]
     in_checked, in_any = _places(reply, checked), _places(reply, claims)
-    texts = _texts_by_sentence(found, checked)
-    left_out = []
-    for place, one in enumerate(found):
+    texts = _texts_by_sentence(spans, checked)
+    counted, left_out = 0, []
+    for place, one in enumerate(spans):
         text = reply[one.start : one.end]
+        if not _counts(text, one.heading):
+            continue
+        counted += 1
         quoted = in_checked if is_factual(text) or has_checkable_figure(text) else in_any
         if not _covers(text, quoted[one.start : one.end], texts[place]):
             left_out.append(one)
-    return Coverage(len(found), tuple(left_out))
+    return Coverage(counted, tuple(left_out))
 
 
 def _texts_by_sentence(found: Sequence[Span], claims: Sequence[Claim]) -> list[list[str]]:
