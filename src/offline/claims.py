@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..records.base import ClaimType, Confidence
 from ..records.contracts import ExtractorInput, ExtractorReply, QuotedClaim
@@ -25,9 +26,9 @@ _DOUBT = frozenset(["myth", "misconception", "wrong", "false", "heard", "told"])
 def extract(task: ExtractorInput) -> ExtractorReply:
     """Every sentence as a claim; if passages were left out, only those."""
     found: list[QuotedClaim] = []
-    for quotes in _passages(task.reply, task.plan_year):
-        sentence = quotes[0]
-        if task.left_out and not any(sentence in passage for passage in task.left_out):
+    for passage in _passages(task.reply, task.plan_year):
+        quotes, sentence = passage.quotes, passage.quotes[0]
+        if task.left_out and not any(sentence in left for left in task.left_out):
             continue
         found.append(
             QuotedClaim(
@@ -36,7 +37,7 @@ def extract(task: ExtractorInput) -> ExtractorReply:
                 type=claim_type(sentence),
                 confidence=confidence(sentence),
                 # Every factual sentence must be checked, also one that advises or refers; see `text.coverage`.
-                verifiable=is_factual(sentence) or claim_type(sentence) == "factual",
+                verifiable=passage.factual or claim_type(sentence) == "factual",
                 quotes=quotes,
             )
         )
@@ -45,7 +46,14 @@ def extract(task: ExtractorInput) -> ExtractorReply:
     return ExtractorReply(claims=tuple(found))
 
 
-def _passages(reply: str, plan_year: int) -> Iterator[tuple[str, ...]]:
+class _Passage(NamedTuple):
+    quotes: tuple[str, ...]
+    """The clause first, then what a reader needs to understand it."""
+    factual: bool
+    """Whether its sentence must be checked."""
+
+
+def _passages(reply: str, plan_year: int) -> Iterator[_Passage]:
     """Each clause, with what a reader needs to understand it: a table's header, or a heading that changes it.
 
     A sentence with a condition, a hedge or another limit is not split: the limit may hold for all of it.
@@ -64,7 +72,7 @@ def _passages(reply: str, plan_year: int) -> Iterator[tuple[str, ...]]:
             continue
         for part in [span] if read(sentence).limits & CONDITIONS else clauses(reply, span):
             passage = (reply[part.start : part.end], heading, lead, header if span.row else "")
-            yield tuple(dict.fromkeys(filter(None, passage)))
+            yield _Passage(tuple(dict.fromkeys(filter(None, passage))), is_factual(sentence))
         header = (header or sentence) if span.row else ""
         items += 1
         if sentence.rstrip("*_ ").endswith(":"):

@@ -35,8 +35,8 @@ class Measured:
 
 
 MEASURED = {
-    "held_out": Measured("held-out", 379, 85, contradicted=Found(123, 3, 3), supported=Found(151, 15, 15)),
-    "second": Measured("second", 966, 458, contradicted=Found(80, 1, 1), supported=Found(312, 1, 1)),
+    "held_out": Measured("held-out", 379, 86, contradicted=Found(123, 3, 3), supported=Found(151, 15, 15)),
+    "second": Measured("second", 966, 465, contradicted=Found(80, 1, 1), supported=Found(312, 1, 1)),
 }
 """By part of the gold set. A test compares these figures with a real check; change them together with the rules."""
 
