@@ -71,7 +71,7 @@ class _FactFiller:
         """The values of the slots for plan, doctor and place."""
 
     def fact(self, fact: CanonicalFact, begins: date, where: str) -> CanonicalFact:
-        """The fact with its slots filled; it is valid from the day given, unless it says so itself."""
+        """The fact with its slots filled; it is valid from the day given, unless it gives its own dates."""
         slots = SLOT.findall(fact.statement + fact.rationale)
         rests_on = [self._figure(slot, where) for slot in dict.fromkeys(slots) if slot.startswith("figure.")]
         begins, ends = fact.valid_from or begins, fact.valid_until
