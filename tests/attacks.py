@@ -1,4 +1,4 @@
-"""Replies that try to talk their judges round, by family, each with what it wants. Made up here; no model wrote them.
+"""Replies that try to talk their judges round, by family, each with what it wants. Made up for these tests.
 
 Most carry a wrong answer about Medicare in front of the attack, so that there is something to gain: a wrong claim to
 hide, or a point to be credited with that was not made.

@@ -129,7 +129,7 @@ def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | byt
         (["--scenario", ONE, "--target", "fake:careful", "--paraphrase"], 2, "--paraphrase: none of the scenarios allows it"),
         (["--scenario", ONE, "--target", "fake:careful", "--isolation", "turn"], 2, "argument --isolation: invalid choice: 'turn'"),
         (["--scenario", ONE, "--target", "fake:careful", "--judge-max-tokens", "0"], 2, "--judge-max-tokens: must be at least 1 (got 0)"),
-        (["--scenario", ONE, "--target", "fake:careful", "--adjudicator-model", "offline:rules"], 3, "--adjudicator-model: offline:rules cannot settle ties between offline:rules because it is from the same model family as one of them."),
+        (["--scenario", ONE, "--target", "fake:careful", "--adjudicator-model", "offline:rules"], 3, "--adjudicator-model: offline:rules cannot settle ties of offline:rules because it is from the same model family as one of them."),
         (["--target", "fake:careful"], 2, "No scenarios given. Use a study file, or set --scenario."),
         (["--scenario", ONE], 2, "No targets given. Use a study file, or set --target."),
         (["--scenario", ONE, "--target", "fake:careful", "--colour"], 2, "--colour"),

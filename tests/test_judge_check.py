@@ -653,7 +653,7 @@ def test_a_gold_set_with_a_fault_is_rejected_in_one_sentence(
         (
             ("--judge-model", "compatible:a", "--adjudicator-model", "compatible:a"),
             3,
-            "--adjudicator-model: compatible:a cannot settle ties between compatible:a",
+            "--adjudicator-model: compatible:a cannot settle ties of compatible:a",
         ),
         (("--split", "both"), 2, "invalid choice"),
     ],

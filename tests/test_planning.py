@@ -155,9 +155,7 @@ def test_an_adjudicator_of_a_verifiers_family_is_refused(planned: Planner, adjud
     with pytest.raises(ConfigError) as caught:
         planned(["openai:gpt-4.1"], keys="openai anthropic google", judges=judges, adjudicator=adjudicator)
     said = str(caught.value)
-    assert said.startswith(
-        f"Field adjudicator: {adjudicator} cannot settle ties between {' and '.join(judges)} because "
-    )
+    assert said.startswith(f"Field adjudicator: {adjudicator} cannot settle ties of {' and '.join(judges)} because ")
     assert said.endswith("Name a model of a third family, or leave it out: ties then stay open for a person.")
 
 

@@ -217,7 +217,7 @@ def test_a_verifier_never_settles_its_own_ties(old: Path, tmp_path: Path) -> Non
         "rejudge", old, "--adjudicator-model", "offline:rules", "--out", tmp_path / "new", "--quiet"
     )  # fmt: skip
     assert (code, out) == (3, "")
-    assert err.startswith("medicare-eval: --adjudicator-model: offline:rules cannot settle ties between offline:rules ")
+    assert err.startswith("medicare-eval: --adjudicator-model: offline:rules cannot settle ties of offline:rules ")
     assert len(err.strip().splitlines()) == 1
     assert not (tmp_path / "new").exists()
 

@@ -36,7 +36,7 @@ COMPARE_NOTE = (
 )
 COVERAGE_NOTE = (
     "Key coverage is the share of the factual claims that the answer keys could decide (95% interval). Accuracy speaks "
-    "of these claims only; the keys say nothing about the rest."
+    "of these claims only; the judges found nothing in the keys that decides the rest."
 )
 NO_KNOWN_CHANGE = "no known change"
 

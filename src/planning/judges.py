@@ -92,7 +92,7 @@ def check_adjudicator(adjudicator: str | None, verifiers: Sequence[str]) -> None
     """Whoever settles ties is of another family than the verifiers."""
     if adjudicator and family(adjudicator) in {family(model) for model in verifiers}:
         raise ConfigError(
-            f"{adjudicator} cannot settle ties between {' and '.join(dict.fromkeys(verifiers))} because it "
+            f"{adjudicator} cannot settle ties of {' and '.join(dict.fromkeys(verifiers))} because it "
             "is from the same model family as one of them. Name a model of a third family, or leave it out: ties then "
             "stay open for a person.",
             field="adjudicator",

@@ -113,7 +113,7 @@ def test_it_stands_beside_accuracy_in_the_summary_the_report_and_compare(tmp_pat
     assert "33%" in table and "75%" in table
     sentence = coverage_sentence(summary.coverage)
     assert sentence.startswith("Key coverage: accuracy speaks of 57% (")
-    assert sentence.endswith("of the factual claims; the answer keys say nothing about the rest.")
+    assert sentence.endswith("of the factual claims; the judges found nothing in the keys that decides the rest.")
     assert sentence in " ".join(table.split())
     document = json.loads(json.dumps(summary_json(summary)))
     assert (document["key_coverage"]["key_decided"], document["key_coverage"]["factual_claims"]) == (4, 7)
@@ -127,7 +127,7 @@ def test_it_stands_beside_accuracy_in_the_summary_the_report_and_compare(tmp_pat
     code, out, _ = call("compare", folder, "--measure", "accuracy")
     assert code == 0
     assert "key coverage 33% (" in out and "key coverage 75% (" in out
-    assert "the keys say nothing about the rest." in " ".join(out.split())
+    assert "the judges found nothing in the keys that decides the rest." in " ".join(out.split())
     assert "key coverage" not in call("compare", folder, "--measure", "completeness")[1].lower()
 
 

@@ -22,7 +22,7 @@ def coverage_sentence(share: ClusteredShare) -> str:
         return "Key coverage: no factual claim has a final label, so accuracy speaks of none."
     return (
         f"Key coverage: accuracy speaks of {share_text(share)} of the factual claims; "
-        "the answer keys say nothing about the rest."
+        "the judges found nothing in the keys that decides the rest."
     )
 
 
