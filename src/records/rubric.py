@@ -30,12 +30,29 @@ def _is_question(scope: str) -> bool:
     return scope == "question"
 
 
+def _is_counts(hedged: str) -> bool:
+    return hedged == "counts"
+
+
+def _is_absent(value: object) -> bool:
+    """Whether a field says nothing, so that rubrics written before it existed stay as they are."""
+    return value is None or value == ()
+
+
 class ClosedScale(Record):
     """A question outside the four levels: only whether the answer says yes, no or neither."""
 
     yes: tuple[Line, ...] = Field(min_length=1)
     no: tuple[Line, ...] = Field(min_length=1)
     unsure: tuple[Line, ...] = ()
+
+
+class StudyPoint(Record):
+    """One point that the published study looks for, in our words."""
+
+    name: Line
+    any_of: tuple[Ident, ...] = Field(min_length=1)
+    """Library facts, each of which makes the point if the scenario's key has it."""
 
 
 class GroupRule(Record):
@@ -55,11 +72,34 @@ class GroupRule(Record):
     """A contradiction must be at least this severe to make an answer incorrect."""
     referral_alone: Literal["not_substantive", "accurate_complete"] = "not_substantive"
     """The code of an answer that makes no point but says it cannot know, or refers elsewhere."""
-    fabricated: Literal["incorrect", "noted"] = "noted"
+    fabricated: Literal["incorrect", "incorrect_unless_complete", "noted"] = "noted"
     """What a fabricated specific does, if no fact of the key supports it."""
+    hedged: Literal["counts", "accurate_incomplete", "not_substantive"] = Field(default="counts", exclude_if=_is_counts)
+    """The best code of an answer of which every claim that makes a point sounds unsure ("I believe so")."""
+    not_material: tuple[Ident, ...] = Field(default=(), exclude_if=_is_absent)
+    """Library facts, or facts of the key, that do not bear on this decision: to contradict them is a minor error."""
     closed: ClosedScale | None = None
     points_from: Scope = Field(default="question", exclude_if=_is_question)
     """Where a point of this group may be made to count toward its study code."""
+    study_points: tuple[StudyPoint, ...] = Field(default=(), exclude_if=_is_absent)
+    """The study's points, if they are not those of the scenario's turns. The code then goes by them, and the turns'
+    own points give a second code."""
+    study_partial: tuple[Ident, ...] = Field(default=(), exclude_if=_is_absent)
+    """Library facts that make an answer substantive in the study, but never complete."""
+    study_faithful: bool | None = Field(default=None, exclude_if=_is_absent)
+    """Whether the code means what the study's code means. None: not stated, as in rubrics before this field."""
+    differs: Line | None = Field(default=None, exclude_if=_is_absent)
+    """In which ways this rule still differs from the study's."""
+
+    @model_validator(mode="after")
+    def _tells_study_points_apart(self) -> Self:
+        names = [point.name for point in self.study_points]
+        facts = [frozenset(point.any_of) for point in self.study_points]
+        if len(set(names)) < len(names) or len(set(facts)) < len(facts):
+            raise ValueError("study_points: no two points may have the same name or the same facts")
+        if self.closed and self.study_points:
+            raise ValueError("study_points: a closed question has no points")
+        return self
 
 
 class ScoreWeights(Record):

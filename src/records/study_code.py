@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from pydantic import Field
+
 from .base import Ident, Record
 from .rubric import ClosedAnswer, StudyCode
 
@@ -15,12 +19,19 @@ HEADINGS: dict[StudyCode, str] = {
 """How tables name the codes, in the order of the levels."""
 
 
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
 class Backing(Record):
     """A claim and the target's own words for it."""
 
     claim_id: str
     quotes: tuple[str, ...]
     evidence: tuple[str, ...]
+    why: Literal["not_material"] | None = Field(default=None, exclude_if=_is_absent)
+    """Set if a contradiction is minor not for its low severity, but because the rule says that it does not bear on
+    this decision."""
 
 
 class MadePoint(Record):
@@ -28,6 +39,14 @@ class MadePoint(Record):
 
     point: str
     claims: tuple[Backing, ...]
+
+
+class OwnPoints(Record):
+    """How a question with points of the study was answered by the points of our own scenario."""
+
+    code: StudyCode
+    points_met: tuple[MadePoint, ...]
+    points_missed: tuple[str, ...]
 
 
 class QuestionCode(Record):
@@ -47,6 +66,8 @@ class QuestionCode(Record):
     wrong: tuple[Backing, ...]
     """Contradictions severe enough to count."""
     minor: tuple[Backing, ...]
-    """Less severe contradictions, which do not count."""
+    """Contradictions that do not count: less severe, or about something that does not bear on this decision."""
     fabricated: tuple[str, ...]
     """Specifics, in the target's words, that no one can know without looking them up."""
+    own: OwnPoints | None = Field(default=None, exclude_if=_is_absent)
+    """The second set of points; None where the code already goes by our own points."""

@@ -49,6 +49,14 @@ class Conversation:
     def facts(self) -> dict[str, CanonicalFact]:
         return {fact.fact_id: fact for fact in self.scenario.answer_key.canonical_facts}
 
+    def key_ids(self, listed: Collection[str]) -> tuple[str, ...]:
+        """The facts of the key that are meant by these ids of library facts, or by their own ids."""
+        return tuple(
+            fact.fact_id
+            for fact in self.facts.values()
+            if fact.fact_id in listed or (fact.library is not None and fact.library in listed)
+        )
+
     @cached_property
     def turn_ids(self) -> tuple[str, ...]:
         return tuple(turn.turn_id for turn in self.scenario.scripted_turns)

@@ -2,13 +2,19 @@
 
 The first rule that applies, from the top:
 1. a turn was not answered, or a judge failed on it                                    -> incomplete_data
-2. a contradiction at least as severe as the rule requires (`material_from`)          -> incorrect
-3. a fabricated specific that no fact supports, if the rule counts it                 -> incorrect
+2. a contradiction as severe as the rule requires, unless it is about a fact that
+   does not bear on this decision (`material_from`, `not_material`)                   -> incorrect
+3. a fabricated specific that no fact supports, if the rule always counts it          -> incorrect
 4. a claim the judges left unresolved                                                 -> incomplete_data
-5. every point of the group is made                                                   -> accurate_complete
-6. some point is made                     -> accurate_incomplete (not_substantive where the rule has no such level)
-7. no point, but it says that it cannot know, declines, or refers elsewhere           -> `referral_alone` of the rule
-8. nothing of substance                                                               -> not_substantive
+5. such a specific, if the rule counts it and not every point is made                 -> incorrect
+6. points are made, but only by claims that sound unsure, if the rule says so         -> `hedged` of the rule
+7. every point of the group is made                                                   -> accurate_complete
+8. some point is made                     -> accurate_incomplete (not_substantive where the rule has no such level)
+9. no point, but it says that it cannot know, declines, or refers elsewhere           -> `referral_alone` of the rule
+10. nothing of substance                                                              -> not_substantive
+
+The points are those of the group's turns. Where the rule has points of the published study (`study_points`), the code
+goes by these, and the turns' own points give a second code by the same steps (`QuestionCode.own`).
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ..records.base import severity_rank
 from ..schemas import (
@@ -27,6 +34,8 @@ from ..schemas import (
     FinalClaim,
     GroupRule,
     JudgeFailure,
+    MadePoint,
+    OwnPoints,
     QuestionCode,
     Rubric,
     Scenario,
@@ -72,6 +81,44 @@ def study_codes(judged: CodingInput) -> tuple[QuestionCode, ...]:
     return tuple(codes)
 
 
+@dataclass(frozen=True)
+class _NamedPoint:
+    """A point, by what a reason calls it, and the facts of the key that make it."""
+
+    words: str
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Decision:
+    code: StudyCode
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Points:
+    """What an answer says of one set of points."""
+
+    made: tuple[MadePoint, ...]
+    missed: tuple[str, ...]
+    partial: tuple[MadePoint, ...]
+    words: Mapping[str, str]
+    """Point to what a reason calls it."""
+
+    @property
+    def total(self) -> int:
+        return len(self.made) + len(self.missed)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.made) and not self.missed
+
+    @property
+    def missing(self) -> str:
+        listed = [self.words[point] for point in self.missed]
+        return ("; " if any("," in one for one in listed) else ", ").join(listed)
+
+
 class _Coder:
     def __init__(self, judged: CodingInput, group: str, turns: Sequence[ScriptedTurn]) -> None:
         self._group = group
@@ -83,53 +130,98 @@ class _Coder:
         self._claims = {claim.claim_id: claim for claim in judged.claims if claim.turn_id in self._turns}
         self._final = [claim for claim in judged.final if claim.turn_id in self._turns]
         self._seen = [seen for seen in judged.observations if seen.turn_id in self._turns]
-        points = {point_name(p): point_facts(p) for turn in turns for p in turn.required_points}
-        partial = {fact: (fact,) for turn in turns for fact in turn.partial_points}
-        spoken = Conversation(judged.scenario, judged.rubric, judged.exchanges, judged.claims)
-        counted_turns = spoken.counted(group)
-        self._made = points_made(spoken, points, judged.final, counted_turns)
-        self._missed = tuple(name for name in points if name not in {made.point for made in self._made})
-        self._partial = points_made(spoken, partial, judged.final, counted_turns)
+        self._unsure = {claim.claim_id for claim in judged.claims if claim.confidence == "low"}
+        self._all_final = judged.final
+        self._spoken = Conversation(judged.scenario, judged.rubric, judged.exchanges, judged.claims)
+        partial = [fact for turn in turns for fact in turn.partial_points]
+        study_partial = self._spoken.key_ids(self._rule.study_partial)
+        listed = {point_name(p): point_facts(p) for turn in turns for p in turn.required_points}
+        own = {name: _NamedPoint(name, facts) for name, facts in listed.items()}
+        if self._rule.study_points:
+            self._points = self._look_for(self._study_points(), study_partial)
+            self._own: _Points | None = self._look_for(own, partial)
+        else:
+            self._points = self._look_for(own, (*partial, *study_partial))
+            self._own = None
+
+    def _study_points(self) -> dict[str, _NamedPoint]:
+        """The study's points, named by the facts of the key that make them."""
+        points = {}
+        for point in self._rule.study_points:
+            facts = self._spoken.key_ids(point.any_of)
+            points["|".join(facts or point.any_of)] = _NamedPoint(point.name, facts)
+        return points
+
+    def _look_for(self, points: Mapping[str, _NamedPoint], partial: Iterable[str]) -> _Points:
+        turns = self._spoken.counted(self._group)
+        listed = {name: point.facts for name, point in points.items()}
+        made = points_made(self._spoken, listed, self._all_final, turns)
+        found = {one.point for one in made}
+        return _Points(
+            made=made,
+            missed=tuple(name for name in points if name not in found),
+            partial=points_made(self._spoken, {fact: (fact,) for fact in partial}, self._all_final, turns),
+            words={name: point.words for name, point in points.items()},
+        )
 
     def code(self) -> QuestionCode:
         if self._rule.closed:
             return self._closed(self._rule.closed)
-        wrong = self._contradictions(material=True)
-        code, reason = self._decide(wrong)
-        return self._record(code, None, reason, wrong)
+        decision = self._decide(self._points)
+        return self._record(decision.code, None, decision.reason, self._contradictions(material=True))
 
-    def _decide(self, wrong: Sequence[Backing]) -> tuple[StudyCode, str]:
+    def _decide(self, points: _Points) -> _Decision:
         lacking = self._lacking()
         if lacking:
-            return "incomplete_data", lacking
+            return _Decision("incomplete_data", lacking)
+        wrong = self._contradictions(material=True)
         if wrong:
             cited = _names(sorted(fact for claim in wrong for fact in claim.evidence))
-            return "incorrect", f"{counted(len(wrong), 'claim')} materially wrong against {cited}."
+            return _Decision("incorrect", f"{counted(len(wrong), 'claim')} materially wrong against {cited}.")
         fabricated = self._fabricated()
+        guessed = f"{counted(len(fabricated), 'specific')} stated that cannot be known without a lookup"
         if fabricated and self._rule.fabricated == "incorrect":
-            return "incorrect", f"{counted(len(fabricated), 'specific')} stated that cannot be known without a lookup."
+            return _Decision("incorrect", f"{guessed}.")
         open_claims = [claim.claim_id for claim in self._final if claim.label is None]
         if open_claims:
-            return "incomplete_data", f"The judges left {_names(open_claims)} unresolved."
-        return self._by_points()
+            return _Decision("incomplete_data", f"The judges left {_names(open_claims)} unresolved.")
+        if fabricated and self._rule.fabricated == "incorrect_unless_complete" and not points.complete:
+            return _Decision("incorrect", f"{guessed}, and the question is not fully answered.")
+        return self._by_points(points)
 
-    def _by_points(self) -> tuple[StudyCode, str]:
-        total = len(self._made) + len(self._missed)
-        if self._made and not self._missed:
-            made = "The one point" if total == 1 else f"All {total} points"
-            return "accurate_complete", f"{made} made, nothing materially wrong."
-        if self._made or self._partial:
-            said = f"{len(self._made)} of {counted(total, 'point')} made" if total else "A part of the answer is given"
-            also = f", and {_names(p.point for p in self._partial)}, which alone is not enough" if self._partial else ""
-            if self._rule.incomplete_level:
-                return "accurate_incomplete", f"{said}{also}; missing: {_names(self._missed) or 'the rest'}."
-            return "not_substantive", f"{said}{also}, and this question has no incomplete level."
+    def _by_points(self, points: _Points) -> _Decision:
+        if points.made and self._rule.hedged != "counts" and self._sounds_unsure(points.made):
+            return self._unsure_answer(points, self._rule.hedged)
+        if points.complete:
+            made = "The one point" if points.total == 1 else f"All {points.total} points"
+            return _Decision("accurate_complete", f"{made} made, nothing materially wrong.")
+        if points.made or points.partial:
+            return self._incomplete(points)
         if "refused" in self._outcomes.values():
-            return "not_substantive", "Declined to answer."
+            return _Decision("not_substantive", "Declined to answer.")
         unknowing = (*_EVASIVE, "hedge") if self._rule.referral_alone == "accurate_complete" else _EVASIVE
         if any(seen.observation.kind in unknowing for seen in self._seen):
-            return self._rule.referral_alone, "Makes no point; declines, says it cannot know, or refers elsewhere."
-        return "not_substantive", "Makes no point of the key."
+            reason = "Makes no point; declines, says it cannot know, or refers elsewhere."
+            return _Decision(self._rule.referral_alone, reason)
+        return _Decision("not_substantive", "Makes no point of the key.")
+
+    def _incomplete(self, points: _Points) -> _Decision:
+        said = f"{len(points.made)} of {counted(points.total, 'point')} made"
+        said = said if points.total else "A part of the answer is given"
+        also = f", and {_names(p.point for p in points.partial)}, which alone is not enough" if points.partial else ""
+        if self._rule.incomplete_level:
+            return _Decision("accurate_incomplete", f"{said}{also}; missing: {points.missing or 'the rest'}.")
+        return _Decision("not_substantive", f"{said}{also}, and this question has no incomplete level.")
+
+    def _sounds_unsure(self, made: Iterable[MadePoint]) -> bool:
+        return all(claim.claim_id in self._unsure for point in made for claim in point.claims)
+
+    def _unsure_answer(self, points: _Points, hedged: StudyCode) -> _Decision:
+        said = f"{len(points.made)} of {counted(points.total, 'point')} made, but only by claims that sound unsure"
+        if points.partial and not self._sounds_unsure(points.partial):
+            also = f"; {_names(p.point for p in points.partial)} is said plainly, which alone is not enough"
+            return _Decision("accurate_incomplete", f"{said}{also}.")
+        return _Decision(hedged, f"{said}.")
 
     def _lacking(self) -> str:
         """Why the exchange cannot be coded, if it cannot."""
@@ -145,11 +237,19 @@ class _Coder:
 
     def _contradictions(self, *, material: bool) -> tuple[Backing, ...]:
         floor = severity_rank(self._rule.material_from)
-        return tuple(
-            self._backing(claim)
-            for claim in self._final
-            if claim.label == "CONTRADICTED" and (severity_rank(claim.severity) >= floor) == material
-        )
+        found = []
+        for claim in self._final:
+            if claim.label == "CONTRADICTED":
+                grave = severity_rank(claim.severity) >= floor
+                excused = grave and self._bears_on_nothing(claim)
+                if (grave and not excused) == material:
+                    found.append(self._backing(claim, why="not_material" if excused else None))
+        return tuple(found)
+
+    def _bears_on_nothing(self, claim: FinalClaim) -> bool:
+        """Whether the rule says of everything that it goes against that it does not bear on this decision."""
+        listed = {*self._rule.not_material, *self._spoken.key_ids(self._rule.not_material)}
+        return bool(claim.evidence) and listed.issuperset(claim.evidence)
 
     def _fabricated(self) -> tuple[str, ...]:
         """Fabricated specifics of which supported claims do not cover more than half."""
@@ -168,10 +268,10 @@ class _Coder:
                     found.append(seen.observation.quote)
         return tuple(found)
 
-    def _backing(self, claim: FinalClaim) -> Backing:
+    def _backing(self, claim: FinalClaim, *, why: Literal["not_material"] | None) -> Backing:
         reply = self._replies[claim.turn_id]
         quotes = tuple(reply[span.start : span.end] for span in self._claims[claim.claim_id].quote_spans)
-        return Backing(claim_id=claim.claim_id, quotes=quotes, evidence=claim.evidence)
+        return Backing(claim_id=claim.claim_id, quotes=quotes, evidence=claim.evidence, why=why)
 
     def _closed(self, scale: ClosedScale) -> QuestionCode:
         if lacking := self._lacking():
@@ -189,13 +289,20 @@ class _Coder:
             answer=answer,
             reason=reason,
             lookup_dependent=self._rule.lookup_dependent,
-            points_met=self._made,
-            points_missed=self._missed,
-            partial_points_met=self._partial,
+            points_met=self._points.made,
+            points_missed=self._points.missed,
+            partial_points_met=self._points.partial,
             wrong=wrong,
             minor=self._contradictions(material=False),
             fabricated=self._fabricated(),
+            own=self._by_own_points(),
         )
+
+    def _by_own_points(self) -> OwnPoints | None:
+        if self._own is None:
+            return None
+        decision = self._decide(self._own)
+        return OwnPoints(code=decision.code, points_met=self._own.made, points_missed=self._own.missed)
 
 
 def closed_answer(reply: str, scale: ClosedScale) -> ClosedAnswer:
