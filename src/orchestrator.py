@@ -147,6 +147,7 @@ class TrialRunner:
             reply=last.reply or "",
             key=key_in_view(scenario.answer_key),
             seed=trial.seed(self.plan.seed),
+            state=trial.planned.state_code,
             families=_families(trial, answered_by),
             repeats=self.plan.judge_repeats if in_noise_sample(self.plan, trial) else 0,
         )

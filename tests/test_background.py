@@ -44,7 +44,7 @@ def write(folder: Path, name: str, *facts: dict[str, Any], **changes: Any) -> Pa
 
 
 def found(folder: Path, year: int = 2026, facts_file: Path | None = None) -> Background:
-    return background_for(year, Library(facts_file, background_folder=folder))
+    return background_for(year, Library(facts_file, library_folder=folder))
 
 
 def ids(background: Background) -> list[str]:
@@ -73,9 +73,9 @@ def test_figures_and_the_year_are_filled_and_the_figure_gives_its_source(tmp_pat
 def test_facts_of_all_files_are_sorted_by_id_and_each_file_s_hash_is_kept(tmp_path: Path) -> None:
     one = write(tmp_path, "a", background_json("B-z"), background_json("B-m"))
     two = write(tmp_path, "b", background_json("B-a"))
-    library = Library(background_folder=tmp_path)
+    library = Library(library_folder=tmp_path)
     assert ids(background_for(2026, library)) == ["B-a", "B-m", "B-z"]
-    assert library.used == {f"facts/background/{path.name}": sha256(path.read_bytes()) for path in (one, two)}
+    assert library.used == {f"facts/library/{path.name}": sha256(path.read_bytes()) for path in (one, two)}
 
 
 def test_neither_the_order_of_facts_nor_that_of_files_matters(tmp_path: Path) -> None:

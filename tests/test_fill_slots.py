@@ -94,7 +94,7 @@ def background_files() -> dict[str, str]:
     """The shared library, which every plan may use: file to its hash."""
     paths = sorted((ROOT / "facts" / "background").glob("*.json"))
     assert paths
-    return {f"facts/background/{path.name}": sha256(path.read_bytes()) for path in paths}
+    return {f"facts/library/{path.name}": sha256(path.read_bytes()) for path in paths}
 
 
 def planned(*scenarios: Path | str, today: date | None = None, **fields: Any) -> RunPlan:

@@ -177,7 +177,7 @@ def test_a_plan_holds_the_background_facts_of_its_year_and_their_files(planned: 
     assert ids == sorted(ids)
     files = sorted((ROOT / "facts" / "background").glob("*.json"))
     for path in files:
-        assert made.references[f"facts/background/{path.name}"] == sha256(path.read_bytes())
+        assert made.references[f"facts/library/{path.name}"] == sha256(path.read_bytes())
     assert not any("{{" in fact.statement for fact in made.background)
 
 

@@ -9,17 +9,18 @@ from datetime import date
 from typing import Literal
 
 from ..errors import InputError
-from ..planning.fill_slots import out_of_date
+from ..planning.background import background_for
+from ..planning.fill_slots import is_coming, out_of_date
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile
-from ..schemas import CanonicalFact, ConfirmedBy, PlannedScenario
+from ..schemas import BackgroundFact, CanonicalFact, ConfirmedBy, PlannedScenario
 
 CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
 
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """One scenario, with the key of the current plan year. The field names are those of `--json`."""
+    """One scenario, with the key of a plan year. The field names are those of `--json`."""
 
     scenario_id: str
     title: str
@@ -34,7 +35,9 @@ class ScenarioRow:
     primary: int
     secondary: int
     derived: int
-    status: Literal["current", "expired"]
+    status: Literal["current", "coming", "expired"]
+    unpublished: int
+    """Points that are left out because their figures are not known."""
     path: str
 
     def confirmed(self, how: ConfirmedBy) -> int:
@@ -69,8 +72,19 @@ def current_facts(file: ScenarioFile, library: Library, today: date) -> dict[str
     return _by_id(file.planned(current_year(library, today), library))
 
 
-def list_scenarios(files: Iterable[ScenarioFile], library: Library, today: date) -> list[ScenarioRow]:
-    return [_row(file, library, today) for file in files]
+def list_scenarios(
+    files: Iterable[ScenarioFile], library: Library, today: date, year: int | None = None
+) -> list[ScenarioRow]:
+    """Every scenario with its key for a plan year, or for the current one."""
+    chosen = year or current_year(library, today)
+    library.year(chosen)  # an unknown year is an error even where no scenario needs its figures
+    return [_row(file, library, today, chosen) for file in files]
+
+
+def list_library(library: Library, today: date, year: int | None = None) -> list[BackgroundFact]:
+    """Every fact of the library and of all states that can be used for a plan year."""
+    states = {state for fact in library.facts.values() for state in fact.states}
+    return list(background_for(year or current_year(library, today), library, states).facts)
 
 
 def list_facts(files: Iterable[ScenarioFile], library: Library, year: int | None = None) -> list[FactRow]:
@@ -93,9 +107,8 @@ def list_sources(files: Iterable[ScenarioFile], library: Library, year: int | No
     return [rows[address] for address in sorted(rows)]
 
 
-def _row(file: ScenarioFile, library: Library, today: date) -> ScenarioRow:
+def _row(file: ScenarioFile, library: Library, today: date, year: int) -> ScenarioRow:
     scenario = file.scenario
-    year = current_year(library, today)
     planned = file.planned(year, library)
     facts = _by_id(planned)
     count = Counter(fact.confirmed_by for fact in facts.values())
@@ -114,7 +127,8 @@ def _row(file: ScenarioFile, library: Library, today: date) -> ScenarioRow:
         primary=count["primary"],
         secondary=count["secondary"],
         derived=count["derived"],
-        status="expired" if expired else "current",
+        status="expired" if expired else "coming" if is_coming(year, today) else "current",
+        unpublished=len({(lost.turn_id, lost.point) for one in planned for lost in one.unpublished if lost.turn_id}),
         path=file.name,
     )
 

@@ -44,7 +44,9 @@ def lint_files(patterns: Sequence[str], library: Library, today: date) -> Linted
 def lint(file: ScenarioFile, library: Library, today: date) -> list[Problem]:
     """Every problem of one scenario file."""
     planned, unresolved = _filled_in(file, library, today)
-    places = {fact.fact_id: n for n, fact in enumerate(file.scenario.answer_key.canonical_facts)}
+    key = file.scenario.answer_key
+    places = {fact.fact_id: f"answer_key.canonical_facts[{n}]" for n, fact in enumerate(key.canonical_facts)}
+    places |= {fact_id: f"answer_key.library_facts.{fact_id}" for fact_id in key.library_facts}
     expired = dict.fromkeys(problem for one in planned for problem in _dates(one, places, today))
     return [*unresolved, *expired, *house_rules(file, current_year(library, today), library)]
 
@@ -64,9 +66,9 @@ def _filled_in(file: ScenarioFile, library: Library, today: date) -> tuple[tuple
     return ready, list(problems.values())
 
 
-def _dates(planned: PlannedScenario, places: Mapping[str, int], today: date) -> Iterator[Problem]:
+def _dates(planned: PlannedScenario, places: Mapping[str, str], today: date) -> Iterator[Problem]:
     for fact in planned.scenario.answer_key.canonical_facts:
-        where = f"answer_key.canonical_facts[{places[fact.fact_id]}]"
+        where = places[fact.fact_id]
         if fact.valid_until and fact.valid_until < today:
             what = f"{fact.fact_id} expired on {fact.valid_until}"
             yield Problem(where, f"{what}; confirm it again, or add the new plan year's figures", error=True)

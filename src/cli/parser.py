@@ -245,9 +245,14 @@ def _add_authoring(commands: _Commands) -> None:
     validate.add_argument("--strict", action="store_true", help="house rules are errors, not warnings")
     options.add_reference_files(validate, kind=Path, default=None)
     scenarios = commands.add(
-        "scenarios", handlers.scenarios, "list the scenario bank, its facts, or its sources", help_texts.SCENARIOS
+        "scenarios",
+        handlers.scenarios,
+        "list scenarios, facts, sources or the library",
+        help_texts.SCENARIOS,
     )
-    scenarios.add_argument("what", choices=["list", "facts", "sources"], metavar="{list,facts,sources}")
+    scenarios.add_argument(
+        "what", choices=["list", "facts", "sources", "library"], metavar="{list,facts,sources,library}"
+    )
     scenarios.add_argument(
         "scenario",
         nargs="*",
@@ -256,7 +261,10 @@ def _add_authoring(commands: _Commands) -> None:
         help="file, folder, glob or pack:NAME (default: the bank)",
     )
     scenarios.add_argument(
-        "--plan-year", type=options.positive, metavar="YEAR", help="of facts and sources (default: all)"
+        "--plan-year",
+        type=options.positive,
+        metavar="YEAR",
+        help="of the keys (default: this year; facts and sources: all)",
     )
     _add_json(scenarios)
     new = commands.add("new-scenario", handlers.new_scenario, "write a commented skeleton of a scenario to start from")

@@ -19,6 +19,7 @@ from ..authoring.catalog import (
     SourceRow,
     current_facts,
     list_facts,
+    list_library,
     list_scenarios,
     list_sources,
 )
@@ -29,6 +30,7 @@ from ..planning.clock import today
 from ..planning.house_rules import PLACEHOLDER
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile, read_scenarios
+from ..records.background import BackgroundFact
 from ..records.study import Study
 from ..store.package_data import data_folder
 from ..text.count import counted
@@ -92,8 +94,11 @@ def scenarios(arguments: argparse.Namespace) -> int:
     library = Library()
     files = read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
     if arguments.what == "list":
-        listed = list_scenarios(files, library, today())
+        listed = list_scenarios(files, library, today(), arguments.plan_year)
         print(_as_json([asdict(row) for row in listed]) if arguments.json else _list_table(listed))
+    elif arguments.what == "library":
+        held = list_library(library, today(), arguments.plan_year)
+        print(_as_json([fact.model_dump(mode="json") for fact in held]) if arguments.json else _library_text(held))
     elif arguments.what == "facts":
         facts = list_facts(files, library, arguments.plan_year)
         print(_as_json([_fact_fields(row) for row in facts]) if arguments.json else _fact_text(facts))
@@ -114,7 +119,7 @@ def _fact_fields(row: FactRow) -> dict[str, Any]:
 def _list_table(rows: Sequence[ScenarioRow]) -> str:
     columns: tables.Columns = [
         ("scenario", "left"), ("variants", "right"), ("groups", "right"), ("years", "right"), ("turns", "right"),
-        ("facts:\nP/S/D", "right"), ("status", "right"),
+        ("facts:\nP/S/D", "right"), ("points\nleft out", "right"), ("status", "right"),
     ]  # fmt: skip
     cells = [
         [
@@ -124,6 +129,7 @@ def _list_table(rows: Sequence[ScenarioRow]) -> str:
             _span(row.plan_years),
             str(row.turns),
             "/".join(str(row.confirmed(how)) for how in CONFIRMED),
+            str(row.unpublished or ""),
             row.status,
         ]
         for row in rows
@@ -133,6 +139,8 @@ def _list_table(rows: Sequence[ScenarioRow]) -> str:
         f"{counted(len(rows), 'scenario')}. P/S/D: facts confirmed in the primary source ({primary}), in a secondary "
         f"source that cites it ({secondary}), or derived by arithmetic ({derived})."
     )
+    if any(row.unpublished for row in rows):
+        caption += " Points left out rest on figures that are not published, or not known here."
     return tables.plain_table(columns, cells, caption=caption)
 
 
@@ -154,6 +162,16 @@ def _fact_text(rows: Sequence[FactRow]) -> str:
         confirmed = fact.confirmed_by or "not confirmed"
         lines.append(f"    {confirmed}, {window}; {fact.source}, {fact.locator or 'no locator'}")
     return "\n".join(lines)
+
+
+def _library_text(facts: Sequence[BackgroundFact]) -> str:
+    lines = []
+    for fact in facts:
+        where = f" ({', '.join(fact.states)})" if fact.states else ""
+        lines.append(f"{fact.fact_id}{where}: {fact.statement}")
+        lines.append(f"    {fact.confirmed_by}, {fact.severity_if_wrong} if wrong; {fact.source}, {fact.locator}")
+    counts = [f"{sum(fact.confirmed_by == how for fact in facts)} {how}" for how in CONFIRMED]
+    return "\n".join([*lines, f"{counted(len(facts), 'fact')}: {', '.join(counts)}."])
 
 
 def _source_text(rows: Sequence[SourceRow]) -> str:

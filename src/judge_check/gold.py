@@ -30,6 +30,8 @@ class GoldItem:
     reply: GoldReply
     asked: Asked
     key: KeyInView
+    state: str | None
+    """The code of the persona's state, if there are facts of that state."""
     claims: tuple[ClaimInView, ...]
     spans: tuple[tuple[QuoteSpan, ...], ...]
     """Where each claim's quotes are in the reply."""
@@ -114,7 +116,7 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
         raise InputError(f"{root} contains no gold files. Give a folder of .json files with `gold`.")
     if len(years) > 1:
         raise InputError(f"{root} has files of several plan years ({_list(years)}). Check each year by itself.")
-    background = background_for(years.pop(), library)
+    background = background_for(years.pop(), library, {one.scenario.persona.state for one in every})
     check_ids(every, background)
     rubrics = {version: rubric.sha256 for version, rubric in load_rubrics(scenarios).items()}
     return Gold(tuple(items), files, library.used, rubrics, background.facts)
@@ -136,7 +138,8 @@ def _check_ids(path: Path, reply: GoldReply, items: Sequence[GoldItem]) -> None:
 def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | None, PlannedScenario]) -> GoldItem:
     if reply.variant and reply.variant not in planned:
         raise InputError(f"{path}: {reply.reply_id}: the scenario has no variant {reply.variant!r}.")
-    scenario = (planned.get(reply.variant) or next(iter(planned.values()))).scenario
+    asked_of = planned.get(reply.variant) or next(iter(planned.values()))
+    scenario = asked_of.scenario
     turns = questioner.question(QuestionerInput(scenario=scenario, seed=0)).turns
     place = next((at for at, turn in enumerate(turns) if turn.turn_id == reply.turn_id), None)
     if place is None:
@@ -149,6 +152,7 @@ def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | N
         reply=reply,
         asked=Asked(turns[place].user_message, gold.plan_year, earlier, about(scenario.persona)),
         key=verifier.key_in_view(scenario.answer_key),
+        state=asked_of.state_code,
         claims=tuple(_in_view(reply, claim, where) for claim, where in zip(reply.claims, spans, strict=True)),
         spans=spans,
     )

@@ -72,6 +72,7 @@ class ReplyJudge:
             reply=reply.text,
             key=judged.item.key,
             seed=derive_seed(self._plan.seed, reply.reply_id),
+            state=judged.item.state,
         )
         found = judged.judgment = await self._turns.judge(turn)
         judged.final = adjudicator.conclude(found.claims, found.verdicts, found.settled)

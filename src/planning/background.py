@@ -20,31 +20,39 @@ class Background:
     """Fact id to the reason why the fact cannot be used for this plan year."""
 
 
-def background_for(plan_year: int, library: Library) -> Background:
-    """The background facts of a plan year.
+def background_for(plan_year: int, library: Library, states: Iterable[object] = ()) -> Background:
+    """The background facts of a plan year, and of the states (names or codes) in which personas live.
 
     A background fact is optional, so one that does not hold, or whose figure is not known for the year, is left out
-    and is no error. The day on which the run is planned does not matter: the same files give the same facts.
+    and is no error.
     """
-    facts: list[BackgroundFact] = []
+    facts: dict[str, BackgroundFact] = {}
     left_out: dict[str, str] = {}
-    for fact in library.background_facts():
+    codes = {library.state_code(state) for state in states}
+    for fact in library.facts.values():
+        if fact.states and not codes.intersection(fact.states):
+            continue
         if reason := _does_not_hold(fact, plan_year):
             left_out[fact.fact_id] = reason
             continue
         try:
             filled = fill_background(fact, plan_year, library)
         except InputError:
+            filled = None
+        if filled is None:
             left_out[fact.fact_id] = f"it needs a figure that is not known for {plan_year}"
-            continue
-        if reason := _does_not_hold(filled, plan_year):  # a fact holds no longer than its figures
+        elif reason := _does_not_hold(filled, plan_year):  # a fact holds no longer than its figures
             left_out[fact.fact_id] = reason
+        elif filled.not_published and filled.statement in facts:
+            left_out[fact.fact_id] = f"it waits for the same figure as {facts[filled.statement].fact_id}"
         else:
-            facts.append(filled)
-    return Background(tuple(facts), left_out)
+            facts[filled.statement] = filled
+    return Background(tuple(sorted(facts.values(), key=lambda fact: fact.fact_id)), left_out)
 
 
 def _does_not_hold(fact: BackgroundFact, plan_year: int) -> str | None:
+    if fact.not_published:
+        return None
     if fact.plan_years and plan_year not in fact.plan_years:
         return f"it is for plan year {', '.join(map(str, fact.plan_years))}"
     if fact.valid_from > date(plan_year, 1, 1):

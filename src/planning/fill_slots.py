@@ -1,11 +1,15 @@
-"""Fill the slots of a scenario: figures of the plan year, and an invented insurance plan, doctor and place.
+"""Fill the slots of a scenario: facts of the library, figures of the plan year, an invented plan, doctor and place.
 
 A key never states a figure itself. It names one of `facts/<year>.json`, so that a new plan year is one new file. The
 result is a plain `Scenario` without slots in its key, which is what a run's manifest contains.
+
+A fact whose figure is not published yet says that, and no point can ask for it. A fact whose figure is not known at
+all, for lack of an entry or because its month has passed, is left out with the points that only it could make.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -27,8 +31,11 @@ from ..schemas import (
     RequiredPoint,
     Scenario,
     ScriptedTurn,
+    UnpublishedPoint,
     Variant,
     Wording,
+    point_facts,
+    point_name,
 )
 from ..store.input_files import read_user_file
 from ..store.strict_json import sha256
@@ -38,6 +45,18 @@ T = TypeVar("T")
 _CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
 """From the most certain on: a fact is only as certain as the least certain thing it rests on."""
 _SHOP_FIELDS = ("city", "state", "zip_code", "county")
+_STATE = "{{state}}"
+COMING_FROM = (10, 15)
+"""Month and day from which next year's key may be used: the first day of Open Enrollment."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A scenario that is ready to be asked."""
+
+    scenario: Scenario
+    unpublished: tuple[UnpublishedPoint, ...]
+    """Points that nobody can make, because their figures are not known."""
 
 
 def resolve(
@@ -46,18 +65,31 @@ def resolve(
     plan_year: int,
     library: Library,
     wording: Wording | None = None,
-) -> Scenario:
+) -> Resolved:
     """One variant of a scenario for one plan year. An `InputError` names the field that is missing something."""
     return _Resolver(scenario, variant or Variant(variant_id="only"), plan_year, library).resolve(wording)
 
 
-def fill_background(fact: BackgroundFact, plan_year: int, library: Library) -> BackgroundFact:
-    """A background fact for one plan year. An `InputError` says which figure is missing."""
-    fields = fact.model_dump(exclude={"themes", "plan_years"})
-    plain = CanonicalFact.model_validate(fields)
-    filled = _FactFiller(plan_year, library).fact(plain, fact.valid_from, f"background fact {fact.fact_id}")
+def fill_background(fact: BackgroundFact, plan_year: int, library: Library) -> BackgroundFact | None:
+    """A background fact for one plan year; None if its figure is not known."""
+    filled = _FactFiller(plan_year, library).fact(_plain(fact), fact.valid_from, f"background fact {fact.fact_id}")
+    if filled is None:
+        return None
     shared = BackgroundFact.model_fields.keys() & CanonicalFact.model_fields.keys()
     return fact.model_copy(update={name: getattr(filled, name) for name in shared})
+
+
+def _holds_in(fact: BackgroundFact, plan_year: int) -> bool:
+    """Whether a library fact holds on some day of a plan year."""
+    if fact.plan_years and plan_year not in fact.plan_years:
+        return False
+    return fact.valid_from <= date(plan_year, 12, 31) and (fact.valid_until or date.max) >= date(plan_year, 1, 1)
+
+
+def _plain(fact: BackgroundFact, fact_id: str | None = None) -> CanonicalFact:
+    """A library fact as a fact of a key."""
+    fields = fact.model_dump(include=set(CanonicalFact.model_fields))
+    return CanonicalFact.model_validate({**fields, "fact_id": fact_id or fact.fact_id, "library": fact.fact_id})
 
 
 class _FactFiller:
@@ -70,10 +102,20 @@ class _FactFiller:
         self._shop: dict[str, str] = {}
         """The values of the slots for plan, doctor and place."""
 
-    def fact(self, fact: CanonicalFact, begins: date, where: str) -> CanonicalFact:
-        """The fact with its slots filled; it is valid from the day given, unless it gives its own dates."""
+    def fact(self, fact: CanonicalFact, begins: date, where: str) -> CanonicalFact | None:
+        """The fact with its slots filled; it is valid from the day given, unless it gives its own dates.
+
+        None if it rests on a figure that is not known.
+        """
         slots = SLOT.findall(fact.statement + fact.rationale)
-        rests_on = [self._figure(slot, where) for slot in dict.fromkeys(slots) if slot.startswith("figure.")]
+        names = [slot.removeprefix("figure.") for slot in dict.fromkeys(slots) if slot.startswith("figure.")]
+        found = [self._figure(name, where) for name in names]
+        rests_on = [figure for figure in found if figure]
+        waiting = next((figure for figure in rests_on if figure.value is None), None)
+        if len(rests_on) < len(found) or (waiting and not waiting.awaited(self._library.today)):
+            return None
+        if waiting:
+            return self._not_published(fact, waiting, names[found.index(waiting)])
         begins, ends = fact.valid_from or begins, fact.valid_until
         if rests_on:
             year = self._library.year(self._plan_year)
@@ -107,14 +149,43 @@ class _FactFiller:
                 text = f"{text} {figure.rationale}".lstrip()
         return text
 
-    def _figure(self, slot: str, where: str) -> Figure:
-        name = slot.removeprefix("figure.")
-        figures = self._library.year(self._plan_year).figures
-        if name not in figures:
+    def _not_published(self, fact: CanonicalFact, figure: Figure, name: str) -> CanonicalFact:
+        """What a fact says while its figure is not published."""
+        year = self._library.year(self._plan_year)
+        assert figure.expected
+        text = (
+            f"As of {year.compiled}, this amount for {self._plan_year} is not published yet: {figure.what}. "
+            f"An exact amount given as that of {self._plan_year} is a guess."
+        )
+        before = self._library.years.get(self._plan_year - 1)
+        last = self._library.year(self._plan_year - 1).figures.get(name) if before else None
+        if last and last.value:
+            text += f" The amount for {self._plan_year - 1} is {last.value}."
+        return fact.model_copy(
+            update={
+                "statement": text,
+                "rationale": figure.rationale,
+                "source": figure.source,
+                "address": figure.address,
+                "locator": figure.locator,
+                "valid_from": year.compiled,
+                "valid_until": None,
+                "confirmed_by": figure.confirmed_by,
+                "plan_year": self._plan_year,
+                "tells": (),
+                "only": Only(),
+                "not_published": figure.expected,
+            }
+        )
+
+    def _figure(self, name: str, where: str) -> Figure | None:
+        """A figure of the year; None if only other years have it."""
+        found = self._library.year(self._plan_year).figures.get(name)
+        if found is None and not self._library.names_figure(name):
             path = self._library.years[self._plan_year]
             file = path if path == self._library.facts_file else f"facts/{path.name}"
             raise InputError(f"{where}: {file} has no figure {name!r}. Add it or check the name.")
-        return figures[name]
+        return found
 
     def _fill(self, text: str, where: str, keep: tuple[str, ...] = ()) -> str:
         def value(slot: str) -> str:
@@ -122,7 +193,8 @@ class _FactFiller:
             if slot == "plan_year":
                 return str(self._plan_year)
             if root == "figure":
-                return self._figure(slot, where).value
+                figure = self._figure(slot.removeprefix("figure."), where)
+                return (figure and figure.value) or f"(an amount not yet known for {self._plan_year})"
             if root in keep:
                 return f"{{{{{slot}}}}}"
             if slot in self._shop:
@@ -142,18 +214,20 @@ class _Resolver(_FactFiller):
         self._variant = variant
         self._plan_kind: str | None = None
         self._shop = self._read_shop()
+        self._lacking: set[str] = set()
+        """Facts of the key whose figures are not known."""
+        self._points_lost: dict[UnpublishedPoint, None] = {}
 
-    def resolve(self, wording: Wording | None) -> Scenario:
+    def resolve(self, wording: Wording | None) -> Resolved:
         scenario, variant = self._scenario, self._variant
-        listed = [fact for fact in scenario.answer_key.canonical_facts if self._belongs(fact.only)]
-        facts = tuple(self.fact(fact, scenario.effective_date, f"answer_key fact {fact.fact_id}") for fact in listed)
+        facts = self._facts()
         if not facts:
             raise InputError(f"answer_key.canonical_facts: no fact belongs to plan year {self._plan_year}.")
-        known = {fact.fact_id for fact in facts}
         own = wording.scenarios.get(scenario.scenario_id, {}) if wording else {}
+        known = {fact.fact_id for fact in facts}
         turns = tuple(self._turn(turn, own.get(turn.turn_id), known) for turn in scenario.scripted_turns)
         # Built again and not copied, so that the result is checked like any scenario file.
-        return Scenario(
+        ready = Scenario(
             scenario_id=scenario.scenario_id,
             title=scenario.title,
             effective_date=scenario.effective_date,
@@ -165,7 +239,7 @@ class _Resolver(_FactFiller):
             variation_knobs=scenario.variation_knobs,
             answer_key=AnswerKey(
                 canonical_facts=facts,
-                required_points=_kept(scenario.answer_key.required_points, known),
+                required_points=self._kept(scenario.answer_key.required_points, known, None),
                 disallowed_claims=tuple(
                     self._fill(claim, f"answer_key.disallowed_claims[{n}]")
                     for n, claim in enumerate(scenario.answer_key.disallowed_claims)
@@ -175,6 +249,41 @@ class _Resolver(_FactFiller):
             plan_file=scenario.plan_file,
             variants=(),
         )
+        return Resolved(ready, tuple(self._points_lost))
+
+    def _facts(self) -> tuple[CanonicalFact, ...]:
+        """The facts of the key for this plan year and persona, in the order of their ids."""
+        key, begins = self._scenario.answer_key, self._scenario.effective_date
+        listed = [fact for fact in key.canonical_facts if self._belongs(fact.only)]
+        listed += [fact for fact_id, named in key.library_facts.items() if (fact := self._from_library(fact_id, named))]
+        facts: list[CanonicalFact] = []
+        said: set[str] = set()
+        for fact in sorted(listed, key=lambda fact: _natural(fact.fact_id)):
+            filled = self.fact(fact, begins, f"answer_key fact {fact.fact_id}")
+            if filled is None or filled.not_published:
+                self._lacking.add(fact.fact_id)
+            # Several facts may wait for one figure; that it is not published is said once.
+            if filled and not (filled.not_published and filled.statement in said):
+                facts.append(filled)
+                said.add(filled.statement)
+        return tuple(facts)
+
+    def _from_library(self, fact_id: str, named: str) -> CanonicalFact | None:
+        """A fact of the library; None if it does not hold in this plan year, or in the persona's state."""
+        facts, where = self._library.facts, f"answer_key.library_facts.{fact_id}"
+        wanted = named
+        if _STATE in named:
+            pattern = re.compile(re.escape(named).replace(re.escape(_STATE), "[a-z]{2}"))
+            if not any(map(pattern.fullmatch, facts)):
+                raise InputError(f"{where}: no state has a fact {named!r}. Check the name in facts/states.")
+            code = self._library.state_code(self._persona().state)
+            wanted = named.replace(_STATE, (code or "").lower())
+            if wanted not in facts:
+                return None
+        if wanted not in facts:
+            raise InputError(f"{where}: the library has no fact {wanted!r}. Check the name in facts/library.")
+        fact = facts[wanted]
+        return _plain(fact, fact_id) if _holds_in(fact, self._plan_year) else None
 
     def _read_shop(self) -> dict[str, str]:
         """The values of the slots for plan, doctor and place."""
@@ -224,14 +333,25 @@ class _Resolver(_FactFiller):
             not only.plan_kinds or self._plan_kind in only.plan_kinds
         )
 
+    def _kept(self, points: Iterable[RequiredPoint], known: set[str], turn_id: str | None) -> tuple[RequiredPoint, ...]:
+        """The points that facts of this year and plan can meet. Those lost for lack of a figure are noted."""
+        kept: list[RequiredPoint] = []
+        for point in points:
+            facts = point_facts(point)
+            left = tuple(fact for fact in facts if fact in known - self._lacking)
+            if not left and self._lacking.intersection(facts):
+                self._points_lost[UnpublishedPoint(turn_id=turn_id, point=point_name(point))] = None
+            kept += [AnyOf(any_of=left)] if len(left) > 1 else left
+        return tuple(kept)
+
     def _turn(self, turn: ScriptedTurn, overlaid: str | None, known: set[str]) -> ScriptedTurn:
         variant = self._variant
         text = overlaid or variant.turns.get(turn.turn_id, turn.user_message)
         return turn.model_copy(
             update={
                 "user_message": self._fill(text, f"turn {turn.turn_id} user_message", keep=("persona", "knob")),
-                "required_points": _kept(turn.required_points, known),
-                "partial_points": tuple(fact for fact in turn.partial_points if fact in known),
+                "required_points": self._kept(turn.required_points, known, turn.turn_id),
+                "partial_points": tuple(fact for fact in turn.partial_points if fact in known - self._lacking),
                 "background": tuple(fact for fact in turn.background if fact in known),
                 "misstates": (*turn.misstates, *variant.misstates.get(turn.turn_id, ())),
             }
@@ -244,25 +364,30 @@ def _named(table: Mapping[str, T], name: str, where: str) -> T:
     return table[name]
 
 
-def _kept(points: Iterable[RequiredPoint], known: set[str]) -> tuple[RequiredPoint, ...]:
-    """The points that facts of this year and plan can meet."""
-    kept: list[RequiredPoint] = []
-    for point in points:
-        if isinstance(point, str):
-            kept += [point] if point in known else []
-            continue
-        left = tuple(fact for fact in point.any_of if fact in known)
-        kept += [AnyOf(any_of=left)] if len(left) > 1 else left
-    return tuple(kept)
+def _natural(fact_id: str) -> list[tuple[int, str]]:
+    """F2 before F10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", fact_id) if part]
+
+
+def is_coming(plan_year: int, today: date) -> bool:
+    """Whether the plan year has not begun."""
+    return today < date(plan_year, 1, 1)
 
 
 def out_of_date(scenario: Scenario, plan_year: int, today: date) -> str | None:
-    """Why a key may not be used on a day, or for a plan year; None if it may."""
-    begins = max(fact.valid_from or scenario.effective_date for fact in scenario.answer_key.canonical_facts)
-    ends = min((fact.valid_until for fact in scenario.answer_key.canonical_facts if fact.valid_until), default=None)
+    """Why a key may not be used on a day, or for a plan year; None if it may.
+
+    From the first day of Open Enrollment, the key of the coming year may be used.
+    """
+    facts = [fact for fact in scenario.answer_key.canonical_facts if not fact.not_published]
+    begins = max((fact.valid_from or scenario.effective_date for fact in facts), default=scenario.effective_date)
+    ends = min((fact.valid_until for fact in facts if fact.valid_until), default=None)
     window = f"from {begins}" + (f" to {ends}" if ends else " on")
-    if today < begins or (ends and today > ends):
-        return f"its key is valid {window}, and today is {today}"
+    opens = date(plan_year - 1, *COMING_FROM)
+    day = date(plan_year, 1, 1) if is_coming(plan_year, today) and today >= opens else today
+    if day < begins or (ends and day > ends):
+        early = f"; the key of {plan_year} may be used from {opens}" if is_coming(plan_year, today) else ""
+        return f"its key is valid {window}, and today is {today}{early}"
     if date(plan_year, 12, 31) < begins or (ends and date(plan_year, 1, 1) > ends):
         return f"its key is valid {window}, and the plan year is {plan_year}"
     return None

@@ -26,6 +26,7 @@ from ..schemas import (
     point_name,
 )
 from ..store.input_files import problems_of
+from ..text.compound import compound
 from ..text.figures import figures, kind, telling
 from .library import Library
 from .rubrics import SPECIFICATION, load_rubric, rubric_files
@@ -93,7 +94,7 @@ def house_rules(file: ScenarioFile, plan_year: int, library: Library) -> list[Pr
     scenario = file.scenario
     found = [*_placeholders(scenario), *_rubric(file), *_themes(scenario), *_own_fields(scenario.persona)]
     found += [*_knobs(scenario), *_points(scenario), *_lookups(scenario, load_rubric_of(file))]
-    found += [*_provenance(scenario), *_identifiers(scenario)]
+    found += [*_provenance(scenario), *_compound(scenario), *_identifiers(scenario)]
     try:
         planned = file.planned(plan_year, library)
     except InputError:  # it cannot be asked in this year, which is more than a broken house rule
@@ -214,11 +215,13 @@ def _points(scenario: Scenario) -> Iterator[Problem]:
     asked = {point_name(point) for turn in turns for point in turn.required_points}
     used = {fact for point in scenario.all_required_points() for fact in point_facts(point)}
     used |= {fact for turn in turns for fact in (*turn.partial_points, *turn.background)}
-    for number, fact in enumerate(scenario.answer_key.canonical_facts):
-        if fact.fact_id not in used:
+    key = scenario.answer_key
+    places = {fact.fact_id: f"answer_key.canonical_facts[{number}]" for number, fact in enumerate(key.canonical_facts)}
+    for fact_id in (*places, *key.library_facts):
+        if fact_id not in used:
             yield Problem(
-                f"answer_key.canonical_facts[{number}]",
-                f"no turn uses {fact.fact_id}; list it in a turn's required_points, partial_points or background",
+                places.get(fact_id, f"answer_key.library_facts.{fact_id}"),
+                f"no turn uses {fact_id}; list it in a turn's required_points, partial_points or background",
             )
     for point in scenario.answer_key.required_points:
         if point_name(point) not in asked:
@@ -254,6 +257,16 @@ def _provenance(scenario: Scenario) -> Iterator[Problem]:
                 where,
                 f"{fact.fact_id} states a dollar amount for one year; "
                 "move it to facts/<year>.json and write {{figure.NAME}} here",
+            )
+
+
+def _compound(scenario: Scenario) -> Iterator[Problem]:
+    """Facts that say several things: an answer can be right about one and wrong about another."""
+    for number, fact in enumerate(scenario.answer_key.canonical_facts):
+        if why := compound(fact.statement):
+            yield Problem(
+                f"answer_key.canonical_facts[{number}]",
+                f"{fact.fact_id} {why}; write one fact for each assertion, with one figure at most",
             )
 
 

@@ -1,19 +1,21 @@
-"""The files that answer keys refer to: figures by plan year, background facts, invented plans, doctors and places."""
+"""The files that answer keys refer to: figures by plan year, the library of facts, state facts, invented plans."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from ..errors import InputError, about
-from ..schemas import BackgroundFact, FactLibrary, InventedPlans, YearFacts
+from ..schemas import BackgroundFact, FactLibrary, InventedPlans, StateFacts, YearFacts
 from ..store.input_files import read_user_file
 from ..store.package_data import data_folder
 from ..store.strict_json import sha256
+from . import clock
 
-R = TypeVar("R", YearFacts, FactLibrary, InventedPlans)
+R = TypeVar("R", YearFacts, FactLibrary, StateFacts, InventedPlans)
 
 
 @dataclass
@@ -22,10 +24,12 @@ class Library:
 
     facts_file: Path | None = None
     invented_plans_file: Path | None = None
-    background_folder: Path | None = None
-    """Another folder of background facts than ours."""
+    library_folder: Path | None = None
+    """Another library of facts than ours."""
+    today: date = field(default_factory=clock.today)
+    """Whether a figure is still awaited depends on the day."""
     used: dict[str, str] = field(default_factory=dict)
-    _cache: dict[Path, tuple[bytes, YearFacts | FactLibrary | InventedPlans]] = field(default_factory=dict)
+    _cache: dict[Path, tuple[bytes, YearFacts | FactLibrary | StateFacts | InventedPlans]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the files given now: a wrong one is an error even if no scenario needs it."""
@@ -66,19 +70,42 @@ class Library:
             )
         return self._read(path, InventedPlans, f"plans/{path.name}")
 
-    def background_facts(self) -> tuple[BackgroundFact, ...]:
-        """Every background fact as its author wrote it, sorted by id."""
-        folder = self.background_folder or data_folder("facts") / "background"
+    @cached_property
+    def facts(self) -> dict[str, BackgroundFact]:
+        """Every fact of the library and of the states as its author wrote it, by id."""
+        folder = self.library_folder or data_folder("facts") / "library"
         file_of: dict[str, Path] = {}
-        facts: list[BackgroundFact] = []
-        for path in sorted(folder.glob("*.json")):
-            for fact in self._read(path, FactLibrary, f"facts/background/{path.name}").facts:
-                if fact.fact_id in file_of:
-                    other = file_of[fact.fact_id]
-                    raise InputError(f"{path}: field fact_id: {fact.fact_id!r} is also used by {other}. Change one.")
-                file_of[fact.fact_id] = path
-                facts.append(fact)
-        return tuple(sorted(facts, key=lambda fact: fact.fact_id))
+        facts: dict[str, BackgroundFact] = {}
+        listed = [(path, fact) for path in sorted(folder.glob("*.json")) for fact in self._themed(path).facts]
+        listed += [(path, fact) for path, one in self._state_files.items() for fact in one.in_state()]
+        for path, fact in listed:
+            if fact.fact_id in file_of:
+                other = file_of[fact.fact_id]
+                raise InputError(f"{path}: field fact_id: {fact.fact_id!r} is also used by {other}. Change one.")
+            file_of[fact.fact_id] = path
+            facts[fact.fact_id] = fact
+        return dict(sorted(facts.items()))
+
+    def state_code(self, name: object) -> str | None:
+        """The code of a state that has facts of its own, given its name or its code."""
+        for one in self._state_files.values():
+            if name in (one.state, one.name):
+                return one.state
+        return None
+
+    @cached_property
+    def _state_files(self) -> dict[Path, StateFacts]:
+        folder = (self.library_folder or data_folder("facts") / "library").parent / "states"
+        return {
+            path: self._read(path, StateFacts, f"facts/states/{path.name}") for path in sorted(folder.glob("*.json"))
+        }
+
+    def _themed(self, path: Path) -> FactLibrary:
+        return self._read(path, FactLibrary, f"facts/library/{path.name}")
+
+    def names_figure(self, name: str) -> bool:
+        """Whether any plan year has a figure of this name."""
+        return any(name in self.year(year).figures for year in self.years)
 
     def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
         if path not in self._cache:

@@ -27,7 +27,7 @@ from ..schemas import (
 )
 from . import clock
 from .background import background_for, check_ids
-from .fill_slots import out_of_date, read_wording
+from .fill_slots import is_coming, out_of_date, read_wording
 from .house_rules import refuse_broken_rules
 from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models
 from .library import Library
@@ -62,6 +62,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         wording=asked.wording,
         rubrics=asked.rubrics,
         expired=asked.expired,
+        coming=is_coming(asked.plan_year, day),
         targets=targets,
         verifiers=verifiers,
         extractor=models[0],
@@ -127,16 +128,22 @@ def _scenarios(study: Study, today: date) -> _Asked:
     by_id = {file.scenario.scenario_id: file.scenario for file in files}
     _check_variants(study.variants, by_id.values())
     plan_year = study.plan_year or today.year
-    library = Library(_path(study.facts), _path(study.invented_plans))
-    if plan_year not in library.years and not study.plan_year and study.allow_expired:
+    library = Library(_path(study.facts), _path(study.invented_plans), today=today)
+    if plan_year not in library.years and not study.plan_year:
+        if not study.allow_expired:
+            raise InputError(
+                f"there are no figures for {plan_year} yet, the year of today's date. Add a file for it with `facts`, "
+                f"or use the key of {max(library.years)} with `allow_expired`.",
+                field="plan_year",
+            )
         plan_year = max(library.years)
     with about("wording"):
         overlay = read_wording(Path(study.wording), by_id) if study.wording else None
     planned = tuple(one for file in files for one in file.planned(plan_year, library, study.variants, overlay))
-    background = background_for(plan_year, library)
+    background = background_for(plan_year, library, {one.scenario.persona.state for one in planned})
     check_ids(planned, background)
     if study.strict:
-        refuse_broken_rules(files, plan_year, Library(library.facts_file, library.invented_plans_file))
+        refuse_broken_rules(files, plan_year, Library(library.facts_file, library.invented_plans_file, today=today))
     used = None
     if overlay:
         turns = {name: tuple(turns) for name, turns in overlay.wording.scenarios.items() if name in by_id}

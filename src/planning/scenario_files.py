@@ -16,7 +16,7 @@ from ..schemas import PlannedScenario, Scenario, Variant
 from ..store.input_files import explain, read_user_file
 from ..store.package_data import data_folder
 from ..store.strict_json import sha256
-from .fill_slots import Overlay, resolve
+from .fill_slots import Overlay, Resolved, resolve
 from .library import Library
 
 RUBRICS = "rubrics"
@@ -97,16 +97,24 @@ class ScenarioFile:
         """Every variant, or those named, made ready for a plan year."""
         variants = [v for v in self.scenario.variants if not only or v.variant_id in only]
         return tuple(
-            PlannedScenario(
-                path=self.name,
-                sha256=self.sha256,
-                variant=variant.variant_id if variant else None,
-                scenario=self._resolved(variant, plan_year, library, overlay),
-            )
+            self._planned(variant, plan_year, library, overlay)
             for variant in (variants if self.scenario.variants else [None])
         )
 
-    def _resolved(self, variant: Variant | None, plan_year: int, library: Library, overlay: Overlay | None) -> Scenario:
+    def _planned(
+        self, variant: Variant | None, plan_year: int, library: Library, overlay: Overlay | None
+    ) -> PlannedScenario:
+        ready = self._resolved(variant, plan_year, library, overlay)
+        return PlannedScenario(
+            path=self.name,
+            sha256=self.sha256,
+            variant=variant.variant_id if variant else None,
+            scenario=ready.scenario,
+            state_code=library.state_code(ready.scenario.persona.state),
+            unpublished=ready.unpublished,
+        )
+
+    def _resolved(self, variant: Variant | None, plan_year: int, library: Library, overlay: Overlay | None) -> Resolved:
         where = self.path
         try:
             ready = resolve(self.scenario, variant, plan_year, library)

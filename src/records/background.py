@@ -1,18 +1,20 @@
-"""Background facts: what holds for everyone with Medicare, kept once and offered to the judges of every scenario.
+"""The library of facts: what holds for everyone with Medicare, or for everyone in a state, kept once.
 
-A background fact decides labels. It is never a required point: what an answer must say is the scenario's business.
+A scenario's key refers to the facts that its questions ask for. All others are background facts: the judges of every
+scenario may be shown them, they decide labels, and they are never a required point.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sized
 from datetime import date
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, field_validator, model_validator
 
 from .base import Line, Record
-from .facts import Address, ConfirmedBy, PlanYear
+from .facts import Address, ConfirmedBy, Month, PlanYear
 from .scenario import SLOT
 
 _BACKGROUND_ID = re.compile(r"^B-[a-z0-9]+(?:-[a-z0-9]+)*$")
@@ -34,6 +36,17 @@ BackgroundId = Annotated[
     WithJsonSchema({"type": "string", "pattern": _BACKGROUND_ID.pattern, "maxLength": _MAX_ID}),
 ]
 """B- and a name. A scenario's own facts are F1, F2, ... and its disallowed claims D1, D2, ..."""
+
+
+StateCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: Sized) -> bool:
+    return not len(value)
 
 
 class BackgroundFact(Record):
@@ -60,6 +73,12 @@ class BackgroundFact(Record):
     """The plan years for which the statement may be used. Empty: all."""
     rationale: str = Field("", max_length=4_000)
     """Why it is so, and for a derived fact the calculation."""
+    tells: tuple[Line, ...] = Field(default=(), exclude_if=_is_empty)
+    """As in a scenario's own facts, for scenarios that refer to this one."""
+    not_published: Month | None = Field(default=None, exclude_if=_is_none)
+    """The month in which its figure is expected, if the statement says that it is not published yet."""
+    states: tuple[StateCode, ...] = Field(default=(), exclude_if=_is_empty)
+    """The states in which it holds, as `facts/states/` has it. Empty: everywhere."""
 
     @field_validator("statement", "rationale")
     @classmethod
@@ -86,7 +105,7 @@ class BackgroundFact(Record):
 
 
 class FactLibrary(Record):
-    """`facts/background/<theme>.json`: the background facts of one theme."""
+    """`facts/library/<theme>.json`: the facts of one theme."""
 
     compiled: date
     """When the facts were last read in their sources."""
@@ -100,3 +119,22 @@ class FactLibrary(Record):
                 raise ValueError(f"fact_id {fact.fact_id!r} appears more than once")
             seen.add(fact.fact_id)
         return self
+
+
+class StateFacts(FactLibrary):
+    """`facts/states/NY.json`: the facts that hold in one state."""
+
+    state: StateCode
+    name: Line
+
+    @model_validator(mode="after")
+    def _ids_name_the_state(self) -> Self:
+        start = f"B-{self.state.lower()}-"
+        for fact in self.facts:
+            if not fact.fact_id.startswith(start):
+                raise ValueError(f"fact_id {fact.fact_id!r} must start with {start}")
+        return self
+
+    def in_state(self) -> tuple[BackgroundFact, ...]:
+        """The facts, marked with their state."""
+        return tuple(fact.model_copy(update={"states": (self.state,)}) for fact in self.facts)

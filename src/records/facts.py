@@ -21,17 +21,35 @@ PlanKind = Literal["HMO", "PPO"]
 PlanYear = Annotated[int, Field(ge=2006, le=2100)]
 
 
-class Figure(Record):
-    """One figure of one plan year, with its source."""
+Month = Annotated[str, StringConstraints(pattern=r"^20\d\d-(0[1-9]|1[0-2])$")]
 
-    value: Line
-    """As a person writes it: $202.90, SLMB."""
+
+class Figure(Record):
+    """One figure of one plan year, with its source; or the news that it is not published yet."""
+
+    value: Line | None
+    """As a person writes it: $202.90, SLMB. Null if it is not published."""
+    status: Literal["published", "not_published"] = "published"
+    expected: Month | None = None
+    """The month in which a figure that is not published should be. After it, nothing is known of the figure here."""
     what: Line
     source: Line
     address: Address
     locator: Line
     confirmed_by: ConfirmedBy
     rationale: str = Field("", max_length=4_000)
+
+    @model_validator(mode="after")
+    def _is_published_or_expected(self) -> Self:
+        if self.status == "published" and (self.value is None or self.expected):
+            raise ValueError("a published figure has a value and no expected month; or set status to not_published")
+        if self.status == "not_published" and (self.value is not None or not self.expected):
+            raise ValueError("a figure that is not_published has the value null and the month in which it is expected")
+        return self
+
+    def awaited(self, today: date) -> bool:
+        """Whether it is known that the figure is not published: until the month in which it is expected is over."""
+        return self.expected is not None and f"{today:%Y-%m}" <= self.expected
 
 
 class YearFacts(Record):

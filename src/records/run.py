@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from .background import BackgroundFact
+from .background import BackgroundFact, StateCode
 from .base import (
     CallOutcome,
     Ident,
@@ -32,13 +32,18 @@ out much of it, or if it is in the audit sample; otherwise the factual claims of
 be about the key apart from the others, and anything else is verified alone.
 """
 
-Format = Literal[1, 2, 3]
-FORMAT: Format = 3
+Format = Literal[1, 2, 3, 4]
+FORMAT: Format = 4
 """The format this release writes: of the manifest, each journal line, each result and the seal.
 
 A release that adds or renames a field, or computes a result differently from the same calls, raises it.
 """
-FIRST_RELEASE: dict[int, str] = {1: "ai-medicare-eval 0.1.0", 2: "medicare-eval 0.2.0", 3: "medicare-eval 0.3.0"}
+FIRST_RELEASE: dict[int, str] = {
+    1: "ai-medicare-eval 0.1.0",
+    2: "medicare-eval 0.2.0",
+    3: "medicare-eval 0.3.0",
+    4: "medicare-eval 0.4.0",
+}
 """Format to the first release that wrote it, which is also one that can replay it."""
 
 
@@ -48,6 +53,10 @@ def is_none(value: object) -> bool:
 
 def is_empty(value: Sized) -> bool:
     return not len(value)
+
+
+def _is_false(value: object) -> bool:
+    return value is False
 
 
 def _is_reply(value: object) -> bool:
@@ -63,6 +72,13 @@ def is_first(value: int) -> bool:
     return value == 1
 
 
+class UnpublishedPoint(Record):
+    """A point of the key, or of one of its turns, that rests on figures which are not published or not known."""
+
+    turn_id: Ident | None
+    point: str
+
+
 class PlannedScenario(Record):
     """A scenario, or one variant of it, as it was when the run was planned; the run no longer needs its file.
 
@@ -74,6 +90,10 @@ class PlannedScenario(Record):
     """Of the scenario's file."""
     variant: Ident | None = None
     scenario: Scenario
+    state_code: StateCode | None = Field(default=None, exclude_if=is_none)
+    """The persona's state, if the library has facts of that state."""
+    unpublished: tuple[UnpublishedPoint, ...] = Field(default=(), exclude_if=is_empty)
+    """Points that were left out because their figures are not known."""
 
     @property
     def name(self) -> str:
@@ -134,6 +154,8 @@ class RunPlan(Record):
     rubrics: dict[str, PlannedRubric] = Field(min_length=1)
     expired: tuple[str, ...] = ()
     """Why keys are out of date, if the user allowed expired keys."""
+    coming: bool = Field(default=False, exclude_if=_is_false)
+    """Whether the plan year had not begun when the run was planned."""
     targets: tuple[ModelName, ...] = Field(min_length=1)
     verifiers: tuple[ModelName, ...] = Field(min_length=2)
     """One entry per verifier: the judge models, cycled."""

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sized
 from datetime import date
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from .base import (
     FactId,
@@ -20,6 +29,7 @@ from .base import (
 from .facts import (
     Address,
     ConfirmedBy,
+    Month,
     PlanKind,
     PlanYear,
 )
@@ -203,6 +213,14 @@ def _fitting(kind: TypeAdapter[T], value: Any) -> T | None:
         return None
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: Sized) -> bool:
+    return not len(value)
+
+
 class Only(Record):
     """When a fact belongs to the key; empty: always."""
 
@@ -233,12 +251,19 @@ class CanonicalFact(Record):
     tells: tuple[Line, ...] = ()
     """The figures of the statement that an answer must give to be credited. Empty: every amount in it."""
     only: Only = Only()
+    library: Line | None = Field(default=None, exclude_if=_is_none)
+    """The id of the library fact that this is; None if it is written out in the scenario."""
+    not_published: Month | None = Field(default=None, exclude_if=_is_none)
+    """The month in which its figure is expected, if the statement says that it is not published yet."""
 
     @model_validator(mode="after")
     def _ends_after_it_begins(self) -> Self:
         if self.valid_from and self.valid_until and self.valid_until < self.valid_from:
             raise ValueError("valid_until is before valid_from")
         return self
+
+
+LibraryFactId = Annotated[str, StringConstraints(pattern=r"^B-[a-z0-9{}-]+$", max_length=80)]
 
 
 class DisallowedClaim(Record):
@@ -249,7 +274,10 @@ class DisallowedClaim(Record):
 
 
 class AnswerKey(Record):
-    canonical_facts: tuple[CanonicalFact, ...] = Field(min_length=1, max_length=500)
+    canonical_facts: tuple[CanonicalFact, ...] = Field(max_length=500)
+    """Facts that are written out. When a run is planned, the facts of the library join them."""
+    library_facts: dict[FactId, LibraryFactId] = Field(default_factory=dict, max_length=500, exclude_if=_is_empty)
+    """Fact id in this key to the id of a library fact. `B-{{state}}-NAME` is a fact of the persona's own state."""
     required_points: tuple[RequiredPoint, ...] = Field(max_length=500)
     disallowed_claims: tuple[Line, ...] = Field((), max_length=500)
 
@@ -260,14 +288,16 @@ class AnswerKey(Record):
         )
 
     def fact_ids(self) -> frozenset[str]:
-        return frozenset(fact.fact_id for fact in self.canonical_facts)
+        return frozenset(fact.fact_id for fact in self.canonical_facts) | self.library_facts.keys()
 
     def evidence_ids(self) -> frozenset[str]:
         return self.fact_ids() | {claim.claim_id for claim in self.disallowed()}
 
     @model_validator(mode="after")
     def _names_each_fact_once(self) -> Self:
-        _no_repeats("answer_key.canonical_facts fact_id", [fact.fact_id for fact in self.canonical_facts])
+        if not self.canonical_facts and not self.library_facts:
+            raise ValueError("canonical_facts or library_facts must hold at least one fact")
+        _no_repeats("answer_key fact_id", [*(fact.fact_id for fact in self.canonical_facts), *self.library_facts])
         return self
 
 

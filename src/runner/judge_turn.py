@@ -81,6 +81,8 @@ class Turn:
     """Of this trial; the seed of every call is derived from it."""
     families: tuple[str, ...] = ()
     """Model families that may not judge this reply."""
+    state: str | None = None
+    """The code of the state in which the person who asks lives, if there are facts of that state."""
     repeats: int = 0
     """Times that each verifier judges again, to measure its noise."""
 
@@ -146,12 +148,20 @@ class _Library:
 
     def __init__(self, facts: Sequence[BackgroundFact]) -> None:
         self._facts = {fact.fact_id: verifier.fact_in_view(fact) for fact in facts}
-        self._retriever = Retriever(tuple(self._facts.values()))
+        self._everywhere = tuple(fact for fact in facts if not fact.states)
+        self._in_state = {
+            state: tuple(fact for fact in facts if state in fact.states) for fact in facts for state in fact.states
+        }
+        self._retrievers: dict[str | None, Retriever] = {}
 
-    def find(self, claims: Sequence[ClaimInView | TiedClaim], key: KeyInView) -> tuple[FactInView, ...]:
-        """Facts about these claims that the key does not state itself."""
-        found = {one for claim in claims for one in self._retriever.find(" ".join([claim.text, *claim.quotes]))}
-        known = {fact.statement for fact in key.canonical_facts}
+    def find(self, claims: Sequence[ClaimInView | TiedClaim], turn: Turn) -> tuple[FactInView, ...]:
+        """Facts about these claims that hold where the person lives and that the key does not state itself."""
+        if turn.state not in self._retrievers:
+            offered = (*self._everywhere, *self._in_state.get(turn.state or "", ()))
+            self._retrievers[turn.state] = Retriever(offered)
+        retriever = self._retrievers[turn.state]
+        found = {one for claim in claims for one in retriever.find(" ".join([claim.text, *claim.quotes]))}
+        known = {fact.statement for fact in turn.key.canonical_facts}
         facts = [self._facts[fact_id] for fact_id in sorted(found)]
         return tuple(fact for fact in facts if fact.statement not in known)
 
@@ -215,7 +225,7 @@ class _ReplyWork:
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key = self._turn.key
-        stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim], key))]
+        stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim], self._turn))]
         stated += [one.statement for one in key.disallowed_claims]
         said = [claim.text, *claim.quotes]
         if not is_english(" ".join(said)):
@@ -224,7 +234,7 @@ class _ReplyWork:
 
     def _shown(self, claims: Sequence[ClaimInView | TiedClaim]) -> verifier.Shown:
         """The key, and what the shared library says about these claims."""
-        return verifier.Shown(self._turn.asked, self._turn.key, self._library.find(claims, self._turn.key))
+        return verifier.Shown(self._turn.asked, self._turn.key, self._library.find(claims, self._turn))
 
     def _client(self, role: Role, model: str, number: int = 0, part: str = "") -> JudgeClient:
         turn, part = self._turn, self._prefix + part
