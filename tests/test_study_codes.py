@@ -183,6 +183,8 @@ TWO_POINTS = asking(turn(points=["F1", "F2"]))
 BOTH_MADE = [makes("F1", sentence=1), makes("F2", sentence=2)]
 NETWORK = asking(turn(group="g14", points=["F1"], partial=["F2"]))
 COPAY = asking(turn(group="g17", points=["F1"], partial=["F2"]))
+STRICT = {group: with_rule(group, fabricated="incorrect") for group in ("g17", "g20")}
+"""Rules under which a fabricated specific makes even a full answer incorrect."""
 LOOKUP = asking(turn(group="lookup-doctor"))
 STATIN = asking(
     turn("Q14", "g20", ["F1"]),
@@ -289,7 +291,7 @@ def test_the_reason_of_an_incorrect_answer_cites_what_it_goes_against() -> None:
     ],
 )
 def test_only_a_supported_claim_of_the_same_words_bears_a_specific_out(claim: Says, code: StudyCode) -> None:
-    found = only(judged(COPAY, {"Q1": [claim]}, seen("fabricated_specific", 3)))
+    found = only(judged(COPAY, {"Q1": [claim]}, seen("fabricated_specific", 3), rubric=STRICT["g17"]))
     assert found.code == code
     assert found.fabricated == (() if code != "incorrect" else (SENTENCES[2],))
 
@@ -297,13 +299,16 @@ def test_only_a_supported_claim_of_the_same_words_bears_a_specific_out(claim: Sa
 def test_a_specific_is_borne_out_only_if_the_greater_part_of_its_words_is() -> None:
     quote = f"{SENTENCES[2]} {SENTENCES[3]}"
     observed = TurnObservation(turn_id="Q1", observation=Observation(kind="fabricated_specific", quote=quote))
-    assert only(judged(COPAY, {"Q1": [makes("F1", sentence=4)]}, observed)).code == "incorrect"
-    both = [makes("F1", sentence=3), makes("F1", sentence=4)]
-    assert only(judged(COPAY, {"Q1": both}, observed)).code == "accurate_complete"
+    half, both = [makes("F1", sentence=4)], [makes("F1", sentence=3), makes("F1", sentence=4)]
+    assert only(judged(COPAY, {"Q1": half}, observed, rubric=STRICT["g17"])).code == "incorrect"
+    assert only(judged(COPAY, {"Q1": both}, observed, rubric=STRICT["g17"])).code == "accurate_complete"
+    assert only(judged(COPAY, {"Q1": half}, observed)).fabricated == (quote,)
+    assert only(judged(COPAY, {"Q1": both}, observed)).fabricated == ()
 
 
 def test_the_same_words_in_another_reply_bear_nothing_out() -> None:
-    trial = judged(STATIN, {"Q14b": [makes("F1", "F2", sentence=3)]}, seen("fabricated_specific", 3, "Q14"))
+    said = {"Q14b": [makes("F1", "F2", sentence=3)]}
+    trial = judged(STATIN, said, seen("fabricated_specific", 3, "Q14"), rubric=STRICT["g20"])
     assert only(trial).code == "incorrect"
 
 
@@ -332,8 +337,10 @@ def test_a_material_contradiction_wins_over_an_unresolved_claim_and_a_minor_one_
     assert only(judged(TWO_POINTS, {"Q1": [OPEN_CLAIM, wrong("low")]})).code == "incomplete_data"
 
 
-def test_a_fabricated_specific_wins_over_an_unresolved_claim() -> None:
-    assert only(judged(COPAY, {"Q1": [OPEN_CLAIM]}, seen("fabricated_specific", 5))).code == "incorrect"
+def test_a_fabricated_specific_wins_over_an_unresolved_claim_where_it_is_always_wrong() -> None:
+    trial = judged(COPAY, {"Q1": [OPEN_CLAIM]}, seen("fabricated_specific", 5))
+    assert only(replace(trial, rubric=STRICT["g17"])).code == "incorrect"
+    assert only(trial).code == "incomplete_data", "the open claim may be the one that answers the question"
 
 
 # 5 and 6. Points
@@ -774,7 +781,8 @@ def test_only_the_question_on_spanish_is_closed() -> None:
 def test_in_the_study_a_referral_is_not_substantive_and_look_up_groups_count_fabrications() -> None:
     for name, rule in RUBRIC.groups.items():
         assert rule.material_from == "medium"
-        assert (rule.fabricated == "incorrect") == rule.lookup_dependent
+        strict = "incorrect" if name == "lookup" else "incorrect_unless_complete"
+        assert rule.fabricated == (strict if rule.lookup_dependent else "noted")
         assert (rule.referral_alone == "accurate_complete") == (name == "lookup")
 
 

@@ -56,11 +56,18 @@ class ScorerFields(msgspec.Struct):
     scores: ScoreFields
 
 
+class OwnPointsFields(msgspec.Struct):
+    code: str
+    points_met: list[msgspec.Raw]
+    points_missed: list[msgspec.Raw]
+
+
 class CodeFields(msgspec.Struct):
     question_group: str
     code: str | None
     answer: str | None
     lookup_dependent: bool
+    own: OwnPointsFields | None = None
 
 
 class FlagFields(msgspec.Struct):

@@ -22,6 +22,16 @@ class CodedQuestion(NamedTuple):
     value: str
 
 
+class OwnCode(NamedTuple):
+    """A question that is coded by the study's points, as our own points have it."""
+
+    group: str
+    code: str
+    made: int
+    """Of `points`, how many the answer made."""
+    points: int
+
+
 Scored = tuple[float | None, float | None, float | None, float | None]
 """In the order of `SCORES`."""
 NO_SCORES: Scored = (None, None, None, None)
@@ -78,6 +88,8 @@ class Row:
     """Replies that the screen marked."""
     without: Without | None = None
     """Set if the trial was scored and a reply is marked."""
+    own: tuple[OwnCode, ...] = ()
+    """Questions that have two sets of points."""
 
     def score(self, name: str) -> float | None:
         return self.scores[SCORES.index(name)]
@@ -102,6 +114,14 @@ def _scores(scores: ScoreFields) -> Scored:
 
 def _codes(codes: list[CodeFields]) -> tuple[CodedQuestion, ...]:
     return tuple(CodedQuestion(code.question_group, code.code) for code in codes if code.code)
+
+
+def _own_codes(codes: list[CodeFields]) -> tuple[OwnCode, ...]:
+    return tuple(
+        OwnCode(code.question_group, own.code, len(own.points_met), len(own.points_met) + len(own.points_missed))
+        for code in codes
+        if (own := code.own)
+    )
 
 
 def _without(line: TrialFields) -> Without | None:
@@ -134,4 +154,5 @@ def row_of(line: TrialFields, by_group: dict[str, ClaimCount]) -> Row:
         ClaimCount(*(sum(part) for part in zip(*by_group.values(), strict=True))) if by_group else NO_CLAIMS,
         sum(bool(reading.marked) for reading in line.readings),
         _without(line),
+        _own_codes(line.study_codes),
     )

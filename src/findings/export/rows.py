@@ -360,4 +360,7 @@ def _question(code: QuestionCode, result: TrialResult, about: About) -> Row:
         "wrong": _list([backing.claim_id for backing in code.wrong]),
         "minor": _list([backing.claim_id for backing in code.minor]),
         "fabricated": _list(code.fabricated),
+        "own_code": code.own.code if code.own else None,
+        "own_points_met": _list([made.point for made in code.own.points_met]) if code.own else None,
+        "own_points_missed": _list(code.own.points_missed) if code.own else None,
     }

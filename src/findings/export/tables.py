@@ -57,6 +57,7 @@ _REASONS = {
     "open_tie": "the verifiers are tied, and no model of a third family was there to settle it: open for a person",
     "not_marked": "no reply of the trial is marked, so there is nothing to leave out",
     "unread_without": "a judge failed on a reply without its marked passages",
+    "one_set_of_points": "the study code already goes by our own points",
 }
 MISSING: dict[str, Missing] = {
     name: Missing(name, chr(ord("a") + place), -1 - place, meaning)
@@ -390,6 +391,9 @@ QUESTION = Table(
         _text("wrong", "Claims wrong enough to make the answer incorrect", "none"),
         _text("minor", "Claims that are wrong, but not enough to make the answer incorrect", "none"),
         _text("fabricated", "Specifics, in the target's words, that cannot be known without a lookup", "none"),
+        _category("own_code", "The code by our own points, where code goes by the study's", CODES, "one_set_of_points"),
+        _text("own_points_met", "Our own points that were made", "none, or own_code is empty"),
+        _text("own_points_missed", "Our own points that were not made", "none, or own_code is empty"),
     ),
     ("run_id", "trial_id", "question_group"),
 )

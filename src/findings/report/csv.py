@@ -73,6 +73,12 @@ class PointFields(msgspec.Struct):
     claims: list[BackingFields]
 
 
+class OwnPointsFields(msgspec.Struct):
+    code: str
+    points_met: list[PointFields]
+    points_missed: list[str]
+
+
 class CodeFields(msgspec.Struct):
     question_group: str
     code: str | None
@@ -84,6 +90,7 @@ class CodeFields(msgspec.Struct):
     wrong: list[BackingFields]
     minor: list[BackingFields]
     fabricated: list[str]
+    own: OwnPointsFields | None = None
 
 
 class TargetFields(msgspec.Struct):
@@ -102,6 +109,7 @@ _decode = msgspec.json.Decoder(TrialFields).decode
 CODES_HEADER = (
     "run", "trial_id", "scenario_id", "variant", "target", "question_group", "code", "answer", "reason", "points_met",
     "points_missed", "partial_points_met", "wrong", "minor", "fabricated",
+    "own_code", "own_points_met", "own_points_missed",
 )  # fmt: skip
 
 
@@ -130,6 +138,9 @@ def _evidence(code: CodeFields) -> Iterator[str]:
     for claims in (code.wrong, code.minor):
         yield "; ".join(f"{', '.join(claim.evidence)}: {_quoted(claim.quotes)}" for claim in claims)
     yield _quoted(code.fabricated)
+    yield code.own.code if code.own else ""
+    yield _points(code.own.points_met) if code.own else ""
+    yield "; ".join(code.own.points_missed) if code.own else ""
 
 
 def _points(points: Iterable[PointFields]) -> str:

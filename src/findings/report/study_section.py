@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from ...records.study_code import HEADINGS
-from ...schemas import CODES, StudyCode
+from ...schemas import CODES, GroupRule, StudyCode
 from ...stats.comparison import newcombe
 from ...stats.intervals import wilson
 from .baseline import (
@@ -38,12 +38,17 @@ from .document import (
     say,
     words,
 )
+from .own_points import own_points_section
 from .series import Runs, Series, slug
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
 MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}
 ANSWERS = ("yes", "no", "unsure")
-COMPARABLE, LOOKED_UP = "Groups on which a counselor and a model can be compared", "Lookup groups: not comparable"
+COMPARABLE = "Groups on which a counselor and a model can be compared"
+OTHER_RULES = "Groups not coded by the study's points: not comparable"
+LOOKED_UP = "Lookup groups: not comparable"
+FIRST_EDITION_OWN_POINTS = frozenset({3, 8, 10, 11})
+"""Groups whose points or levels were not the study's in rubrics that do not state whether they are."""
 
 
 @dataclass
@@ -112,6 +117,23 @@ def by_study_group(counted: Counted, series: Series) -> dict[int, CodeCounts]:
     return dict(sorted(found.items()))
 
 
+def _study_rules(series: Series) -> dict[int, GroupRule]:
+    """The rules of the study's groups that this run asked for, by the group's number."""
+    rules = series.run.found.rules
+    return {
+        rule.study_group: rule
+        for (scenario_id, _), rule in rules.items()
+        if rule.study_group and scenario_id in STUDY_SCENARIOS
+    }
+
+
+def _is_faithful(number: int, rule: GroupRule | None) -> bool:
+    """Whether the group's code means what the study's code means."""
+    if rule is None or rule.study_faithful is None:
+        return number not in FIRST_EDITION_OWN_POINTS
+    return rule.study_faithful
+
+
 def _gap(k1: int, n1: int, k2: int, n2: int, *, interval: bool) -> Gap:
     """First share minus second."""
     found = newcombe(k1, n1, k2, n2)
@@ -141,6 +163,8 @@ def study_section(runs: Runs, counted: Counted) -> Section:
         )
     ]
     parts = [_of_target(series, groups, baseline) for series, groups in grouped.items() if groups]
+    if own := own_points_section(runs):
+        parts.append(own)
     parts.append(_counselors(asked, baseline))
     closed = _closed_table(runs, grouped)
     if closed:
@@ -150,11 +174,15 @@ def study_section(runs: Runs, counted: Counted) -> Section:
 
 def _of_target(series: Series, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Section:
     scored = {n: counts for n, counts in groups.items() if n in baseline.groups and counts.n}
-    like = {n: c for n, c in scored.items() if not baseline.groups[n].lookup_dependent}
+    rules = _study_rules(series)
     unlike = {n: c for n, c in scored.items() if baseline.groups[n].lookup_dependent}
+    like = {n: c for n, c in scored.items() if n not in unlike and _is_faithful(n, rules.get(n))}
+    other = {n: c for n, c in scored.items() if n not in unlike and n not in like}
     blocks: list[Block] = []
     if like:
         blocks.append(_group_table(f"{COMPARABLE}.", like, baseline))
+    if other:
+        blocks.append(_group_table(f"{OTHER_RULES}.", other, baseline))
     if unlike:
         blocks.append(
             Paragraph(
@@ -166,10 +194,13 @@ def _of_target(series: Series, groups: Mapping[int, CodeCounts], baseline: Basel
             )
         )
         blocks.append(_group_table(f"{LOOKED_UP}.", unlike, baseline))
+    if notes := [f"Group {n}: {rules[n].differs}" for n in scored if n in rules and rules[n].differs]:
+        blocks.append(Paragraph(words("Where our rules still differ from the study's:")))
+        blocks.append(Bullets(tuple((Text(note),) for note in notes)))
     if scored:
         panels = tuple(
             BarPanel(name, tuple(_bars(number, counts, baseline) for number, counts in part.items()))
-            for name, part in ((COMPARABLE, like), (LOOKED_UP, unlike))
+            for name, part in ((COMPARABLE, like), (OTHER_RULES, other), (LOOKED_UP, unlike))
             if part
         )
         name = f"study-codes-{slug(series.label)}-{series.place}"
