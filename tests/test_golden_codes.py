@@ -24,6 +24,7 @@ from src.schemas import (
     Exchange,
     ExtractorReply,
     FinalClaim,
+    MadePoint,
     Observation,
     QuestionCode,
     QuestionerInput,
@@ -164,9 +165,13 @@ def final_of(claim: Claim, verdict: Verdict) -> FinalClaim:
     )
 
 
+def points_of(code: QuestionCode) -> list[MadePoint]:
+    """Every point that was made, of both sets."""
+    return [*code.points_met, *code.partial_points_met, *(code.own.points_met if code.own else ())]
+
+
 def backings(code: QuestionCode) -> list[Backing]:
-    made = [backing for point in (*code.points_met, *code.partial_points_met) for backing in point.claims]
-    return [*made, *code.wrong, *code.minor]
+    return [*(backing for point in points_of(code) for backing in point.claims), *code.wrong, *code.minor]
 
 
 every_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -177,6 +182,8 @@ def test_each_code_is_the_one_given_by_hand(path: Path) -> None:
     one = golden(path)
     by_hand = {group: coded.get("code") or coded.get("answer") for group, coded in one.hand.items()}
     assert {code.question_group: code.code or code.answer for code in one.codes} == by_hand
+    own = {group: coded["own_code"] for group, coded in one.hand.items() if "own_code" in coded}
+    assert {code.question_group: code.own.code for code in one.codes if code.own} == own
 
 
 @every_file
@@ -189,13 +196,23 @@ def test_every_scored_group_is_coded_once_and_no_other(path: Path) -> None:
 
 
 @every_file
+def test_every_group_with_two_sets_of_points_is_coded_twice_by_hand(path: Path) -> None:
+    twice = {group for group, coded in golden(path).hand.items() if "own_code" in coded}
+    assert twice == {group for group in golden(path).hand if RUBRIC.rule(group).study_points}
+
+
+@every_file
 def test_points_met_and_missed_are_the_points_of_the_group(path: Path) -> None:
     one = golden(path)
     asked_for: dict[str, set[str]] = defaultdict(set)
     for turn in one.scenario.scripted_turns:
         asked_for[group_of(turn)].update(map(point_name, turn.required_points))
     for code in one.codes:
-        counted = [*(point.point for point in code.points_met), *code.points_missed]
+        study_points = RUBRIC.rule(code.question_group).study_points
+        assert bool(study_points) == (code.own is not None)
+        assert not study_points or len(code.points_met) + len(code.points_missed) == len(study_points)
+        ours = code.own or code
+        counted = [*(point.point for point in ours.points_met), *ours.points_missed]
         assert sorted(counted) == sorted(asked_for[code.question_group])
 
 
@@ -210,7 +227,7 @@ def test_every_quote_behind_a_code_is_in_the_reply_and_has_that_label(path: Path
             assert backing.quotes
             assert all(quote in one.replies[turn_id] for quote in backing.quotes)
             assert backing.evidence == labeled[backing.claim_id].evidence
-        for point in (*code.points_met, *code.partial_points_met):
+        for point in points_of(code):
             for backing in point.claims:
                 assert labeled[backing.claim_id].label == "SUPPORTED"
                 assert set(point.point.split("|")) & set(backing.evidence)
@@ -229,13 +246,14 @@ def test_the_reason_fits_the_code(path: Path) -> None:
             assert missed == 0
         elif code.code == "accurate_incomplete":
             assert met or code.partial_points_met
-            assert all(name in code.reason for name in code.points_missed)
+            if not code.own:  # the reason says the study's points in words
+                assert all(name in code.reason for name in code.points_missed)
             assert not code.wrong
         elif code.code == "not_substantive":
             assert met == 0
             assert "no point" in code.reason
         elif code.code == "incorrect":
-            assert code.wrong or (code.fabricated and code.lookup_dependent)
+            assert code.wrong or (code.fabricated and code.lookup_dependent and missed)
             assert all(cited in code.reason for backing in code.wrong for cited in backing.evidence)
         else:
             assert code.answer
