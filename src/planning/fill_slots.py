@@ -342,7 +342,7 @@ class _Resolver(_FactFiller):
             if not left and self._lacking.intersection(facts):
                 self._points_lost[UnpublishedPoint(turn_id=turn_id, point=point_name(point))] = None
             kept += [AnyOf(any_of=left)] if len(left) > 1 else left
-        return tuple(kept)
+        return tuple({point_name(point): point for point in kept}.values())
 
     def _turn(self, turn: ScriptedTurn, overlaid: str | None, known: set[str]) -> ScriptedTurn:
         variant = self._variant
