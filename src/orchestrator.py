@@ -19,7 +19,7 @@ from . import storage
 from .adapters.base import Message, ModelRequest
 from .agents import questioner
 from .agents.ask import Answer
-from .agents.context import Asked, about
+from .agents.context import Asked, about, state_of
 from .agents.verifier import key_in_view
 from .calls.gateway import (
     CallId,
@@ -143,7 +143,9 @@ class TrialRunner:
         return Turn(
             trial_id=trial.trial_id,
             turn_id=last.turn_id,
-            asked=Asked(last.user_message, self.plan.plan_year, earlier, about(scenario.persona)),
+            asked=Asked(
+                last.user_message, self.plan.plan_year, earlier, about(scenario.persona), state_of(scenario.persona)
+            ),
             reply=last.reply or "",
             key=key_in_view(scenario.answer_key),
             seed=trial.seed(self.plan.seed),

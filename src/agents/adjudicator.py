@@ -44,6 +44,7 @@ async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown)
     payload = AdjudicatorInput(
         answer_key=shown.key,
         plan_year=shown.asked.plan_year,
+        lives_in=shown.asked.lives_in,
         earlier_questions=shown.asked.earlier,
         question=shown.asked.question,
         background_facts=shown.background,

@@ -17,6 +17,8 @@ class Asked:
     """What the same person asked before, in the same conversation."""
     persona: tuple[str, ...] = ()
     """What the scenario says about the person."""
+    lives_in: str | None = None
+    """The person's state."""
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -28,6 +30,11 @@ class Asked:
 def about(persona: Persona) -> tuple[str, ...]:
     """What a persona says, as text. A ZIP code is no figure: 00000 does not state $0."""
     return tuple(_leaves(persona.model_dump(mode="json", exclude={"zip_code"})))
+
+
+def state_of(persona: Persona) -> str | None:
+    """Where a persona lives, if it says so in words."""
+    return persona.state if isinstance(persona.state, str) else None
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -82,6 +82,7 @@ async def verify(client: JudgeClient, claims: tuple[ClaimInView, ...], shown: Sh
     payload = VerifierInput(
         answer_key=shown.key,
         plan_year=shown.asked.plan_year,
+        lives_in=shown.asked.lives_in,
         earlier_questions=shown.asked.earlier,
         question=shown.asked.question,
         background_facts=shown.background,

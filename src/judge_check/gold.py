@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from ..agents import questioner, verifier
-from ..agents.context import Asked, about
+from ..agents.context import Asked, about, state_of
 from ..errors import InputError
 from ..planning.background import background_for, check_ids
 from ..planning.library import Library
@@ -150,7 +150,9 @@ def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | N
     item = GoldItem(
         scenario_id=gold.scenario_id,
         reply=reply,
-        asked=Asked(turns[place].user_message, gold.plan_year, earlier, about(scenario.persona)),
+        asked=Asked(
+            turns[place].user_message, gold.plan_year, earlier, about(scenario.persona), state_of(scenario.persona)
+        ),
         key=verifier.key_in_view(scenario.answer_key),
         state=asked_of.state_code,
         claims=tuple(_in_view(reply, claim, where) for claim, where in zip(reply.claims, spans, strict=True)),

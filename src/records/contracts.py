@@ -114,6 +114,10 @@ class FactInView(Record):
     severity_if_wrong: Severity
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class KeyInView(Record):
     """The answer key as judges see it: no rationale, no source, no hint of what is required."""
 
@@ -124,6 +128,8 @@ class KeyInView(Record):
 class VerifierInput(Record):
     answer_key: KeyInView
     plan_year: int
+    lives_in: str | None = Field(default=None, exclude_if=_is_none)
+    """The state in which the person who asks lives."""
     earlier_questions: tuple[str, ...] = ()
     question: str
     background_facts: tuple[FactInView, ...] = ()
@@ -184,6 +190,8 @@ class TiedClaim(Record):
 class AdjudicatorInput(Record):
     answer_key: KeyInView
     plan_year: int
+    lives_in: str | None = Field(default=None, exclude_if=_is_none)
+    """The state in which the person who asks lives."""
     earlier_questions: tuple[str, ...] = ()
     question: str
     background_facts: tuple[FactInView, ...] = ()

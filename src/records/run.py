@@ -192,6 +192,18 @@ class RunPlan(Record):
     def trial_count(self) -> int:
         return len(self.scenarios) * len(self.targets) * self.repeats
 
+    @property
+    def points_left_out(self) -> int:
+        """Points of questions that nobody can make, because their figures are not known; each once for a scenario."""
+        return len(
+            {
+                (planned.scenario.scenario_id, lost.turn_id, lost.point)
+                for planned in self.scenarios
+                for lost in planned.unpublished
+                if lost.turn_id
+            }
+        )
+
     def judge_models(self) -> tuple[str, ...]:
         named = (self.extractor, *self.verifiers, self.scorer, *filter(None, [self.adjudicator]))
         return tuple(dict.fromkeys(named))

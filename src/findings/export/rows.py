@@ -92,6 +92,8 @@ def run_row(manifest: Manifest, results: storage.StoredResults) -> Row:
         "wording_title": plan.wording.title if plan.wording else None,
         "wording_sha256": plan.wording.sha256 if plan.wording else None,
         "expired": _list(plan.expired),
+        "coming": plan.coming,
+        "points_left_out": plan.points_left_out,
         "offline_judge": judged_offline(plan),
         "fake_target": has_fake_target(plan),
         "transcripts_of": manifest.transcripts.run_id if manifest.transcripts else None,

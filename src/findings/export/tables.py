@@ -189,6 +189,8 @@ RUN = Table(
         _text("wording_title", "Title of the file that replaced our question wording", "our own wording"),
         _text("wording_sha256", "Hash of that file", "our own wording"),
         _text("expired", "Answer keys that were out of date and that the user allowed", "none"),
+        _flag("coming", "Whether the plan year had not begun when the run was planned"),
+        _integer("points_left_out", "Points of questions left out because the year's figures are not known"),
         _flag("offline_judge", "Whether the rule-based judge took part; do not report such scores as results"),
         _flag("fake_target", "Whether a target returns canned text instead of calling a model"),
         _text("transcripts_of", "The earlier run whose transcripts were judged again", "this run asked the targets"),

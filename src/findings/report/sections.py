@@ -105,6 +105,16 @@ def _notices_of(found: Findings) -> Iterator[tuple[Cell, ...]]:
         yield words(FAKE_NOTICE)
     for reason in plan.expired:
         yield say("Expired answer key, allowed by the user: ", Text(reason), ".")
+    if plan.coming:
+        yield words(
+            f"Answer keys of the coming plan year: {plan.plan_year} had not begun when this run was planned, so its "
+            "figures may still be published or corrected."
+        )
+    if left_out := plan.points_left_out:
+        yield words(
+            f"{counted(left_out, 'point')} of the questions left out, because the figures of {plan.plan_year} are "
+            "not published, or not in the file of figures. Nobody was scored on them."
+        )
     if plan.wording:
         turns = "; ".join(f"{name} {', '.join(ids)}" for name, ids in plan.wording.turns.items())
         digest = plan.wording.sha256[:SHORT_HASH]
