@@ -158,10 +158,6 @@ def _heading(record: JudgeCheck) -> Iterator[str]:
 def _remarks(record: JudgeCheck) -> Iterator[str]:
     if record.extractor_measured:
         yield from _extractor_lines(record.extractor_measured)
-    given = record.end_to_end.matrix() if record.end_to_end else {}
-    left_out = sum(n for (_, got), n in given.items() if got == "background")
-    if left_out:
-        yield f"{counted(left_out, 'claim')} left out, decided by background facts, of which the gold set says nothing."
     if record.off_topic:
         labels = counted(record.off_topic, "gold label")
         yield f"{labels} a verifier may not give with the gold evidence (topical overlap)."

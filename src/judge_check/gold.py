@@ -15,7 +15,17 @@ from ..planning.library import Library
 from ..planning.rubrics import load_rubrics
 from ..planning.scenario_files import ScenarioFile, expand, read_scenario
 from ..records.gold import GoldClaim, GoldFile, GoldReply, Split
-from ..schemas import BackgroundFact, ClaimInView, KeyInView, PlannedScenario, QuestionerInput, QuoteSpan, Verdict
+from ..runner.judge_turn import FactFinder
+from ..schemas import (
+    BackgroundFact,
+    ClaimInView,
+    FactInView,
+    KeyInView,
+    PlannedScenario,
+    QuestionerInput,
+    QuoteSpan,
+    Verdict,
+)
 from ..store.input_files import read_user_file
 from ..store.package_data import data_folder
 from ..store.strict_json import derive_seed, sha256
@@ -26,6 +36,7 @@ from ..text.quotes import find_quote
 class GoldItem:
     """One reply of the gold set, with what judges are shown of it."""
 
+    path: Path
     scenario_id: str
     reply: GoldReply
     asked: Asked
@@ -35,11 +46,13 @@ class GoldItem:
     claims: tuple[ClaimInView, ...]
     spans: tuple[tuple[QuoteSpan, ...], ...]
     """Where each claim's quotes are in the reply."""
+    background: tuple[FactInView, ...] = ()
+    """Facts of the library about these claims: those that a run would find, and those that the gold labels cite."""
 
     @property
     def shown(self) -> verifier.Shown:
-        """What verifiers of gold claims are shown. Gold labels rest on the key alone, so no background facts."""
-        return verifier.Shown(self.asked, self.key)
+        """What verifiers of gold claims are shown."""
+        return verifier.Shown(self.asked, self.key, self.background)
 
 
 @dataclass(frozen=True)
@@ -118,8 +131,22 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
         raise InputError(f"{root} has files of several plan years ({_list(years)}). Check each year by itself.")
     background = background_for(years.pop(), library, {one.scenario.persona.state for one in every})
     check_ids(every, background)
+    shown = _with_background(items, background.facts)
+    for item in shown:
+        _check_labels(item)
     rubrics = {version: rubric.sha256 for version, rubric in load_rubrics(scenarios).items()}
-    return Gold(tuple(items), files, library.used, rubrics, background.facts)
+    return Gold(shown, files, library.used, rubrics, background.facts)
+
+
+def _with_background(items: Sequence[GoldItem], facts: Sequence[BackgroundFact]) -> tuple[GoldItem, ...]:
+    finder, by_id = FactFinder(facts), {fact.fact_id: fact for fact in facts}
+    ready = []
+    for item in items:
+        found = {fact.fact_id: fact for fact in finder.find(item.claims, item.key, item.state)}
+        cited = {one for claim in item.reply.claims for one in claim.evidence}
+        found |= {one: verifier.fact_in_view(by_id[one]) for one in cited & by_id.keys()}
+        ready.append(replace(item, background=tuple(found[one] for one in sorted(found))))
+    return tuple(ready)
 
 
 def _list(years: set[int]) -> str:
@@ -147,7 +174,8 @@ def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | N
     conditional = {turn.turn_id for turn in scenario.scripted_turns if turn.condition}
     earlier = tuple(turn.user_message for turn in turns[:place] if turn.turn_id not in conditional)
     spans = tuple(_spans(path, reply, claim) for claim in reply.claims)
-    item = GoldItem(
+    return GoldItem(
+        path=path,
         scenario_id=gold.scenario_id,
         reply=reply,
         asked=Asked(
@@ -158,8 +186,6 @@ def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | N
         claims=tuple(_in_view(reply, claim, where) for claim, where in zip(reply.claims, spans, strict=True)),
         spans=spans,
     )
-    _check_labels(path, item)
-    return item
 
 
 def _spans(path: Path, reply: GoldReply, claim: GoldClaim) -> tuple[QuoteSpan, ...]:
@@ -175,7 +201,7 @@ def _in_view(reply: GoldReply, claim: GoldClaim, spans: Sequence[QuoteSpan]) -> 
     return ClaimInView(claim_id=claim.claim_id, text=claim.text, quotes=quotes)
 
 
-def _check_labels(path: Path, item: GoldItem) -> None:
+def _check_labels(item: GoldItem) -> None:
     """Gold labels must follow the rules that a judge's verdicts must follow, except topical overlap.
 
     Topical overlap is a rough test of words that some correct labels fail; `Gold.off_topic` lists those.
@@ -185,4 +211,4 @@ def _check_labels(path: Path, item: GoldItem) -> None:
         cited = tuple(facts[one].statement for one in claim.evidence if one in facts)
         in_the_key_s_words = seen.model_copy(update={"quotes": (*seen.quotes, *cited)})
         for problem in verifier.violations(_verdict(claim), in_the_key_s_words, item.shown):
-            raise InputError(f"{path}: {item.reply.reply_id} {claim.claim_id} {problem}.")
+            raise InputError(f"{item.path}: {item.reply.reply_id} {claim.claim_id} {problem}.")

@@ -67,8 +67,7 @@ def measure(manifest: CheckManifest, gold: Gold, judged: Sequence[JudgedReply], 
     plan = manifest.plan
     whole = [one for one in judged if one.judgment]
     matched = [_matches(one) for one in whole]
-    known = frozenset(fact.fact_id for fact in plan.background)
-    ends = [_end_to_end(one, found, known) for one, found in zip(whole, matched, strict=True)]
+    ends = [_end_to_end(one, found) for one, found in zip(whole, matched, strict=True)]
     return JudgeCheck(
         check_id=manifest.check_id,
         plan_sha256=fingerprint(plan.model_dump(mode="json")),
@@ -130,12 +129,12 @@ def _matches(judged: JudgedReply) -> Matches:
     return match(gold, [Placed(claim.text, claim.quote_spans) for claim in _checked(judged)])
 
 
-def _end_to_end(judged: JudgedReply, found: Matches, background: frozenset[str]) -> MeasuredReply:
+def _end_to_end(judged: JudgedReply, found: Matches) -> MeasuredReply:
     assert judged.judgment is not None
     finals = judged.final
     extracted = not any(one.stage == "extractor" for one in judged.judgment.failures)
     given: list[GivenLabel] = []
-    for claim, places in zip(judged.item.reply.claims, found.of_gold, strict=True):
+    for places in found.of_gold:
         if not places:
             given.append(GivenLabel("missed" if extracted else "open", reason="no extracted claim matches it"))
             continue
@@ -144,9 +143,8 @@ def _end_to_end(judged: JudgedReply, found: Matches, background: frozenset[str])
         if chosen.label is None:
             given.append(GivenLabel("open", reason=f"no final label for: {chosen.text}"))
         else:
-            outside = claim.label == "NOT_IN_KEY" and chosen.evidence and background.issuperset(chosen.evidence)
             reason = f"{chosen.text} | {judged.reasons(chosen.claim_id)}"
-            given.append(GivenLabel("background" if outside else chosen.label, chosen.evidence, reason))
+            given.append(GivenLabel(chosen.label, chosen.evidence, reason))
     return MeasuredReply(judged.item, tuple(given), Counter(finals[at].label or "open" for at in found.spurious))
 
 
@@ -157,8 +155,6 @@ def _measured(name: str, model: str | None, replies: Sequence[MeasuredReply]) ->
     errors: list[JudgeError] = []
     for one in replies:
         for claim, given in zip(one.item.reply.claims, one.given, strict=True):
-            if given.label == "background":
-                continue
             total[claim.kind] += 1
             if given.label == claim.label:
                 right[claim.kind] += 1

@@ -27,13 +27,12 @@ from .run import (
     is_none,
 )
 
-CHECK_FORMAT: Literal[2] = 2
-"""Of the manifest and the record. Release 0.2 wrote neither a format nor an end-to-end measurement."""
+CHECK_FORMAT: Literal[3] = 3
+"""Of the manifest and the record. In earlier ones the gold labels did not speak of the library of facts."""
 Measurement = Literal["end_to_end", "verifier"]
 """`end_to_end`: reply in, final labels out, as in a run. `verifier`: each verifier gets the gold claims."""
-Given = Literal["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY", "open", "missed", "background"]
-"""What a gold claim got: a label; `open`, no final label; `missed`, no extracted claim; or `background`, a label that
-rests on background facts alone, which the gold labels do not speak of."""
+Given = Literal["SUPPORTED", "CONTRADICTED", "NOT_IN_KEY", "open", "missed"]
+"""What a gold claim got: a label; `open`, no final label; or `missed`, no extracted claim."""
 
 
 class CheckPlan(Record):
@@ -56,7 +55,7 @@ class CheckPlan(Record):
     isolation: Isolation
     audit_sample: float
     background: tuple[BackgroundFact, ...] = Field(default=(), exclude_if=is_empty)
-    """As in a run of the gold set's plan year. Shown end to end, not to verifiers that get the gold claims."""
+    """As in a run of the gold set's plan year."""
     api_ids: dict[ModelName, str]
     seed: int
     parameters: dict[ModelName, CallParameters]
@@ -65,7 +64,7 @@ class CheckPlan(Record):
 
 
 class CheckManifest(Record):
-    format: Literal[2] = CHECK_FORMAT
+    format: Literal[3] = CHECK_FORMAT
     check_id: str
     created: str
     versions: dict[str, str]
@@ -168,7 +167,7 @@ class ExtractorMeasured(Record):
 class JudgeCheck(Record):
     """What a check found. Reports use it to correct their estimates."""
 
-    format: Literal[2] = CHECK_FORMAT
+    format: Literal[3] = CHECK_FORMAT
     check_id: str
     plan_sha256: Sha256
     split: Split

@@ -101,7 +101,7 @@ class TurnJudge:
     def __init__(self, plan: JudgePlan, judges: JudgeClients) -> None:
         self._plan = plan
         self._judges = judges
-        self._library = _Library(plan.background)
+        self._library = FactFinder(plan.background)
 
     async def judge(self, turn: Turn) -> TurnJudgment:
         marked = tuple(MarkedPassage(start=m.start, end=m.end, why=m.why) for m in marked_passages(turn.reply))
@@ -143,7 +143,7 @@ class TurnJudge:
         return work.found
 
 
-class _Library:
+class FactFinder:
     """The background facts of a plan, as verifiers see them, found by what a claim says."""
 
     def __init__(self, facts: Sequence[BackgroundFact]) -> None:
@@ -154,14 +154,16 @@ class _Library:
         }
         self._retrievers: dict[str | None, Retriever] = {}
 
-    def find(self, claims: Sequence[ClaimInView | TiedClaim], turn: Turn) -> tuple[FactInView, ...]:
+    def find(
+        self, claims: Sequence[ClaimInView | TiedClaim], key: KeyInView, state: str | None
+    ) -> tuple[FactInView, ...]:
         """Facts about these claims that hold where the person lives and that the key does not state itself."""
-        if turn.state not in self._retrievers:
-            offered = (*self._everywhere, *self._in_state.get(turn.state or "", ()))
-            self._retrievers[turn.state] = Retriever(offered)
-        retriever = self._retrievers[turn.state]
+        if state not in self._retrievers:
+            offered = (*self._everywhere, *self._in_state.get(state or "", ()))
+            self._retrievers[state] = Retriever(offered)
+        retriever = self._retrievers[state]
         found = {one for claim in claims for one in retriever.find(" ".join([claim.text, *claim.quotes]))}
-        known = {fact.statement for fact in turn.key.canonical_facts}
+        known = {fact.statement for fact in key.canonical_facts}
         facts = [self._facts[fact_id] for fact_id in sorted(found)]
         return tuple(fact for fact in facts if fact.statement not in known)
 
@@ -179,7 +181,7 @@ class _ReplyWork:
     """The judging of one text, step by step."""
 
     def __init__(
-        self, plan: JudgePlan, judges: JudgeClients, library: _Library, turn: Turn, way: Way, *, prefix: str = ""
+        self, plan: JudgePlan, judges: JudgeClients, library: FactFinder, turn: Turn, way: Way, *, prefix: str = ""
     ) -> None:
         self._plan, self._judges, self._library = plan, judges, library
         self._turn, self.way, self._prefix = turn, way, prefix
@@ -225,16 +227,19 @@ class _ReplyWork:
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key = self._turn.key
-        stated = [fact.statement for fact in (*key.canonical_facts, *self._library.find([claim], self._turn))]
+        stated = [fact.statement for fact in (*key.canonical_facts, *self._found([claim]))]
         stated += [one.statement for one in key.disallowed_claims]
         said = [claim.text, *claim.quotes]
         if not is_english(" ".join(said)):
             return True
         return any(share_of(text, [one]) >= NEAR for text in said for one in stated)
 
+    def _found(self, claims: Sequence[ClaimInView | TiedClaim]) -> tuple[FactInView, ...]:
+        return self._library.find(claims, self._turn.key, self._turn.state)
+
     def _shown(self, claims: Sequence[ClaimInView | TiedClaim]) -> verifier.Shown:
         """The key, and what the shared library says about these claims."""
-        return verifier.Shown(self._turn.asked, self._turn.key, self._library.find(claims, self._turn))
+        return verifier.Shown(self._turn.asked, self._turn.key, self._found(claims))
 
     def _client(self, role: Role, model: str, number: int = 0, part: str = "") -> JudgeClient:
         turn, part = self._turn, self._prefix + part

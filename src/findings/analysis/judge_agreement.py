@@ -81,7 +81,7 @@ class _Versioned(msgspec.Struct):
     format: int = 1
 
 
-_RELEASES = {1: "0.2, which measured verifiers on gold claims alone"}
+_RELEASES = {1: "0.2, which measured verifiers on gold claims alone", 2: "0.3, whose gold set knew no library of facts"}
 
 
 @dataclass(frozen=True)
@@ -186,9 +186,9 @@ def gold_replies(check: JudgeCheck) -> list[GoldReply]:
 
 
 def gold_reply(counts: ReplyCounts) -> GoldReply:
-    """Claims that background facts decided are left out, because the gold labels do not speak of them."""
+    """The counts of one reply, as the corrections need them."""
     return GoldReply(
-        {(one.gold, one.given): one.claims for one in counts.confusion if one.given != "background"},
+        {(one.gold, one.given): one.claims for one in counts.confusion},
         {str(label): n for label, n in counts.spurious.items() if label != "open"},
     )
 
