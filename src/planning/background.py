@@ -8,7 +8,7 @@ from datetime import date
 
 from ..errors import InputError
 from ..schemas import BackgroundFact, PlannedScenario
-from .fill_slots import fill_background
+from .fill_facts import fill_background
 from .library import Library
 
 

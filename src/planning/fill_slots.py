@@ -18,14 +18,9 @@ from typing import TypeVar
 
 from ..errors import InputError
 from ..schemas import (
-    SLOT,
     AnswerKey,
     AnyOf,
-    BackgroundFact,
     CanonicalFact,
-    ConfirmedBy,
-    Figure,
-    InventedPlans,
     Only,
     Persona,
     RequiredPoint,
@@ -39,11 +34,10 @@ from ..schemas import (
 )
 from ..store.input_files import read_user_file
 from ..store.strict_json import sha256
+from .fill_facts import FactFiller, holds_in, plain_fact
 from .library import Library
 
 T = TypeVar("T")
-_CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
-"""From the most certain on: a fact is only as certain as the least certain thing it rests on."""
 _SHOP_FIELDS = ("city", "state", "zip_code", "county")
 _STATE = "{{state}}"
 COMING_FROM = (10, 15)
@@ -70,150 +64,15 @@ def resolve(
     return _Resolver(scenario, variant or Variant(variant_id="only"), plan_year, library).resolve(wording)
 
 
-def fill_background(fact: BackgroundFact, plan_year: int, library: Library) -> BackgroundFact | None:
-    """A background fact for one plan year; None if its figure is not known."""
-    filled = _FactFiller(plan_year, library).fact(_plain(fact), fact.valid_from, f"background fact {fact.fact_id}")
-    if filled is None:
-        return None
-    shared = BackgroundFact.model_fields.keys() & CanonicalFact.model_fields.keys()
-    return fact.model_copy(update={name: getattr(filled, name) for name in shared})
-
-
-def _holds_in(fact: BackgroundFact, plan_year: int) -> bool:
-    """Whether a library fact holds on some day of a plan year."""
-    if fact.plan_years and plan_year not in fact.plan_years:
-        return False
-    return fact.valid_from <= date(plan_year, 12, 31) and (fact.valid_until or date.max) >= date(plan_year, 1, 1)
-
-
-def _plain(fact: BackgroundFact, fact_id: str | None = None) -> CanonicalFact:
-    """A library fact as a fact of a key."""
-    fields = fact.model_dump(include=set(CanonicalFact.model_fields))
-    return CanonicalFact.model_validate({**fields, "fact_id": fact_id or fact.fact_id, "library": fact.fact_id})
-
-
-class _FactFiller:
-    """Fills the slots of facts for one plan year."""
-
-    def __init__(self, plan_year: int, library: Library) -> None:
-        self._plan_year = plan_year
-        self._library = library
-        self._plans: InventedPlans | None = None
-        self._shop: dict[str, str] = {}
-        """The values of the slots for plan, doctor and place."""
-
-    def fact(self, fact: CanonicalFact, begins: date, where: str) -> CanonicalFact | None:
-        """The fact with its slots filled; it is valid from the day given, unless it gives its own dates.
-
-        None if it rests on a figure that is not known.
-        """
-        slots = SLOT.findall(fact.statement + fact.rationale)
-        names = [slot.removeprefix("figure.") for slot in dict.fromkeys(slots) if slot.startswith("figure.")]
-        found = [self._figure(name, where) for name in names]
-        rests_on = [figure for figure in found if figure]
-        waiting = next((figure for figure in rests_on if figure.value is None), None)
-        if len(rests_on) < len(found) or (waiting and not waiting.awaited(self._library.today)):
-            return None
-        if waiting:
-            return self._not_published(fact, waiting, names[found.index(waiting)])
-        begins, ends = fact.valid_from or begins, fact.valid_until
-        if rests_on:
-            year = self._library.year(self._plan_year)
-            begins, ends = max(begins, year.valid_from), min(ends or year.valid_until, year.valid_until)
-        plans = self._plans
-        if plans and any(slot.partition(".")[0] in ("plan", "doctor", "place") for slot in slots):
-            begins, ends = max(begins, plans.valid_from), min(ends or plans.valid_until, plans.valid_until)
-        if ends and begins > ends:
-            raise InputError(f"{where} is valid from {begins}, after plan year {self._plan_year}.")
-        said = [fact.confirmed_by, *(figure.confirmed_by for figure in rests_on)]
-        confirmed = max((one for one in said if one), key=_CONFIRMED.index, default=None)
-        return fact.model_copy(
-            update={
-                "statement": self._fill(fact.statement, f"{where} statement"),
-                "rationale": self._rationale(fact, rests_on, where),
-                "address": fact.address or next((figure.address for figure in rests_on), None),
-                "locator": fact.locator or next((figure.locator for figure in rests_on), None),
-                "valid_from": begins,
-                "valid_until": ends,
-                "confirmed_by": confirmed,
-                "plan_year": self._plan_year if rests_on or "plan_year" in slots else None,
-                "tells": tuple(self._fill(one, f"{where} tells") for one in fact.tells),
-                "only": Only(),
-            }
-        )
-
-    def _rationale(self, fact: CanonicalFact, rests_on: Iterable[Figure], where: str) -> str:
-        text = self._fill(fact.rationale, f"{where} rationale")
-        for figure in rests_on:
-            if figure.rationale not in text:
-                text = f"{text} {figure.rationale}".lstrip()
-        return text
-
-    def _not_published(self, fact: CanonicalFact, figure: Figure, name: str) -> CanonicalFact:
-        """What a fact says while its figure is not published."""
-        year = self._library.year(self._plan_year)
-        assert figure.expected
-        text = (
-            f"As of {year.compiled}, this amount for {self._plan_year} is not published yet: {figure.what}. "
-            f"An exact amount given as that of {self._plan_year} is a guess."
-        )
-        before = self._library.years.get(self._plan_year - 1)
-        last = self._library.year(self._plan_year - 1).figures.get(name) if before else None
-        if last and last.value:
-            text += f" The amount for {self._plan_year - 1} is {last.value}."
-        return fact.model_copy(
-            update={
-                "statement": text,
-                "rationale": figure.rationale,
-                "source": figure.source,
-                "address": figure.address,
-                "locator": figure.locator,
-                "valid_from": year.compiled,
-                "valid_until": None,
-                "confirmed_by": figure.confirmed_by,
-                "plan_year": self._plan_year,
-                "tells": (),
-                "only": Only(),
-                "not_published": figure.expected,
-            }
-        )
-
-    def _figure(self, name: str, where: str) -> Figure | None:
-        """A figure of the year; None if only other years have it."""
-        found = self._library.year(self._plan_year).figures.get(name)
-        if found is None and not self._library.names_figure(name):
-            path = self._library.years[self._plan_year]
-            file = path if path == self._library.facts_file else f"facts/{path.name}"
-            raise InputError(f"{where}: {file} has no figure {name!r}. Add it or check the name.")
-        return found
-
-    def _fill(self, text: str, where: str, keep: tuple[str, ...] = ()) -> str:
-        def value(slot: str) -> str:
-            root = slot.partition(".")[0]
-            if slot == "plan_year":
-                return str(self._plan_year)
-            if root == "figure":
-                figure = self._figure(slot.removeprefix("figure."), where)
-                return (figure and figure.value) or f"(an amount not yet known for {self._plan_year})"
-            if root in keep:
-                return f"{{{{{slot}}}}}"
-            if slot in self._shop:
-                return self._shop[slot]
-            raise InputError(
-                f"{where}: unknown slot {{{{{slot}}}}}. "
-                "Use plan_year, figure.NAME, or plan., doctor. or place. with a variant that names one."
-            )
-
-        return SLOT.sub(lambda match: value(match.group(1)), text)
-
-
-class _Resolver(_FactFiller):
+class _Resolver(FactFiller):
     def __init__(self, scenario: Scenario, variant: Variant, plan_year: int, library: Library) -> None:
         super().__init__(plan_year, library)
         self._scenario = scenario
         self._variant = variant
         self._plan_kind: str | None = None
         self._shop = self._read_shop()
+        given = self._persona().attributes
+        self._attributes = given if isinstance(given, dict) else {}
         self._lacking: set[str] = set()
         """Facts of the key whose figures are not known."""
         self._points_lost: dict[UnpublishedPoint, None] = {}
@@ -241,7 +100,7 @@ class _Resolver(_FactFiller):
                 canonical_facts=facts,
                 required_points=self._kept(scenario.answer_key.required_points, known, None),
                 disallowed_claims=tuple(
-                    self._fill(claim, f"answer_key.disallowed_claims[{n}]")
+                    self.fill_text(claim, f"answer_key.disallowed_claims[{n}]")
                     for n, claim in enumerate(scenario.answer_key.disallowed_claims)
                 ),
             ),
@@ -283,7 +142,7 @@ class _Resolver(_FactFiller):
         if wanted not in facts:
             raise InputError(f"{where}: the library has no fact {wanted!r}. Check the name in facts/library.")
         fact = facts[wanted]
-        return _plain(fact, fact_id) if _holds_in(fact, self._plan_year) else None
+        return plain_fact(fact, fact_id) if holds_in(fact, self._plan_year) else None
 
     def _read_shop(self) -> dict[str, str]:
         """The values of the slots for plan, doctor and place."""
@@ -349,7 +208,7 @@ class _Resolver(_FactFiller):
         text = overlaid or variant.turns.get(turn.turn_id, turn.user_message)
         return turn.model_copy(
             update={
-                "user_message": self._fill(text, f"turn {turn.turn_id} user_message", keep=("persona", "knob")),
+                "user_message": self.fill_text(text, f"turn {turn.turn_id} user_message", keep=("persona", "knob")),
                 "required_points": self._kept(turn.required_points, known, turn.turn_id),
                 "partial_points": tuple(fact for fact in turn.partial_points if fact in known - self._lacking),
                 "background": tuple(fact for fact in turn.background if fact in known),

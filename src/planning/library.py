@@ -88,8 +88,9 @@ class Library:
 
     def state_code(self, name: object) -> str | None:
         """The code of a state that has facts of its own, given its name or its code."""
-        for one in self._state_files.values():
+        for path, one in self._state_files.items():
             if name in (one.state, one.name):
+                self._read(path, StateFacts, f"facts/states/{path.name}")  # noted as used
                 return one.state
         return None
 

@@ -35,6 +35,7 @@ from .prices import check_prices_known, prices_for
 from .prompts import load_prompts
 from .rubrics import load_rubrics
 from .scenario_files import find_scenarios, read_found
+from .study_points import check_study_points
 from .trials import slug
 
 MAX_TRIALS = 1_000_000
@@ -151,6 +152,8 @@ def _scenarios(study: Study, today: date) -> _Asked:
     expired = _expired(planned, plan_year, study, today)
     asked = {one.scenario.scenario_id for one in planned}
     rubrics = load_rubrics(file for file in files if file.scenario.scenario_id in asked)
+    for one in planned:
+        check_study_points(one.scenario, rubrics[one.scenario.rubric_version].rubric)
     return _Asked(planned, plan_year, library.used, background.facts, used, rubrics, expired)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, field_validator, model_validator
 
 from .base import Line, Record
-from .facts import Address, ConfirmedBy, Month, PlanYear
+from .facts import Address, ConfirmedBy, CostIfWrong, Month, PlanYear
 from .scenario import SLOT
 
 _BACKGROUND_ID = re.compile(r"^B-[a-z0-9]+(?:-[a-z0-9]+)*$")
@@ -75,6 +75,8 @@ class BackgroundFact(Record):
     """Why it is so, and for a derived fact the calculation."""
     tells: tuple[Line, ...] = Field(default=(), exclude_if=_is_empty)
     """As in a scenario's own facts, for scenarios that refer to this one."""
+    cost_if_wrong: CostIfWrong | None = Field(default=None, exclude_if=_is_none)
+    """What acting on the opposite costs; None if nobody worked it out."""
     not_published: Month | None = Field(default=None, exclude_if=_is_none)
     """The month in which its figure is expected, if the statement says that it is not published yet."""
     states: tuple[StateCode, ...] = Field(default=(), exclude_if=_is_empty)

@@ -21,6 +21,34 @@ PlanKind = Literal["HMO", "PPO"]
 PlanYear = Annotated[int, Field(ge=2006, le=2100)]
 
 
+CostClass = Literal["priced", "exposure", "unpriced"]
+
+
+class CostIfWrong(Record):
+    """What it costs a person who acts on the opposite of a fact: first order, one person, today's prices.
+
+    `priced`: dollars that follow from the rules. `exposure`: a bill that may come, at most or for an assumed case.
+    `unpriced`: no defensible amount; the fact's severity stands alone.
+    """
+
+    cost_class: CostClass
+    formula: Line | None = None
+    """Arithmetic over figures of the plan year by name, `years`, `stated` (the amount that the answer gave) and
+    numbers of the persona's attributes. When a run is planned, numbers take the place of figures and attributes."""
+    horizon: tuple[Annotated[int, Field(ge=1, le=50)], ...] = (1,)
+    """For how many years the amount is reported; several for what is paid for life."""
+    note: str = Field("", max_length=1_000)
+    """What is assumed, and where the rule is."""
+
+    @model_validator(mode="after")
+    def _is_priced_by_a_formula(self) -> Self:
+        if (self.cost_class == "unpriced") != (self.formula is None):
+            raise ValueError("an unpriced cost has no formula; any other cost has one")
+        if not self.horizon or list(self.horizon) != sorted(set(self.horizon)):
+            raise ValueError("horizon must hold different years, from the shortest to the longest")
+        return self
+
+
 Month = Annotated[str, StringConstraints(pattern=r"^20\d\d-(0[1-9]|1[0-2])$")]
 
 

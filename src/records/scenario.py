@@ -29,6 +29,7 @@ from .base import (
 from .facts import (
     Address,
     ConfirmedBy,
+    CostIfWrong,
     Month,
     PlanKind,
     PlanYear,
@@ -253,6 +254,8 @@ class CanonicalFact(Record):
     only: Only = Only()
     library: Line | None = Field(default=None, exclude_if=_is_none)
     """The id of the library fact that this is; None if it is written out in the scenario."""
+    cost_if_wrong: CostIfWrong | None = Field(default=None, exclude_if=_is_none)
+    """What acting on the opposite costs; None if nobody worked it out."""
     not_published: Month | None = Field(default=None, exclude_if=_is_none)
     """The month in which its figure is expected, if the statement says that it is not published yet."""
 
