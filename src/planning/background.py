@@ -26,7 +26,9 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
     A background fact is optional, so one that does not hold, or whose figure is not known for the year, is left out
     and is no error.
     """
-    facts: dict[str, BackgroundFact] = {}
+    facts: list[BackgroundFact] = []
+    waiting: dict[str, str] = {}
+    """What says that a figure is not published, to the id of the first fact that says so."""
     left_out: dict[str, str] = {}
     codes = {library.state_code(state) for state in states}
     for fact in library.facts.values():
@@ -43,11 +45,11 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
             left_out[fact.fact_id] = f"it needs a figure that is not known for {plan_year}"
         elif reason := _does_not_hold(filled, plan_year):  # a fact holds no longer than its figures
             left_out[fact.fact_id] = reason
-        elif filled.not_published and filled.statement in facts:
-            left_out[fact.fact_id] = f"it waits for the same figure as {facts[filled.statement].fact_id}"
+        elif filled.not_published and waiting.setdefault(filled.statement, fact.fact_id) != fact.fact_id:
+            left_out[fact.fact_id] = f"it waits for the same figure as {waiting[filled.statement]}"
         else:
-            facts[filled.statement] = filled
-    return Background(tuple(sorted(facts.values(), key=lambda fact: fact.fact_id)), left_out)
+            facts.append(filled)
+    return Background(tuple(facts), left_out)
 
 
 def _does_not_hold(fact: BackgroundFact, plan_year: int) -> str | None:

@@ -244,11 +244,11 @@ def out_of_date(scenario: Scenario, plan_year: int, today: date) -> str | None:
     window = f"from {begins}" + (f" to {ends}" if ends else " on")
     opens = date(plan_year - 1, *COMING_FROM)
     day = date(plan_year, 1, 1) if is_coming(plan_year, today) and today >= opens else today
-    if day < begins or (ends and day > ends):
-        early = f"; the key of {plan_year} may be used from {opens}" if is_coming(plan_year, today) else ""
-        return f"its key is valid {window}, and today is {today}{early}"
     if date(plan_year, 12, 31) < begins or (ends and date(plan_year, 1, 1) > ends):
         return f"its key is valid {window}, and the plan year is {plan_year}"
+    if day < begins or (ends and day > ends):
+        early = f"; the key of {plan_year} may be used from {opens}" if today < opens else ""
+        return f"its key is valid {window}, and today is {today}{early}"
     return None
 
 
