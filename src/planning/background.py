@@ -1,4 +1,4 @@
-"""Which background facts a run may use: those that hold for its whole plan year, with their figures filled in."""
+"""Which background facts a run may use: those that hold on its day in the plan year, with their figures filled in."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
     waiting: dict[str, str] = {}
     """What says that a figure is not published, to the id of the first fact that says so."""
     left_out: dict[str, str] = {}
+    day = _day_in(plan_year, library.today)
     codes = {library.state_code(state) for state in states}
     for fact in library.facts.values():
         if fact.states and not codes.intersection(fact.states):
             continue
-        if reason := _does_not_hold(fact, plan_year):
+        if reason := _does_not_hold(fact, plan_year, day):
             left_out[fact.fact_id] = reason
             continue
         try:
@@ -43,7 +44,7 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
             filled = None
         if filled is None:
             left_out[fact.fact_id] = f"it needs a figure that is not known for {plan_year}"
-        elif reason := _does_not_hold(filled, plan_year):  # a fact holds no longer than its figures
+        elif reason := _does_not_hold(filled, plan_year, day):  # a fact holds no longer than its figures
             left_out[fact.fact_id] = reason
         elif filled.not_published and waiting.setdefault(filled.statement, fact.fact_id) != fact.fact_id:
             left_out[fact.fact_id] = f"it waits for the same figure as {waiting[filled.statement]}"
@@ -52,14 +53,19 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
     return Background(tuple(facts), left_out)
 
 
-def _does_not_hold(fact: BackgroundFact, plan_year: int) -> str | None:
+def _day_in(plan_year: int, today: date) -> date:
+    """Today, or the day of the plan year that is nearest to it."""
+    return min(max(today, date(plan_year, 1, 1)), date(plan_year, 12, 31))
+
+
+def _does_not_hold(fact: BackgroundFact, plan_year: int, day: date) -> str | None:
     if fact.not_published:
         return None
     if fact.plan_years and plan_year not in fact.plan_years:
         return f"it is for plan year {', '.join(map(str, fact.plan_years))}"
-    if fact.valid_from > date(plan_year, 1, 1):
+    if fact.valid_from > day:
         return f"it is valid only from {fact.valid_from}"
-    if fact.valid_until and fact.valid_until < date(plan_year, 12, 31):
+    if fact.valid_until and fact.valid_until < day:
         return f"it is valid only until {fact.valid_until}"
     return None
 
