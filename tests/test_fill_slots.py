@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.errors import InputError
 from src.planning import clock
 from src.planning.fill_slots import out_of_date
 from src.planning.library import Library
@@ -91,10 +90,10 @@ def facts_file(folder: Path, year: int, figures: dict[str, dict[str, Any]] | Non
 
 
 def background_files() -> dict[str, str]:
-    """The shared library, which every plan may use: file to its hash."""
-    paths = sorted((ROOT / "facts" / "background").glob("*.json"))
-    assert paths
-    return {f"facts/library/{path.name}": sha256(path.read_bytes()) for path in paths}
+    """The library and the state facts, which every plan may use: file to its hash."""
+    paths = [path for folder in ("library", "states") for path in sorted((ROOT / "facts" / folder).glob("*.json"))]
+    assert len(paths) > 50
+    return {path.relative_to(ROOT).as_posix(): sha256(path.read_bytes()) for path in paths}
 
 
 def planned(*scenarios: Path | str, today: date | None = None, **fields: Any) -> RunPlan:
@@ -123,20 +122,22 @@ def test_the_same_file_has_other_figures_in_another_year(year: int, value: str) 
     library = Library()
     for one in read_scenario(COBRA).planned(year, library):
         assert statement(one, "F10") == (
-            f"A person who signed up for Part B 24 months late pays {value} a month for Part B in {year}."
+            "A person on the standard premium who owes the penalty for signing up for Part B 24 months late "
+            f"pays {value} a month for Part B in {year}."
         )
-    assert list(library.used) == [f"facts/{year}.json"]
+    assert library.used.keys() - background_files().keys() == {f"facts/{year}.json"}
 
 
 @pytest.mark.parametrize("year", [2025, 2026])
 def test_every_figure_of_the_bank_is_the_one_in_its_years_file(year: int) -> None:
     figures = json.loads((ROOT / "facts" / f"{year}.json").read_text(encoding="utf-8"))["figures"]
-    seen = 0
+    seen, library = 0, Library()
     for file in read_scenarios([BANK]):
-        raw = {fact.fact_id: fact.statement for fact in file.scenario.answer_key.canonical_facts}
-        for one in file.planned(year, Library()):
+        own = {fact.fact_id: fact.statement for fact in file.scenario.answer_key.canonical_facts}
+        for one in file.planned(year, library):
             for fact in one.scenario.answer_key.canonical_facts:
-                for name in re.findall(r"\{\{figure\.(\w+)\}\}", raw[fact.fact_id]):
+                raw = library.facts[fact.library].statement if fact.library else own[fact.fact_id]
+                for name in re.findall(r"\{\{figure\.(\w+)\}\}", raw):
                     assert figures[name]["value"] in fact.statement
                     assert fact.plan_year == year
                     seen += 1
@@ -207,7 +208,7 @@ def test_a_year_without_figures_is_refused_and_the_years_there_are_are_named(tmp
     for extra in ([], ["--allow-expired"]):
         err = refused(tmp_path, "--scenario", COBRA, "--plan-year", "2024", *extra)
         assert err == (
-            "medicare-eval: --plan-year: figures are available only for 2025 and 2026, not for 2024. "
+            "medicare-eval: --plan-year: figures are available only for 2025, 2026 and 2027, not for 2024. "
             "Add a file for that year with --facts, or choose an earlier --plan-year with --allow-expired.\n"
         )
 
@@ -261,11 +262,11 @@ def test_a_file_of_invented_plans_names_only_its_own_doctors(tmp_path: Path) -> 
     assert "plans.fairmeadow_hmo.network names 'nobody'" in err
 
 
-def test_a_figure_missing_from_a_file_of_ones_own_names_that_file(tmp_path: Path) -> None:
-    path = facts_file(tmp_path, 2027, {"part_b_premium": figure("$210.00")})
-    err = refused(tmp_path, "--scenario", COBRA, "--facts", path, "--plan-year", "2027")
-    assert "'part_b_with_24_month_penalty'" in err
-    assert "mine.json" in err
+def test_a_figure_that_no_year_has_names_the_file_of_ones_own(tmp_path: Path) -> None:
+    facts = facts_file(tmp_path, 2026, {"part_b_premium": figure("$210.00")})
+    path = written(tmp_path, lacking("It is {{figure.none}}."))
+    err = refused(tmp_path, "--scenario", path, "--facts", facts)
+    assert f"answer_key fact F1: {facts} has no figure 'none'. Add it or check the name." in err
 
 
 def test_a_plan_slot_without_a_plan_file_is_named_with_its_fact(tmp_path: Path) -> None:
@@ -313,12 +314,12 @@ def test_a_variant_has_its_own_words_style_shopper_and_misstatements(tmp_path: P
 def test_a_variant_names_plan_doctor_and_place() -> None:
     hmo, ppo = (one.scenario for one in read_scenario(MEDICARE_ONLY).planned(2026, Library()))
     asked = [" ".join(turn.user_message for turn in one.scripted_turns) for one in (hmo, ppo)]
-    assert "Dr. Alma Exampleton" in asked[0]
-    assert "Dr. Hollis Pretendwell" in asked[1]
-    assert "Fairmeadow Example Advantage HMO" in asked[0]
-    assert "Stonebridge Example Choice PPO" in asked[1]
-    assert (hmo.persona.city, hmo.persona.state, hmo.persona.zip_code) == ("Maple Hollow", "Ohio", "00000")
-    assert (ppo.persona.city, ppo.persona.county) == ("Tamarack Point", "Sample County")
+    assert "Dr. Alma Verhoeven" in asked[0]
+    assert "Dr. Hollis Pendergast" in asked[1]
+    assert "Fairmeadow Advantage HMO" in asked[0]
+    assert "Stonemere Choice PPO" in asked[1]
+    assert (hmo.persona.city, hmo.persona.state, hmo.persona.zip_code) == ("Maple Hollow", "Ohio", "43193")
+    assert (ppo.persona.city, ppo.persona.county) == ("Tamarack Point", "Larch County")
 
 
 def test_every_slot_of_plan_doctor_and_place_has_its_words(tmp_path: Path) -> None:
@@ -329,8 +330,8 @@ def test_every_slot_of_plan_doctor_and_place_has_its_words(tmp_path: Path) -> No
     ]
     made = document(fact_json("F1", says), variants=variants, plan_file="invented")
     first, second = ready(tmp_path, made)
-    assert statement(first, "F1") == "Fairmeadow Example Advantage HMO HMO $0 $5 $35 $4,900 includes Dr. Alma Exampleton is Lipitor does not cover atorvastatin covers Maple Hollow Ohio 00000 Example County are sold"  # fmt: skip
-    assert statement(second, "F1") == "Stonebridge Example Choice PPO PPO $42 $15 $45 $6,700 includes Dr. Alma Exampleton is not Lipitor covers atorvastatin covers Tamarack Point Montana 00001 Sample County are not sold"  # fmt: skip
+    assert statement(first, "F1") == "Fairmeadow Advantage HMO HMO $0 $5 $35 $4,900 includes Dr. Alma Verhoeven is Lipitor does not cover atorvastatin covers Maple Hollow Ohio 43193 Harwell County are sold"  # fmt: skip
+    assert statement(second, "F1") == "Stonemere Choice PPO PPO $42 $15 $45 $6,700 includes Dr. Alma Verhoeven is not Lipitor covers atorvastatin covers Tamarack Point Montana 59126 Larch County are not sold"  # fmt: skip
 
 
 def test_all_variants_are_asked_unless_some_are_named() -> None:
@@ -437,11 +438,11 @@ def test_a_fact_for_one_year_and_one_kind_needs_both(tmp_path: Path) -> None:
     assert len(ready(tmp_path, made, 2026)[0].answer_key.canonical_facts) == 1
 
 
-def test_a_point_that_shrinks_into_another_is_refused_as_a_repeat_with_the_files_name(tmp_path: Path) -> None:
+def test_a_point_that_shrinks_into_another_is_kept_once(tmp_path: Path) -> None:
     made = key_with_limits()
-    made["answer_key"]["required_points"] = ["F3", {"any_of": ["F2", "F3"]}]
-    with pytest.raises(InputError, match=r"s\.json: once its slots are filled, .*'F3' appears more than once"):
-        ready(tmp_path, made, 2026)
+    made["answer_key"]["required_points"] = ["F3", {"any_of": ["F2", "F3"]}, "F1"]
+    (one,) = ready(tmp_path, made, 2026)
+    assert points_of(one) == ["F3", "F1"]
 
 
 # Provenance
@@ -531,6 +532,7 @@ def test_a_fact_of_a_plan_and_a_figure_is_valid_as_long_as_both(tmp_path: Path) 
         ("2026-03-01", 2026, None),
         ("2026-10-31", 2026, None),
         ("2026-02-28", 2026, "its key is valid from 2026-03-01 to 2026-10-31, and today is 2026-02-28"),
+        ("2025-12-31", 2026, "its key is valid from 2026-03-01 to 2026-10-31, and today is 2025-12-31"),
         ("2026-11-01", 2026, "its key is valid from 2026-03-01 to 2026-10-31, and today is 2026-11-01"),
         ("2026-05-01", 2025, "its key is valid from 2026-03-01 to 2026-10-31, and the plan year is 2025"),
         ("2026-05-01", 2027, "its key is valid from 2026-03-01 to 2026-10-31, and the plan year is 2027"),
@@ -548,8 +550,16 @@ def test_a_key_is_valid_where_all_its_facts_are(today: str, year: int, why: str 
 
 def test_a_key_without_an_end_says_so() -> None:
     assert out_of_date(scenario(), 2040, date(2040, 1, 1)) is None
-    found = out_of_date(scenario(), 2026, date(2025, 12, 31))
-    assert found == "its key is valid from 2026-01-01 on, and today is 2025-12-31"
+    found = out_of_date(scenario(effective_date="2026-02-01"), 2026, date(2026, 1, 31))
+    assert found == "its key is valid from 2026-02-01 on, and today is 2026-01-31"
+
+
+def test_the_key_of_a_coming_year_may_be_used_from_the_first_day_of_open_enrollment() -> None:
+    assert out_of_date(scenario(), 2026, date(2025, 10, 15)) is None
+    assert out_of_date(scenario(), 2026, date(2025, 12, 31)) is None
+    assert out_of_date(scenario(), 2026, date(2025, 10, 14)) == (
+        "its key is valid from 2026-01-01 on, and today is 2025-10-14; the key of 2026 may be used from 2025-10-15"
+    )
 
 
 def test_the_default_plan_year_is_the_days(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -594,13 +604,15 @@ def test_a_plan_year_outside_a_keys_dates_is_refused_unless_allowed(tmp_path: Pa
 def test_a_new_year_without_figures_falls_back_only_where_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2027-01-01")
-    assert "--plan-year: figures are available only for 2025 and 2026, not for 2027." in refused(
-        tmp_path, "--scenario", COBRA
+    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2028-01-01")
+    assert refused(tmp_path, "--scenario", ONE) == (
+        "medicare-eval: --plan-year: there are no figures for 2028 yet, the year of today's date. Add a file for it "
+        "with --facts, or use the key of 2027 with --allow-expired.\n"
     )
-    made = planned(COBRA, allow_expired=True)
-    assert made.plan_year == 2026
-    assert made.expired == ("cobra: its key is valid from 2026-01-01 to 2026-12-31, and today is 2027-01-01",)
+    made = planned(ONE, allow_expired=True)
+    assert made.plan_year == 2027
+    assert made.expired == ("scenario_001: its key is valid from 2027-01-01 to 2027-12-31, and today is 2028-01-01",)
+    assert not made.coming
 
 
 def test_the_clock_is_the_variables_day_or_today(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -622,14 +634,16 @@ def test_the_clock_is_the_variables_day_or_today(monkeypatch: pytest.MonkeyPatch
 def test_a_facts_file_adds_a_plan_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = json.loads((ROOT / "facts" / "2026.json").read_text(encoding="utf-8"))["figures"]
     penalty = {**shipped["part_b_with_24_month_penalty"], "value": "$251.30", "rationale": "Made up."}
-    path = facts_file(tmp_path, 2027, {"part_b_with_24_month_penalty": penalty})
+    path = facts_file(tmp_path, 2028, {"part_b_with_24_month_penalty": penalty})
     given = ("--scenario", COBRA, "--target", "fake:partial", "--facts", path)
-    assert "today is 2026-11-16" in refused(tmp_path, *given, "--plan-year", "2027")
-    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2027-02-01")
+    assert "today is 2026-11-16; the key of 2028 may be used from 2027-10-15" in refused(
+        tmp_path, *given, "--plan-year", "2028"
+    )
+    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2028-02-01")
     manifest = storage.read_manifest(make_run(tmp_path / "runs", *given))
-    assert manifest.plan.plan_year == 2027
+    assert manifest.plan.plan_year == 2028
     assert manifest.plan.expired == ()
-    assert "$251.30 a month for Part B in 2027" in statement(manifest.plan.scenarios[0], "F10")
+    assert "$251.30 a month for Part B in 2028" in statement(manifest.plan.scenarios[0], "F10")
     assert manifest.plan.references == {"facts/mine.json": sha256(path.read_bytes()), **background_files()}
 
 
@@ -637,7 +651,7 @@ def test_a_facts_file_of_a_bundled_year_replaces_it(tmp_path: Path) -> None:
     shipped = json.loads((ROOT / "facts" / "2026.json").read_text(encoding="utf-8"))["figures"]
     path = facts_file(tmp_path, 2026, {**shipped, "part_b_with_24_month_penalty": figure("$9.99")})
     library = Library(path)
-    assert sorted(library.years) == [2025, 2026]
+    assert sorted(library.years) == [2025, 2026, 2027]
     assert "$9.99" in statement(planned(COBRA, facts=path).scenarios[0], "F10")
     old = planned(COBRA, facts=path, plan_year=2025, allow_expired=True)
     assert "$222.00" in statement(old.scenarios[0], "F10")
@@ -778,12 +792,16 @@ def five_fields(facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_a_scenario_as_the_specification_writes_it_still_runs(tmp_path: Path) -> None:
     made = json.loads(Path(ONE).read_text(encoding="utf-8"))
-    facts = [fact for fact in made["answer_key"]["canonical_facts"] if "{{" not in fact["statement"]]
+    (filled,) = read_scenario(Path(ONE)).planned(2026, Library())
+    facts = [one.model_dump(mode="json") for one in filled.scenario.answer_key.canonical_facts if not one.plan_year]
     kept = {fact["fact_id"] for fact in facts}
+    assert len(kept) > 5
     turns = [{"turn_id": turn["turn_id"], "user_message": turn["user_message"].replace("{{plan_year}}", "2026")} for turn in made["scripted_turns"]]  # fmt: skip
     key = {
         "canonical_facts": five_fields(facts),
-        "required_points": [point for point in made["answer_key"]["required_points"] if point in kept],
+        "required_points": [
+            point for point in made["answer_key"]["required_points"] if isinstance(point, str) and point in kept
+        ],
         "disallowed_claims": made["answer_key"]["disallowed_claims"],
     }
     names = ("scenario_id", "title", "effective_date", "persona", "variation_knobs", "rubric_version")

@@ -139,7 +139,7 @@ def test_the_whole_bank_passes() -> None:
 
 def test_what_the_planted_faults_start_from_passes(tmp_path: Path) -> None:
     assert "planted.json: ok: mine, 1 turn, 2 facts, 1 required point\n" in passes(tmp_path, good())
-    assert "planted.json: ok: cobra, 5 turns, 14 facts, 9 required points\n" in passes(tmp_path, cobra())
+    assert "planted.json: ok: cobra, 5 turns, 26 facts, 9 required points\n" in passes(tmp_path, cobra())
 
 
 # One planted fault each
@@ -153,7 +153,8 @@ F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
         pytest.param(turn(required_points=["F1", "F9"]), "turn Q1 required_points names 'F9', which is not a fact of this key (F1, F2)", id="unknown fact"),
         pytest.param(turn(partial_points=["F9"]), "turn Q1 partial_points names 'F9', which is not a fact", id="unknown partial fact"),
         pytest.param(turn(background=["F2", "F9"]), "turn Q1 background names 'F9', which is not a fact", id="unknown background fact"),
-        pytest.param(second_fact(statement="The fee is {{figure.none}} a month."), "answer_key fact F2: facts/2026.json has no figure 'none'", id="unknown figure"),
+        pytest.param(second_fact(statement="Plans have networks; plans have rules."), f"{F2}: F2 has a semicolon; write one fact for each assertion, with one figure at most", id="compound"),
+        pytest.param(second_fact(statement="Plan A costs $5 a month, or $7 with drugs."), f"{F2}: F2 states several amounts; write one fact for each assertion", id="two amounts"),
         pytest.param(turn(background=[]), f"{F2}: no turn uses F2; list it in a turn's required_points", id="unused fact"),
         pytest.param(turn(required_points=[], background=["F1", "F2"]), "answer_key.required_points: F1 is required, but no turn asks for it", id="point no turn asks for"),
         pytest.param(lambda made: made["answer_key"].update(required_points=["F1", {"any_of": ["F1", "F2"]}]), "answer_key.required_points: F1|F2 is required, but no turn asks for it", id="choice no turn asks for"),
@@ -203,6 +204,35 @@ F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
 def test_a_planted_fault_is_reported_with_its_file_and_field(change: Change, said: str, tmp_path: Path) -> None:
     (found,) = findings(tmp_path, good(), change)
     assert found.startswith(said) or ("looks like" in said and said in found)
+
+
+def test_a_figure_that_no_year_has_is_reported_for_every_year_of_the_scenario(tmp_path: Path) -> None:
+    unknown = second_fact(statement="The fee is {{figure.none}} a month.")
+    assert findings(tmp_path, good(), unknown) == [
+        f"answer_key fact F2: facts/{year}.json has no figure 'none'. Add it or check the name (plan year {year})."
+        for year in (2026, 2027)
+    ]
+    code, out, err = call("validate", tmp_path / "planted.json")
+    assert (code, out) == (2, "")
+    assert "warning" not in err
+
+
+def test_a_key_may_refer_to_the_library(tmp_path: Path) -> None:
+    named = lambda name: lambda made: made["answer_key"].update(library_facts={"F3": name})  # noqa: E731
+    used = turn(background=["F2", "F3"])
+    assert ": ok: mine, 1 turn, 3 facts" in passes(tmp_path, good(), named("B-part-b-penalty-rate"), used)
+    for name, said in (
+        ("B-none", "the library has no fact 'B-none'. Check the name in facts/library"),
+        ("B-{{state}}-none", "no state has a fact 'B-{{state}}-none'. Check the name in facts/states"),
+    ):
+        for line in findings(tmp_path, good(), named(name), used):
+            assert line.startswith(f"answer_key.library_facts.F3: {said}")
+
+
+def test_a_library_fact_that_no_turn_uses_is_a_fault_of_the_key(tmp_path: Path) -> None:
+    refers = lambda made: made["answer_key"].update(library_facts={"F3": "B-part-b-penalty-rate"})  # noqa: E731
+    (found,) = findings(tmp_path, good(), refers)
+    assert found.startswith("answer_key.library_facts.F3: no turn uses F3; list it in a turn's required_points")
 
 
 def test_a_number_inside_a_persona_field_is_found(tmp_path: Path) -> None:
@@ -271,30 +301,29 @@ def test_every_fault_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
     assert broken.startswith(f"medicare-eval: {tmp_path / 'c.json'}: invalid JSON")
 
 
-def test_a_figure_must_exist_for_every_year_of_the_scenario_unless_its_fact_is_limited(tmp_path: Path) -> None:
+def test_a_year_that_lacks_a_figure_does_without_the_fact(tmp_path: Path) -> None:
     def early(made: Document) -> None:
         made["effective_date"] = "2025-01-01"
         for one in made["answer_key"]["canonical_facts"]:
             one["valid_from"] = "2025-01-01"
 
-    only_now = second_fact(statement="The poverty guideline for one person is {{figure.poverty_guideline_one}} a year.")
-    (found,) = findings(tmp_path, good(), early, only_now)
-    assert found.endswith("(plan year 2025).")
-    assert found.startswith("answer_key fact F2: facts/2025.json has no figure 'poverty_guideline_one'")
-    passes(tmp_path, good(), only_now)
-    passes(tmp_path, good(), early, only_now, second_fact(only={"plan_years": [2026]}))
+    lacks = second_fact(statement="The Medigap Plan K limit is {{figure.medigap_k_oop_limit}} a year.")
+    passes(tmp_path, good(), early, lacks, turn(required_points=["F1", "F2"], background=[]))
+    file = read_scenario(tmp_path / "planted.json")
+    for year, left_out in ((2025, ["F2"]), (2026, []), (2027, ["F1", "F2"])):
+        for one in file.planned(year, Library()):
+            assert [lost.point for lost in one.unpublished if lost.turn_id] == left_out
 
 
 def test_facts_and_plans_given_by_the_user_are_checked_too(tmp_path: Path) -> None:
     facts = json.loads((ROOT / "facts" / "2026.json").read_text(encoding="utf-8"))
-    figures = {"part_b_premium": facts["figures"]["part_b_premium"]}
+    figures = {"part_b_premium": {**facts["figures"]["part_b_premium"], "status": "not_published"}}
     mine = tmp_path / "2027.json"
     new = {**facts, "plan_year": 2027, "valid_from": "2027-01-01", "valid_until": "2027-12-31", "figures": figures}
     mine.write_text(json.dumps(new), encoding="utf-8")
     code, _, err = call("validate", COBRA, "--facts", mine)
     assert code == 2
-    assert f"{COBRA}: answer_key fact F10: " in err
-    assert "(plan year 2027)" in err
+    assert f"--facts: {mine}: field figures.part_b_premium: a figure that is not_published has the value null" in err
     study = BANK / "v1" / "study" / "medicare_only.json"
     plans = json.loads((ROOT / "plans" / "invented.json").read_text(encoding="utf-8"))
     del plans["plans"]["stonebridge_ppo"]
@@ -339,11 +368,12 @@ def test_a_variant_with_a_bad_persona_is_reported_once(tmp_path: Path) -> None:
 
 def test_validate_lists_secondary_and_derived_facts(tmp_path: Path) -> None:
     out = passes(tmp_path, cobra())
-    for how in ("secondary", "derived"):
-        ids = [one["fact_id"] for one in cobra()["answer_key"]["canonical_facts"] if one["confirmed_by"] == how]
-        assert ids
-        assert f"\n    {how:<9} {' '.join(ids)}\n" in out
-    out = passes(tmp_path, good(), second_fact(confirmed_by="derived"))
+    (key, *_) = (one.scenario.answer_key for one in read_scenario(COBRA).planned(2026, Library()))
+    ids = [one.fact_id for one in key.canonical_facts if one.confirmed_by == "derived"]
+    assert "F10" in ids
+    assert f"\n    derived   {' '.join(ids)}\n" in out
+    first = lambda made: made["answer_key"]["canonical_facts"][0].update(confirmed_by="secondary")  # noqa: E731
+    out = passes(tmp_path, good(), first, second_fact(confirmed_by="derived"))
     assert "\n    secondary F1\n    derived   F2\n" in out
     sure = lambda made: made["answer_key"]["canonical_facts"][0].update(statement="Part B has a deductible.")  # noqa: E731
     out = passes(tmp_path, good(), sure)
@@ -364,6 +394,7 @@ def test_validate_lists_secondary_and_derived_facts(tmp_path: Path) -> None:
         persona(citty="Lakemont", age="sixty"),
         field("variation_knobs", {"reading_level": 6}),
         turn(background=[]),
+        second_fact(statement="Plans have networks; plans have rules."),
     ],
 )
 def test_a_broken_house_rule_is_a_warning(change: Change, tmp_path: Path) -> None:
@@ -382,7 +413,6 @@ def test_a_broken_house_rule_is_a_warning(change: Change, tmp_path: Path) -> Non
     [
         field("title", "REPLACE: a title"),
         second_fact(valid_until="2026-11-15"),
-        second_fact(statement="The fee is {{figure.none}} a month."),
         persona(fictional=False),
     ],
 )
@@ -429,7 +459,10 @@ def test_lint_returns_problems_and_prints_nothing(tmp_path: Path, capsys: pytest
 
 def test_lint_uses_the_day_it_is_given(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
-    path.write_text(json.dumps(good()), encoding="utf-8")
-    (problem,) = lint(read_scenario(path), Library(), date(2027, 1, 1))
-    expired = "F1 expired on 2026-12-31; confirm it again, or add the new plan year's figures"
+    made = good()
+    made["answer_key"]["canonical_facts"][0]["statement"] = "The most for drugs is {{figure.part_d_cap}} a year."
+    path.write_text(json.dumps(made), encoding="utf-8")
+    assert lint(read_scenario(path), Library(), date(2027, 1, 1)) == []
+    (problem,) = lint(read_scenario(path), Library(), date(2028, 1, 1))
+    expired = "F1 expired on 2027-12-31; confirm it again, or add the new plan year's figures"
     assert problem == Problem("answer_key.canonical_facts[0]", expired, error=True)

@@ -113,6 +113,8 @@ class _Resolver(FactFiller):
     def _facts(self) -> tuple[CanonicalFact, ...]:
         """The facts of the key for this plan year and persona, in the order of their ids."""
         key, begins = self._scenario.answer_key, self._scenario.effective_date
+        if key.library_facts:
+            self._library.year(self._plan_year)  # in a year that we know nothing of, rules may be others too
         listed = [fact for fact in key.canonical_facts if self._belongs(fact.only)]
         listed += [fact for fact_id, named in key.library_facts.items() if (fact := self._from_library(fact_id, named))]
         facts: list[CanonicalFact] = []
