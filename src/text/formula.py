@@ -18,6 +18,9 @@ _TWO: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Div: operator.truediv,
 }
 _CENT, _DIME = Decimal("0.01"), Decimal("0.1")
+_LONGEST = 300
+"""Characters. Nobody can check a longer formula, and a short one cannot nest too deeply."""
+_LARGEST = 10**12
 
 
 def _dime(amount: Decimal) -> Decimal:
@@ -25,6 +28,7 @@ def _dime(amount: Decimal) -> Decimal:
 
 
 _CALLS: dict[str, Callable[..., Decimal]] = {"min": min, "max": max, "abs": abs, "dime": _dime}
+_ONE_ARGUMENT = ("abs", "dime")
 
 
 def names_in(formula: str) -> frozenset[str]:
@@ -42,14 +46,22 @@ def fill(formula: str, values: Mapping[str, Decimal]) -> str:
 
 
 def dollars(formula: str, values: Mapping[str, Decimal] | None = None) -> Decimal:
-    """What a formula gives, to the cent. Raises ValueError if a name has no value or a division is by zero."""
-    return _value(_parsed(formula), values or {}).quantize(_CENT, ROUND_HALF_UP)
+    """What a formula gives, to the cent.
+
+    Raises ValueError if a name has no value, a division is by zero, or the amount is beyond all money.
+    """
+    amount = _value(_parsed(formula), values or {})
+    if not abs(amount) <= _LARGEST:
+        raise ValueError(f"{formula!r} gives {amount:.3g}, which is no amount of dollars")
+    return amount.quantize(_CENT, ROUND_HALF_UP)
 
 
 def _parsed(formula: str) -> ast.expr:
+    if len(formula) > _LONGEST:
+        raise ValueError(f"a formula has at most {_LONGEST} characters")
     try:
         tree = ast.parse(formula, mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         raise ValueError(f"{formula!r} is not a formula") from None
     for node in ast.walk(tree):
         _check(node, formula)
@@ -58,12 +70,20 @@ def _parsed(formula: str) -> ast.expr:
 
 def _check(node: ast.AST, formula: str) -> None:
     allowed = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Name, ast.Load, ast.Constant, ast.Call, *_TWO)
-    plain_call = not isinstance(node, ast.Call) or (
-        isinstance(node.func, ast.Name) and node.func.id in _CALLS and node.args and not node.keywords
-    )
-    number = not isinstance(node, ast.Constant) or (isinstance(node.value, int | float) and node.value is not True)
+    plain_call = not isinstance(node, ast.Call) or _is_plain_call(node)
+    number = not isinstance(node, ast.Constant) or _is_number(node.value)
     if not isinstance(node, allowed) or not plain_call or not number:
         raise ValueError(f"{formula!r}: use numbers, names, + - * / ( ) and {', '.join(_CALLS)}")
+
+
+def _is_plain_call(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Name) or call.func.id not in _CALLS or call.keywords:
+        return False
+    return len(call.args) == 1 if call.func.id in _ONE_ARGUMENT else len(call.args) > 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value <= _LARGEST
 
 
 def _value(node: ast.expr, values: Mapping[str, Decimal]) -> Decimal:

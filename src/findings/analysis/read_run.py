@@ -30,6 +30,7 @@ from ...schemas import (
     TrialResult,
 )
 from ...store import hash_chain
+from .dollars import Dollars, costs_of
 from .isolation import Audit
 from .result_fields import TrialFields
 from .trial_row import ClaimCount, Row, claim_counts, row_of
@@ -117,6 +118,8 @@ class Findings:
     """By question group: how many scored trials have such counts of claims."""
     audit: Audit = field(default_factory=Audit)
     """Claims that were verified both one per call and in shared calls."""
+    dollars: Dollars = field(default_factory=Dollars)
+    """Errors that have a cost."""
     readings: Counter[str] = field(default_factory=Counter)
     """Replies by how they were evaluated; sentences and how many are covered; quotes matched after folding."""
     rejected_claims: int = 0
@@ -132,7 +135,7 @@ class Findings:
     examples: dict[str, list[Example]] = field(default_factory=dict)
     """By target: the trials with the most severe wrong claims."""
     places: dict[str, Place] = field(default_factory=dict)
-    """Where the trials of `review`, `marked` and `examples` are in results.jsonl."""
+    """Where the trials of `review`, `marked`, `examples` and `dollars` are in results.jsonl."""
     head: str = hash_chain.GENESIS
     sealed: bool = False
     """Whether the run is complete."""
@@ -207,6 +210,7 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
     plan = found.manifest.plan
     found.services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
     found.rules = group_rules(plan)
+    found.dollars.costs = costs_of(plan)
     found.sealed = storage.read_seal(folder, found.manifest) is not None
     path = folder / storage.RESULTS
     if path.exists():
@@ -216,7 +220,8 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
         found.head = reader.head
     found.review.sort()
     found.marked.sort()
-    found.places = {name: found.places[name] for name in {*found.review, *found.marked, *found.example_ids}}
+    costly = {error.trial_id for error in found.dollars.errors}
+    found.places = {name: found.places[name] for name in {*found.review, *found.marked, *found.example_ids, *costly}}
     return found
 
 
@@ -237,7 +242,10 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     _add_judging(found, line)
     found.audit.add(line)
     _add_review(found, line)
-    _remember(found, line, Place(raw.offset, raw.length))
+    place = Place(raw.offset, raw.length)
+    if found.dollars.add(line):
+        found.places[line.trial_id] = place
+    _remember(found, line, place)
 
 
 def _add_services(found: Findings, line: TrialFields) -> None:

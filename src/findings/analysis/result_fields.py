@@ -29,6 +29,7 @@ class ExchangeFields(msgspec.Struct):
 class ClaimFields(msgspec.Struct):
     claim_id: str
     type: str
+    confidence: str
 
 
 class VerdictFields(msgspec.Struct):
@@ -39,7 +40,9 @@ class VerdictFields(msgspec.Struct):
 class FinalClaimFields(msgspec.Struct):
     claim_id: str
     turn_id: str
+    text: str
     label: str | None
+    evidence: list[str]
     severity: Severity
     decided_by: str
     labels_given: list[str]

@@ -23,6 +23,7 @@ from ...schemas import (
     TurnReading,
     Verdict,
 )
+from ..analysis.dollars import CostlyError, Costs, costs_of, errors_of
 from ..analysis.read_run import (
     NOT_RECORDED,
     OPEN_TIE,
@@ -33,7 +34,7 @@ from ..analysis.read_run import (
     software_version,
 )
 from ..analysis.trial_row import SCORES
-from .tables import CLAIM, JOINED, JUDGE, QUESTION, TRIAL, TURN, VERDICT, Row, Table
+from .tables import CLAIM, DOLLAR, JOINED, JUDGE, QUESTION, TRIAL, TURN, VERDICT, Row, Table
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,12 @@ class About:
     """Judge to model."""
     rules: dict[tuple[str, str], GroupRule]
     plan: RunPlan
+    costs: Costs
 
     @classmethod
     def of(cls, manifest: Manifest) -> About:
         verifiers = {f"judge_{n}": name for n, name in enumerate(manifest.plan.verifiers, 1)}
-        return cls(manifest.run_id, verifiers, group_rules(manifest.plan), manifest.plan)
+        return cls(manifest.run_id, verifiers, group_rules(manifest.plan), manifest.plan, costs_of(manifest.plan))
 
 
 class TableRow(NamedTuple):
@@ -122,6 +124,8 @@ def trial_rows(result: TrialResult, about: About) -> Iterator[TableRow]:
     yield from (TableRow(CLAIM, base | row) for row in _claims(result, about))
     yield from (TableRow(VERDICT, base | row) for row in _verdicts(result, about))
     yield from (TableRow(QUESTION, base | _question(code, result, about)) for code in result.study_codes)
+    for error in errors_of(result, about.costs):
+        yield from (TableRow(DOLLAR, base | row) for row in _dollars(error))
 
 
 def _list(parts: Sequence[str]) -> str | None:
@@ -366,3 +370,24 @@ def _question(code: QuestionCode, result: TrialResult, about: About) -> Row:
         "own_points_met": _list([made.point for made in code.own.points_met]) if code.own else None,
         "own_points_missed": _list(code.own.points_missed) if code.own else None,
     }
+
+
+def _dollars(error: CostlyError) -> Iterator[Row]:
+    missing = "unpriced" if error.formula is None else "no_single_amount"
+    no_stated = missing if error.needs_stated or error.formula is None else "none_needed"
+    for years in error.horizon:
+        amount = error.dollars(years)
+        yield {
+            "turn_id": error.turn_id,
+            "claim_id": error.claim_id,
+            "fact_id": error.fact.fact_id,
+            "library_fact": error.fact.library,
+            "cost_class": error.cost_class,
+            "severity": error.severity,
+            "formula": error.formula,
+            "stated": None if error.stated is None else float(error.stated),
+            "stated_missing": no_stated if error.stated is None else None,
+            "years": years,
+            "dollars": None if amount is None else float(amount),
+            "dollars_missing": missing if amount is None else None,
+        }

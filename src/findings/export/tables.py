@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from ...records.base import SEVERITIES
 from ...records.run import Isolation
-from ...schemas import CODES, ClaimType, ClosedAnswer, Confidence, TrialOutcome, TurnOutcome
+from ...schemas import CODES, ClaimType, ClosedAnswer, Confidence, CostClass, TrialOutcome, TurnOutcome
 from ..analysis.read_run import DECIDED, LABELS, NOT_RECORDED, OUTCOMES
 from ..analysis.trial_row import SCORES
 
@@ -58,6 +58,9 @@ _REASONS = {
     "not_marked": "no reply of the trial is marked, so there is nothing to leave out",
     "unread_without": "a judge failed on a reply without its marked passages",
     "one_set_of_points": "the study code already goes by our own points",
+    "unpriced": "no amount can be defended for the error, so it is only counted",
+    "no_single_amount": "the claim states no single amount of its own to compute with",
+    "none_needed": "the formula needs no amount from the claim",
 }
 MISSING: dict[str, Missing] = {
     name: Missing(name, chr(ord("a") + place), -1 - place, meaning)
@@ -400,5 +403,33 @@ QUESTION = Table(
     ("run_id", "trial_id", "question_group"),
 )
 
-TABLES = (RUN, TRIAL, JUDGE, TURN, CLAIM, VERDICT, QUESTION)
+DOLLAR = Table(
+    "dollar",
+    "One row per error that has a cost, and number of years. Never add amounts of different classes or scenarios.",
+    (
+        *_OF_TRIAL,
+        _TURN_ID,
+        _text("claim_id", "The wrong claim"),
+        _text("fact_id", "The fact of the key that it contradicts"),
+        _text("library_fact", "The same fact in the library", "it is written in the scenario itself"),
+        _category("cost_class", "Whether the dollars follow from rules, may come, or are unknown", get_args(CostClass)),
+        _category("severity", "How harmful the error is", SEVERITIES),
+        _text("formula", "What it costs, in numbers; years is the column of that name", "the class is unpriced"),
+        *_with_reason(
+            Column(
+                "stated",
+                "number",
+                "The dollar amount that the claim states",
+                reasons=("unpriced", "no_single_amount", "none_needed"),
+            )
+        ),
+        _integer("years", "For how many years"),
+        *_with_reason(
+            Column("dollars", "number", "What the error could cost", reasons=("unpriced", "no_single_amount"))
+        ),
+    ),
+    ("run_id", "trial_id", "claim_id", "fact_id", "years"),
+)
+
+TABLES = (RUN, TRIAL, JUDGE, TURN, CLAIM, VERDICT, QUESTION, DOLLAR)
 TEXT_CUT = _flag("text_cut", "Only in SPSS files: whether a text of this row was too long and was cut")

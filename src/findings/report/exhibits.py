@@ -173,16 +173,16 @@ def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
     trial, claim = one.trial, one.claim
     entries = [
         Entry("Target", (Text(trial.target.name),)),
-        *_in_reply(trial, claim),
+        *in_reply(trial, claim),
         Entry("Claim", (Text(claim.text),)),
         Entry("Severity", (Words(claim.severity),)),
-        *(Entry("Contradicts", cells) for cells in _contradicted(run.found, trial, claim.evidence)),
+        *(Entry("Contradicts", cells) for cells in contradicted(run.found, trial, claim.evidence)),
         *_by_judge(trial, claim.claim_id),
     ]
     return Exhibit(exhibit_title(runs, run, trial, Words(", claim "), Text(claim.claim_id, code=True)), tuple(entries))
 
 
-def _in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:
+def in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:
     spans = next((one.quote_spans for one in trial.claims if one.claim_id == claim.claim_id), ())
     yield from _asked(trial, (claim.turn_id,), spans)
 
@@ -194,7 +194,7 @@ def _asked(trial: TrialResult, turn_ids: Sequence[str | None], spans: Sequence[Q
             yield Entry("Answered", (passage(exchange.reply or "", spans),))
 
 
-def _contradicted(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+def contradicted(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
     """Each fact or disallowed claim that was cited, with its source."""
     key = next(
         (
@@ -271,7 +271,7 @@ def _review(runs: Runs, run: Run, trial: TrialResult) -> Exhibit:
     entries: list[Entry] = [*_reasons(trial)]
     for claim in disputed[:DISPUTED]:
         entries.append(Entry("Claim", say(Text(claim.claim_id, code=True), ": ", Text(claim.text))))
-        entries += _in_reply(trial, claim)
+        entries += in_reply(trial, claim)
         entries += _by_judge(trial, claim.claim_id)
         entries.append(Entry("Final label", words(_decided(run.found, claim))))
     if len(disputed) > DISPUTED:

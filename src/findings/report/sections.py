@@ -13,6 +13,7 @@ from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from ..analysis.rule_judge import offline_notices
 from .document import Bullets, Cell, Contents, Paragraph, Section, Text, say, words
+from .dollar_section import dollar_sections
 from .exhibits import example_section, review_section
 from .failure_section import cost_section, failure_section
 from .judge_section import judging_section
@@ -65,6 +66,7 @@ def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -
             study_section(runs, counted),
             topic_section(runs, counted),
             failure_section(runs, counted),
+            *dollar_sections(runs),
             example_section(runs),
             review_section(runs),
             marked_section(runs),

@@ -56,6 +56,11 @@ class Runs:
     def several(self) -> bool:
         return len(self.runs) > 1
 
+    @property
+    def have_costs(self) -> bool:
+        """Whether a fact of a key says what an error costs."""
+        return any(run.found.dollars.costs for run in self.runs)
+
     def lead_columns(self, *, target: bool = True) -> tuple[Column, ...]:
         """The columns that name the run and target; the run only if there are several, and always in CSV files."""
         run = Column("run", "text", "run", "everywhere" if self.several else "csv")

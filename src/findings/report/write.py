@@ -12,6 +12,7 @@ from ..analysis.read_run import Findings, gather
 from .charts import renderer, svg
 from .checklist import chart_checklist
 from .csv import table_csv, write_codes
+from .dollar_section import DOLLARS_CSV, write_dollars
 from .html import html
 from .markdown import markdown
 from .sections import contents
@@ -76,7 +77,10 @@ def write_files(findings: Sequence[Findings], judgings: Sequence[Judging | None]
         (out / CHARTS).mkdir(parents=True, exist_ok=True)
         put("per_scenario.csv", table_csv(made.per_scenario).encode())
         put("per_question.csv", table_csv(made.per_question).encode())
-        stream("codes.csv", lambda file: write_codes(runs_of(findings, judgings), file))
+        runs = runs_of(findings, judgings)
+        stream("codes.csv", lambda file: write_codes(runs, file))
+        if runs.have_costs:
+            stream(DOLLARS_CSV, lambda file: write_dollars(runs, file))
         put("report.md", markdown(made).encode())
         put("report.html", html(made).encode())
         drawings = made.charts()

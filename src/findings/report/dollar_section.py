@@ -1,0 +1,222 @@
+"""What wrong answers could cost the person who asked: a table for each class, the errors, and their CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import groupby
+from typing import TextIO
+
+from ...records.base import SEVERITIES, severity_rank
+from ...schemas import CostClass, TrialResult
+from ...text.count import counted
+from ..analysis.dollars import CostlyError, spread
+from .csv import safe
+from .document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Count,
+    Entry,
+    Exhibit,
+    Money,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Words,
+    words,
+)
+from .exhibits import contradicted, exhibit_title, in_reply
+from .series import Run, Runs, Series
+
+DOLLARS_CSV = "dollars.csv"
+SHOWN = 4
+"""Errors of each class that a report shows in full, for each run; the CSV file has all of them."""
+ABOUT = (
+    "For some facts of the keys it can be worked out what a person loses who acts on the opposite. The amounts are "
+    "first-order: one person, one error, today’s prices, nothing discounted, for the number of years that is given. "
+    "They are no part of accuracy, risk or codes. Amounts of different classes or scenarios are never added up, and a "
+    "median describes only these errors of these questions."
+)
+CLASSES: dict[CostClass, str] = {
+    "priced": "Priced: dollars that follow from the rules of Medicare.",
+    "exposure": "Exposure: a bill that may come, at most or for an assumed case. It is no forecast.",
+    "unpriced": "Unpriced: no amount can be defended, so errors are only counted, by severity.",
+}
+COUNTED = (
+    "An error is a claim that contradicts a fact of the scenario’s own key with such a cost, unless the claim sounds "
+    "uncertain (low confidence). Background facts never count, because the person did not ask about them. One loss "
+    "counts once in a trial. Where the amount depends on the one that the answer stated, and it states none of its own "
+    "or several, no amount can be computed."
+)
+HEADER = (
+    "run", "trial_id", "scenario_id", "variant", "target", "claim_id", "fact_id", "library_fact", "class", "severity",
+    "claim", "quotes", "fact", "formula", "stated", "years", "dollars", "note",
+)  # fmt: skip
+
+
+def dollar_sections(runs: Runs) -> Iterator[Section]:
+    """The section, if a fact of a key says what an error costs."""
+    if not runs.have_costs:
+        return
+    series = [one for one in runs.series if one.run.found.dollars.costs]
+    blocks: list[Block] = [
+        Paragraph(words(ABOUT)),
+        Bullets(tuple(words(text) for text in CLASSES.values())),
+        Paragraph(words(COUNTED)),
+    ]
+    if any(run.found.dollars.errors for run in runs.runs):
+        blocks += [_spread_table(runs, series, "priced"), _spread_table(runs, series, "exposure")]
+        blocks += [_unpriced_table(runs, series), *_shown(runs)]
+    else:
+        blocks.append(Paragraph(words("None: no claim contradicts a fact that has a cost.")))
+    yield Section(words("What wrong answers could cost"), tuple(blocks))
+
+
+def _spread_table(runs: Runs, series: Sequence[Series], cost_class: CostClass) -> Table:
+    """One row for each target and number of years; beyond one year only where there is an error."""
+    horizons = sorted({1, *(year for run in runs.runs for year in _horizon(run, cost_class))})
+    rows: list[tuple[Cell, ...]] = []
+    for one in series:
+        errors = one.run.found.dollars.of(one.target, cost_class)
+        for years in horizons:
+            found = spread(errors, years)
+            if years > 1 and not found.errors:
+                continue
+            amounts = (Money(amount) if amount is not None else Words("–") for amount in (found.median, found.high))
+            counts = (Count(n) for n in (years, found.errors, found.trials, found.with_dollars))
+            rows.append((*runs.lead(one), *counts, *amounts))
+    columns = (
+        *runs.lead_columns(),
+        Column("years"),
+        Column("errors"),
+        Column("in trials"),
+        Column("with dollars"),
+        Column("median", "other"),
+        Column("90th percentile", "other"),
+    )
+    life = "; more than 1 year only for what is paid for years" if len(horizons) > 1 else ""
+    return Table(f"{cost_class.capitalize()}: dollars of one error{life}.", columns, tuple(rows))
+
+
+def _horizon(run: Run, cost_class: CostClass) -> Iterator[int]:
+    for error in run.found.dollars.errors:
+        if error.cost_class == cost_class:
+            yield from error.horizon
+
+
+def _unpriced_table(runs: Runs, series: Sequence[Series]) -> Table:
+    severities = [name for name in reversed(SEVERITIES) if name != "none"]
+    rows = []
+    for one in series:
+        errors = one.run.found.dollars.of(one.target, "unpriced")
+        by_severity = (Count(sum(error.severity == name for error in errors)) for name in severities)
+        rows.append((*runs.lead(one), Count(len(errors)), Count(len({e.trial_id for e in errors})), *by_severity))
+    columns = (*runs.lead_columns(), Column("errors"), Column("in trials"), *(Column(name) for name in severities))
+    return Table("Unpriced: errors without an amount, by severity.", columns, tuple(rows))
+
+
+def _shown(runs: Runs) -> Iterator[Block]:
+    """Some errors of each class in full: the largest amounts first, and each fact once before any twice."""
+    total = sum(len(run.found.dollars.errors) for run in runs.runs)
+    chosen = [(run, error) for run in runs.runs for name in CLASSES for error in _largest(run, name)]
+    note = f"{len(chosen):,} of {counted(total, 'error')} shown, of each class those with the largest amounts. "
+    yield Paragraph(words(f"{note}{DOLLARS_CSV} has all of them."))
+    yield from (_exhibit(runs, run, error) for run, error in chosen)
+
+
+def _largest(run: Run, cost_class: CostClass) -> list[CostlyError]:
+    errors = [error for error in run.found.dollars.errors if error.cost_class == cost_class]
+    errors.sort(key=lambda error: (-_first_amount(error), -severity_rank(error.severity)))
+    seen: dict[str, int] = {}
+    order: list[tuple[int, CostlyError]] = []
+    for error in errors:
+        name = error.fact.statement
+        order.append((seen.get(name, 0), error))
+        seen[name] = seen.get(name, 0) + 1
+    return [error for _, error in sorted(order, key=lambda one: one[0])[:SHOWN]]
+
+
+def _first_amount(error: CostlyError) -> Decimal:
+    return error.amounts[0].dollars if error.amounts else Decimal(-1)
+
+
+def _exhibit(runs: Runs, run: Run, error: CostlyError) -> Exhibit:
+    trial = run.found.trial(error.trial_id)
+    claim = next(one for one in trial.final_claims if one.claim_id == error.claim_id)
+    cost = error.fact.cost_if_wrong
+    assert cost is not None
+    entries = [
+        Entry("Target", (Text(trial.target.name),)),
+        *in_reply(trial, claim),
+        Entry("Claim", (Text(claim.text),)),
+        *(Entry("Contradicts", cells) for cells in contradicted(run.found, trial, [error.fact.fact_id])),
+        Entry("Class", words(f"{error.cost_class}, severity {error.severity}")),
+        Entry("Cost", tuple(_cost(error))),
+        *([Entry("Note", (Text(cost.note),))] if cost.note else []),
+    ]
+    title = exhibit_title(runs, run, trial, Words(", claim "), Text(error.claim_id, code=True))
+    return Exhibit(title, tuple(entries))
+
+
+def _cost(error: CostlyError) -> Iterator[Cell]:
+    """The formula in numbers, and what it gives."""
+    if error.formula is None:
+        yield Words("no amount can be defended")
+        return
+    yield Text(error.formula)
+    if not error.amounts:
+        yield Words(": no amount can be computed, because the claim states no single amount of its own")
+    for place, (years, amount) in enumerate(error.amounts):
+        yield Words(", " if place else " = ")
+        yield Money(float(amount))
+        if len(error.amounts) > 1 or years > 1:
+            yield Words(f" in {counted(years, 'year')}")
+
+
+def write_dollars(runs: Runs, file: TextIO) -> None:
+    """One line per error and number of years, with the claim's words and the fact; each trial is read once."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(HEADER)
+    for run in runs.runs:
+        for trial_id, errors in groupby(run.found.dollars.errors, key=lambda error: error.trial_id):
+            trial = run.found.trial(trial_id)
+            for error in errors:
+                writer.writerows([safe(cell) for cell in cells] for cells in _lines(run, trial, error))
+
+
+def _lines(run: Run, trial: TrialResult, error: CostlyError) -> Iterator[tuple[str, ...]]:
+    claim = next(one for one in trial.final_claims if one.claim_id == error.claim_id)
+    cost = error.fact.cost_if_wrong
+    for years in error.horizon:
+        amount = error.dollars(years)
+        yield (
+            run.name,
+            trial.trial_id,
+            trial.scenario_id,
+            trial.variant or "",
+            trial.target.name,
+            error.claim_id,
+            error.fact.fact_id,
+            error.fact.library or "",
+            error.cost_class,
+            error.severity,
+            claim.text,
+            " / ".join(_quotes(trial, error)),
+            error.fact.statement,
+            error.formula or "",
+            "" if error.stated is None else str(error.stated),
+            str(years),
+            "" if amount is None else str(amount),
+            cost.note if cost else "",
+        )
+
+
+def _quotes(trial: TrialResult, error: CostlyError) -> Iterator[str]:
+    reply = next((one.reply or "" for one in trial.conversation if one.turn_id == error.turn_id), "")
+    for claim in trial.claims:
+        if claim.claim_id == error.claim_id:
+            yield from (f"“{' '.join(reply[span.start : span.end].split())}”" for span in claim.quote_spans)
