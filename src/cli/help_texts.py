@@ -105,6 +105,15 @@ What the scenario bank contains.
   medicare-eval scenarios list       themes, variants, plan years, facts
   medicare-eval scenarios facts      every fact, its dates, how confirmed
   medicare-eval scenarios sources    every source, with the facts that cite it
+  medicare-eval scenarios library    every fact that scenarios can refer to
+
+To write scenarios in a spreadsheet, without JSON: export some, edit the
+workbook, and import it. Errors name the cell, such as Facts!G7; if there is
+one, nothing is written. No file is ever overwritten.
+
+  medicare-eval scenarios export scenarios/v1/topics/cobra.json \\
+      --to xlsx --out cobra.xlsx
+  medicare-eval scenarios import cobra.xlsx --out drafts
 """
 PLUGINS = """\
 List the adapters, scenario packs and exporters that installed packages add

@@ -247,18 +247,17 @@ def _add_authoring(commands: _Commands) -> None:
     scenarios = commands.add(
         "scenarios",
         handlers.scenarios,
-        "list scenarios, facts, sources or the library",
+        "list scenarios, facts, sources or the library; edit scenarios in a spreadsheet",
         help_texts.SCENARIOS,
     )
-    scenarios.add_argument(
-        "what", choices=["list", "facts", "sources", "library"], metavar="{list,facts,sources,library}"
-    )
+    actions = ["list", "facts", "sources", "library", "export", "import"]
+    scenarios.add_argument("what", choices=actions, metavar=f"{{{','.join(actions)}}}")
     scenarios.add_argument(
         "scenario",
         nargs="*",
         default=[],
         metavar="SCENARIO",
-        help="file, folder, glob or pack:NAME (default: the bank)",
+        help="file, folder, glob or pack:NAME (default: the bank); for import, the workbook",
     )
     scenarios.add_argument(
         "--plan-year",
@@ -266,6 +265,14 @@ def _add_authoring(commands: _Commands) -> None:
         metavar="YEAR",
         help="of the keys (default: this year; facts and sources: all)",
     )
+    scenarios.add_argument("--to", choices=["xlsx"], help="export: the format, an Excel workbook (default: xlsx)")
+    scenarios.add_argument(
+        "--out",
+        type=Path,
+        metavar="PATH",
+        help="export: the workbook to write; import: the folder for the scenario files; nothing is overwritten",
+    )
+    options.add_reference_files(scenarios, kind=Path, default=None)
     _add_json(scenarios)
     new = commands.add("new-scenario", handlers.new_scenario, "write a commented skeleton of a scenario to start from")
     new.add_argument("scenario_id", type=options.identifier, metavar="ID", help="letters, digits, - and _")

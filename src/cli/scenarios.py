@@ -25,6 +25,8 @@ from ..authoring.catalog import (
 )
 from ..authoring.lint import lint_files
 from ..authoring.skeleton import write_skeleton
+from ..authoring.spreadsheet_import import import_workbook, write_imported
+from ..authoring.spreadsheet_write import write_workbook
 from ..errors import InputError
 from ..planning.clock import today
 from ..planning.house_rules import PLACEHOLDER
@@ -91,7 +93,11 @@ def _valid_lines(file: ScenarioFile, library: Library) -> list[str]:
 
 
 def scenarios(arguments: argparse.Namespace) -> int:
-    library = Library()
+    if arguments.what in ("export", "import"):
+        return _workbook(arguments)
+    if arguments.to or arguments.out:
+        raise InputError("--to and --out are for `scenarios export` and `scenarios import`. Leave them out.")
+    library = Library(arguments.facts, arguments.invented_plans)
     files = read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
     if arguments.what == "list":
         listed = list_scenarios(files, library, today(), arguments.plan_year)
@@ -105,6 +111,50 @@ def scenarios(arguments: argparse.Namespace) -> int:
     else:
         sources = list_sources(files, library, arguments.plan_year)
         print(_as_json([asdict(row) for row in sources]) if arguments.json else _source_text(sources))
+    return 0
+
+
+def _workbook(arguments: argparse.Namespace) -> int:
+    """`scenarios export` and `scenarios import`."""
+    if arguments.out is None:
+        what = (
+            "the workbook to write, with --out FILE.xlsx" if arguments.what == "export" else "a folder, with --out DIR"
+        )
+        raise InputError(f"scenarios {arguments.what}: name {what}.")
+    if arguments.json or arguments.plan_year:
+        raise InputError(f"--json and --plan-year do not go with `scenarios {arguments.what}`. Leave them out.")
+    return _export_workbook(arguments) if arguments.what == "export" else _import_workbook(arguments)
+
+
+def _export_workbook(arguments: argparse.Namespace) -> int:
+    if arguments.out.suffix.lower() != ".xlsx":
+        raise InputError(f"--out: {arguments.out} must end in .xlsx, so that a spreadsheet program opens it.")
+    files = read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
+    write_workbook([file.scenario for file in files], Library().facts, arguments.out)
+    print(arguments.out)
+    print(
+        f"{counted(len(files), 'scenario')} written. Edit the workbook, then turn it into scenario files: "
+        f"medicare-eval scenarios import {shlex.quote(str(arguments.out))} --out FOLDER"
+    )
+    return 0
+
+
+def _import_workbook(arguments: argparse.Namespace) -> int:
+    if len(arguments.scenario) != 1 or arguments.to:
+        raise InputError("Give one workbook: medicare-eval scenarios import FILE.xlsx --out FOLDER")
+    library = Library(arguments.facts, arguments.invented_plans)
+    found = import_workbook(Path(arguments.scenario[0]), arguments.out, library, today())
+    if found.errors:
+        raise InputError("\nmedicare-eval: ".join([*found.errors, "Nothing was written."]))
+    paths = write_imported(found)
+    for warning in found.warnings:
+        print(f"medicare-eval: warning: {warning}", file=sys.stderr)
+    print("\n".join(map(str, paths)))
+    warned = f", {counted(len(found.warnings), 'warning')}" if found.warnings else ""
+    print(
+        f"{counted(len(paths), 'scenario')} written{warned}. "
+        f"To check them again: medicare-eval validate {shlex.quote(str(arguments.out))}"
+    )
     return 0
 
 

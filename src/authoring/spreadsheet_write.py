@@ -1,0 +1,153 @@
+"""Write a workbook of scenarios. The same scenarios give the same bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path as FilePath
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from ..errors import ConfigError, InputError, StorageError
+from ..schemas import BackgroundFact, Scenario
+from . import spreadsheet_layout as layout
+from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, Column, Sheet
+from .spreadsheet_rows import Row, library_rows, rows_of
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
+
+_WRITTEN = datetime(2000, 1, 1)
+_MODIFIED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")
+_SPARE_ROWS = 200
+"""Rows below the last one that have the drop-down lists and the text format too."""
+
+
+def openpyxl() -> ModuleType:
+    """The library that reads and writes workbooks; a ConfigError says how to install it."""
+    try:
+        import openpyxl as module
+    except ImportError:
+        raise ConfigError(
+            "Workbooks need openpyxl, which is not installed. Run: pip install 'medicare-eval[spreadsheet]'"
+        ) from None
+    return module
+
+
+def write_workbook(scenarios: Sequence[Scenario], library: Mapping[str, BackgroundFact], path: FilePath) -> None:
+    """Write scenarios to a new workbook. An existing file is never overwritten."""
+    openpyxl()
+    if path.exists():
+        raise InputError(f"{path} already exists and will not be overwritten. Choose another file with --out.")
+    data = workbook_bytes(scenarios, library)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(data)
+    except OSError as error:
+        raise StorageError(f"{path}: write failed ({error.strerror}). Choose another file with --out.") from None
+
+
+def workbook_bytes(scenarios: Sequence[Scenario], library: Mapping[str, BackgroundFact]) -> bytes:
+    book: Workbook = openpyxl().Workbook()
+    assert book.active is not None
+    book.remove(book.active)
+    _write_read_me(book.create_sheet(layout.README))
+    rows = rows_of(scenarios, library)
+    for sheet in layout.EDITED:
+        _write_sheet(book.create_sheet(sheet.name), sheet, rows.of[sheet.name])
+    listed = book.create_sheet(layout.LIBRARY.name)
+    _write_sheet(listed, layout.LIBRARY, library_rows(library))
+    listed.protection.sheet = True  # against slips; it has no password
+    listed.protection.autoFilter = False
+    listed.auto_filter.ref = listed.dimensions
+    book.properties.creator = "medicare-eval"
+    book.properties.created = _WRITTEN
+    saved = io.BytesIO()
+    book.save(saved)
+    return _without_times(saved.getvalue())
+
+
+def _without_times(data: bytes) -> bytes:
+    """The same workbook without the time at which it was written."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            part = old.read(name)
+            if name == "docProps/core.xml":
+                part = _MODIFIED.sub(rb"\g<1>" + f"{_WRITTEN:%Y-%m-%dT%H:%M:%SZ}".encode(), part)
+            new.writestr(zipfile.ZipInfo(name, _WRITTEN.timetuple()[:6]), part, zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+def _write_read_me(page: Worksheet) -> None:
+    from openpyxl.styles import Alignment, Font
+
+    lines: list[tuple[str, str]] = [("How to use this workbook", "")]
+    lines += [("", line) for line in layout.READ_ME]
+    for sheet in (*layout.EDITED, layout.LIBRARY):
+        lines += [("", ""), (sheet.name, sheet.about)]
+        lines += [("", f"{column.header}: {column.help}") for column in sheet.columns if column.help]
+    for number, (heading, text) in enumerate(lines, 1):
+        page.cell(number, 1, heading).font = Font(bold=True)
+        page.cell(number, 2, text).alignment = Alignment(wrap_text=True, vertical="top")
+    page.column_dimensions["A"].width = 26
+    page.column_dimensions["B"].width = 110
+
+
+def _write_sheet(page: Worksheet, sheet: Sheet, rows: Sequence[Row]) -> None:
+    from openpyxl.comments import Comment
+    from openpyxl.styles import Alignment, Font, PatternFill
+    from openpyxl.utils import get_column_letter
+
+    for number, column in enumerate(sheet.columns, 1):
+        head = page.cell(1, number, column.header)
+        head.font, head.fill = Font(bold=True), PatternFill("solid", fgColor="DDE6F0")
+        head.alignment = Alignment(wrap_text=True, vertical="top")
+        if column.help:
+            head.comment = Comment(column.help, "medicare-eval", width=320, height=110)
+        page.column_dimensions[get_column_letter(number)].width = column.width
+    page.freeze_panes = "C2" if sheet.columns[0].path == SCENARIO else "B2"
+    last = len(rows) + 1 + (0 if sheet is layout.LIBRARY else _SPARE_ROWS)
+    for number, column in enumerate(sheet.columns, 1):
+        _add_choices(page, column, f"{get_column_letter(number)}2:{get_column_letter(number)}{last}")
+    for row_number in range(2, last + 1):
+        row = rows[row_number - 2] if row_number - 2 < len(rows) else {}
+        _write_row(page, sheet, row_number, row)
+
+
+def _add_choices(page: Worksheet, column: Column, cells: str) -> None:
+    from openpyxl.worksheet.datavalidation import DataValidation
+
+    if column.choices:
+        listed = DataValidation(type="list", formula1=f'"{",".join(column.choices)}"', allow_blank=True)
+        listed.showErrorMessage = True
+        listed.error = f"Choose one of: {', '.join(column.choices)}"
+        listed.add(cells)
+        page.add_data_validation(listed)
+
+
+def _write_row(page: Worksheet, sheet: Sheet, number: int, row: Row) -> None:
+    from openpyxl.styles import Alignment, Font, PatternFill
+
+    wrapped, gray = Alignment(wrap_text=True, vertical="top"), PatternFill("solid", fgColor="EEEEEE")
+    from_library = LIBRARY_ID in row and sheet is layout.FACTS
+    for place, column in enumerate(sheet.columns, 1):
+        cell = page.cell(number, place)
+        value = row.get(column.path)
+        if value is not None:
+            cell.value = value
+            if isinstance(value, str):
+                cell.data_type = "s"  # a text that begins with = is a text
+        cell.alignment = wrapped
+        if not column.form.numbers:
+            cell.number_format = "@"
+            cell.quotePrefix = isinstance(value, str) and value[:1] in "=+-@"
+        if column.read_only or (from_library and column.path not in (SCENARIO, ("fact_id",), LIBRARY_ID)):
+            cell.fill, cell.font = gray, Font(color="666666")
+        if column.path == REST:
+            cell.font = Font(color="666666", size=9)
