@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from src.schemas import BackgroundFact, RunPlan
 from src.store.strict_json import sha256
 from tests.helpers import ROOT, fact_json, plan, scenario_json
 
-SHIPPED = ROOT / "facts" / "background"
+TODAY = date(2026, 11, 16)
+FIGURE = re.compile(r"\{\{\s*figure\.([^{}\s]+)\s*\}\}")
 YEARS = sorted(int(path.stem) for path in (ROOT / "facts").glob("[0-9]*.json"))
 
 
@@ -43,8 +45,8 @@ def write(folder: Path, name: str, *facts: dict[str, Any], **changes: Any) -> Pa
     return path
 
 
-def found(folder: Path, year: int = 2026, facts_file: Path | None = None) -> Background:
-    return background_for(year, Library(facts_file, library_folder=folder))
+def found(folder: Path, year: int = 2026, facts_file: Path | None = None, today: date = TODAY) -> Background:
+    return background_for(year, Library(facts_file, library_folder=folder, today=today))
 
 
 def ids(background: Background) -> list[str]:
@@ -66,8 +68,15 @@ def test_figures_and_the_year_are_filled_and_the_figure_gives_its_source(tmp_pat
         figure = Library().year(year).figures["part_b_premium"]
         assert (fact.address, fact.locator) == (figure.address, figure.locator)
         assert (fact.valid_from, fact.valid_until) == (date(year, 1, 1), date(year, 12, 31))
-        assert fact.confirmed_by == figure.confirmed_by == "secondary"  # the less certain of both
+        assert fact.confirmed_by == figure.confirmed_by == "primary"
         assert (fact.themes, fact.source, fact.severity_if_wrong) == (("networks",), "A book", "medium")
+
+
+def test_a_fact_is_no_surer_than_its_figure(tmp_path: Path) -> None:
+    poverty = "The poverty guideline for one is {{figure.poverty_guideline_one}} a year."
+    write(tmp_path, "a", background_json(statement=poverty, address=None, locator=None, confirmed_by="primary"))
+    (fact,) = found(tmp_path).facts
+    assert fact.confirmed_by == Library().year(2026).figures["poverty_guideline_one"].confirmed_by == "secondary"
 
 
 def test_facts_of_all_files_are_sorted_by_id_and_each_file_s_hash_is_kept(tmp_path: Path) -> None:
@@ -95,12 +104,13 @@ def test_neither_the_order_of_facts_nor_that_of_files_matters(tmp_path: Path) ->
     [
         ({"valid_until": "2025-12-31"}, "it is valid only until 2025-12-31"),
         ({"valid_until": "2026-06-30"}, "it is valid only until 2026-06-30"),
-        ({"valid_from": "2026-07-01"}, "it is valid only from 2026-07-01"),
+        ({"valid_from": "2026-11-17"}, "it is valid only from 2026-11-17"),
+        ({"valid_until": "2026-11-15"}, "it is valid only until 2026-11-15"),
         ({"plan_years": [2025, 2027]}, "it is for plan year 2025, 2027"),
         ({"statement": "It is {{figure.no_such_figure}}."}, "it needs a figure that is not known for 2026"),
     ],
 )
-def test_what_does_not_hold_for_the_whole_year_is_left_out_with_its_reason(
+def test_what_does_not_hold_on_the_day_is_left_out_with_its_reason(
     tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
     always = background_json("B-always", valid_until="2026-12-31", valid_from="2026-01-01", plan_years=[2026])
@@ -110,7 +120,41 @@ def test_what_does_not_hold_for_the_whole_year_is_left_out_with_its_reason(
     assert background.left_out == {"B-not": reason}
 
 
-def test_a_fact_is_left_out_if_its_figures_do_not_hold_all_year(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("today", "year", "used"),
+    [
+        ("2026-06-30", 2026, "B-first-half"),
+        ("2026-07-01", 2026, "B-second-half"),
+        ("2026-11-16", 2026, "B-second-half"),
+        ("2027-03-01", 2026, "B-second-half"),  # a past year is read as of its last day
+        ("2025-11-01", 2026, "B-first-half"),  # and a coming one as of its first
+    ],
+)
+def test_a_fact_that_changes_within_a_year_is_used_as_of_the_day(
+    tmp_path: Path, today: str, year: int, used: str
+) -> None:
+    until = background_json("B-first-half", statement="It is so.", valid_until="2026-06-30")
+    write(tmp_path, "a", until, background_json("B-second-half", statement="It is not.", valid_from="2026-07-01"))
+    background = found(tmp_path, year, today=date.fromisoformat(today))
+    assert ids(background) == [used]
+    assert len(background.left_out) == 1
+
+
+def test_facts_that_wait_for_one_figure_say_so_once(tmp_path: Path) -> None:
+    waits = [background_json(f"B-{name}", statement=f"{name} is {{{{figure.part_b_premium}}}}.") for name in "ab"]
+    write(tmp_path, "a", *waits)
+    background = found(tmp_path, 2027)
+    (fact,) = background.facts
+    assert (fact.fact_id, fact.not_published) == ("B-a", "2026-11")
+    assert fact.statement.startswith("As of 2026-11-16, this amount for 2027 is not published yet: ")
+    assert fact.statement.endswith(" The amount for 2026 is $202.90.")
+    assert background.left_out == {"B-b": "it waits for the same figure as B-a"}
+    late = found(tmp_path, 2027, today=date(2026, 12, 1))
+    assert (late.facts, set(late.left_out)) == ((), {"B-a", "B-b"})
+    assert set(late.left_out.values()) == {"it needs a figure that is not known for 2027"}
+
+
+def test_a_fact_is_left_out_if_its_figures_do_not_hold_on_the_day(tmp_path: Path) -> None:
     shipped = json.loads((ROOT / "facts" / "2026.json").read_text(encoding="utf-8"))
     figures = tmp_path / "figures.json"
     figures.write_text(json.dumps({**shipped, "valid_until": "2026-09-30"}), encoding="utf-8")
@@ -159,7 +203,7 @@ def test_an_id_that_one_file_uses_twice_is_refused(tmp_path: Path) -> None:
         ({"confirmed_by": "U"}, "field facts[0].confirmed_by: 'U' is not allowed"),
         ({"themes": []}, "field facts[0].themes: must not be empty"),
         ({"valid_until": "2019-12-31"}, "field facts[0]: valid_until is before valid_from"),
-        ({"tells": ["$5"]}, "field facts[0].tells: unknown field"),
+        ({"tells": ["$5"], "tell": 1}, "field facts[0].tell: unknown field"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_sentence_with_file_and_field(
@@ -201,8 +245,20 @@ def test_a_plan_without_background_facts_has_the_bytes_it_always_had() -> None:
 @pytest.mark.parametrize("year", YEARS)
 def test_every_shipped_fact_can_be_filled_for_every_year_it_is_for(year: int) -> None:
     """A misspelled figure must not slip by as one that is not known yet."""
-    background = background_for(year, Library())
-    assert not [reason for reason in background.left_out.values() if "figure" in reason]
-    assert background.facts
+    library = Library()
+    background = background_for(year, library, {state for fact in library.facts.values() for state in fact.states})
+    lacking = {name for name, reason in background.left_out.items() if "needs a figure" in reason}
+    figures = library.year(year).figures
+    assert not {
+        name for name in lacking if all(one in figures for one in FIGURE.findall(library.facts[name].statement))
+    }
+    assert len(background.facts) > 1_000
     assert not any("{{" in fact.statement + fact.rationale for fact in background.facts)
     assert all(fact.address and fact.locator for fact in background.facts)
+
+
+def test_every_figure_that_a_shipped_fact_names_is_known_in_some_year() -> None:
+    library = Library()
+    named = {name for fact in library.facts.values() for name in FIGURE.findall(fact.statement + fact.rationale)}
+    assert len(named) > 60
+    assert [name for name in sorted(named) if not library.names_figure(name)] == []
