@@ -11,7 +11,8 @@ Amounts of different classes or scenarios are never added up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple, Protocol
@@ -19,14 +20,15 @@ from typing import NamedTuple, Protocol
 from ...records.base import Severity
 from ...schemas import CanonicalFact, CostClass, RunPlan
 from ...stats.agreement import quantile
-from ...text.figures import figures, kind
+from ...text.figures import figures
 from ...text.formula import dollars, fill, names_in
 from ...text.quantity_words import speaks_of_month, speaks_of_year
 
 LEAST_GIVEN = 130
 """Smaller numbers of a persona without a dollar sign are ages and counts of people, not amounts."""
-LONGEST = 12
-"""Characters. Longer numbers are not amounts that a person pays."""
+_MONEY = re.compile(r"\$([0-9]{1,9}(?:\.[0-9]{1,4})?)")
+_BARE = re.compile(r"n?([0-9]{1,9}(?:\.[0-9]{1,4})?)")
+"""A number without a unit; one that could be a calendar year has no n before it."""
 HIGH_SHARE = 0.9
 
 
@@ -256,7 +258,7 @@ def stated_amount(claim: str, fact: str, given: frozenset[Decimal]) -> Decimal |
     None if it states none or several. Amounts that the person gave, or that the fact states too, are not the error. An
     amount for a month cannot be compared with one for a year.
     """
-    own = set(_dollar_amounts(claim)) - given - set(_dollar_amounts(fact))
+    own = set(_dollar_amounts(claim) - given - _dollar_amounts(fact))
     return own.pop() if len(own) == 1 and _same_period(claim, fact) else None
 
 
@@ -267,12 +269,11 @@ def _same_period(claim: str, fact: str) -> bool:
     return speaks_of_month(fact) if monthly else not speaks_of_month(fact) or speaks_of_year(fact)
 
 
-def _dollar_amounts(text: str) -> Iterator[Decimal]:
-    return (Decimal(token[1:]) for token in figures(text) if kind(token) == "money" and len(token) <= LONGEST)
+def _dollar_amounts(text: str) -> frozenset[Decimal]:
+    return frozenset(Decimal(found[1]) for token in figures(text) if (found := _MONEY.fullmatch(token)))
 
 
 def _given(text: str) -> frozenset[Decimal]:
     """Amounts in a text of the person's, also without a dollar sign (`"monthly_income": 1600`)."""
-    tokens = figures(text)
-    bare = [token.removeprefix("n") for token in tokens if kind(token) in ("number", "year") and len(token) <= LONGEST]
-    return frozenset([*_dollar_amounts(text), *(number for number in map(Decimal, bare) if number >= LEAST_GIVEN)])
+    bare = (Decimal(found[1]) for token in figures(text) if (found := _BARE.fullmatch(token)))
+    return _dollar_amounts(text) | {number for number in bare if number >= LEAST_GIVEN}
