@@ -83,8 +83,10 @@ def list_scenarios(
 
 def list_library(library: Library, today: date, year: int | None = None) -> list[BackgroundFact]:
     """Every fact of the library and of all states that can be used for a plan year."""
+    chosen = year or current_year(library, today)
+    library.year(chosen)  # as above
     states = {state for fact in library.facts.values() for state in fact.states}
-    return list(background_for(year or current_year(library, today), library, states).facts)
+    return list(background_for(chosen, library, states).facts)
 
 
 def list_facts(files: Iterable[ScenarioFile], library: Library, year: int | None = None) -> list[FactRow]:

@@ -220,7 +220,7 @@ def _library_text(facts: Sequence[BackgroundFact]) -> str:
         where = f" ({', '.join(fact.states)})" if fact.states else ""
         lines.append(f"{fact.fact_id}{where}: {fact.statement}")
         lines.append(f"    {fact.confirmed_by}, {fact.severity_if_wrong} if wrong; {fact.source}, {fact.locator}")
-    counts = [f"{sum(fact.confirmed_by == how for fact in facts)} {how}" for how in CONFIRMED]
+    counts = [f"{sum(fact.confirmed_by == how for fact in facts):,} {how}" for how in CONFIRMED]
     return "\n".join([*lines, f"{counted(len(facts), 'fact')}: {', '.join(counts)}."])
 
 
