@@ -18,6 +18,7 @@ import pytest
 
 from src import __version__, storage
 from src.cli.parser import build_parser
+from tests.helpers import fact_json
 from tests.runs import ONE, ROOT, THREE, call, command, environment, make_run, newest
 
 SENTINEL = "sk-sentinel-4f1d9c"
@@ -56,9 +57,12 @@ def with_key(**fields: Any) -> str:
 
 
 def with_fact(**fields: Any) -> str:
-    document = scenario()
-    document["answer_key"]["canonical_facts"][0].update(fields)
-    return json.dumps(document)
+    """With a fact written out, where the bank's own key refers to the library."""
+    return with_key(canonical_facts=[{**fact_json("F900"), **fields}])
+
+
+def with_library(**facts: str) -> str:
+    return with_key(library_facts={**scenario()["answer_key"]["library_facts"], **facts})
 
 
 @pytest.mark.parametrize(
@@ -95,8 +99,12 @@ def with_fact(**fields: Any) -> str:
         (with_fact(source=""), "canonical_facts[0].source"),
         (with_key(required_points=["F1", "F99"]), "'F99', which is not a fact of this key"),
         (with_key(required_points=[{"any_of": ["F1", "F98"]}]), "'F98', which is not a fact of this key"),
-        (with_key(canonical_facts=[]), "canonical_facts"),
-        (with_key(canonical_facts=scenario()["answer_key"]["canonical_facts"][:1] * 2), "fact_id 'F1' appears more than once"),
+        (with_key(canonical_facts=[], library_facts={}), "canonical_facts or library_facts must hold at least one fact"),
+        (with_key(canonical_facts=[fact_json("F900")] * 2), "fact_id 'F900' appears more than once"),
+        (with_fact(fact_id="F1"), "fact_id 'F1' appears more than once"),
+        (with_library(F900="part-b"), "field answer_key.library_facts.F900"),
+        (with_library(F900="B-none"), "answer_key.library_facts.F900: the library has no fact 'B-none'. Check the name"),
+        (with_library(F900="B-{{state}}-none"), "answer_key.library_facts.F900: no state has a fact 'B-{{state}}-none'. Check the name"),
     ],
 )  # fmt: skip
 def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | bytes, says: str, tmp_path: Path) -> None:
@@ -226,8 +234,9 @@ def test_globs_and_folders_and_files_are_taken_once_each(tmp_path: Path) -> None
     assert code == 0
     plan = json.loads(out)
     assert plan["scenarios"] == ["scenario_001", "scenario_002", "scenario_003"]
-    assert plan["calls"]["target"] == 12
-    assert plan["calls"]["verifier"] == 24
+    turns = [json.loads(path.read_text(encoding="utf-8"))["scripted_turns"] for path in folder.iterdir()]
+    assert plan["calls"]["target"] == sum(map(len, turns)) == 13
+    assert plan["calls"]["verifier"] == 26
 
 
 def test_a_dry_run_makes_no_call_and_writes_nothing(tmp_path: Path) -> None:
@@ -275,7 +284,7 @@ def test_help_fits_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         ("power --trials x", "argument --trials: 'x' is not a whole number. Try: medicare-eval power --help"),
         ("power --trials 0", "argument --trials: 0 is not a whole number of at least 1."),
         ("scenarios list --plan-year x", "argument --plan-year: 'x' is not a whole number."),
-        ("scenarios", "the following arguments are required: {list,facts,sources}. Try: medicare-eval scenarios --help"),
+        ("scenarios", "the following arguments are required: {list,facts,sources,library,export,import}. Try: medicare-eval scenarios --help"),
         ("judge-check --judges 1", "medicare-eval: --judges: must be at least 2 (got 1)."),
         ("judge-check --timeout 4000", "medicare-eval: --timeout: must be above 0 and at most 3,600 (got 4000)."),
         ("judge-check --limit 0", "argument --limit: 0 is not a whole number of at least 1."),

@@ -55,6 +55,14 @@ KEPT = {
         148,
         "medicare-eval 0.2.0",
     ),
+    "0.3": Kept(
+        FORMATS / "0.3" / "run",
+        3,
+        "cc077e4b5933524b6a5466d64f73a0dfc09368af37710fd307388db6e1d59a7d",
+        9,
+        217,
+        "medicare-eval 0.3.0",
+    ),
 }
 
 
@@ -207,13 +215,13 @@ def test_a_run_of_a_later_release_is_refused(old: Kept, command: str, tmp_path: 
     folder = tmp_path / "later"
     shutil.copytree(old.folder, folder)
     manifest = (folder / storage.MANIFEST).read_bytes()
-    later = re.sub(rb'^{"format":[0-9],', b'{"format":4,"unheard_of":true,', manifest)
+    later = re.sub(rb'^{"format":[0-9],', f'{{"format":{FORMAT + 1},"unheard_of":true,'.encode(), manifest)
     assert later != manifest
     (folder / storage.MANIFEST).write_bytes(later)
     before = content(folder)
     out = () if command in ("verify", "replay", "resume", "compare") else ("--out", tmp_path / "out")
     assert refused(command, folder, *out) == (
-        f"medicare-eval: {folder} was written by a later release (format 4; this one reads up to 3). "
+        f"medicare-eval: {folder} was written by a later release (format {FORMAT + 1}; this one reads up to {FORMAT}). "
         "Install the release that its manifest.json names under versions.\n"
     )
     assert content(folder) == before

@@ -171,6 +171,8 @@ def test_every_field_of_a_plan_counts() -> None:
             other[name] = ["x"]
         elif isinstance(value, float):
             other[name] = 0.75
+        elif isinstance(value, bool):
+            other[name] = not value
         elif isinstance(value, int):
             other[name] = value + 1
         else:
