@@ -22,6 +22,7 @@ from src.schemas import (
     QuestionCode,
     RejectedClaim,
     RunPlan,
+    Scenario,
     Severity,
     TrialOutcome,
     TrialResult,
@@ -39,7 +40,7 @@ from src.storage import (
 )
 from src.store.hash_chain import GENESIS, chained
 
-from ..helpers import call_record, manifest, plan, result
+from ..helpers import call_record, fact_json, manifest, plan, result, scenario
 
 OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
 HOSTILE = (
@@ -73,8 +74,21 @@ def call_on(day: str, model: str) -> CallRecord:
     return call_record().model_copy(update={"model": model, "started": f"{day}T23:59:59.000+00:00"})
 
 
+def costly() -> Scenario:
+    """A scenario whose facts have costs: one with a price for life, one that needs an amount, one without a price."""
+    costs: list[dict[str, Any]] = [
+        {"cost_class": "priced", "formula": "dime(0.10 * 2 * 202.90) * 12 * years", "horizon": [1, 10, 20]},
+        {"cost_class": "exposure", "formula": "abs(stated - 202.90) * 12", "note": "=SUM(A1)"},
+        {"cost_class": "unpriced"},
+    ]
+    facts = [{**fact_json(f"F{n}"), "cost_if_wrong": cost} for n, cost in enumerate(costs, 1)]
+    key = {"canonical_facts": facts, "required_points": ["F1"], "disallowed_claims": []}
+    return scenario(answer_key=key)
+
+
 def planned(**changes: Any) -> RunPlan:
-    return plan(targets=("fake:careful", "openai:gpt-x"), repeats=30, **changes)
+    fields: dict[str, Any] = {"scenarios": [costly()], **changes}
+    return plan(targets=("fake:careful", "openai:gpt-x"), repeats=30, **fields)
 
 
 def of_outcome(outcome: TrialOutcome, repetition: int) -> TrialResult:
@@ -110,7 +124,7 @@ def rich(repetition: int = 1, text: str = "Plans have networks.", target: str = 
     def final(number: int, label: Any) -> FinalClaim:
         return FinalClaim(
             claim_id=f"Q1.C{number}", turn_id="Q1", text=(text or "x")[:20_000], label=label,
-            evidence=("F1", "F2") if label else (), severity="high" if label == "CONTRADICTED" else "none",
+            evidence=("F1", "F2", "F3") if label else (), severity="high" if label == "CONTRADICTED" else "none",
             decided_by="majority" if label else "unresolved", labels_given=(label,) if label else (),
         )  # fmt: skip
 

@@ -37,7 +37,7 @@ from src.storage import (
 from src.store.hash_chain import GENESIS
 
 from ..helpers import HASH, manifest, result
-from ..runs import make_run
+from ..runs import ONE, make_run
 from .made_runs import HOSTILE, OUTCOMES, hostile, nothing_to_check, of_outcome, one_of_each, planned, rich, write_run
 
 TABULAR = ("csv", "jsonl", "parquet", "dta", "sav")
@@ -82,7 +82,7 @@ def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tables.
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("runs"))
+    return make_run(tmp_path_factory.mktemp("runs"), "--scenario", ONE, "--target", "fake:wrong")
 
 
 def test_every_row_has_exactly_the_columns_of_its_table(tmp_path: Path) -> None:
