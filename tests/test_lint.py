@@ -217,21 +217,23 @@ def test_a_figure_that_no_year_has_is_reported_for_every_year_of_the_scenario(tm
     assert "warning" not in err
 
 
+def refers_to(name: str) -> Change:
+    return lambda made: made["answer_key"].update(library_facts={"F3": name})
+
+
 def test_a_key_may_refer_to_the_library(tmp_path: Path) -> None:
-    named = lambda name: lambda made: made["answer_key"].update(library_facts={"F3": name})  # noqa: E731
     used = turn(background=["F2", "F3"])
-    assert ": ok: mine, 1 turn, 3 facts" in passes(tmp_path, good(), named("B-part-b-penalty-rate"), used)
+    assert ": ok: mine, 1 turn, 3 facts" in passes(tmp_path, good(), refers_to("B-part-b-penalty-rate"), used)
     for name, said in (
         ("B-none", "the library has no fact 'B-none'. Check the name in facts/library"),
         ("B-{{state}}-none", "no state has a fact 'B-{{state}}-none'. Check the name in facts/states"),
     ):
-        for line in findings(tmp_path, good(), named(name), used):
+        for line in findings(tmp_path, good(), refers_to(name), used):
             assert line.startswith(f"answer_key.library_facts.F3: {said}")
 
 
 def test_a_library_fact_that_no_turn_uses_is_a_fault_of_the_key(tmp_path: Path) -> None:
-    refers = lambda made: made["answer_key"].update(library_facts={"F3": "B-part-b-penalty-rate"})  # noqa: E731
-    (found,) = findings(tmp_path, good(), refers)
+    (found,) = findings(tmp_path, good(), refers_to("B-part-b-penalty-rate"))
     assert found.startswith("answer_key.library_facts.F3: no turn uses F3; list it in a turn's required_points")
 
 
