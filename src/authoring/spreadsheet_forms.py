@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from ..store.strict_json import StrictJSONError, encode, loads
@@ -67,6 +68,13 @@ def _read_amount(text: str) -> float:
     if not _NUMBER.fullmatch(text.strip()):
         raise ValueError(f"must be a number (got {text[:60]!r})")
     return float(text)
+
+
+def _read_date(text: str) -> str:
+    try:
+        return date.fromisoformat(text.strip()).isoformat()
+    except ValueError:
+        raise ValueError(f"must be a date such as 2026-01-31 (got {text[:60]!r})") from None
 
 
 def _show_lines(values: Any) -> str:
@@ -159,7 +167,7 @@ def _read_yes(text: str) -> bool:
 
 
 TEXT = Form(_text, str.strip)
-DATE = Form(_text, str.strip, dates=True)
+DATE = Form(_text, _read_date, dates=True)
 WHOLE = Form(_show_number, _read_whole, numbers=True)
 AMOUNT = Form(_show_number, _read_amount, numbers=True)
 LINES = Form(_show_lines, _read_lines)

@@ -44,17 +44,17 @@ def import_workbook(path: FilePath, folder: FilePath, library: Library, today: d
         return found
     for draft in drafts:
         target = folder / f"{draft.scenario_id}.json"
-        checked = _checked(draft)
-        if isinstance(checked, Scenario):
+        made = checked(draft)
+        if isinstance(made, Scenario):
             data = _bytes(draft.document)
-            file = ScenarioFile(target, sha256(data), checked, target.as_posix())
+            file = ScenarioFile(target, sha256(data), made, target.as_posix())
             found.files.append(file)
             found.data.append(data)
             for problem in lint(file, library, today):
                 listed = found.errors if problem.error else found.warnings
                 listed.append(f"{path}: {_lint_fault(draft, problem)}")
         else:
-            found.errors += [f"{path}: {fault}" for fault in checked]
+            found.errors += [f"{path}: {fault}" for fault in made]
     return found
 
 
@@ -77,7 +77,8 @@ def write_imported(found: Imported) -> list[FilePath]:
     return written
 
 
-def _checked(draft: Draft) -> Scenario | list[Fault]:
+def checked(draft: Draft) -> Scenario | list[Fault]:
+    """The scenario, or what is wrong with it."""
     try:
         return Scenario.model_validate_json(encode(draft.document))
     except ValidationError as error:
