@@ -11,7 +11,7 @@ _VERB = (
     r"costs?|counts?|applies|apply|needs?|gets?|owes?)"
 )
 _TWO_CLAUSES = re.compile(
-    rf"(?<![\w-]){_VERB}\b.*,? (?:and|but|while|whereas) (?:[\w'’-]+ ){{1,4}}?{_VERB}\b", re.IGNORECASE
+    rf"(?<![\w-]){_VERB}\b.*,? (?:and|but|whereas) (?:[\w'’-]+ ){{1,4}}?{_VERB}\b", re.IGNORECASE
 )
 _CONDITION = re.compile(
     r"\b(?:who|that|which|if|when|whose|where|because|after|before|until|while|unless|whether|what|as)\b"
