@@ -39,7 +39,7 @@ def background_json(fact_id: str = "B-one", **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in made.items() if value is not None}
 
 
-def write(folder: Path, name: str, *facts: dict[str, Any], **changes: Any) -> Path:
+def write(folder: Path, name: str, /, *facts: dict[str, Any], **changes: Any) -> Path:
     path = folder / f"{name}.json"
     path.write_text(json.dumps({"compiled": "2026-11-16", "facts": list(facts), **changes}), encoding="utf-8")
     return path
