@@ -24,6 +24,8 @@ FREE_NAMES = frozenset({"years", "stated"})
 
 def fill_background(fact: BackgroundFact, plan_year: int, library: Library) -> BackgroundFact | None:
     """A background fact for one plan year; None if its figure is not known."""
+    if "{{" not in fact.statement + fact.rationale and not fact.cost_if_wrong:
+        return fact
     filled = FactFiller(plan_year, library).fact(plain_fact(fact), fact.valid_from, f"background fact {fact.fact_id}")
     if filled is None:
         return None

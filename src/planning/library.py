@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -110,9 +110,24 @@ class Library:
 
     def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
         if path not in self._cache:
-            self._cache[path] = read_user_file(path, kind)
+            self._cache[path] = _load(path, kind, _stamp(path))
         data, record = self._cache[path]
         if name:
             self.used[name] = sha256(data)
         assert isinstance(record, kind)
         return record
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file does; None if it cannot be looked at."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=256)
+def _load(path: Path, kind: type[R], stamp: tuple[int, int] | None) -> tuple[bytes, R]:
+    """A file as it is now. The library has many files, and one process may plan many runs."""
+    return read_user_file(path, kind)

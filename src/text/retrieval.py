@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from .figures import figures
@@ -89,6 +90,7 @@ class Retriever:
         return tuple(self._ids[place] for _, place in sorted(near)[:limit])
 
 
+@lru_cache(maxsize=8_192)
 def terms(text: str) -> frozenset[str]:
     """What a text is looked up by."""
     lettered = (f"{noun.lower()} {letter}" for noun, letter in _LETTERED.findall(text))
