@@ -81,7 +81,8 @@ def costly() -> Scenario:
         {"cost_class": "exposure", "formula": "abs(stated - 202.90) * 12", "note": "=SUM(A1)"},
         {"cost_class": "unpriced"},
     ]
-    facts = [{**fact_json(f"F{n}"), "cost_if_wrong": cost} for n, cost in enumerate(costs, 1)]
+    said = "The premium is $202.90 a month."
+    facts = [{**fact_json(f"F{n}", said), "cost_if_wrong": cost} for n, cost in enumerate(costs, 1)]
     key = {"canonical_facts": facts, "required_points": ["F1"], "disallowed_claims": []}
     return scenario(answer_key=key)
 
