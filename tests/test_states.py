@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import date
 from functools import cache
@@ -10,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from src.agents.verifier import key_in_view
+from src.agents.adjudicator import settle
+from src.agents.context import Asked, state_of
+from src.agents.verifier import Shown, key_in_view, verify
 from src.errors import InputError
 from src.planning.background import background_for
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from src.runner.judge_turn import FactFinder
-from src.schemas import ClaimInView, PlannedScenario, RunPlan
+from src.schemas import ClaimInView, Label, PlannedScenario, RunPlan, TiedClaim
 from src.storage import read_manifest
-from tests.helpers import ROOT, scenario_json
+from tests.helpers import ROOT, client, key_of, scenario, scenario_json, shown, verdict, verdicts_json
 from tests.runs import make_run
 from tests.test_background import background_json, write
 
@@ -212,6 +215,22 @@ def test_judges_are_offered_the_facts_of_the_person_s_own_state_only() -> None:
     for state, found in offered.items():
         others = {name for name in found if name[:5] in ("B-ca-", "B-ny-") and name[2:4] != str(state).lower()}
         assert others == set(), state
+
+
+@pytest.mark.parametrize(("state", "sent"), [("California", "California"), (None, None), (["CA"], None)])
+def test_verifiers_and_the_adjudicator_are_told_where_the_person_lives(state: Any, sent: str | None) -> None:
+    made = scenario_json()
+    made["persona"]["state"] = state
+    one = scenario(persona=made["persona"])
+    asked = Asked("What is Part B?", 2026, lives_in=state_of(one.persona))
+    judge, seen = client(verdicts_json(verdict()))
+    asyncio.run(verify(judge, (shown(),), Shown(asked, key_of(one))))
+    assert seen.payload().get("lives_in") == sent
+    labels: tuple[Label, ...] = ("SUPPORTED", "NOT_IN_KEY")
+    tie = TiedClaim(claim_id="Q1.C1", text="Plans have networks.", quotes=("Plans have networks.",), options=labels)
+    judge, seen = client(json.dumps({"decisions": []}), max_asks=1)
+    asyncio.run(settle(judge, (tie,), Shown(asked, key_of(one))))
+    assert seen.payload().get("lives_in") == sent
 
 
 # Through the command line
