@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from .records.background import *
-from .records.background import FactLibrary
+from .records.background import FactLibrary, StateFacts
 from .records.base import *
 from .records.base import Record
 from .records.contracts import *
@@ -42,8 +42,8 @@ from .records.study_code import *
 
 def json_schemas() -> dict[str, str]:
     """File name to text of every exported JSON Schema."""
-    records: list[type[Record]] = [Scenario, Study, YearFacts, FactLibrary, InventedPlans, Wording, Rubric, GoldFile]
-    records += agent_contracts()
+    records: list[type[Record]] = [Scenario, Study, YearFacts, FactLibrary, StateFacts, InventedPlans, Wording, Rubric]
+    records += [GoldFile, *agent_contracts()]
     records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal, Preregistration, JudgeCheck]
     return {
         f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -17,6 +17,7 @@ from src.schemas import (
     AnyOf,
     Claim,
     Condition,
+    CostIfWrong,
     ExtractorOutput,
     Persona,
     QuestionerInput,
@@ -397,6 +398,43 @@ def test_duplicate_ids_are_refused() -> None:
 def test_no_turns_and_no_facts_are_refused() -> None:
     assert "scripted_turns" in refused(Scenario, scenario_json(scripted_turns=[]))
     assert "canonical_facts" in refused(AnswerKey, key_json(canonical_facts=[], required_points=[]))
+
+
+def test_a_key_may_refer_to_library_facts_and_name_them_as_its_own() -> None:
+    refers = {"F2": "B-part-b-premium", "F3": "B-{{state}}-medigap-right"}
+    made = key_json(canonical_facts=[], library_facts=refers, required_points=["F2", {"any_of": ["F2", "F3"]}])
+    key = AnswerKey.model_validate_json(json.dumps(made))
+    assert key.fact_ids() == {"F2", "F3"}
+    assert json.loads(key.model_dump_json()) == {**made, "disallowed_claims": []}
+    assert "library_facts" not in AnswerKey.model_validate_json(json.dumps(key_json())).model_dump()
+
+
+@pytest.mark.parametrize(
+    ("refers", "said"),
+    [
+        ({"F1": "B-part-b-premium"}, "answer_key fact_id 'F1' appears more than once"),
+        ({"F3": "part-b-premium"}, "library_facts"),
+        ({"F3": "B-Part-B"}, "library_facts"),
+        ({"F3": "B-" + "a" * 90}, "library_facts"),
+        ({"D1": "B-part-b-premium"}, "library_facts"),
+    ],
+)
+def test_a_reference_that_cannot_be_meant_is_refused(refers: dict[str, str], said: str) -> None:
+    assert said in refused(AnswerKey, key_json(library_facts=refers))
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        ({"cost_class": "priced"}, "an unpriced cost has no formula; any other cost has one"),
+        ({"cost_class": "unpriced", "formula": "1"}, "an unpriced cost has no formula"),
+        ({"cost_class": "priced", "formula": "1", "horizon": []}, "horizon must hold different years"),
+        ({"cost_class": "priced", "formula": "1", "horizon": [10, 1]}, "from the shortest to the longest"),
+        ({"cost_class": "dear", "formula": "1"}, "cost_class"),
+    ],
+)
+def test_a_cost_that_makes_no_sense_is_refused(cost: dict[str, Any], said: str) -> None:
+    assert said in refused(CostIfWrong, cost)
 
 
 def test_a_turns_own_required_points_join_the_scenarios_each_once() -> None:
