@@ -59,8 +59,9 @@ def texts(folder: Path) -> dict[str, str]:
 def coming(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("coming")
     given = [part for path in (PENALTIES, DRUGS, IRMAA) for part in ("--scenario", path)]
-    code, _, err = run(out, *given, "--plan-year", "2027")
+    code, said, err = run(out, *given, "--plan-year", "2027")
     assert code == 0, err
+    assert "expired" not in (said + err).casefold()
     return newest(out)
 
 
