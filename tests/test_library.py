@@ -22,8 +22,6 @@ from tests.helpers import ROOT
 
 FACTS = ROOT / "facts"
 TODAY = date(2026, 11, 16)
-PERSONA_NUMBERS = {"bill"}
-"""Attributes that a persona may have, besides those in the bank, for the sake of a cost."""
 
 
 @cache
@@ -189,7 +187,7 @@ def test_every_formula_of_a_cost_uses_names_that_a_run_can_fill() -> None:
     }
     for name, fact in library.facts.items():
         if fact.cost_if_wrong and fact.cost_if_wrong.formula:
-            unknown = names_in(fact.cost_if_wrong.formula) - FREE_NAMES - attributes - PERSONA_NUMBERS
+            unknown = names_in(fact.cost_if_wrong.formula) - FREE_NAMES - attributes
             assert all(library.names_figure(one) for one in unknown), (name, unknown)
             priced += 1
     assert priced > 0
