@@ -74,7 +74,7 @@ def cases(split: str) -> Iterator[Case]:
 
 
 def recall(split: str) -> list[str]:
-    """Rows of the table in docs/background_facts.md: how often a cited fact is among the first few."""
+    """Rows of the table in docs/library.md: how often a cited fact is among the first few."""
     retriever = Retriever(bank())
     statements = {fact.fact_id: fact.statement for fact in bank()}
     ranks = []
@@ -180,6 +180,6 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
 
 
 def test_the_recall_in_the_guide_is_what_is_measured() -> None:
-    guide = (ROOT / "docs" / "background_facts.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
     part = guide[guide.index("**Development part**") : guide.index("**Held-out part**")]
     assert "\n".join(recall("dev")) in part
