@@ -105,8 +105,8 @@ class Library:
         return self._read(path, FactLibrary, f"facts/library/{path.name}")
 
     def names_figure(self, name: str) -> bool:
-        """Whether any plan year has a figure of this name."""
-        return any(name in self.year(year).figures for year in self.years)
+        """Whether any plan year has a figure of this name. A file that is only asked this is not noted as used."""
+        return any(name in self._read(path, YearFacts).figures for path in self.years.values())
 
     def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
         if path not in self._cache:
