@@ -268,6 +268,20 @@ def test_the_scores_of_the_golden_transcripts_are_those_of_the_guide() -> None:
         assert [float(cell) for cell in shown] == list(scores.model_dump().values()), name
 
 
+def test_the_table_of_groups_says_how_many_points_of_our_own_stand_beside_the_study_s() -> None:
+    rows = {row[0]: row for row in table(text_of("scoring.md"), "group | topic")}
+    with_two_sets = {name for name, rule in RUBRIC.groups.items() if rule.study_points}
+    said = {name: re.findall(r"our own (\d+) points", row[4]) for name, row in rows.items()}
+    assert with_two_sets - {"g8"} == {name for name, found in said.items() if found}
+    for name in ("medicare_only", "dual_eligible"):
+        planned = next(
+            iter(read_scenario(ROOT / "scenarios" / "v1" / "study" / f"{name}.json").planned(2026, Library()))
+        )
+        for turn_ in planned.scenario.scripted_turns:
+            if found := said.get(turn_.question_group or ""):
+                assert found == [str(len(turn_.required_points))], turn_.question_group
+
+
 def test_the_last_transcript_has_the_counts_of_the_guide() -> None:
     given = golden(ROOT / "tests" / "golden" / "medicare_only_wrong.json")
     labels = Counter(one.label for one in given.verdicts)
@@ -286,7 +300,10 @@ def test_the_table_of_groups_has_every_group_of_the_rubric() -> None:
         name: rule.lookup_dependent for name, rule in rules.items()
     }
     for name, rule in RUBRIC.groups.items():
-        assert (rule.fabricated == "incorrect") == rule.lookup_dependent, name
+        if name == "lookup":
+            assert rule.fabricated == "incorrect"
+        else:
+            assert rule.fabricated == ("incorrect_unless_complete" if rule.lookup_dependent else "noted"), name
 
 
 # judging.md
