@@ -67,6 +67,9 @@ GUIDES = [
     DOCS / "scoring.md",
     DOCS / "judging.md",
     DOCS / "authoring.md",
+    DOCS / "library.md",
+    DOCS / "plan_years.md",
+    DOCS / "states.md",
     *sorted((DOCS / "decisions").glob("*.md")),
 ]
 RUBRIC = load_rubric("v1").rubric
@@ -162,9 +165,43 @@ def test_the_figure_shown_is_the_one_in_the_facts_file() -> None:
     assert shown == {"part_b_premium": stored["part_b_premium"]}
 
 
-def test_the_invented_plans_end_when_the_guide_says() -> None:
+def test_the_figure_shown_as_not_published_is_the_one_in_the_facts_file() -> None:
+    shown = json.loads("{" + block(text_of("plan_years.md"), "example: unpublished figure") + "}")
+    figures = json.loads((ROOT / "facts" / "2027.json").read_text(encoding="utf-8"))["figures"]
+    assert shown == {"part_b_premium": figures["part_b_premium"]}
+    published = sum(one.get("status") != "not_published" for one in figures.values())
+    assert f"{published} of the {len(figures)} figures are published" in text_of("plan_years.md")
+
+
+def test_the_guide_to_the_states_names_every_state_and_shows_a_fact_of_one() -> None:
+    text = text_of("states.md")
+    files = [
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "facts" / "states").glob("*.json"))
+    ]
+    named = [state for row in table(text, "states | what their files have") for state in row[0].strip("| ").split(", ")]
+    assert sorted(named) == sorted(one["name"] for one in files)
+    assert json.loads(block(text, "example: state fact")) in [fact for one in files for fact in one["facts"]]
+    assert f"{50 - len(files)} states and the District of Columbia have no file" in text
+
+
+def test_the_guide_to_the_library_counts_its_files_and_facts() -> None:
+    rows = {row[0].strip("| "): row[1] for row in table(text_of("library.md"), "files | facts")}
+    counted = {}
+    for folder, name, what in (("library", "<theme>", "themes"), ("states", "<code>", "states")):
+        files = [json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "facts" / folder).glob("*.json")]
+        facts = sum(len(one["facts"]) for one in files)
+        counted[f"`facts/{folder}/{name}.json`, {len(files)} {what}"] = f"about {round(facts, -1):,}"
+    assert rows == counted
+
+
+def test_the_invented_plans_have_the_names_and_end_of_the_guide() -> None:
     plans = json.loads((ROOT / "plans" / "invented.json").read_text(encoding="utf-8"))
-    assert f"whose plans are valid until {plans['valid_until']}." in text_of("authoring.md")
+    text = " ".join(text_of("authoring.md").split())
+    assert f"whose plans are valid until {plans['valid_until']}." in text
+    for one in (*plans["plans"].values(), *plans["doctors"].values()):
+        assert one["name"] in text
+    for place in plans["places"].values():
+        assert "{city}, {county}, {state} {zip_code}".format(**place) in text
 
 
 # authoring.md: the messages of validate
@@ -173,6 +210,13 @@ def test_the_invented_plans_end_when_the_guide_says() -> None:
 def unknown_plan(made: Document) -> None:
     made["plan_file"] = "invented"
     made["variants"][0]["plan"] = "nobody"
+
+
+def library_fact(name: str) -> Change:
+    def refer(made: Document) -> None:
+        made["answer_key"]["library_facts"] = {"F3": name}
+
+    return refer
 
 
 FAULTS: dict[str, Change | str] = {
@@ -186,6 +230,8 @@ FAULTS: dict[str, Change | str] = {
     "variant other names turn 'Q9'; the turns are Q1": variant(turns={"Q9": "What is it?"}),
     "unknown slot {{persona.town}}": asks("What is it in {{persona.town}}?"),
     "unbalanced {{ or }}": asks("What is it in {{persona.city?"),
+    "the library has no fact 'B-part-b-premum'": library_fact("B-part-b-premum"),
+    "no state has a fact 'B-{{state}}-medigap'": library_fact("B-{{state}}-medigap"),
     "unknown slot {{plan.name}}": second_fact(statement="{{plan.name}} has a network."),
     "'nobody' is not in the file of invented plans": unknown_plan,
     "facts/2026.json has no figure 'part_b_premum'": second_fact(statement="It is {{figure.part_b_premum}}."),
@@ -202,6 +248,7 @@ FAULTS: dict[str, Change | str] = {
     "group lookup-deductible is for questions that must be looked up": turn(question_group="lookup-deductible"),
     "F2 has no valid_from": without("valid_from"),
     "F2 has no confirmed_by": without("confirmed_by"),
+    "F2 has a semicolon": second_fact(statement="Part A pays for hospitals; Part B pays for doctors."),
     "F2 states a dollar amount for one year": second_fact(statement="In 2026 the premium is $202.90 a month."),
     "'614-234-5678' looks like a phone number": asks("Call 614-234-5678?"),
     "F2 expired on 2026-06-30": second_fact(valid_until="2026-06-30"),
@@ -214,7 +261,9 @@ FAULTS: dict[str, Change | str] = {
 
 def shown_messages(*tables: str) -> list[str]:
     headings = tables or ("message | how to fix it", "house rule | how to fix it")
-    return [row[0].strip("`") for heading in headings for row in table(text_of("authoring.md"), heading)]
+    return [
+        row[0].split("` (")[0].strip("`") for heading in headings for row in table(text_of("authoring.md"), heading)
+    ]
 
 
 def test_every_message_in_the_table_has_a_fault_that_causes_it() -> None:
