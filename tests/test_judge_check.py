@@ -37,7 +37,7 @@ from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ROOT, call, newest
 from tests.test_wire_runs import redirect, said, sensible
 
-SPLITS: tuple[Split, ...] = ("dev", "held_out", "second")
+SPLITS: tuple[Split, ...] = ("dev", "held_out", "second", "third")
 OFFLINE = JudgeOptions(judges=(ModelSettings(model="offline:rules"),))
 COBRA = ROOT / "gold" / "dev" / "cobra.json"
 Document = dict[str, Any]

@@ -27,7 +27,7 @@ def found(measured: JudgeMeasured, label: str) -> Found:
     )
 
 
-@pytest.mark.parametrize("split", ["held_out", "second"])
+@pytest.mark.parametrize("split", ["held_out", "second", "third"])
 def test_the_notice_has_the_figures_of_a_real_check(split: Split, tmp_path: Path) -> None:
     judges = JudgeOptions.model_validate({"judges": ["offline:rules"]})
     options = CheckOptions(judges=judges, split=split, measures=["end_to_end"], out=tmp_path)
@@ -55,7 +55,7 @@ def test_the_notice_says_that_the_judge_is_a_test_double() -> None:
         assert f"{one.contradicted.right} of {one.contradicted.gold} wrong claims found" in OFFLINE_NOTICE
 
 
-@pytest.mark.parametrize("release", ["0.1", "0.2"])
+@pytest.mark.parametrize("release", ["0.1", "0.2", "0.3"])
 def test_a_run_of_an_earlier_release_is_not_given_the_figures_of_these_rules(release: str) -> None:
     folder = ROOT / "tests" / "formats" / release / "run"
     assert offline_notices([storage.read_manifest(folder)]) == (EARLIER_NOTICE,)

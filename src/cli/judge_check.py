@@ -38,7 +38,7 @@ from .signals import stop_on_signal
 
 LABELS: tuple[Label, Label, Label] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 OUTCOMES: tuple[Given, ...] = (*LABELS, "open", "missed")
-PARTS = {"dev": "dev part", "held_out": "held-out part", "second": "second part"}
+PARTS = {"dev": "dev part", "held_out": "held-out part", "second": "second part", "third": "third part"}
 FAILURES_SHOWN = 5
 
 

@@ -126,7 +126,7 @@ def _add_checking(commands: _Commands) -> None:
         "measure judge error rates on the human-labeled gold set",
         help_texts.CHECK,
     )
-    check.add_argument("--split", choices=["held_out", "dev", "second"], help="(default: held_out)")
+    check.add_argument("--split", choices=["held_out", "dev", "second", "third"], help="(default: held_out)")
     check.add_argument(
         "--only",
         choices=["end-to-end", "verifier"],

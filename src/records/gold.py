@@ -23,7 +23,7 @@ ClaimKind = Literal[
 ]  # fmt: skip
 """`other_year`: the right figure of another year. `key_only`: the reply does not say it, only the key does. `derived`:
 a figure computed from the key's. `equal_quantity`: the key's quantity in another unit or in words."""
-Split = Literal["dev", "held_out", "second"]
+Split = Literal["dev", "held_out", "second", "third"]
 
 
 class Labeling(Record):

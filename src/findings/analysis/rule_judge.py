@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...schemas import Manifest
 from .read_run import judged_offline
 
-FIRST_FORMAT = 3
+FIRST_FORMAT = 4
 """Of the runs that the rules measured here have judged."""
 
 
@@ -35,8 +35,9 @@ class Measured:
 
 
 MEASURED = {
-    "held_out": Measured("held-out", 379, 86, contradicted=Found(123, 3, 3), supported=Found(151, 15, 15)),
-    "second": Measured("second", 966, 465, contradicted=Found(80, 1, 1), supported=Found(312, 1, 1)),
+    "held_out": Measured("held-out", 379, 46, contradicted=Found(132, 2, 2), supported=Found(191, 14, 15)),
+    "second": Measured("second", 966, 162, contradicted=Found(132, 1, 1), supported=Found(646, 3, 4)),
+    "third": Measured("third", 754, 148, contradicted=Found(99, 0, 0), supported=Found(393, 1, 1)),
 }
 """By part of the gold set. A test compares these figures with a real check; change them together with the rules."""
 
