@@ -38,7 +38,7 @@ def test_every_table_of_the_guide_is_in_the_report_of_its_run(tmp_path: Path) ->
     write_report([run], tmp_path / "report")
     lines = (tmp_path / "report" / "report.md").read_text(encoding="utf-8").splitlines()
     listed = tables_of(TEXT)
-    assert len(listed) == 4
+    assert len(listed) == 5
     for table in listed:
         assert len(table) > 2
         assert [line for line in table if line not in lines] == []
