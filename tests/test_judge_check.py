@@ -26,7 +26,7 @@ from src.judge_check.check import CheckOptions, check_judges, check_judges_async
 from src.judge_check.gold import Gold, load_gold
 from src.judge_check.measure import PANEL
 from src.records.gold import ClaimKind, Split
-from src.records.judge_check import JudgeCheck, JudgeMeasured
+from src.records.judge_check import CHECK_FORMAT, JudgeCheck, JudgeMeasured
 from src.records.study import JudgeOptions, ModelSettings
 from src.runner.progress import RunProgress
 from src.schemas import ClaimInView, ExtractorInput, VerifierInput
@@ -250,15 +250,27 @@ def test_a_limit_draws_replies_by_the_seed_and_is_part_of_the_plan(tmp_path: Pat
     assert few.plan_sha256 != everything.plan_sha256
 
 
-def test_the_second_part_is_measured_like_the_others(tmp_path: Path, gold: dict[Split, Gold]) -> None:
-    folder, printed = checked(tmp_path, "--split", "second", "--only", "verifier", "--limit", 4)
+@pytest.mark.parametrize(("split", "replies", "claims"), [("second", 48, 966), ("third", 40, 754)])
+def test_the_later_parts_are_measured_like_the_others(
+    split: Split, replies: int, claims: int, tmp_path: Path, gold: dict[Split, Gold]
+) -> None:
+    folder, printed = checked(tmp_path, "--split", split, "--only", "verifier", "--limit", 4)
     record = read_check(folder)
-    assert (record.split, record.replies, record.limit) == ("second", 4, 4)
-    assert "drawn at random, second part of the gold set" in printed
-    assert len(gold["second"].items) == 48 and gold["second"].claims == 966
+    assert (record.split, record.replies, record.limit) == (split, 4, 4)
+    assert f"drawn at random, {split} part of the gold set" in printed
+    assert (len(gold[split].items), gold[split].claims) == (replies, claims)
 
 
 # --- judges that know the gold set, over the wire ---
+
+
+def by_heart(gold: Document | None, task: VerifierInput) -> Document:
+    """The gold label, as far as it rests on ids that the judge is shown."""
+    facts = (*task.answer_key.canonical_facts, *task.background_facts)
+    shown = {fact.fact_id for fact in facts} | {one.claim_id for one in task.answer_key.disallowed_claims}
+    nothing = {"label": "NOT_IN_KEY", "evidence": [], "severity": "none"}
+    evidence = [one for one in gold["evidence"] if one in shown] if gold else []
+    return {**{name: gold[name] for name in nothing}, "evidence": evidence} if gold and evidence else nothing
 
 
 def answered(request: Received, change: Callable[[str, Document], Document | None]) -> Scripted:
@@ -277,12 +289,11 @@ def answered(request: Received, change: Callable[[str, Document], Document | Non
         return Scripted(text=with_canary(json.dumps({"claims": claims}), user))
     if system.startswith("You check claims"):
         known = {claim["text"]: claim for reply in replies for claim in reply["claims"]}
+        task = VerifierInput.model_validate_json(unwrap(user)[1])
         verdicts = []
-        for seen in VerifierInput.model_validate_json(unwrap(user)[1]).claims:
+        for seen in task.claims:
             gold = change(request.model, known[seen.text]) if seen.text in known else None
-            nothing = {"label": "NOT_IN_KEY", "evidence": [], "severity": "none"}
-            verdict = {name: gold[name] for name in nothing} if gold else nothing
-            verdicts.append({"claim_id": seen.claim_id, **verdict, "notes": "by heart"})
+            verdicts.append({"claim_id": seen.claim_id, **by_heart(gold, task), "notes": "by heart"})
         return Scripted(text=with_canary(json.dumps({"verdicts": verdicts}), user))
     return sensible(request)
 
@@ -546,16 +557,25 @@ def test_a_reply_whose_extractor_fails_is_open_not_missed(tmp_path: Path, monkey
 def test_a_check_of_another_release_is_refused_in_one_sentence(tmp_path: Path) -> None:
     own = own_gold(tmp_path / "own", replies=1)
     folder, _ = checked(tmp_path / "out", "--split", "dev", "--gold", own)
+    kept: dict[str, Document] = {}
     for name in (RECORD, storage.MANIFEST):
         document = json.loads((folder / name).read_bytes())
-        assert document.pop("format") == 2
-        (folder / name).write_text(json.dumps(document), encoding="utf-8")
-    code, _, err = call("judge-check", "--resume", folder, "--gold", own, "--quiet")
-    assert code == 2
-    assert err.count("\n") == 1
-    assert "release (0.2, which measured verifiers on gold claims alone)" in err
-    with pytest.raises(InputError, match=r"0\.2, which measured verifiers on gold claims alone"):
-        read_check(folder)
+        assert document["format"] == CHECK_FORMAT == 3
+        kept[name] = document
+    for written, release in {
+        None: "0.2, which measured verifiers on gold claims alone",
+        2: "0.3, whose gold set knew no library of facts",
+        4: "a later one",
+    }.items():
+        for name, document in kept.items():
+            older = {key: value for key, value in document.items() if key != "format"}
+            text = json.dumps(older if written is None else {**older, "format": written})
+            (folder / name).write_text(text, encoding="utf-8")
+        code, _, err = call("judge-check", "--resume", folder, "--gold", own, "--quiet")
+        assert (code, err.count("\n")) == (2, 1)
+        assert f"release ({release})" in err
+        with pytest.raises(InputError, match=re.escape(release)):
+            read_check(folder)
     (folder / RECORD).write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="is not a judge check"):
         read_check(folder)

@@ -1,6 +1,6 @@
-"""The second gold part: its quotes are in its replies, its evidence is in the keys, and its README counts right.
+"""The second and third gold parts: quotes are in replies, evidence in keys or library, and the READMEs count right.
 
-Nothing is tuned on this part, so tests count and compare, and no test says how well a judge does on it.
+Nothing is tuned on these parts, so tests count and compare, and no test says how well a judge does on them.
 """
 
 from __future__ import annotations
@@ -8,49 +8,59 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from src.judge_check.gold import load_gold
 from src.planning.plan import make_plan
-from src.records.gold import GoldFile
+from src.records.gold import GoldFile, Split
 from src.records.study import ModelSettings, Study
 from src.stats.agreement import cohen_kappa
 
 from .helpers import ROOT
 
-FOLDER = ROOT / "gold" / "second"
-FILES = sorted(FOLDER.glob("*.json"))
 LABELS = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
+PARTS: dict[Split, int] = {"second": 48, "third": 40}
+"""Part to its number of replies."""
+each_part = pytest.mark.parametrize("part", PARTS)
 
 
-def load() -> list[dict[str, Any]]:
-    return [json.loads(path.read_text(encoding="utf-8")) for path in FILES]
+def paths(part: Split) -> list[Path]:
+    return sorted((ROOT / "gold" / part).glob("*.json"))
+
+
+def load(part: Split) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths(part)]
 
 
 @pytest.fixture(scope="module")
-def keys() -> dict[tuple[str, str | None], frozenset[str]]:
+def known() -> dict[tuple[str, str | None], frozenset[str]]:
+    """Scenario and variant to the ids that a label may cite: of the key, and of the library where the person lives."""
     study = Study(
         scenarios=(str(ROOT / "scenarios" / "v1"),),
         targets=(ModelSettings(model="fake:careful"),),
         plan_year=2026,
         allow_expired=True,
     )
+    plan = make_plan(study)
     return {
-        (planned.scenario.scenario_id, planned.variant): planned.scenario.answer_key.evidence_ids()
-        for planned in make_plan(study).scenarios
+        (one.scenario.scenario_id, one.variant): one.scenario.answer_key.evidence_ids()
+        | {fact.fact_id for fact in plan.background if not fact.states or one.state_code in fact.states}
+        for one in plan.scenarios
     }
 
 
-def test_every_quote_is_in_its_reply_and_every_cited_id_in_its_key(
-    keys: dict[tuple[str, str | None], frozenset[str]],
+@each_part
+def test_every_quote_is_in_its_reply_and_every_cited_id_in_its_key_or_the_library(
+    part: Split, known: dict[tuple[str, str | None], frozenset[str]]
 ) -> None:
     replies: set[str] = set()
-    for file in load():
+    for file in load(part):
         for reply in file["replies"]:
             replies.add(reply["reply_id"])
-            known = keys[file["scenario_id"], reply["variant"]]
+            ids = known[file["scenario_id"], reply["variant"]]
             assert all(error["sentence"] in reply["text"] for error in reply["planted_errors"])
             assert (reply["quality"] == "good") <= (not reply["planted_errors"])
             for claim in reply["claims"]:
@@ -58,16 +68,22 @@ def test_every_quote_is_in_its_reply_and_every_cited_id_in_its_key(
                 assert claim["quotes"] and all(quote in reply["text"] for quote in claim["quotes"]), where
                 for label in (claim, *claim["labelings"]):
                     assert label["label"] in LABELS, where
-                    assert set(label["evidence"]) <= known, where
+                    assert set(label["evidence"]) <= ids, where
                     assert bool(label["evidence"]) == (label["label"] != "NOT_IN_KEY"), where
                     assert (label["severity"] != "none") == (label["label"] == "CONTRADICTED"), where
                 assert any(claim["label"] == label["label"] for label in claim["labelings"]), where
-    assert len(replies) == 48
+    assert len(replies) == PARTS[part]
 
 
-def test_the_readme_counts_what_is_there() -> None:
-    text = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
-    claims = [claim for file in load() for reply in file["replies"] for claim in reply["claims"]]
+@each_part
+def test_the_readme_counts_what_is_there(part: Split) -> None:
+    text = " ".join((ROOT / "gold" / part / "README.md").read_text(encoding="utf-8").split())
+    replies = [reply for file in load(part) for reply in file["replies"]]
+    claims = [claim for reply in replies for claim in reply["claims"]]
+    assert f"{len(replies)} replies in ordinary assistant prose" in text
+    qualities = Counter(reply["quality"] for reply in replies)
+    assert f"{qualities['good']} replies are entirely correct by their writer's intent" in text
+    assert all(f" {qualities[one]} are {one}" in text for one in ("mixed", "poor"))
     labels = Counter(claim["label"] for claim in claims)
     counted = "{} SUPPORTED, {} CONTRADICTED, {} NOT_IN_KEY".format(*(labels[label] for label in LABELS))
     assert f"{len(claims)} labeled claims: {counted}" in text
@@ -80,15 +96,16 @@ def test_the_readme_counts_what_is_there() -> None:
     assert float(stated[1]) == pytest.approx(kappa, abs=0.0006)
 
 
-def test_judge_check_reads_what_is_in_the_files() -> None:
-    gold = load_gold("second")
-    raw = [reply for file in load() for reply in file["replies"]]
+@each_part
+def test_judge_check_reads_what_is_in_the_files(part: Split) -> None:
+    gold = load_gold(part)
+    raw = [reply for file in load(part) for reply in file["replies"]]
     assert [item.reply.reply_id for item in gold.items] == [reply["reply_id"] for reply in raw]
     assert gold.claims == sum(len(reply["claims"]) for reply in raw)
     for item, reply in zip(gold.items, raw, strict=True):
         assert len(item.reply.planted_errors) == len(reply["planted_errors"])
         assert all(len(claim.labelings) == 2 for claim in item.reply.claims)
-    assert sorted(gold.files) == [f"second/{path.name}" for path in FILES]
+    assert sorted(gold.files) == [f"{part}/{path.name}" for path in paths(part)]
 
 
 def test_the_parts_have_one_record() -> None:
