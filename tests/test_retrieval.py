@@ -7,17 +7,16 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
 import pytest
 
-from src.planning.library import Library
-from src.planning.scenario_files import expand, read_scenario
-from src.records.gold import GoldFile
+from src.judge_check.gold import load_gold
+from src.records.gold import Split
+from src.schemas import BackgroundFact, Label
 from src.stats.intervals import wilson
-from src.store.input_files import read_user_file
 from src.text.retrieval import LIMIT, Retriever
 from tests.helpers import ROOT
 
@@ -28,6 +27,13 @@ class Fact:
     statement: str
 
 
+PARTS: dict[Split, str] = {
+    "dev": "**Development part**",
+    "held_out": "**Held-out part**",
+    "second": "**Second part**",
+    "third": "**Third part**",
+}
+"""Part of the gold set to its title in docs/library.md."""
 FACTS = [
     Fact("B-part-b-premium", "In 2026 the standard Part B premium is $202.90 a month."),
     Fact("B-part-b-deductible", "In 2026 the Part B deductible is $283 a year."),
@@ -42,52 +48,63 @@ FACTS = [
 class Case:
     text: str
     cited: frozenset[str]
-    """The statements that the gold label cites."""
+    """The library facts that the gold label cites."""
+    label: Label
+    state: str | None
 
 
 @cache
-def bank() -> tuple[Fact, ...]:
-    """Every different statement of the bank's keys for 2026: a stand-in for a library of background facts."""
-    statements: dict[str, str] = {}
-    library = Library()
-    for path in expand([str(ROOT / "scenarios")]):
-        for one in read_scenario(path).planned(2026, library):
-            for fact in one.scenario.answer_key.canonical_facts:
-                statements.setdefault(fact.statement, f"{one.name}/{fact.fact_id}")
-    return tuple(Fact(name, statement) for statement, name in statements.items())
+def bank() -> tuple[BackgroundFact, ...]:
+    """The library of 2026 for a person in no state with facts of its own."""
+    return tuple(fact for fact in load_gold("dev").background if not fact.states)
 
 
-def cases(split: str) -> Iterator[Case]:
-    """Every claim of a part of the gold set whose label cites a fact."""
-    library = Library()
-    paths = {path.stem: path for path in expand([str(ROOT / "scenarios")])}
-    for path in sorted((ROOT / "gold" / split).glob("*.json")):
-        gold = read_user_file(path, GoldFile).record
-        planned = {one.variant: one for one in read_scenario(paths[gold.scenario_id]).planned(gold.plan_year, library)}
-        for reply in gold.replies:
-            key = (planned.get(reply.variant) or next(iter(planned.values()))).scenario.answer_key
-            facts = {fact.fact_id: fact.statement for fact in key.canonical_facts}
-            for claim in reply.claims:
-                cited = frozenset(facts[one] for one in claim.evidence if one in facts)
-                if cited:
-                    yield Case(" ".join([claim.text, *claim.quotes]), cited)
+@cache
+def cases(split: Split) -> tuple[Case, ...]:
+    """Every claim of a part of the gold set whose label rests on facts of the library alone."""
+    return tuple(
+        Case(" ".join([seen.text, *seen.quotes]), frozenset(claim.evidence), claim.label, item.state)
+        for item in load_gold(split).items
+        for claim, seen in zip(item.reply.claims, item.claims, strict=True)
+        if claim.evidence and all(one.startswith("B-") for one in claim.evidence)
+    )
 
 
-def recall(split: str) -> list[str]:
+@cache
+def ranks(split: Split) -> tuple[int, ...]:
+    """For each case, the place of the first cited fact among those that hold where the person lives; 11: not found."""
+    facts = load_gold(split).background
+    retrievers = {
+        state: Retriever([fact for fact in facts if not fact.states or state in fact.states])
+        for state in {case.state for case in cases(split)}
+    }
+    found = [retrievers[case.state].find(case.text, 10) for case in cases(split)]
+    return tuple(
+        next((rank for rank, one in enumerate(names, 1) if one in case.cited), 11)
+        for case, names in zip(cases(split), found, strict=True)
+    )
+
+
+def recall(split: Split) -> list[str]:
     """Rows of the table in docs/library.md: how often a cited fact is among the first few."""
-    retriever = Retriever(bank())
-    statements = {fact.fact_id: fact.statement for fact in bank()}
-    ranks = []
-    for case in cases(split):
-        found = [statements[name] for name in retriever.find(case.text, 10)]
-        ranks.append(next((rank for rank, one in enumerate(found, 1) if one in case.cited), 11))
     rows = []
     for limit in (1, 3, 5, 8, 10):
-        share = wilson(sum(rank <= limit for rank in ranks), len(ranks))
+        share = wilson(sum(rank <= limit for rank in ranks(split)), len(ranks(split)))
         assert share.value is not None and share.low is not None and share.high is not None
         interval = f"{100 * share.low:.1f} to {100 * share.high:.1f}"
         rows.append(f"| {limit} | {share.count} of {share.n} | {100 * share.value:.1f}% | {interval} |")
     return rows
+
+
+def by_label() -> str:
+    """The sentence of docs/library.md about true and false claims."""
+    found: Counter[tuple[str, bool]] = Counter()
+    for split in PARTS:
+        found.update((case.label, rank <= LIMIT) for case, rank in zip(cases(split), ranks(split), strict=True))
+    true, false = (
+        f"{found[label, True]} of {found[label, True] + found[label, False]}" for label in ("SUPPORTED", "CONTRADICTED")
+    )
+    return f"Among the first {LIMIT}, the fact is found for {true} true claims and for {false} false ones."
 
 
 @pytest.mark.parametrize(
@@ -181,5 +198,15 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
 
 def test_the_recall_in_the_guide_is_what_is_measured() -> None:
     guide = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-    part = guide[guide.index("**Development part**") : guide.index("**Held-out part**")]
-    assert "\n".join(recall("dev")) in part
+    section = guide[guide.index("## How often the right fact is found") :]
+    places = [section.index(title) for title in PARTS.values()]
+    for split, start, end in zip(PARTS, places, (*places[1:], len(section)), strict=True):
+        assert "\n".join(recall(split)) in section[start:end]
+    words = " ".join(section.split())
+    assert f"{len(bank()):,} facts that hold for everyone" in words
+    assert by_label() in words
+
+
+def test_more_facts_than_the_limit_would_not_help_on_the_part_that_settings_are_chosen_on() -> None:
+    assert LIMIT == 8
+    assert recall("dev")[-1].split("|")[2:] == recall("dev")[-2].split("|")[2:]
