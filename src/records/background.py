@@ -45,6 +45,10 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+def _is_false(value: object) -> bool:
+    return value is False
+
+
 def _is_empty(value: Sized) -> bool:
     return not len(value)
 
@@ -75,6 +79,8 @@ class BackgroundFact(Record):
     """Why it is so, and for a derived fact the calculation."""
     tells: tuple[Line, ...] = Field(default=(), exclude_if=_is_empty)
     """As in a scenario's own facts, for scenarios that refer to this one."""
+    figures_optional: bool = Field(default=False, exclude_if=_is_false)
+    """Whether its point is made without any figure: those of the statement are only conditions, such as an age."""
     cost_if_wrong: CostIfWrong | None = Field(default=None, exclude_if=_is_none)
     """What acting on the opposite costs; None if nobody worked it out."""
     not_published: Month | None = Field(default=None, exclude_if=_is_none)

@@ -26,6 +26,10 @@ Scope = Literal["question", "conversation"]
 """Where claims can make a point: in answers to the question that requires it, or anywhere in the conversation."""
 
 
+def _is_high(grade: str) -> bool:
+    return grade == "high"
+
+
 def _is_question(scope: str) -> bool:
     return scope == "question"
 
@@ -70,6 +74,8 @@ class GroupRule(Record):
     """Whether accurate_incomplete exists here; if not, a part of the answer is not_substantive."""
     material_from: Grade = "medium"
     """A contradiction must be at least this severe to make an answer incorrect."""
+    background_from: Grade = Field(default="high", exclude_if=_is_high)
+    """The same for a contradiction of background facts alone, which are not about the question."""
     referral_alone: Literal["not_substantive", "accurate_complete"] = "not_substantive"
     """The code of an answer that makes no point but says it cannot know, or refers elsewhere."""
     fabricated: Literal["incorrect", "incorrect_unless_complete", "noted"] = "noted"

@@ -218,6 +218,10 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+def _is_false(value: object) -> bool:
+    return value is False
+
+
 def _is_empty(value: Sized) -> bool:
     return not len(value)
 
@@ -254,6 +258,8 @@ class CanonicalFact(Record):
     only: Only = Only()
     library: Line | None = Field(default=None, exclude_if=_is_none)
     """The id of the library fact that this is; None if it is written out in the scenario."""
+    figures_optional: bool = Field(default=False, exclude_if=_is_false)
+    """Whether its point is made without any figure: those of the statement are only conditions, such as an age."""
     cost_if_wrong: CostIfWrong | None = Field(default=None, exclude_if=_is_none)
     """What acting on the opposite costs; None if nobody worked it out."""
     not_published: Month | None = Field(default=None, exclude_if=_is_none)

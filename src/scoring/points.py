@@ -96,13 +96,20 @@ def points_made(
             citing = [one for one in supported if fact_id in one.evidence]
             quotes = [quote for one in citing for quote in conversation.quotes(claims[one.claim_id])]
             fact = conversation.facts[fact_id]
-            if citing and conveys(point_needs(fact.statement, fact.tells, given=given), fact.statement, quotes):
+            if citing and _conveyed(fact, quotes, given):
                 for one in citing:
                     cited = conversation.quotes(claims[one.claim_id])
                     backing[one.claim_id] = Backing(claim_id=one.claim_id, quotes=cited, evidence=one.evidence)
         if backing:
             made.append(MadePoint(point=name, claims=tuple(backing.values())))
     return tuple(made)
+
+
+def _conveyed(fact: CanonicalFact, quotes: Sequence[str], given: Sequence[str]) -> bool:
+    """Whether these words, which a judge found to agree with the fact, also state the figures that its point needs."""
+    if fact.figures_optional:
+        return True
+    return conveys(point_needs(fact.statement, fact.tells, given=given), fact.statement, quotes)
 
 
 def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]:

@@ -5,7 +5,7 @@ The first rule that applies, from the top:
 2. a contradiction as severe as the rule requires, unless it is about a fact that
    does not bear on this decision (`material_from`, `not_material`)                   -> incorrect
 3. a fabricated specific that no fact supports, if the rule always counts it          -> incorrect
-4. a claim the judges left unresolved                                                 -> incomplete_data
+4. a claim the judges left unresolved, if its label could change the code             -> incomplete_data
 5. such a specific, if the rule counts it and not every point is made                 -> incorrect
 6. points are made, but only by claims that sound unsure, if the rule says so         -> `hedged` of the rule
 7. every point of the group is made                                                   -> accurate_complete
@@ -131,6 +131,7 @@ class _Coder:
         self._final = [claim for claim in judged.final if claim.turn_id in self._turns]
         self._seen = [seen for seen in judged.observations if seen.turn_id in self._turns]
         self._unsure = {claim.claim_id for claim in judged.claims if claim.confidence == "low"}
+        self._verbatim = {claim.claim_id for claim in judged.claims if claim.verbatim}
         self._all_final = judged.final
         self._spoken = Conversation(judged.scenario, judged.rubric, judged.exchanges, judged.claims)
         partial = [fact for turn in turns for fact in turn.partial_points]
@@ -182,12 +183,20 @@ class _Coder:
         guessed = f"{counted(len(fabricated), 'specific')} stated that cannot be known without a lookup"
         if fabricated and self._rule.fabricated == "incorrect":
             return _Decision("incorrect", f"{guessed}.")
-        open_claims = [claim.claim_id for claim in self._final if claim.label is None]
+        open_claims = [claim.claim_id for claim in self._final if self._could_change(claim, points)]
         if open_claims:
             return _Decision("incomplete_data", f"The judges left {_names(open_claims)} unresolved.")
         if fabricated and self._rule.fabricated == "incorrect_unless_complete" and not points.complete:
             return _Decision("incorrect", f"{guessed}, and the question is not fully answered.")
         return self._by_points(points)
+
+    @staticmethod
+    def _could_change(claim: FinalClaim, points: _Points) -> bool:
+        """Whether the code depends on how an open claim is settled, as far as the labels it was given show."""
+        if claim.label is not None:
+            return False
+        given = set(claim.labels_given)
+        return len(given) < 2 or "CONTRADICTED" in given or ("SUPPORTED" in given and not points.complete)
 
     def _by_points(self, points: _Points) -> _Decision:
         if points.made and self._rule.hedged != "counts" and self._sounds_unsure(points.made):
@@ -214,7 +223,9 @@ class _Coder:
         return _Decision("not_substantive", f"{said}{also}, and this question has no incomplete level.")
 
     def _sounds_unsure(self, made: Iterable[MadePoint]) -> bool:
-        return all(claim.claim_id in self._unsure for point in made for claim in point.claims)
+        claims = {claim.claim_id for point in made for claim in point.claims}
+        # A passage that code took over word for word has no confidence of its own.
+        return (claims - self._verbatim or claims) <= self._unsure
 
     def _unsure_answer(self, points: _Points, hedged: StudyCode) -> _Decision:
         said = f"{len(points.made)} of {counted(points.total, 'point')} made, but only by claims that sound unsure"
@@ -236,15 +247,22 @@ class _Coder:
         return "".join(f"The {f.stage} failed on {f.turn_id}." for f in self._failures[:1])
 
     def _contradictions(self, *, material: bool) -> tuple[Backing, ...]:
-        floor = severity_rank(self._rule.material_from)
         found = []
         for claim in self._final:
             if claim.label == "CONTRADICTED":
-                grave = severity_rank(claim.severity) >= floor
+                grave = severity_rank(claim.severity) >= self._floor(claim)
                 excused = grave and self._bears_on_nothing(claim)
                 if (grave and not excused) == material:
                     found.append(self._backing(claim, why="not_material" if excused else None))
         return tuple(found)
+
+    def _floor(self, claim: FinalClaim) -> int:
+        """How severe a contradiction must be to count: more, if only background facts speak against the claim."""
+        about_the_key = self._spoken.scenario.answer_key.evidence_ids().intersection(claim.evidence)
+        needed = (
+            (self._rule.material_from,) if about_the_key else (self._rule.material_from, self._rule.background_from)
+        )
+        return max(map(severity_rank, needed))
 
     def _bears_on_nothing(self, claim: FinalClaim) -> bool:
         """Whether the rule says of everything that it goes against that it does not bear on this decision."""
