@@ -46,6 +46,8 @@ class Says:
     severity: Severity = "none"
     confidence: Confidence = "high"
     text: str = "This much is so."
+    labels_given: tuple[Label, ...] = ()
+    verbatim: bool = False
 
 
 def wrong(*facts: str, severity: Severity = "medium") -> Says:
@@ -91,6 +93,7 @@ def coding(one: Scenario, rubric: Rubric, *said: Says, guesses: Sequence[int] = 
                 verifiable=True,
                 quote_spans=(QuoteSpan(start=at, end=at + len(text)),),
                 turn_id="Q1",
+                verbatim=claim.verbatim,
             )
         )
         final.append(
@@ -102,7 +105,7 @@ def coding(one: Scenario, rubric: Rubric, *said: Says, guesses: Sequence[int] = 
                 evidence=tuple(claim.facts),
                 severity=claim.severity,
                 decided_by="unanimous" if claim.label else "unresolved",
-                labels_given=(),
+                labels_given=claim.labels_given,
             )
         )
     exchange = Exchange(
@@ -401,3 +404,66 @@ def test_a_stale_premium_in_the_comparison_is_minor_and_an_error_that_decides_is
     stale = coded(one, RUBRIC, *said, wrong("F15"))
     assert (stale.code, [minor.why for minor in stale.minor]) == ("accurate_complete", ["not_material"])
     assert coded(one, RUBRIC, *said, wrong("F16")).code == "incorrect"
+
+
+def tied(*labels: Label) -> Says:
+    """A claim on which two verifiers disagree and that nobody settled."""
+    return Says((), None, labels_given=labels)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        # Both facts are told, so a claim that is supported or not in the key changes nothing.
+        ((Says(["F1"]), Says(["F2"]), tied("SUPPORTED", "NOT_IN_KEY")), "accurate_complete"),
+        ((Says(["F1"]), Says(["F2"]), tied("CONTRADICTED", "NOT_IN_KEY")), "incomplete_data"),
+        ((Says(["F1"]), Says(["F2"]), tied("SUPPORTED", "CONTRADICTED")), "incomplete_data"),
+        # The open claim may be the missing point.
+        ((Says(["F1"]), tied("SUPPORTED", "NOT_IN_KEY")), "incomplete_data"),
+        # A claim that too few verifiers judged could be anything.
+        ((Says(["F1"]), Says(["F2"]), tied("SUPPORTED")), "incomplete_data"),
+    ],
+)
+def test_an_open_claim_keeps_a_code_open_only_if_it_could_change_it(said: tuple[Says, ...], expected: str) -> None:
+    one = asked("Q1", [fact("F1"), fact("F2")], ["F1", "F2"])
+    (code,) = study_codes(coding(one, RUBRIC, *said))
+    assert code.code == expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "severity", "expected"),
+    [
+        (["F1"], "medium", "incorrect"),
+        (["D1"], "medium", "incorrect"),
+        (["B-elsewhere"], "medium", "accurate_complete"),
+        (["B-elsewhere"], "high", "incorrect"),
+        (["B-elsewhere", "F1"], "medium", "incorrect"),
+    ],
+)
+def test_what_only_background_facts_contradict_counts_if_it_is_grave(
+    facts: list[str], severity: Severity, expected: str
+) -> None:
+    one = asked("Q1", [fact("F1"), fact("F2")], ["F2"])
+    (code,) = study_codes(coding(one, RUBRIC, Says(["F2"]), wrong(*facts, severity=severity)))
+    assert code.code == expected
+    assert bool(code.minor) == (expected != "incorrect")
+
+
+def test_a_passage_taken_over_word_for_word_does_not_make_an_unsure_answer_sure() -> None:
+    rule = RUBRIC.rule("g19").model_copy(update={"study_points": (), "study_partial": ()})
+    rubric = RUBRIC.model_copy(update={"groups": {**RUBRIC.groups, "g19": rule}})
+    one = asked("g19", [fact("F1")], ["F1"])
+    (code,) = study_codes(coding(one, rubric, unsure("F1"), Says(["F1"], verbatim=True)))
+    assert code.code == "accurate_incomplete"
+    (code,) = study_codes(coding(one, rubric, unsure("F1"), Says(["F1"])))
+    assert code.code == "accurate_complete"
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_figures_that_are_only_a_condition_need_not_be_told(optional: bool) -> None:
+    statement = "The plan of an employer with fewer than 20 employees may pay little without Part B."
+    held = {**fact("F1", statement=statement), "figures_optional": optional}
+    one = asked("Q1", [held], ["F1"])
+    said = Says(["F1"], text="Your store's plan may pay next to nothing then.")
+    (code,) = study_codes(coding(one, RUBRIC, said))
+    assert code.code == ("accurate_complete" if optional else "not_substantive")
