@@ -194,5 +194,8 @@ class JudgeCheck(Record):
     prompts: dict[Role, Sha256]
     rubrics: dict[str, Sha256]
     background_sha256: Sha256 | None = Field(default=None, exclude_if=is_none)
-    """Of the background facts, apart from their figures. None in records that did not note it: it is not compared."""
+    """Of the background facts that hold in every state, apart from their figures.
+
+    None in records that did not note it: it is not compared.
+    """
     gold: dict[str, Sha256]

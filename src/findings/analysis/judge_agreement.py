@@ -232,5 +232,9 @@ def _differences(check: JudgeCheck, plan: RunPlan) -> Iterator[str]:
 
 
 def background_sha256(facts: Sequence[BackgroundFact]) -> str:
-    """A hash of what background facts say, apart from figures: those of another plan year do not change the judges."""
-    return fingerprint({fact.fact_id: re.sub(r"\d+", "0", fact.statement) for fact in facts})
+    """A hash of what background facts say, apart from what does not change the judges.
+
+    That is figures, which are those of a plan year, and facts of states, which depend on where people live.
+    """
+    everywhere = [fact for fact in facts if not fact.states]
+    return fingerprint({fact.fact_id: re.sub(r"\d+", "0", fact.statement) for fact in everywhere})
