@@ -167,19 +167,17 @@ def _fact_fields(row: FactRow) -> dict[str, Any]:
 
 
 def _list_table(rows: Sequence[ScenarioRow]) -> str:
-    columns: tables.Columns = [
-        ("scenario", "left"), ("variants", "right"), ("groups", "right"), ("years", "right"), ("turns", "right"),
-        ("facts:\nP/S/D", "right"), ("points\nleft out", "right"), ("status", "right"),
-    ]  # fmt: skip
+    left_out = any(row.unpublished for row in rows)
+    numbers = ("variants", "years", "turns", "facts:\nP/S/D", *(["left\nout"] if left_out else []), "status")
+    columns: tables.Columns = [("scenario", "left"), *((name, "right") for name in numbers)]
     cells = [
         [
             f"{row.scenario_id}\n({_about(row)})",
             str(len(row.variants) or 1),
-            str(len(row.groups)),
             _span(row.plan_years),
             str(row.turns),
             "/".join(str(row.confirmed(how)) for how in CONFIRMED),
-            str(row.unpublished or ""),
+            *([str(row.unpublished or "")] if left_out else []),
             row.status,
         ]
         for row in rows
@@ -189,7 +187,7 @@ def _list_table(rows: Sequence[ScenarioRow]) -> str:
         f"{counted(len(rows), 'scenario')}. P/S/D: facts confirmed in the primary source ({primary}), in a secondary "
         f"source that cites it ({secondary}), or derived by arithmetic ({derived})."
     )
-    if any(row.unpublished for row in rows):
+    if left_out:
         caption += " Points left out rest on figures that are not published, or not known here."
     return tables.plain_table(columns, cells, caption=caption)
 

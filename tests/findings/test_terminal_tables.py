@@ -85,7 +85,8 @@ def test_commands_print_no_line_wider_than_80_columns(
 
 def test_models_and_scenarios_are_listed_with_whole_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for command, field in (("models", "name"), ("scenarios list", "scenario_id")):
+    lists = ("scenarios list", "scenarios list --plan-year 2027")
+    for command, field in (("models", "name"), *((words, "scenario_id") for words in lists)):
         names = [row[field] for row in json.loads(call(*command.split(), "--json")[1])]
         firsts = {line.split(" ")[0] for line in call(*command.split())[1].splitlines()}
         assert names
