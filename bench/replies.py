@@ -1,9 +1,9 @@
 """The canned conversation of the loopback server: three replies of about 400 words with a dozen checkable claims each.
 
-They answer the three questions of the shipped scenario 1. A reply is written as a sequence of parts: plain text, and
-`Said`, a sentence that makes one claim. So every quote is exact by construction, and the verdict on a claim, with the
-fact ids of the scenario's answer key, is written next to the words that it judges. The plain text states no fact about
-Medicare and nothing that the screen marks: otherwise a judge would be asked more often than once.
+They answer the first three questions of the shipped scenario 1. A reply is written as a sequence of parts: plain text,
+and `Said`, a sentence that makes one claim. So every quote is exact by construction, and the verdict on a claim, with
+the fact ids of the scenario's answer key, is written next to the words that it judges. The plain text states no fact
+about Medicare and nothing that the screen marks: otherwise a judge would be asked more often than once.
 """
 
 from __future__ import annotations
@@ -69,22 +69,22 @@ DIFFERENCE = Reply(
     "Q1",
     "trying to decide between",
     (
-        "Happy to walk you through this, Tessa. Think of it as two different ways to arrange the same thing, each "
+        "Happy to walk you through this, Terrence. Think of it as two different ways to arrange the same thing, each "
         "with its own trade-offs, and take your time with it.\n\n## Original Medicare\n\n- ",
         Said("Original Medicare is run by the federal government and has Part A for hospital stays and Part B for "
              "doctor visits and outpatient care."),
         "\n- ",
         Said("With Original Medicare you can see any doctor or hospital in the country that accepts Medicare, and you "
-             "do not need a referral to see a specialist."),
+             "do not need a referral to see a specialist.", ("F22",)),
         "\n- ",
         Said("Original Medicare has no yearly limit on what you pay out of pocket, so a long illness can become very "
              "expensive.", ("F2",)),
         "\n- ",
         Said("Many people add a separate Part D plan for prescriptions, because Original Medicare by itself does not "
-             "cover most drugs you take at home."),
+             "cover most drugs you take at home.", ("F26",)),
         "\n- ",
         Said("You can keep a Medigap policy and use it together with a Medicare Advantage plan if you switch later.",
-             ("F8",), "medium", "medium"),
+             ("F8",), "high", "medium"),
         "\n\n## Medicare Advantage\n\n- ",
         Said("Medicare Advantage plans are offered by private companies, and they must cover all of the benefits of "
              "Part A and Part B.", ("F5",)),
@@ -102,10 +102,10 @@ DIFFERENCE = Reply(
              "services.", ("F3",)),
         "\n- ",
         Said("Most Medicare Advantage plans include drug coverage and often some dental, vision or hearing benefits.",
-             confidence="medium"),
+             ("F25", "F27"), confidence="medium"),
         "\n- ",
         Said("The open enrollment period for Medigap lasts 6 months and starts when you are 65 or older and enrolled "
-             "in Part B.", ("F9",), confidence="medium"),
+             "in Part B.", ("F9", "F16"), confidence="medium"),
         "\n\n## How people often choose\n\nStart with what matters most in your daily life. Do you have doctors you "
         "would hate to give up? Do you spend part of the year somewhere else? Would a large, unexpected bill be hard "
         "to absorb, or would you rather trade a higher monthly cost for fewer surprises? Write down what you "
@@ -120,16 +120,17 @@ DIFFERENCE = Reply(
     ),
 )  # fmt: skip
 
-COSTS = Reply(
+GOING_BACK = Reply(
     "Q2",
-    "most I could pay out of pocket",
+    "try Medicare Advantage first",
     (
         "Good questions, and they belong together, because the answer to the second one often decides the first.\n\n"
-        "**The most that a year can cost**\n\n- ",
+        "**What a hard year can cost on each side**\n\n- ",
         Said("Original Medicare has no yearly limit on out-of-pocket costs, so there is no maximum for a bad year.",
              ("F2",)),
         "\n- ",
-        Said("After the Part B deductible you usually pay 20% of the approved amount for most doctor services."),
+        Said("After the Part B deductible you usually pay 20% of the approved amount for most doctor services.",
+             ("F45",)),
         "\n- ",
         Said("Medicare Advantage plans must have a yearly limit on what you pay for Part A and Part B services.",
              ("F3",)),
@@ -138,7 +139,7 @@ COSTS = Reply(
              ("F4",)),
         "\n- ",
         Said("For plans that also cover care outside of the network, the combined limit can be as high as $13,900 in "
-             "2026.", confidence="medium"),
+             "2026.", ("F43",), confidence="medium"),
         "\n- ",
         Said("Drug costs count toward a separate Part D limit and not toward the medical limit of the plan.",
              confidence="medium"),
@@ -147,12 +148,13 @@ COSTS = Reply(
              "January 1 and March 31.", ("F11",)),
         "\n- ",
         Said("You can also drop a Medicare Advantage plan during Open Enrollment in the fall, which runs from October "
-             "15 to November 30.", ("F12",), "medium"),
+             "15 to November 30.", ("F12",), "high"),
         "\n- ",
-        Said("If you return to Original Medicare, you will probably need a separate Part D plan for your drugs."),
+        Said("If you return to Original Medicare, you will probably need a separate Part D plan for your drugs.",
+             ("F26",)),
         "\n\n**Buying Medigap afterward**\n\n- ",
         Said("The Medigap open enrollment period lasts 6 months from the first month in which you are 65 or older and "
-             "enrolled in Part B.", ("F9",)),
+             "enrolled in Part B.", ("F9", "F16")),
         "\n- ",
         Said("After the Medigap open enrollment period, insurers in most states may use medical underwriting unless "
              "you have a guaranteed-issue right.", ("F10",)),
@@ -163,12 +165,12 @@ COSTS = Reply(
         "bill. Ask yourself which of them you want to be ready for, and how much cash you could set aside if the hard "
         "one came first.\n\nThe part that surprises people is timing. Trying one thing is easy; getting back what you "
         "had may not be, and the reason is your health at that moment, not your wishes. The rules may be different in "
-        "Ohio, so please confirm them before you sign anything. The free counselors of the Ohio Senior Health "
-        "Insurance Information Program can go over the dates with you, and their toll-free line answers day and night. "
+        "Tennessee, so please confirm them before you sign anything. The free counselors of the Tennessee State Health "
+        "Insurance Assistance Program can go over the dates with you, and their toll-free line answers day and night. "
         "I would make that call before the end of this month, with a notebook and your current card next to you.",
     ),
     (
-        Seen("hedge", "The rules may be different in Ohio, so please confirm them before you sign anything."),
+        Seen("hedge", "The rules may be different in Tennessee, so please confirm them before you sign anything."),
         Seen("referral", "their toll-free line answers day and night"),
     ),
 )  # fmt: skip
@@ -179,7 +181,7 @@ NETWORK = Reply(
     (
         "I understand, keeping a doctor you trust is worth a lot. Here is what I can say, and what I would check "
         "before you decide.\n\n### Your doctor\n\n",
-        Said("Dr. Nora Examplesworth is in the network of Samplecare Advantage for this year.", ("D1",), "high",
+        Said("Dr. Nora Ellingham is in the network of Cumberline Advantage for this year.", ("D1",), "high",
              "medium"),
         " ",
         Said("Networks can change during the year, and a doctor can leave the network of a plan at any time."),
@@ -196,7 +198,7 @@ NETWORK = Reply(
         Said("PPO plans pay for out-of-network care too, but at a higher cost to you.", ("F14",)),
         "\n4. ",
         Said("Many HMO plans ask you to choose a primary care doctor and to get a referral before you see a "
-             "specialist.", confidence="medium"),
+             "specialist.", ("F28",), confidence="medium"),
         "\n5. ",
         Said("PPO plans often charge a higher monthly premium than HMO plans in the same county.",
              confidence="medium"),
@@ -207,7 +209,8 @@ NETWORK = Reply(
         "\n8. ",
         Said("You pay the Part B premium in a Medicare Advantage plan of either kind.", ("F6",)),
         "\n9. ",
-        Said("With Original Medicare there is no network, and you can stay with any doctor who accepts Medicare."),
+        Said("With Original Medicare there is no network, and you can stay with any doctor who accepts Medicare.",
+             ("F22", "F23")),
         "\n\n### What I would do next\n\nPick up the phone and speak to the person who handles billing in the office. "
         "Say the full name on the card you are thinking about, word for word, because names that sound alike can "
         "belong to very different products. Ask whether the answer will be the same in January. Write down the date, "
@@ -222,10 +225,10 @@ NETWORK = Reply(
     ),
     (
         Seen("hedge", "I cannot look up live directories from here"),
-        Seen("fabricated_specific", "Dr. Nora Examplesworth is in the network of Samplecare Advantage for this year."),
+        Seen("fabricated_specific", "Dr. Nora Ellingham is in the network of Cumberline Advantage for this year."),
         Seen("referral", "a counselor from the state program will make them together with you"),
     ),
 )  # fmt: skip
 
-REPLIES = (NETWORK, COSTS, DIFFERENCE)
+REPLIES = (NETWORK, GOING_BACK, DIFFERENCE)
 """Latest question first: the last request of a conversation contains all of its questions."""

@@ -13,7 +13,7 @@ KEY = "bench-key-that-opens-nothing"
 TARGETS = tuple(f"compatible:bench-target-{letter}" for letter in "abcd")
 JUDGES = ("compatible:first-judge", "compatible:second-judge")
 TURNS = 3
-"""Of the shipped scenario."""
+"""Of the shipped scenario, which are measured; it has one more."""
 CALLS_PER_TURN = 5
 """Target, extractor, two verifiers, scorer. The judges agree on every claim, so there is no adjudication.
 
