@@ -13,9 +13,7 @@ ONE_RULE = {
     "B-dme-not-any-seller": "to buy from anyone and expect payment is one thing that does not work",
     "B-dual-medicare-pays-first": "the order of two payers is one fact: neither half says it alone",
     "B-negotiated-price-not-copay": "a contrast: the price is not the copay",
-    "B-payment-plan-pays-plan": "the bill comes from the plan instead of the pharmacy: one fact about who bills",
     "B-retiree-family-can-lose-coverage": "the spouse and dependents are one subject",
-    "B-wiser-provider-may-skip": "what follows from the choice belongs to it",
 }
 """Statements that read as two by their verbs, and why each is one."""
 

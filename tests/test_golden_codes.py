@@ -319,8 +319,11 @@ def test_a_skipped_follow_up_and_an_asked_one_are_both_among_the_transcripts() -
 def test_the_program_open_at_1600_dollars_goes_by_the_plan_year(plan_year: int, program: str) -> None:
     scenario = planned("dual_eligible", "maple_hollow", plan_year)
     facts = {fact.fact_id: fact.statement for fact in scenario.answer_key.canonical_facts}
-    assert facts["F45"] == f"A person living alone on $1,600 a month may qualify for {program} in {plan_year}."
-    assert facts["F49"].startswith(f"The {plan_year} income limit of {program} for one person is $")
+    said = f"Under the federal limits a person living alone on $1,600 a month may qualify for {program} in {plan_year}."
+    assert facts["F45"] == said
+    limit = {"SLMB": "F51", "QI": "F52"}[program]
+    assert facts[limit].startswith(f"The {plan_year} federal {program} income limit for one person is $")
+    assert facts[limit].rpartition("$")[2] == facts["F49"].rpartition("$")[2]
 
 
 def test_naming_slmb_is_right_in_2026_and_wrong_a_year_before() -> None:

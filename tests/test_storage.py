@@ -207,8 +207,9 @@ def test_a_file_size_limit_of_the_system_is_a_storage_error(tmp_path: Path) -> N
     finished = subprocess.run(
         command("run", "--scenario", ONE, "--target", "fake:careful", "--repeats", 5, "--out", tmp_path, "--quiet"),
         cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=HANGS_S,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, 120_000)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_200_000, 1_200_000)),
     )  # fmt: skip
+    assert (newest(tmp_path) / storage.MANIFEST).stat().st_size < 1_200_000, "only the journal is to be too large"
     assert finished.returncode == 6, finished.stderr
     assert "File too large" in finished.stderr
     assert f"then run `medicare-eval resume {newest(tmp_path)}`." in finished.stderr
