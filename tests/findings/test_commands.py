@@ -31,8 +31,12 @@ from .report_run import code as coded_question
 from .report_run import coded
 
 CAREFUL, WRONG = "fake:careful", "fake:wrong"
-TOPICS = sorted((SCENARIOS / "topics").glob("*.json"))[:8]
-EIGHT = tuple(argument for path in TOPICS for argument in ("--scenario", path))
+TOPICS = (
+    "cobra", "dual_enrollment_periods", "employer_large", "irmaa", "irmaa_life_events", "late_penalties",
+    "lookup_plan_costs", "veterans",
+)  # fmt: skip
+"""Topics of two variants on which the rule-based judge finds something right and something wrong in canned replies."""
+EIGHT = tuple(argument for name in TOPICS for argument in ("--scenario", SCENARIOS / "topics" / f"{name}.json"))
 NAMES = tuple(f"s{number}" for number in range(1, 9))
 MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
 
@@ -409,8 +413,9 @@ def test_drift_as_json_holds_both_answers_and_the_numbers(careful: Path, wrong: 
     assert backwards["measures"]["accuracy"]["difference"]["mean"] == pytest.approx(
         -target["measures"]["accuracy"]["difference"]["mean"]
     )
-    assert {(one["worse"], one["better"]) for one in target["questions"]} == {(4, 0)}
-    assert {(one["worse"], one["better"]) for one in backwards["questions"]} == {(0, 4)}
+    # Nothing changes in questions for which the rule-based judge finds nothing in either answer.
+    assert {(one["worse"], one["better"]) for one in target["questions"]} == {(4, 0), (0, 0)}
+    assert {(one["worse"], one["better"]) for one in backwards["questions"]} == {(0, 4), (0, 0)}
 
 
 def test_answers_that_changed_are_those_of_the_same_trial(tmp_path: Path) -> None:
