@@ -1,6 +1,6 @@
 """The figures of a language model as judge on the judging page come from kept records of judge checks.
 
-The records are of release 0.3, which this release refuses to use as checks, so their counts are read here.
+The records of release 0.3 are refused by this release as checks, so their counts are read here.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from typing import Any
 import pytest
 
 from src.errors import InputError
-from src.findings.analysis.judge_agreement import read_check
+from src.findings.analysis.judge_agreement import gold_reply, read_check
+from src.judge_check.gold import load_gold
+from src.records.gold import Split
+from src.records.judge_check import JudgeMeasured
 from src.stats.clustered import ClusteredShare
 from src.stats.confusion import GoldReply, precision, precision_with_spurious, recall
 from tests.helpers import ROOT
 
 MEASURED = ROOT / "docs" / "measured"
 PAGE = ROOT / "docs" / "judging.md"
+PARTS: tuple[Split, ...] = ("second", "third")
 
 
 def shown(share: ClusteredShare) -> str:
@@ -85,8 +89,39 @@ def test_the_table_of_the_judging_page_is_computed_from_the_records() -> None:
     assert "They are of release 0.3," in page
 
 
+def second_edition() -> list[JudgeMeasured]:
+    found = [read_check(path).end_to_end for path in sorted(MEASURED.glob("second_edition_*.json"))]
+    return [one for one in found if one]
+
+
+def test_the_second_edition_s_table_is_computed_from_its_records() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    listed = []
+    for name, one in zip(("second", "third"), second_edition(), strict=True):
+        replies = [gold_reply(reply) for reply in one.replies]
+        claims = sum(sum(reply.confusion.values()) for reply in replies)
+        listed.append(row(f"`{name}`: {len(replies)} replies, {claims} claims", replies))
+    assert "\n".join(listed) in page
+
+
+def test_the_share_outside_key_and_library_is_computed_from_its_records() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for name, one in zip(PARTS, second_edition(), strict=True):
+        outside, total = Counter[str](), Counter[str]()
+        for reply in one.replies:
+            given = Counter[str](reply.spurious)
+            for cell in reply.confusion:
+                given[cell.given] += cell.claims
+            labeled = {label: n for label, n in given.items() if label in ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")}
+            outside[reply.reply_id], total[reply.reply_id] = labeled.get("NOT_IN_KEY", 0), sum(labeled.values())
+        gold = [claim.label for item in load_gold(name).items for claim in item.reply.claims]
+        by_gold = f"{gold.count('NOT_IN_KEY')} of {len(gold)} ({gold.count('NOT_IN_KEY') / len(gold):.0%})"
+        by_judges = f"{outside.total()} of {total.total()} ({outside.total() / total.total():.0%})"
+        assert f"| {name} | {by_gold} | {by_judges} |" in page
+
+
 def test_a_record_of_an_earlier_release_is_not_used_as_a_check() -> None:
-    for path in MEASURED.glob("*.json"):
+    for path in MEASURED.glob("language_model_*.json"):
         with pytest.raises(InputError, match=r"another release \(0\.3"):
             read_check(path)
 

@@ -10,9 +10,7 @@ _VERB = (
     r"(?:is|are|was|were|can|cannot|must|may|does|do|has|have|had|will|pays?|covers?|lasts?|begins?|starts?|ends?|"
     r"costs?|counts?|applies|apply|needs?|gets?|owes?)"
 )
-_TWO_CLAUSES = re.compile(
-    rf"(?<![\w-]){_VERB}\b.*,? (?:and|but|whereas) (?:[\w'’-]+ ){{1,4}}?{_VERB}\b", re.IGNORECASE
-)
+_TWO_CLAUSES = re.compile(rf"(?<![\w-]){_VERB}\b.*,? (?:and|but|whereas) (?:[\w'’-]+ ){{1,4}}?{_VERB}\b", re.IGNORECASE)
 _CONDITION = re.compile(
     r"\b(?:who|that|which|if|when|whose|where|because|after|before|until|while|unless|whether|what|as)\b"
 )
