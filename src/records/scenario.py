@@ -272,7 +272,9 @@ class CanonicalFact(Record):
         return self
 
 
-LibraryFactId = Annotated[str, StringConstraints(pattern=r"^B-[a-z0-9{}-]+$", max_length=80)]
+LibraryFactId = Annotated[
+    str, StringConstraints(pattern=r"^B-(?:\{\{state\}\}|[a-z0-9]+)(?:-[a-z0-9]+)*$", max_length=80)
+]
 
 
 class DisallowedClaim(Record):
