@@ -11,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 
+from .records.answer_key import *
 from .records.background import *
 from .records.background import FactLibrary, StateFacts
 from .records.base import *

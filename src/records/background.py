@@ -7,13 +7,12 @@ scenario may be shown them, they decide labels, and they are never a required po
 from __future__ import annotations
 
 import re
-from collections.abc import Sized
 from datetime import date
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, field_validator, model_validator
 
-from .base import Line, Record
+from .base import Line, Record, is_empty, is_false, is_none
 from .facts import Address, ConfirmedBy, CostIfWrong, Month, PlanYear
 from .scenario import SLOT
 
@@ -41,18 +40,6 @@ BackgroundId = Annotated[
 StateCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-def _is_false(value: object) -> bool:
-    return value is False
-
-
-def _is_empty(value: Sized) -> bool:
-    return not len(value)
-
-
 class BackgroundFact(Record):
     """One assertion with at most one figure, with its source.
 
@@ -77,15 +64,15 @@ class BackgroundFact(Record):
     """The plan years for which the statement may be used. Empty: all."""
     rationale: str = Field("", max_length=4_000)
     """Why it is so, and for a derived fact the calculation."""
-    tells: tuple[Line, ...] = Field(default=(), exclude_if=_is_empty)
+    tells: tuple[Line, ...] = Field(default=(), exclude_if=is_empty)
     """As in a scenario's own facts, for scenarios that refer to this one."""
-    figures_optional: bool = Field(default=False, exclude_if=_is_false)
+    figures_optional: bool = Field(default=False, exclude_if=is_false)
     """Whether its point is made without any figure: those of the statement are only conditions, such as an age."""
-    cost_if_wrong: CostIfWrong | None = Field(default=None, exclude_if=_is_none)
+    cost_if_wrong: CostIfWrong | None = Field(default=None, exclude_if=is_none)
     """What acting on the opposite costs; None if nobody worked it out."""
-    not_published: Month | None = Field(default=None, exclude_if=_is_none)
+    not_published: Month | None = Field(default=None, exclude_if=is_none)
     """The month in which its figure is expected, if the statement says that it is not published yet."""
-    states: tuple[StateCode, ...] = Field(default=(), exclude_if=_is_empty)
+    states: tuple[StateCode, ...] = Field(default=(), exclude_if=is_empty)
     """The states in which it holds, as `facts/states/` has it. Empty: everywhere."""
 
     @field_validator("statement", "rationale")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Sized
 from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -48,6 +49,30 @@ ErrorCategory = Literal[
 def severity_rank(severity: Severity) -> int:
     """0 for none up to 3 for high."""
     return SEVERITIES.index(severity)
+
+
+def is_none(value: object) -> bool:
+    return value is None
+
+
+def is_false(value: object) -> bool:
+    return value is False
+
+
+def is_empty(value: Sized) -> bool:
+    return not len(value)
+
+
+def is_absent(value: object) -> bool:
+    """Whether a field says nothing: it has no value, or its list is empty."""
+    return value is None or value == ()
+
+
+def no_repeats(what: str, ids: Sequence[str]) -> None:
+    """A ValueError names the first id that appears more than once."""
+    for name in ids:
+        if ids.count(name) > 1:
+            raise ValueError(f"{what} {name!r} appears more than once")
 
 
 class Record(BaseModel):

@@ -11,6 +11,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from .answer_key import DisallowedClaim
 from .base import (
     ClaimType,
     Confidence,
@@ -22,12 +23,10 @@ from .base import (
     Severity,
     Text,
     Unit,
+    is_false,
+    is_none,
 )
-from .scenario import DisallowedClaim, Scenario
-
-
-def _is_false(value: object) -> bool:
-    return value is False
+from .scenario import Scenario
 
 
 class PlannedTurn(Record):
@@ -92,7 +91,7 @@ class Claim(Record):
     quote_spans: tuple[QuoteSpan, ...] = Field(min_length=1)
     """Places in this turn's reply, as code found them."""
     turn_id: Ident | None = None
-    verbatim: bool = Field(default=False, exclude_if=_is_false)
+    verbatim: bool = Field(default=False, exclude_if=is_false)
     """Whether code made it: a factual sentence of the reply that no claim of the extractor covers."""
 
 
@@ -114,10 +113,6 @@ class FactInView(Record):
     severity_if_wrong: Severity
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class KeyInView(Record):
     """The answer key as judges see it: no rationale, no source, no hint of what is required."""
 
@@ -128,7 +123,7 @@ class KeyInView(Record):
 class VerifierInput(Record):
     answer_key: KeyInView
     plan_year: int
-    lives_in: str | None = Field(default=None, exclude_if=_is_none)
+    lives_in: str | None = Field(default=None, exclude_if=is_none)
     """The state in which the person who asks lives."""
     earlier_questions: tuple[str, ...] = ()
     question: str
@@ -190,7 +185,7 @@ class TiedClaim(Record):
 class AdjudicatorInput(Record):
     answer_key: KeyInView
     plan_year: int
-    lives_in: str | None = Field(default=None, exclude_if=_is_none)
+    lives_in: str | None = Field(default=None, exclude_if=is_none)
     """The state in which the person who asks lives."""
     earlier_questions: tuple[str, ...] = ()
     question: str

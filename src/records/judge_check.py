@@ -8,24 +8,9 @@ from typing import Literal
 from pydantic import Field
 
 from .background import BackgroundFact
-from .base import (
-    Ident,
-    Label,
-    ModelName,
-    Record,
-    Severity,
-    Sha256,
-)
+from .base import Ident, Label, ModelName, Record, Severity, Sha256, is_empty, is_none
 from .gold import ClaimKind, Split
-from .run import (
-    CallParameters,
-    CallPolicy,
-    Isolation,
-    Prompt,
-    Role,
-    is_empty,
-    is_none,
-)
+from .run import CallParameters, CallPolicy, Isolation, Prompt, Role
 
 CHECK_FORMAT: Literal[3] = 3
 """Of the manifest and the record. In earlier ones the gold labels did not speak of the library of facts."""

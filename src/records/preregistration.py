@@ -6,24 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import (
-    FactId,
-    Ident,
-    Line,
-    ModelName,
-    Record,
-    Sha256,
-)
+from .base import FactId, Ident, Line, ModelName, Record, Sha256, is_empty, is_none
 from .facts import PlanYear
-from .run import (
-    CallParameters,
-    CallPolicy,
-    Isolation,
-    Registration,
-    Role,
-    is_empty,
-    is_none,
-)
+from .run import CallParameters, CallPolicy, Isolation, Registration, Role
 
 __all__ = ["Preregistration", "RegisteredPrompt", "RegisteredScenario", "Registration"]
 

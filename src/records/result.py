@@ -6,15 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import (
-    Ident,
-    Line,
-    ModelName,
-    Record,
-    Sha256,
-    TrialOutcome,
-    TurnOutcome,
-)
+from .base import Ident, Line, ModelName, Record, Sha256, TrialOutcome, TurnOutcome, is_empty, is_none
 from .contracts import (
     Claim,
     FinalClaim,
@@ -23,7 +15,7 @@ from .contracts import (
     Scores,
     Verdict,
 )
-from .run import Format, Role, Stage, is_empty, is_first, is_none, is_zero
+from .run import Format, Role, Stage, is_first, is_zero
 from .study_code import QuestionCode
 
 

@@ -6,13 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from .base import (
-    Confidence,
-    Ident,
-    Line,
-    Record,
-    Unit,
-)
+from .base import Confidence, Ident, Line, Record, Unit, is_absent
 
 StudyCode = Literal["accurate_complete", "accurate_incomplete", "not_substantive", "incorrect", "incomplete_data"]
 CODES: tuple[StudyCode, ...] = (
@@ -36,11 +30,6 @@ def _is_question(scope: str) -> bool:
 
 def _is_counts(hedged: str) -> bool:
     return hedged == "counts"
-
-
-def _is_absent(value: object) -> bool:
-    """Whether a field says nothing, so that rubrics written before it existed stay as they are."""
-    return value is None or value == ()
 
 
 class ClosedScale(Record):
@@ -82,19 +71,19 @@ class GroupRule(Record):
     """What a fabricated specific does, if no fact of the key supports it."""
     hedged: Literal["counts", "accurate_incomplete", "not_substantive"] = Field(default="counts", exclude_if=_is_counts)
     """The best code of an answer of which every claim that makes a point sounds unsure ("I believe so")."""
-    not_material: tuple[Ident, ...] = Field(default=(), exclude_if=_is_absent)
+    not_material: tuple[Ident, ...] = Field(default=(), exclude_if=is_absent)
     """Library facts, or facts of the key, that do not bear on this decision: to contradict them is a minor error."""
     closed: ClosedScale | None = None
     points_from: Scope = Field(default="question", exclude_if=_is_question)
     """Where a point of this group may be made to count toward its study code."""
-    study_points: tuple[StudyPoint, ...] = Field(default=(), exclude_if=_is_absent)
+    study_points: tuple[StudyPoint, ...] = Field(default=(), exclude_if=is_absent)
     """The study's points, if they are not those of the scenario's turns. The code then goes by them, and the turns'
     own points give a second code."""
-    study_partial: tuple[Ident, ...] = Field(default=(), exclude_if=_is_absent)
+    study_partial: tuple[Ident, ...] = Field(default=(), exclude_if=is_absent)
     """Library facts that make an answer substantive in the study, but never complete."""
-    study_faithful: bool | None = Field(default=None, exclude_if=_is_absent)
+    study_faithful: bool | None = Field(default=None, exclude_if=is_absent)
     """Whether the code means what the study's code means. None: not stated, as in rubrics before this field."""
-    differs: Line | None = Field(default=None, exclude_if=_is_absent)
+    differs: Line | None = Field(default=None, exclude_if=is_absent)
     """In which ways this rule still differs from the study's."""
 
     @model_validator(mode="after")

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from .background import BackgroundFact, StateCode
-from .base import (
-    CallOutcome,
-    Ident,
-    Line,
-    ModelName,
-    Record,
-    Sha256,
-)
+from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none
 from .facts import PlanYear
 from .price import Price
 from .rubric import Rubric
@@ -45,18 +37,6 @@ FIRST_RELEASE: dict[int, str] = {
     4: "medicare-eval 0.4.0",
 }
 """Format to the first release that wrote it, which is also one that can replay it."""
-
-
-def is_none(value: object) -> bool:
-    return value is None
-
-
-def is_empty(value: Sized) -> bool:
-    return not len(value)
-
-
-def _is_false(value: object) -> bool:
-    return value is False
 
 
 def _is_reply(value: object) -> bool:
@@ -154,7 +134,7 @@ class RunPlan(Record):
     rubrics: dict[str, PlannedRubric] = Field(min_length=1)
     expired: tuple[str, ...] = ()
     """Why keys are out of date, if the user allowed expired keys."""
-    coming: bool = Field(default=False, exclude_if=_is_false)
+    coming: bool = Field(default=False, exclude_if=is_false)
     """Whether the plan year had not begun when the run was planned."""
     targets: tuple[ModelName, ...] = Field(min_length=1)
     verifiers: tuple[ModelName, ...] = Field(min_length=2)

@@ -1,39 +1,16 @@
-"""Scenarios and their answer keys (spec 5)."""
+"""Scenarios (spec 5). Their answer keys are in `answer_key`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sized
 from datetime import date
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    JsonValue,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
-from .base import (
-    FactId,
-    Ident,
-    Line,
-    Phrase,
-    Record,
-    Scalar,
-    Text,
-)
-from .facts import (
-    Address,
-    ConfirmedBy,
-    CostIfWrong,
-    Month,
-    PlanKind,
-    PlanYear,
-)
+from .answer_key import AnswerKey, RequiredPoint, point_facts, point_name
+from .answer_key import DisallowedClaim as DisallowedClaim  # noqa: PLC0414 - `offline.rules` takes it from here
+from .base import FactId, Ident, Line, Phrase, Record, Scalar, Text, no_repeats
 
 SLOT = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 PLANNED_SLOTS = ("figure", "plan", "doctor", "place")
@@ -102,24 +79,6 @@ class Condition(Record):
         if not self.unless_last_reply_mentions and not self.if_last_reply_mentions:
             raise ValueError("give unless_last_reply_mentions or if_last_reply_mentions at least one phrase")
         return self
-
-
-class AnyOf(Record):
-    """One required point that any one of several facts makes."""
-
-    any_of: tuple[FactId, ...] = Field(min_length=2)
-
-
-RequiredPoint = FactId | AnyOf
-
-
-def point_name(point: RequiredPoint) -> str:
-    """How a required point is written in results: F2, or F3|F4 for an any-of group."""
-    return point if isinstance(point, str) else "|".join(point.any_of)
-
-
-def point_facts(point: RequiredPoint) -> tuple[str, ...]:
-    return (point,) if isinstance(point, str) else point.any_of
 
 
 class ScriptedTurn(Record):
@@ -214,104 +173,6 @@ def _fitting(kind: TypeAdapter[T], value: Any) -> T | None:
         return None
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-def _is_false(value: object) -> bool:
-    return value is False
-
-
-def _is_empty(value: Sized) -> bool:
-    return not len(value)
-
-
-class Only(Record):
-    """When a fact belongs to the key; empty: always."""
-
-    plan_years: tuple[PlanYear, ...] = ()
-    plan_kinds: tuple[PlanKind, ...] = ()
-
-
-class CanonicalFact(Record):
-    """One statement that answers are checked against, with its source.
-
-    `{{plan_year}}`, `{{figure.NAME}}`, `{{plan.NAME}}`, `{{doctor.name}}` and `{{place.NAME}}` are filled when a run
-    is planned. A fact that uses a figure is valid no longer than that figure.
-    """
-
-    fact_id: FactId
-    statement: Text
-    rationale: str = Field("", max_length=20_000)
-    source: Line
-    severity_if_wrong: Literal["low", "medium", "high"]
-    address: Address | None = None
-    locator: Line | None = None
-    valid_from: date | None = None
-    valid_until: date | None = None
-    """The last day on which the statement is known to be true; None if no end is known."""
-    confirmed_by: ConfirmedBy | None = None
-    plan_year: PlanYear | None = None
-    """Filled when a run is planned, for facts that differ by plan year."""
-    tells: tuple[Line, ...] = ()
-    """The figures of the statement that an answer must give to be credited. Empty: every amount in it."""
-    only: Only = Only()
-    library: Line | None = Field(default=None, exclude_if=_is_none)
-    """The id of the library fact that this is; None if it is written out in the scenario."""
-    figures_optional: bool = Field(default=False, exclude_if=_is_false)
-    """Whether its point is made without any figure: those of the statement are only conditions, such as an age."""
-    cost_if_wrong: CostIfWrong | None = Field(default=None, exclude_if=_is_none)
-    """What acting on the opposite costs; None if nobody worked it out."""
-    not_published: Month | None = Field(default=None, exclude_if=_is_none)
-    """The month in which its figure is expected, if the statement says that it is not published yet."""
-
-    @model_validator(mode="after")
-    def _ends_after_it_begins(self) -> Self:
-        if self.valid_from and self.valid_until and self.valid_until < self.valid_from:
-            raise ValueError("valid_until is before valid_from")
-        return self
-
-
-LibraryFactId = Annotated[
-    str, StringConstraints(pattern=r"^B-(?:\{\{state\}\}|[a-z0-9]+)(?:-[a-z0-9]+)*$", max_length=80)
-]
-
-
-class DisallowedClaim(Record):
-    """A claim no answer may make, as judges see it: with an id that a verdict can cite."""
-
-    claim_id: str
-    statement: str
-
-
-class AnswerKey(Record):
-    canonical_facts: tuple[CanonicalFact, ...] = Field(max_length=500)
-    """Facts that are written out. When a run is planned, the facts of the library join them."""
-    library_facts: dict[FactId, LibraryFactId] = Field(default_factory=dict, max_length=500, exclude_if=_is_empty)
-    """Fact id in this key to the id of a library fact. `B-{{state}}-NAME` is a fact of the persona's own state."""
-    required_points: tuple[RequiredPoint, ...] = Field(max_length=500)
-    disallowed_claims: tuple[Line, ...] = Field((), max_length=500)
-
-    def disallowed(self) -> tuple[DisallowedClaim, ...]:
-        return tuple(
-            DisallowedClaim(claim_id=f"D{n}", statement=statement)
-            for n, statement in enumerate(self.disallowed_claims, 1)
-        )
-
-    def fact_ids(self) -> frozenset[str]:
-        return frozenset(fact.fact_id for fact in self.canonical_facts) | self.library_facts.keys()
-
-    def evidence_ids(self) -> frozenset[str]:
-        return self.fact_ids() | {claim.claim_id for claim in self.disallowed()}
-
-    @model_validator(mode="after")
-    def _names_each_fact_once(self) -> Self:
-        if not self.canonical_facts and not self.library_facts:
-            raise ValueError("canonical_facts or library_facts must hold at least one fact")
-        _no_repeats("answer_key fact_id", [*(fact.fact_id for fact in self.canonical_facts), *self.library_facts])
-        return self
-
-
 class Variant(Record):
     """One version of a scenario, with its own words or its own shopper. Every variant is a separate trial."""
 
@@ -363,7 +224,7 @@ class Scenario(Record):
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
         turn_ids = [turn.turn_id for turn in self.scripted_turns]
-        _no_repeats("scripted_turns turn_id", turn_ids)
+        no_repeats("scripted_turns turn_id", turn_ids)
         known = self.answer_key.fact_ids()
         _known_points("answer_key.required_points", self.answer_key.required_points, known)
         if self.scripted_turns[0].condition is not None:
@@ -375,7 +236,7 @@ class Scenario(Record):
             self._check_slots(turn.turn_id, turn.user_message)
         self._check_variants(turn_ids)
         for group in self.variation_knobs.shuffle:
-            _no_repeats("variation_knobs.shuffle", list(group))
+            no_repeats("variation_knobs.shuffle", list(group))
             for turn_id in group:
                 if turn_id not in turn_ids:
                     raise ValueError(
@@ -385,11 +246,11 @@ class Scenario(Record):
                     raise ValueError(
                         f"variation_knobs.shuffle names turn {turn_id!r}, whose condition depends on its place"
                     )
-        _no_repeats("variation_knobs.shuffle", [turn_id for group in self.variation_knobs.shuffle for turn_id in group])
+        no_repeats("variation_knobs.shuffle", [turn_id for group in self.variation_knobs.shuffle for turn_id in group])
         return self
 
     def _check_variants(self, turn_ids: list[str]) -> None:
-        _no_repeats("variants variant_id", [variant.variant_id for variant in self.variants])
+        no_repeats("variants variant_id", [variant.variant_id for variant in self.variants])
         for variant in self.variants:
             where = f"variant {variant.variant_id}"
             for turn_id in (*variant.turns, *variant.misstates):
@@ -416,14 +277,8 @@ class Scenario(Record):
             raise ValueError(f"turn {turn_id} user_message: unbalanced {{{{ or }}}}")
 
 
-def _no_repeats(what: str, ids: list[str]) -> None:
-    for name in ids:
-        if ids.count(name) > 1:
-            raise ValueError(f"{what} {name!r} appears more than once")
-
-
 def _known_points(where: str, points: tuple[RequiredPoint, ...], known: frozenset[str]) -> None:
-    _no_repeats(where, [point_name(point) for point in points])
+    no_repeats(where, [point_name(point) for point in points])
     for point in points:
         for fact_id in point_facts(point):
             if fact_id not in known:

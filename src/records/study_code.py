@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Ident, Record
+from .base import Ident, Record, is_none
 from .rubric import ClosedAnswer, StudyCode
 
 HEADINGS: dict[StudyCode, str] = {
@@ -19,17 +19,13 @@ HEADINGS: dict[StudyCode, str] = {
 """How tables name the codes, in the order of the levels."""
 
 
-def _is_absent(value: object) -> bool:
-    return value is None
-
-
 class Backing(Record):
     """A claim and the target's own words for it."""
 
     claim_id: str
     quotes: tuple[str, ...]
     evidence: tuple[str, ...]
-    why: Literal["not_material"] | None = Field(default=None, exclude_if=_is_absent)
+    why: Literal["not_material"] | None = Field(default=None, exclude_if=is_none)
     """Set if a contradiction is minor not for its low severity, but because the rule says that it does not bear on
     this decision."""
 
@@ -69,5 +65,5 @@ class QuestionCode(Record):
     """Contradictions that do not count: less severe, or about something that does not bear on this decision."""
     fabricated: tuple[str, ...]
     """Specifics, in the target's words, that no one can know without looking them up."""
-    own: OwnPoints | None = Field(default=None, exclude_if=_is_absent)
+    own: OwnPoints | None = Field(default=None, exclude_if=is_none)
     """The second set of points; None where the code already goes by our own points."""
