@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from src.authoring.lint import lint
+from src.errors import InputError
 from src.planning.fill_facts import FREE_NAMES, fill_background
 from src.planning.fill_slots import resolve
+from src.planning.house_rules import Problem, unknown_names
 from src.planning.library import Library
-from src.schemas import BackgroundFact, CostIfWrong
+from src.planning.scenario_files import read_scenario
+from src.schemas import BackgroundFact, CostIfWrong, Scenario, Variant
 from src.text.formula import dollars, names_in
-from tests.helpers import ROOT, scenario
+from tests.helpers import ROOT, fact_json, scenario
 
 TODAY = date(2026, 11, 16)
 YEARS = (2025, 2026, 2027)
@@ -45,7 +50,7 @@ def cost_of(name: str) -> CostIfWrong:
 
 def figures(plan_year: int) -> dict[str, Decimal]:
     found = library().year(plan_year).figures.items()
-    texts = {name: (figure.value or "").strip("$%").replace(",", "") for name, figure in found}
+    texts = {name: (figure.value or "").removeprefix("$").replace(",", "") for name, figure in found}
     return {name: Decimal(text) for name, text in texts.items() if re.fullmatch(r"[0-9.]+", text)}
 
 
@@ -152,13 +157,32 @@ def test_a_year_without_its_figures_gives_no_cost() -> None:
     }
 
 
-@pytest.mark.parametrize(("attributes", "formula"), [({"bill": "2,000"}, "0.20 * 2000"), ({"bill": 350}, "0.20 * 350")])
+def test_every_name_in_a_formula_of_the_library_has_a_meaning() -> None:
+    formulas = {name: cost_of(name).formula for name in costly()}
+    unknown = {
+        name: found
+        for name, formula in formulas.items()
+        if formula and (found := unknown_names(formula, ("bill",), library()))
+    }
+    assert unknown == {}
+    assert unknown_names("part_b_premium * years + bil", ("bill",), library()) == {"bil"}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "formula"),
+    [
+        ({"bill": "2,000"}, "0.20 * 2000"),
+        ({"bill": 350}, "0.20 * 350"),
+        ({"bill": 0}, "0.20 * 0"),
+        ({"bill": "$0.00"}, "0.20 * 0.00"),
+    ],
+)
 def test_a_bill_of_the_persona_gives_the_amount(attributes: dict[str, object], formula: str) -> None:
     one = asked_by(attributes)
     assert one and one.formula == formula
 
 
-@pytest.mark.parametrize("attributes", [{}, {"bill": "large"}, {"bill": True}])
+@pytest.mark.parametrize("attributes", [{}, {"bill": "large"}, {"bill": True}, {"bill": "20%"}])
 def test_without_a_bill_the_fact_has_no_cost(attributes: dict[str, object]) -> None:
     assert asked_by(attributes) is None
 
@@ -175,6 +199,71 @@ def asked_by(attributes: dict[str, object]) -> CostIfWrong | None:
     [fact] = resolve(one, None, 2026, library()).scenario.answer_key.canonical_facts
     assert fact.library == "B-qmb-no-billing"
     return fact.cost_if_wrong
+
+
+def priced(formula: str, *horizon: int, **attributes: object) -> Scenario:
+    """A scenario with one fact of its own that has a cost."""
+    cost = {"cost_class": "priced", "formula": formula, "horizon": list(horizon or (1,))}
+    key = {
+        "canonical_facts": [{**fact_json("F1"), "cost_if_wrong": cost}],
+        "required_points": ["F1"],
+        "disallowed_claims": [],
+    }
+    return scenario(answer_key=key, persona={"name": "Ada", "attributes": attributes})
+
+
+@pytest.mark.parametrize(
+    ("one", "reason"),
+    [
+        (priced("100 / (years - 1)"), r"100 / \(years - 1\) with years = 1: division by zero"),
+        (priced("100 / (years - 10)", 1, 10), r"with years = 10: division by zero"),
+        (priced("bill * bill", bill=1_000_000_000), r"1000000000 \* 1000000000 with years = 1: it gives 1.00e\+18"),
+        (priced("0.20 * bill", bill="9" * 13), "use numbers up to 1,000,000,000,000"),
+        (priced("0.20 * bill", bill="9" * 400), "a formula has at most 300 characters"),
+        (priced("100 / bill", bill=0), "division by zero"),
+        (priced("stated * 1000000000000"), "no amount of dollars"),
+        (priced("dime(1000000000000 * 1000000000000 * 1000000)"), "too large"),
+        (priced("2 ** 3"), "use numbers"),
+    ],
+)
+def test_a_formula_that_gives_no_amount_is_refused_when_a_run_is_planned(one: Scenario, reason: str) -> None:
+    with pytest.raises(InputError, match=f"^answer_key fact F1 cost_if_wrong: .*{reason}"):
+        resolve(one, None, 2026, library())
+
+
+def test_a_formula_is_tried_out_with_an_amount_that_an_answer_could_state() -> None:
+    [fact] = resolve(
+        priced("1000 / (stated - 100) * years", 1, 10), None, 2026, library()
+    ).scenario.answer_key.canonical_facts
+    assert fact.cost_if_wrong and fact.cost_if_wrong.formula == "1000 / (stated - 100) * years"
+
+
+def problems(folder: Path, one: Scenario) -> list[Problem]:
+    """What is wrong with the costs of a scenario file."""
+    path = folder / "s.json"
+    path.write_text(one.model_dump_json(), encoding="utf-8")
+    found = lint(read_scenario(path), library(), TODAY)
+    return [problem for problem in found if "cost_if_wrong" in str(problem)]
+
+
+def test_validate_reports_a_formula_that_gives_no_amount(tmp_path: Path) -> None:
+    found = problems(tmp_path, priced("100 / (years - 1)"))
+    assert found and all(problem.error and "division by zero" in problem.what for problem in found)
+
+
+def test_an_unknown_name_in_a_formula_is_a_warning(tmp_path: Path) -> None:
+    [found] = problems(tmp_path, priced("part_b_premum * 12 * years + bil + stated", bill=5))
+    assert (found.where, found.error) == ("answer_key.canonical_facts[0].cost_if_wrong.formula", False)
+    assert found.what.startswith("bil, part_b_premum: no figure of any year")
+
+
+def test_a_name_that_only_another_year_or_a_variant_knows_is_no_fault(tmp_path: Path) -> None:
+    one = priced("bill * years + abs(stated - part_b_premium)")
+    variants = (Variant(variant_id="a"), Variant(variant_id="b", persona={"bill": 100}))
+    assert problems(tmp_path, one.model_copy(update={"variants": variants})) == []
+    renamed = (Variant(variant_id="b", persona={"age": 100}),)  # a field of the persona, not an attribute
+    [found] = problems(tmp_path, priced("age * 2").model_copy(update={"variants": renamed}))
+    assert found.what.startswith("age: ")
 
 
 @dataclass(frozen=True)

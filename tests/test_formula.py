@@ -122,6 +122,7 @@ def test_what_is_no_formula_is_refused(formula: str) -> None:
         ("unknown * 2", "unknown has no value"),
         ("min * 2", "min has no value"),
         ("1000000000 * 1000000000", "no amount of dollars"),
+        ("dime(1000000000000 * 1000000000000 * 1000000000000)", "too large"),
     ],
 )
 def test_what_gives_no_amount_is_refused(formula: str, reason: str) -> None:

@@ -13,13 +13,15 @@ from decimal import Decimal
 
 from ..errors import InputError
 from ..schemas import SLOT, BackgroundFact, CanonicalFact, ConfirmedBy, CostIfWrong, Figure, InventedPlans, Only
-from ..text.formula import fill, names_in
+from ..text.formula import dollars, fill, names_in
 from .library import Library
 
 _CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
 """From the most certain on: a fact is only as certain as the least certain thing it rests on."""
 FREE_NAMES = frozenset({"years", "stated"})
 """Names in the formula of a cost that get their values from the error and the report."""
+_TRIED = Decimal("123.45")
+"""An amount that an answer could state, to try a formula out with."""
 
 
 def fill_background(fact: BackgroundFact, plan_year: int, library: Library) -> BackgroundFact | None:
@@ -108,13 +110,19 @@ class FactFiller:
         except ValueError as error:
             raise InputError(f"{where} cost_if_wrong: {error}.") from None
         figures = self._library.year(self._plan_year).figures
-        known = {
-            name: number for name in wanted if (number := _number(figures[name].value if name in figures else None))
-        }
-        known |= {name: number for name in wanted if (number := _number(self._attributes.get(name)))}
+        published = {name: figure.value for name, figure in figures.items()}
+        known: dict[str, Decimal] = {}
+        for values in (published, self._attributes):
+            known |= {name: number for name in wanted if (number := _number(values.get(name))) is not None}
         if wanted - known.keys():
             return None
-        return cost.model_copy(update={"formula": fill(cost.formula, known)})
+        formula = fill(cost.formula, known)
+        for years in cost.horizon:
+            try:
+                dollars(formula, {"years": Decimal(years), "stated": _TRIED})
+            except ValueError as error:
+                raise InputError(f"{where} cost_if_wrong: {formula} with years = {years}: {error}.") from None
+        return cost.model_copy(update={"formula": formula})
 
     def _rationale(self, fact: CanonicalFact, rests_on: Iterable[Figure], where: str) -> str:
         text = self.fill_text(fact.rationale, f"{where} rationale")
@@ -183,8 +191,8 @@ class FactFiller:
 
 
 def _number(value: object) -> Decimal | None:
-    """The number that a text such as $202.90 or 24 states by itself."""
+    """The number that a text such as $202.90 or 24 states by itself; a percent is none, because 20% is not 20."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    text = str(value).strip().removeprefix("$").removesuffix("%").replace(",", "")
+    text = str(value).strip().removeprefix("$").replace(",", "")
     return Decimal(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None

@@ -6,7 +6,7 @@ A scenario that breaks these rules loads and runs. `validate` lists them as warn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ from ..schemas import (
 from ..store.input_files import problems_of
 from ..text.compound import compound
 from ..text.figures import figures, kind, telling
+from ..text.formula import names_in
+from .fill_facts import FREE_NAMES
 from .library import Library
 from .rubrics import SPECIFICATION, load_rubric, rubric_files
 from .scenario_files import ScenarioFile
@@ -99,7 +101,7 @@ def house_rules(file: ScenarioFile, plan_year: int, library: Library) -> list[Pr
         planned = file.planned(plan_year, library)
     except InputError:  # it cannot be asked in this year, which is more than a broken house rule
         planned = ()
-    found += _personas(scenario, planned)
+    found += [*_personas(scenario, planned), *_costs(scenario, library)]
     for check in (_hints, _stated_amounts):
         found += dict.fromkeys(problem for one in planned for problem in check(one))
     return found
@@ -268,6 +270,31 @@ def _compound(scenario: Scenario) -> Iterator[Problem]:
                 f"answer_key.canonical_facts[{number}]",
                 f"{fact.fact_id} {why}; write one fact for each assertion, with one figure at most",
             )
+
+
+def _costs(scenario: Scenario, library: Library) -> Iterator[Problem]:
+    """Names in formulas of costs that nothing gives a value: the fact would have no cost, and nobody would know."""
+    persona = scenario.persona.model_dump()
+    attributes = {name for variant in scenario.variants for name in variant.persona} - persona.keys()
+    attributes |= set(persona["attributes"]) if isinstance(persona["attributes"], dict) else set()
+    for number, fact in enumerate(scenario.answer_key.canonical_facts):
+        formula = fact.cost_if_wrong.formula if fact.cost_if_wrong else None
+        unknown = unknown_names(formula, attributes, library) if formula else ()
+        if unknown:
+            yield Problem(
+                f"answer_key.canonical_facts[{number}].cost_if_wrong.formula",
+                f"{', '.join(sorted(unknown))}: no figure of any year and no attribute of the persona has this name, "
+                f"so {fact.fact_id} has no cost; check the spelling",
+            )
+
+
+def unknown_names(formula: str, attributes: Collection[str], library: Library) -> frozenset[str]:
+    """The names in a formula that are no figure of any year and none of these attributes."""
+    try:
+        names = names_in(formula) - FREE_NAMES
+    except ValueError:  # no formula at all, so the scenario cannot be planned, which is more than a broken rule
+        return frozenset()
+    return frozenset(name for name in names if name not in attributes and not library.names_figure(name))
 
 
 def _identifiers(scenario: Scenario) -> Iterator[Problem]:

@@ -50,9 +50,12 @@ def dollars(formula: str, values: Mapping[str, Decimal] | None = None) -> Decima
 
     Raises ValueError if a name has no value, a division is by zero, or the amount is beyond all money.
     """
-    amount = _value(_parsed(formula), values or {})
+    try:
+        amount = _value(_parsed(formula), values or {})
+    except ArithmeticError:  # such as dime() of a number with more digits than Decimal keeps
+        raise ValueError("a number on the way is too large or too small to compute with") from None
     if not abs(amount) <= _LARGEST:
-        raise ValueError(f"{formula!r} gives {amount:.3g}, which is no amount of dollars")
+        raise ValueError(f"it gives {amount:.3g}, which is no amount of dollars")
     return amount.quantize(_CENT, ROUND_HALF_UP)
 
 
@@ -73,7 +76,7 @@ def _check(node: ast.AST, formula: str) -> None:
     plain_call = not isinstance(node, ast.Call) or _is_plain_call(node)
     number = not isinstance(node, ast.Constant) or _is_number(node.value)
     if not isinstance(node, allowed) or not plain_call or not number:
-        raise ValueError(f"{formula!r}: use numbers, names, + - * / ( ) and {', '.join(_CALLS)}")
+        raise ValueError(f"{formula!r}: use numbers up to {_LARGEST:,}, names, + - * / ( ) and {', '.join(_CALLS)}")
 
 
 def _is_plain_call(call: ast.Call) -> bool:

@@ -168,6 +168,26 @@ def test_without_a_single_amount_the_error_counts_without_dollars() -> None:
     assert [(one.claim_id, str(one.amounts[0].dollars)) for one in later] == [("Q1.C2", "214.80")]
 
 
+@pytest.mark.parametrize(
+    "formula", ["100 / (years - 1)", "unknown * 2", "2 ** 3", "1 +", "dime(1000000000000 * 1000000000000 * 1000000)"]
+)
+def test_an_amount_that_cannot_be_computed_is_no_amount(formula: str, tmp_path: Path) -> None:
+    one = asking(fact("F1", formula, horizon=[1, 2]))
+    [error] = found_in(one, wrong(1, "F1"))
+    assert (error.needs_stated, error.amounts, error.formula) == (False, (), formula)
+    text = markdown(report_of(tmp_path / "run", [errors_by("fake:careful", 1, wrong(1, "F1"))], plan(scenarios=[one])))
+    assert "| fake:careful | 1 | 1 | 1 | 0 | 0 | – | – |" in text
+    assert ": no amount can be computed\n" in text
+
+
+def test_a_stated_amount_that_cannot_be_computed_with_is_no_amount() -> None:
+    one = asking(fact("F1", "100 / (stated - 185)"), fact("F2", "stated * stated"))
+    [error] = found_in(one, wrong(1, "F1", text="It is $185 a month."))
+    assert (error.needs_stated, error.stated, error.amounts) == (True, Decimal(185), ())
+    [error] = found_in(one, wrong(1, "F2", text="It is $900,000,000 a month."))
+    assert (error.stated, error.amounts) == (Decimal(900_000_000), ())
+
+
 def made(trial: str, *amounts: str, horizon: tuple[int, ...] = (1,)) -> CostlyError:
     """An error with these amounts for the years of its horizon."""
     one = CanonicalFact.model_validate_json(
@@ -187,6 +207,24 @@ def test_a_spread_counts_errors_trials_and_amounts_and_interpolates() -> None:
     assert found.high == pytest.approx(360)  # 0.9 * (3 - 1) = 1.8: 200 + 0.8 * (400 - 200)
 
 
+def test_an_error_that_costs_nothing_is_no_loss_and_in_no_median() -> None:
+    errors = [made("t1", "0.00"), made("t1", "100"), made("t2", "0"), made("t3", "300"), made("t4")]
+    found = spread(errors, 1)
+    assert (found.errors, found.trials, found.with_dollars, found.no_loss) == (5, 4, 2, 2)
+    assert found.median == 200
+    assert found.high == pytest.approx(280)
+    nothing = spread([made("t1", "0")], 1)
+    assert (nothing.errors, nothing.with_dollars, nothing.no_loss, nothing.median) == (1, 0, 1, None)
+
+
+def test_the_table_counts_what_costs_nothing_as_no_loss(tmp_path: Path) -> None:
+    one = asking(fact("F1", "0"), fact("F2", PENALTY))
+    trials = [errors_by("fake:careful", n, *(wrong(m, f"F{m}") for m in range(1, n + 1))) for n in (1, 2)]
+    text = markdown(report_of(tmp_path / "run", trials, plan(scenarios=[one], repeats=2)))
+    assert "| years | errors | in trials | with dollars | no loss | median | 90th percentile |" in text
+    assert "| fake:careful | 1 | 3 | 2 | 1 | 2 | $487.20 | $487.20 |" in text
+
+
 def test_a_spread_over_more_years_holds_only_what_is_paid_for_years() -> None:
     errors = [made("t1", "50"), made("t2", "10", "100", "200", horizon=(1, 10, 20)), made("t3", horizon=(1, 10, 20))]
     assert (spread(errors, 1).errors, spread(errors, 1).median) == (3, 30)
@@ -195,7 +233,7 @@ def test_a_spread_over_more_years_holds_only_what_is_paid_for_years() -> None:
     assert (spread(errors, 5).errors, spread(errors, 5).median, spread(errors, 5).high) == (0, None, None)
 
 
-@given(st.lists(st.integers(0, 10**8), min_size=2, max_size=40))
+@given(st.lists(st.integers(1, 10**8), min_size=2, max_size=40))
 def test_percentiles_are_those_of_the_standard_library(cents: list[int]) -> None:
     amounts = [Decimal(one) / 100 for one in cents]
     found = spread([made(f"t{n}", str(amount)) for n, amount in enumerate(amounts)], 1)
@@ -227,10 +265,10 @@ def test_the_section_shows_each_class_on_its_own_and_leads_to_the_claim(tmp_path
     ]
     text = markdown(report_of(tmp_path / "run", trials, plan(scenarios=[costly()], repeats=2)))
     part = text[text.index("## What wrong answers could cost") : text.index("## Exemplary incorrect responses")]
-    assert "| fake:careful | 1 | 2 | 2 | 2 | $487.20 | $487.20 |" in part
-    assert "| fake:careful | 10 | 2 | 2 | 2 | $4,872.00 | $4,872.00 |" in part
-    assert "| fake:careful | 20 | 2 | 2 | 2 | $9,744.00 | $9,744.00 |" in part
-    assert "| fake:careful | 1 | 2 | 2 | 1 | $214.80 | $214.80 |" in part
+    assert "| fake:careful | 1 | 2 | 2 | 2 | 0 | $487.20 | $487.20 |" in part
+    assert "| fake:careful | 10 | 2 | 2 | 2 | 0 | $4,872.00 | $4,872.00 |" in part
+    assert "| fake:careful | 20 | 2 | 2 | 2 | 0 | $9,744.00 | $9,744.00 |" in part
+    assert "| fake:careful | 1 | 2 | 2 | 1 | 0 | $214.80 | $214.80 |" in part
     assert "| fake:careful | 1 | 1 | 1 | 0 | 0 |" in part
     assert "5 of 5 errors shown" in part
     assert "- `s1.fake-careful.r1`, claim `Q1.C2`" in part
@@ -358,15 +396,17 @@ def test_the_table_of_the_demo_is_as_worked_out_by_hand(demo: Path) -> None:
     # Unpriced: 3 wrong dates in each of 2 dual_eligible trials; 4 dates, the Medigap period (high) and the drug lists
     # (medium) in each of 2 medicare_only trials; the Medigap period in scenario_001: 6 + 12 + 1 = 19, 17 of them high.
     assert rows == [
-        "| fake:wrong | 1 | 10 | 3 | 10 | $365.40 | $634.80 |",
-        "| fake:wrong | 10 | 7 | 3 | 7 | $2,436.00 | $4,872.00 |",
-        "| fake:wrong | 20 | 7 | 3 | 7 | $4,872.00 | $9,744.00 |",
-        "| fake:wrong | 1 | 9 | 6 | 9 | $10,000.00 | $111,325.00 |",
+        "| fake:wrong | 1 | 10 | 3 | 10 | 0 | $365.40 | $634.80 |",
+        "| fake:wrong | 10 | 7 | 3 | 7 | 0 | $2,436.00 | $4,872.00 |",
+        "| fake:wrong | 20 | 7 | 3 | 7 | 0 | $4,872.00 | $9,744.00 |",
+        "| fake:wrong | 1 | 9 | 6 | 9 | 0 | $10,000.00 | $111,325.00 |",
         "| fake:wrong | 19 | 5 | 17 | 2 | 0 |",
     ]
     for target in ("careful", "evasive", "partial"):
         ours = [line for line in part.splitlines() if line.startswith(f"| fake:{target} |")]
-        assert ours == [f"| fake:{target} | 1 | 0 | 0 | 0 | – | – |"] * 2 + [f"| fake:{target} | 0 | 0 | 0 | 0 | 0 |"]
+        assert ours == [f"| fake:{target} | 1 | 0 | 0 | 0 | 0 | – | – |"] * 2 + [
+            f"| fake:{target} | 0 | 0 | 0 | 0 | 0 |"
+        ]
 
 
 def test_costs_are_no_part_of_anything_else_in_the_report(demo: Path) -> None:

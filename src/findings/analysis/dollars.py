@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import NamedTuple, Protocol
 
 from ...records.base import Severity
-from ...schemas import CanonicalFact, CostClass, RunPlan
+from ...schemas import CanonicalFact, CostClass, CostIfWrong, RunPlan
 from ...stats.agreement import quantile
 from ...text.figures import figures
 from ...text.formula import dollars, fill, names_in
@@ -161,7 +161,9 @@ class Spread:
     trials: int
     """Trials with at least one of these errors."""
     with_dollars: int
-    """Of the errors, those whose amount can be computed."""
+    """Of the errors, those with an amount that is not zero. Only these are in the median and the percentile."""
+    no_loss: int
+    """Of the errors, those that cost nothing."""
     median: float | None
     high: float | None
     """The 90th percentile."""
@@ -198,12 +200,14 @@ def errors_of(trial: Judged, costs: Costs) -> list[CostlyError]:
 def spread(errors: Iterable[CostlyError], years: int) -> Spread:
     """How the amounts are spread over errors of one target and class."""
     there = [one for one in errors if years in one.horizon]
-    amounts = sorted(float(amount) for one in there if (amount := one.dollars(years)) is not None)
+    computed = [amount for one in there if (amount := one.dollars(years)) is not None]
+    amounts = sorted(float(amount) for amount in computed if amount)
     return Spread(
         years,
         len(there),
         len({one.trial_id for one in there}),
         len(amounts),
+        len(computed) - len(amounts),
         quantile(amounts, 0.5) if amounts else None,
         quantile(amounts, HIGH_SHARE) if amounts else None,
     )
@@ -229,14 +233,8 @@ def _losses(claim: _FinalClaim, key: KeyCosts) -> dict[str, CanonicalFact]:
 def _error(trial: Judged, claim: _FinalClaim, fact: CanonicalFact, given: frozenset[Decimal]) -> CostlyError:
     cost = fact.cost_if_wrong
     assert cost is not None
-    needs_stated = cost.formula is not None and "stated" in names_in(cost.formula)
+    needs_stated = _needs_stated(cost)
     stated = stated_amount(claim.text, fact.statement, given) if needs_stated else None
-    amounts: tuple[Amount, ...] = ()
-    if cost.formula and (stated is not None or not needs_stated):
-        values = {"stated": stated} if stated is not None else {}
-        amounts = tuple(
-            Amount(years, dollars(cost.formula, {**values, "years": Decimal(years)})) for years in cost.horizon
-        )
     return CostlyError(
         trial.trial_id,
         trial.target.name,
@@ -248,8 +246,31 @@ def _error(trial: Judged, claim: _FinalClaim, fact: CanonicalFact, given: frozen
         cost.horizon,
         needs_stated,
         stated,
-        amounts,
+        _amounts(cost, stated),
     )
+
+
+def _needs_stated(cost: CostIfWrong) -> bool:
+    try:
+        return cost.formula is not None and "stated" in names_in(cost.formula)
+    except ValueError:
+        return False
+
+
+def _amounts(cost: CostIfWrong, stated: Decimal | None) -> tuple[Amount, ...]:
+    """One for each year of the horizon; none if one cannot be computed.
+
+    A formula is tried out when a run is planned, but not with the amount of this claim.
+    """
+    if cost.formula is None:
+        return ()
+    values = {} if stated is None else {"stated": stated}
+    try:
+        return tuple(
+            Amount(years, dollars(cost.formula, {**values, "years": Decimal(years)})) for years in cost.horizon
+        )
+    except ValueError:
+        return ()
 
 
 def stated_amount(claim: str, fact: str, given: frozenset[Decimal]) -> Decimal | None:

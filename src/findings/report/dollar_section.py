@@ -50,7 +50,8 @@ COUNTED = (
     "An error is a claim that contradicts a fact of the scenario’s own key with such a cost, unless the claim sounds "
     "uncertain (low confidence). Background facts never count, because the person did not ask about them. One loss "
     "counts once in a trial. Where the amount depends on the one that the answer stated, and it states none of its own "
-    "or several, no amount can be computed."
+    "or several, no amount can be computed. An error that costs nothing counts as “no loss”, and the median "
+    "and the percentile leave it out."
 )
 HEADER = (
     "run", "trial_id", "scenario_id", "variant", "target", "claim_id", "fact_id", "library_fact", "class", "severity",
@@ -87,7 +88,7 @@ def _spread_table(runs: Runs, series: Sequence[Series], cost_class: CostClass) -
             if years > 1 and not found.errors:
                 continue
             amounts = (Money(amount) if amount is not None else Words("–") for amount in (found.median, found.high))
-            counts = (Count(n) for n in (years, found.errors, found.trials, found.with_dollars))
+            counts = (Count(n) for n in (years, found.errors, found.trials, found.with_dollars, found.no_loss))
             rows.append((*runs.lead(one), *counts, *amounts))
     columns = (
         *runs.lead_columns(),
@@ -95,6 +96,7 @@ def _spread_table(runs: Runs, series: Sequence[Series], cost_class: CostClass) -
         Column("errors"),
         Column("in trials"),
         Column("with dollars"),
+        Column("no loss"),
         Column("median", "other"),
         Column("90th percentile", "other"),
     )
@@ -169,7 +171,9 @@ def _cost(error: CostlyError) -> Iterator[Cell]:
         return
     yield Text(error.formula)
     if not error.amounts:
-        yield Words(": no amount can be computed, because the claim states no single amount of its own")
+        yield Words(": no amount can be computed")
+        if error.needs_stated and error.stated is None:
+            yield Words(", because the claim states no single amount of its own")
     for place, (years, amount) in enumerate(error.amounts):
         yield Words(", " if place else " = ")
         yield Money(float(amount))
