@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from ..errors import InputError
-from ..planning.house_rules import Problem, house_rules
+from ..planning.house_rules import Problem, house_rules, load_rubric_of
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile, expand, read_scenario
+from ..planning.study_points import check_study_points
 from ..schemas import PlannedScenario
 from .catalog import current_year
 
@@ -53,17 +54,24 @@ def lint(file: ScenarioFile, library: Library, today: date) -> list[Problem]:
 
 def _filled_in(file: ScenarioFile, library: Library, today: date) -> tuple[tuple[PlannedScenario, ...], list[Problem]]:
     """Every variant for the current plan year, and what is missing for any plan year that the scenario covers."""
-    problems: dict[str, Problem] = {}
+    found: dict[str, list[int]] = {}
     ready: tuple[PlannedScenario, ...] = ()
-    for year in file.years(library):
+    years = file.years(library)
+    for year in years:
         try:
             planned = file.planned(year, library)
+            rubric = load_rubric_of(file)
+            for one in planned:
+                check_study_points(one.scenario, rubric)
         except InputError as error:
             text = str(error).removeprefix(f"{file.path}: ").rstrip(".")
-            problems[text] = Problem(None, f"{text} (plan year {year})", error=True)
+            found.setdefault(text, []).append(year)
         else:
             ready = planned if year == current_year(library, today) else ready
-    return ready, list(problems.values())
+    return ready, [
+        Problem(None, text if len(failed) == len(years) else f"{text} (plan year {failed[0]})", error=True)
+        for text, failed in found.items()
+    ]
 
 
 def _dates(planned: PlannedScenario, places: Mapping[str, str], today: date) -> Iterator[Problem]:

@@ -9,15 +9,17 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ..records.answer_key import LibraryFactId
 from ..records.base import FactId
 from ..schemas import BackgroundFact
 from . import spreadsheet_layout as layout
 from .spreadsheet_forms import read_json
 from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, STATEMENT, Path, Sheet
 from .spreadsheet_read import Fault, ReadBook, ReadRow
-from .spreadsheet_rows import library_statement
+from .spreadsheet_rows import STATE_SLOT, library_statement
 
 _FACT_ID: TypeAdapter[str] = TypeAdapter(FactId)
+_LIBRARY_FACT_ID: TypeAdapter[str] = TypeAdapter(LibraryFactId)
 _FACT, _TURN, _VARIANT, _WORDS, _MISSTATES = (
     ("fact_id",),
     ("turn_id",),
@@ -56,6 +58,14 @@ class Draft:
         """The cell of the field that a message begins with."""
         named = [name for name in self.cells if re.match(rf"{re.escape(name)}(?![\w-])", text)]
         return self.cells[max(named, key=len)] if named else None
+
+
+def _fits(kind: TypeAdapter[str], text: str) -> bool:
+    try:
+        kind.validate_python(text)
+    except ValidationError:
+        return False
+    return True
 
 
 def drafts_of(book: ReadBook, library: Mapping[str, BackgroundFact]) -> list[Draft]:
@@ -231,13 +241,14 @@ class _Reader:
         """A row that names a library fact: nothing else in it is read, so nothing else may have been changed."""
         library_id = row.texts[LIBRARY_ID]
         or_own = f"or clear {row.cells[LIBRARY_ID]} and write a fact of your own"
-        try:
-            _FACT_ID.validate_python(fact_id)
-        except ValidationError:
-            if fact_id:
-                self._fault(row, _FACT, f"{fact_id[:60]!r} is not an id; use F1, F2, ... (D1, D2, ... are reserved)")
+        if fact_id and not _fits(_FACT_ID, fact_id):
+            self._fault(row, _FACT, f"{fact_id[:60]!r} is not an id; use F1, F2, ... (D1, D2, ... are reserved)")
+        if not _fits(_LIBRARY_FACT_ID, library_id):
+            instead = f"copy one from the sheet Library; {STATE_SLOT} after B- is the only slot"
+            self._fault(row, LIBRARY_ID, f"{library_id[:60]!r} is not the id of a library fact; {instead}")
+            return
         expected = library_statement(library_id, self._library)
-        known = "{{" in library_id or library_id in self._library
+        known = STATE_SLOT in library_id or library_id in self._library
         if known and STATEMENT in row.texts and row.texts[STATEMENT] != expected:
             self._fault(row, STATEMENT, f"this is not what {library_id} says in the library; clear this cell, {or_own}")
         for path in row.texts:

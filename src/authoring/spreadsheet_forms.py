@@ -94,6 +94,8 @@ def _read_points(text: str) -> list[Any]:
     for part in _parts(text):
         facts = [one.strip() for one in _OR.split(part)]
         for one in facts:
+            if "," in one:
+                raise ValueError(f"separate points with ; (got {one[:60]!r})")
             if not _NAME.fullmatch(one):
                 raise ValueError(f"{one[:60]!r} is not a fact id; write points as F1; F2; F3 or F4")
         points.append({"any_of": facts} if len(facts) > 1 else facts[0])
@@ -110,6 +112,8 @@ def _show_ids(ids: Any) -> str:
 
 def _read_ids(text: str) -> list[str]:
     for one in _parts(text):
+        if "," in one:
+            raise ValueError(f"separate ids with ; (got {one[:60]!r})")
         if not _NAME.fullmatch(one):
             raise ValueError(f"{one[:60]!r} is not an id; write ids as F1; F2; F3")
     return _parts(text)

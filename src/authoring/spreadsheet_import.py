@@ -38,10 +38,10 @@ class Imported:
 def import_workbook(path: FilePath, folder: FilePath, library: Library, today: date) -> Imported:
     """Read and check a workbook whose scenarios go to `folder/ID.json`. Nothing is written."""
     book = read_workbook(path)
-    drafts = drafts_of(book, library.facts)
-    found = Imported(errors=[f"{path}: {fault}" for fault in book.faults])
-    if found.errors:
-        return found
+    drafts = [] if book.unread else drafts_of(book, library.facts)  # without a sheet, its rows would seem forgotten
+    if book.faults:
+        return Imported(errors=[f"{path}: {fault}" for fault in [*book.faults, *_more_faults(drafts, book.faults)]])
+    found = Imported()
     for draft in drafts:
         target = folder / f"{draft.scenario_id}.json"
         made = checked(draft)

@@ -53,6 +53,8 @@ class ReadBook:
     rows: dict[str, list[ReadRow]] = field(default_factory=dict)
     """By the name of the sheet."""
     faults: list[Fault] = field(default_factory=list)
+    unread: bool = False
+    """Whether a sheet could not be read, so that its rows are not known."""
 
 
 def read_workbook(path: FilePath) -> ReadBook:
@@ -64,9 +66,9 @@ def read_workbook(path: FilePath) -> ReadBook:
         page = names.get(sheet.name.lower())
         if page is None:
             found.faults.append(Fault(sheet.name, "this sheet is missing; export a workbook again to get it"))
-            found.rows[sheet.name] = []
-        else:
-            found.rows[sheet.name] = _read_sheet(page, sheet, found.faults)
+        rows = _read_sheet(page, sheet, found.faults) if page else None
+        found.rows[sheet.name] = rows or []
+        found.unread = found.unread or rows is None
     return found
 
 
@@ -92,17 +94,18 @@ def _open(path: FilePath) -> Workbook:
     raise InputError(f"{path} is larger than {MAX_UNPACKED:,} bytes when unpacked, the limit for a workbook.")
 
 
-def _read_sheet(page: Worksheet, sheet: Sheet, faults: list[Fault]) -> list[ReadRow]:
+def _read_sheet(page: Worksheet, sheet: Sheet, faults: list[Fault]) -> list[ReadRow] | None:
+    """The rows that are not empty; None if the sheet cannot be read."""
     if page.max_row > MAX_ROWS or page.max_column > MAX_COLUMNS:
         limit = f"at most {MAX_ROWS:,} rows and {MAX_COLUMNS} columns can be read; delete what lies outside the table"
         faults.append(Fault(sheet.name, limit))
-        return []
+        return None
     merged = [Fault(f"{sheet.name}!{one.coord}", "merged cells cannot be read; unmerge them")
               for one in page.merged_cells.ranges]  # fmt: skip
     faults += merged
     columns = _columns(page, sheet, faults)
     if merged or columns is None:
-        return []
+        return None
     rows = []
     for number in range(2, page.max_row + 1):
         row = ReadRow({}, {})

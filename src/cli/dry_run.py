@@ -49,12 +49,22 @@ def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
         f"  verifiers   {', '.join(plan.verifiers)}",
         f"  adjudicator {plan.adjudicator or 'none: ties stay open for a person'}",
         f"  isolation   {plan.isolation}",
+        *_year_notes(plan),
         "Calls (minimum: no retries, no re-asks, no ties):",
         *(f"  {role:<12}{count:>8,}" for role, count in calls.items()),
         *tables.estimate_table(rows).splitlines(),
         "No call was made and nothing was written.",
     )
     return 0
+
+
+def _year_notes(plan: RunPlan) -> list[str]:
+    """What the plan year means for the keys."""
+    notes = [f"  plan year   {plan.plan_year}" + (" (coming)" if plan.coming else "")]
+    if plan.points_left_out:
+        left_out = counted(plan.points_left_out, "point")
+        notes.append(f"  left out    {left_out} of questions: figures not published, or not in the file of figures")
+    return notes
 
 
 def _comment(*lines: str) -> None:

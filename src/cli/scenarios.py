@@ -98,19 +98,29 @@ def scenarios(arguments: argparse.Namespace) -> int:
     if arguments.to or arguments.out:
         raise InputError("--to and --out are for `scenarios export` and `scenarios import`. Leave them out.")
     library = Library(arguments.facts, arguments.invented_plans)
+    if arguments.what == "library":
+        return _library(arguments, library)
     files = read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
     if arguments.what == "list":
         listed = list_scenarios(files, library, today(), arguments.plan_year)
         print(_as_json([asdict(row) for row in listed]) if arguments.json else _list_table(listed))
-    elif arguments.what == "library":
-        held = list_library(library, today(), arguments.plan_year)
-        print(_as_json([fact.model_dump(mode="json") for fact in held]) if arguments.json else _library_text(held))
     elif arguments.what == "facts":
         facts = list_facts(files, library, arguments.plan_year)
         print(_as_json([_fact_fields(row) for row in facts]) if arguments.json else _fact_text(facts))
     else:
         sources = list_sources(files, library, arguments.plan_year)
         print(_as_json([asdict(row) for row in sources]) if arguments.json else _source_text(sources))
+    return 0
+
+
+def _library(arguments: argparse.Namespace, library: Library) -> int:
+    """`scenarios library`."""
+    if arguments.scenario:
+        raise InputError(
+            f"`scenarios library` lists the whole library and takes no scenario: leave out {arguments.scenario[0]}."
+        )
+    held = list_library(library, today(), arguments.plan_year)
+    print(_as_json([fact.model_dump(mode="json") for fact in held]) if arguments.json else _library_text(held))
     return 0
 
 
@@ -130,7 +140,8 @@ def _export_workbook(arguments: argparse.Namespace) -> int:
     if arguments.out.suffix.lower() != ".xlsx":
         raise InputError(f"--out: {arguments.out} must end in .xlsx, so that a spreadsheet program opens it.")
     files = read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
-    write_workbook([file.scenario for file in files], Library().facts, arguments.out)
+    library = Library(arguments.facts, arguments.invented_plans)
+    write_workbook([file.scenario for file in files], library.facts, arguments.out)
     print(arguments.out)
     print(
         f"{counted(len(files), 'scenario')} written. Edit the workbook, then turn it into scenario files: "

@@ -38,10 +38,7 @@ def background_for(plan_year: int, library: Library, states: Iterable[object] = 
         if reason := _does_not_hold(fact, plan_year, day):
             left_out[fact.fact_id] = reason
             continue
-        try:
-            filled = fill_background(fact, plan_year, library)
-        except InputError:
-            filled = None
+        filled = fill_background(fact, plan_year, library)
         if filled is None:
             left_out[fact.fact_id] = f"it needs a figure that is not known for {plan_year}"
         elif reason := _does_not_hold(filled, plan_year, day):  # a fact holds no longer than its figures

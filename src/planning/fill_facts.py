@@ -28,6 +28,8 @@ def fill_background(fact: BackgroundFact, plan_year: int, library: Library) -> B
     """A background fact for one plan year; None if its figure is not known."""
     if "{{" not in fact.statement + fact.rationale and not fact.cost_if_wrong:
         return fact
+    if plan_year not in library.years and "{{figure." in fact.statement + fact.rationale:
+        return None
     filled = FactFiller(plan_year, library).fact(plain_fact(fact), fact.valid_from, f"background fact {fact.fact_id}")
     if filled is None:
         return None
@@ -71,6 +73,8 @@ class FactFiller:
         rests_on = [figure for figure in found if figure]
         waiting = next((figure for figure in rests_on if figure.value is None), None)
         if len(rests_on) < len(found) or (waiting and not waiting.awaited(self._library.today)):
+            return None
+        if waiting and not self._is_amount(names[found.index(waiting)]):
             return None
         if waiting:
             return self._not_published(fact, waiting, names[found.index(waiting)])
@@ -130,6 +134,11 @@ class FactFiller:
             if figure.rationale not in text:
                 text = f"{text} {figure.rationale}".lstrip()
         return text
+
+    def _is_amount(self, name: str) -> bool:
+        """Whether a figure is an amount of dollars, as far as other years show: SLMB is none."""
+        others = (self._library.year(year).figures.get(name) for year in self._library.years if year != self._plan_year)
+        return all(other.value.startswith("$") for other in others if other and other.value)
 
     def _not_published(self, fact: CanonicalFact, figure: Figure, name: str) -> CanonicalFact:
         """What a fact says while its figure is not published."""

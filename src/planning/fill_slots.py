@@ -133,17 +133,21 @@ class _Resolver(FactFiller):
         """A fact of the library; None if it does not hold in this plan year, or in the persona's state."""
         facts, where = self._library.facts, f"answer_key.library_facts.{fact_id}"
         wanted = named
+        code = self._library.state_code(self._persona().state)
         if _STATE in named:
-            pattern = re.compile(re.escape(named).replace(re.escape(_STATE), "[a-z]{2}"))
-            if not any(map(pattern.fullmatch, facts)):
+            if named.removeprefix(f"B-{_STATE}-") not in self._library.state_topics:
                 raise InputError(f"{where}: no state has a fact {named!r}. Check the name in facts/states.")
-            code = self._library.state_code(self._persona().state)
             wanted = named.replace(_STATE, (code or "").lower())
             if wanted not in facts:
                 return None
         if wanted not in facts:
             raise InputError(f"{where}: the library has no fact {wanted!r}. Check the name in facts/library.")
         fact = facts[wanted]
+        if fact.states and code not in fact.states:
+            raise InputError(
+                f"{where}: {wanted!r} holds only in {', '.join(fact.states)}, where this person does not live. "
+                f"Write B-{_STATE}-... for a fact of the person's own state."
+            )
         return plain_fact(fact, fact_id) if holds_in(fact, self._plan_year) else None
 
     def _read_shop(self) -> dict[str, str]:
@@ -244,13 +248,16 @@ def out_of_date(scenario: Scenario, plan_year: int, today: date) -> str | None:
     begins = max((fact.valid_from or scenario.effective_date for fact in facts), default=scenario.effective_date)
     ends = min((fact.valid_until for fact in facts if fact.valid_until), default=None)
     window = f"from {begins}" + (f" to {ends}" if ends else " on")
-    opens = date(plan_year - 1, *COMING_FROM)
-    day = date(plan_year, 1, 1) if is_coming(plan_year, today) and today >= opens else today
+    opens, closes = date(plan_year - 1, *COMING_FROM), date(plan_year, 12, 31)
+    if today < opens:
+        return f"the key of {plan_year} may be used from {opens}, and today is {today}"
+    if today > closes:
+        return f"its plan year {plan_year} ended on {closes}, and today is {today}"
+    day = max(today, date(plan_year, 1, 1))
     if date(plan_year, 12, 31) < begins or (ends and date(plan_year, 1, 1) > ends):
         return f"its key is valid {window}, and the plan year is {plan_year}"
     if day < begins or (ends and day > ends):
-        early = f"; the key of {plan_year} may be used from {opens}" if today < opens else ""
-        return f"its key is valid {window}, and today is {today}{early}"
+        return f"its key is valid {window}, and today is {today}"
     return None
 
 

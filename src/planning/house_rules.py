@@ -29,6 +29,7 @@ from ..store.input_files import problems_of
 from ..text.compound import compound
 from ..text.figures import figures, kind, telling
 from ..text.formula import names_in
+from ..text.states import STATES
 from .fill_facts import FREE_NAMES
 from .library import Library
 from .rubrics import SPECIFICATION, load_rubric, rubric_files
@@ -96,12 +97,13 @@ def house_rules(file: ScenarioFile, plan_year: int, library: Library) -> list[Pr
     scenario = file.scenario
     found = [*_placeholders(scenario), *_rubric(file), *_themes(scenario), *_own_fields(scenario.persona)]
     found += [*_knobs(scenario), *_points(scenario), *_lookups(scenario, load_rubric_of(file))]
-    found += [*_provenance(scenario), *_compound(scenario), *_identifiers(scenario)]
+    found += [*_provenance(scenario), *_compound(scenario), *_twice(scenario), *_identifiers(scenario)]
     try:
         planned = file.planned(plan_year, library)
     except InputError:  # it cannot be asked in this year, which is more than a broken house rule
         planned = ()
     found += [*_personas(scenario, planned), *_costs(scenario, library)]
+    found += dict.fromkeys(problem for one in planned for problem in _states(scenario, one))
     for check in (_hints, _stated_amounts):
         found += dict.fromkeys(problem for one in planned for problem in check(one))
     return found
@@ -270,6 +272,27 @@ def _compound(scenario: Scenario) -> Iterator[Problem]:
                 f"answer_key.canonical_facts[{number}]",
                 f"{fact.fact_id} {why}; write one fact for each assertion, with one figure at most",
             )
+
+
+def _twice(scenario: Scenario) -> Iterator[Problem]:
+    """Library facts that a key names twice: one statement would make two points."""
+    first: dict[str, str] = {}
+    for fact_id, named in scenario.answer_key.library_facts.items():
+        other = first.setdefault(named, fact_id)
+        if other != fact_id:
+            yield Problem(f"answer_key.library_facts.{fact_id}", f"{named} is also {other}; keep one of them")
+
+
+def _states(scenario: Scenario, planned: PlannedScenario) -> Iterator[Problem]:
+    """A state that is none, or of which the key wants facts that nobody has written down."""
+    state = planned.scenario.persona.state
+    where = f"variant {planned.variant} persona.state" if planned.variant else "persona.state"
+    if isinstance(state, str) and state.strip().casefold() not in STATES:
+        yield Problem(where, f"{state[:40]!r} is no state of the United States; write its name, for example Ohio")
+    asks = any("{{state}}" in named for named in scenario.answer_key.library_facts.values())
+    if asks and planned.state_code is None:
+        what = "the key names facts of the person's state, and facts/states has none of this state; they are left out"
+        yield Problem(where, what)
 
 
 def _costs(scenario: Scenario, library: Library) -> Iterator[Problem]:

@@ -43,24 +43,29 @@ class Library:
     @cached_property
     def years(self) -> dict[int, Path]:
         """Plan years that have figures, and the file of each."""
-        shipped = {int(path.stem): path for path in sorted(data_folder("facts").glob("[0-9]*.json"))}
+        shipped = _bundled_years()
         if self.facts_file:
             shipped[self._read(self.facts_file, YearFacts).plan_year] = self.facts_file
         return shipped
 
     def year(self, plan_year: int) -> YearFacts:
+        """The figures of a plan year: the bundled ones, with those of the user's file in their place or beside them."""
         path = self.years.get(plan_year)
         if path is None:
             *others, last = map(str, self.years)
             raise InputError(
                 f"figures are available only for {', '.join(others)} and {last}, not for {plan_year}. "
-                "Add a file for that year with `facts`, or choose an earlier `plan_year` with `allow_expired`.",
+                "Add a file for that year with `facts`, or choose another `plan_year`.",
                 field="plan_year",
             )
         found = self._read(path, YearFacts, f"facts/{path.name}")
         if found.plan_year != plan_year:
             raise InputError(f"{path}: field plan_year: {found.plan_year} does not match the file name.")
-        return found
+        bundled = _bundled_years().get(plan_year)
+        if path != self.facts_file or bundled is None:
+            return found
+        ours = self._read(bundled, YearFacts, f"facts/{bundled.name} (bundled)")
+        return found.model_copy(update={"figures": {**ours.figures, **found.figures}})
 
     def invented_plans(self, name: str) -> InventedPlans:
         path = self.invented_plans_file or data_folder("plans") / f"{name}.json"
@@ -87,26 +92,35 @@ class Library:
         return dict(sorted(facts.items()))
 
     def state_code(self, name: object) -> str | None:
-        """The code of a state that has facts of its own, given its name or its code."""
+        """The code of a state that has facts of its own, given its name or its code. Its file is noted as used."""
+        wanted = name.strip().casefold() if isinstance(name, str) else None
         for path, one in self._state_files.items():
-            if name in (one.state, one.name):
-                self._read(path, StateFacts, f"facts/states/{path.name}")  # noted as used
+            if wanted in (one.state.casefold(), one.name.casefold()):
+                self._read(path, StateFacts, f"facts/states/{path.name}")
                 return one.state
         return None
 
     @cached_property
+    def state_topics(self) -> frozenset[str]:
+        """What at least one state has a fact about: the part of the id after the state's code."""
+        return frozenset(
+            fact.fact_id.removeprefix(f"B-{one.state.lower()}-")
+            for one in self._state_files.values()
+            for fact in one.facts
+        )
+
+    @cached_property
     def _state_files(self) -> dict[Path, StateFacts]:
         folder = (self.library_folder or data_folder("facts") / "library").parent / "states"
-        return {
-            path: self._read(path, StateFacts, f"facts/states/{path.name}") for path in sorted(folder.glob("*.json"))
-        }
+        return {path: self._read(path, StateFacts) for path in sorted(folder.glob("*.json"))}
 
     def _themed(self, path: Path) -> FactLibrary:
         return self._read(path, FactLibrary, f"facts/library/{path.name}")
 
     def names_figure(self, name: str) -> bool:
         """Whether any plan year has a figure of this name. A file that is only asked this is not noted as used."""
-        return any(name in self._read(path, YearFacts).figures for path in self.years.values())
+        files = {*_bundled_years().values(), *self.years.values()}
+        return any(name in self._read(path, YearFacts).figures for path in files)
 
     def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
         if path not in self._cache:
@@ -116,6 +130,10 @@ class Library:
             self.used[name] = sha256(data)
         assert isinstance(record, kind)
         return record
+
+
+def _bundled_years() -> dict[int, Path]:
+    return {int(path.stem): path for path in sorted(data_folder("facts").glob("[0-9]*.json"))}
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -50,11 +50,15 @@ class Conversation:
         return {fact.fact_id: fact for fact in self.scenario.answer_key.canonical_facts}
 
     def key_ids(self, listed: Collection[str]) -> tuple[str, ...]:
-        """The facts of the key that are meant by these ids of library facts, or by their own ids."""
+        """The facts of the key that are meant by these ids of library facts, or by their own ids.
+
+        A fact that only says that its figure is not published makes no point.
+        """
         return tuple(
             fact.fact_id
             for fact in self.facts.values()
-            if fact.fact_id in listed or (fact.library is not None and fact.library in listed)
+            if not fact.not_published
+            and (fact.fact_id in listed or (fact.library is not None and fact.library in listed))
         )
 
     @cached_property

@@ -150,7 +150,8 @@ class _Coder:
         points = {}
         for point in self._rule.study_points:
             facts = self._spoken.key_ids(point.any_of)
-            points["|".join(facts or point.any_of)] = _NamedPoint(point.name, facts)
+            if facts:  # a point whose figures are not published is asked of nobody
+                points["|".join(facts)] = _NamedPoint(point.name, facts)
         return points
 
     def _look_for(self, points: Mapping[str, _NamedPoint], partial: Iterable[str]) -> _Points:

@@ -115,7 +115,8 @@ def _notices_of(found: Findings) -> Iterator[tuple[Cell, ...]]:
     if left_out := plan.points_left_out:
         yield words(
             f"{counted(left_out, 'point')} of the questions left out, because the figures of {plan.plan_year} are "
-            "not published, or not in the file of figures. Nobody was scored on them."
+            "not published, or not in the file of figures. Nobody was scored on them. If they are out, add them to "
+            "the file, or give one with --facts."
         )
     if plan.wording:
         turns = "; ".join(f"{name} {', '.join(ids)}" for name, ids in plan.wording.turns.items())
