@@ -322,7 +322,9 @@ def test_columns_and_rows_may_be_moved(library: Library, tmp_path: Path) -> None
         (put("Turns", "Question", 2, datetime(2026, 1, 1)), "Turns!C2: must be text (got the date 2026-01-01 00:00:00)"),
         (put("Turns", "Question", 2, True), "Turns!C2: must be text (got TRUE)"),
         (put("Turns", "Required points", 2, "F1; F9"), "Turns!E2: turn Q1 required_points names 'F9'"),
-        (put("Turns", "Required points", 2, "F1, F2"), "Turns!E2: 'F1, F2' is not a fact id; write points as F1; F2"),
+        (put("Turns", "Required points", 2, "F1, F2"), "Turns!E2: separate points with ; (got 'F1, F2')."),
+        (put("Turns", "Required points", 2, "F 1"), "Turns!E2: 'F 1' is not a fact id; write points as F1; F2"),
+        (put("Turns", "Background", 2, "F1, F2"), "Turns!G2: separate ids with ; (got 'F1, F2')."),
         (put("Turns", "Ask only if reply mentions", 2, "yes"), "Turns!J2: scripted_turns[0].condition: the first turn"),
         (put("Turns", "More (JSON)", 2, "{"), "Turns!K2: invalid JSON"),
         (put("Turns", "More (JSON)", 2, "[1]"), "Turns!K2: must be a JSON object"),
@@ -382,7 +384,8 @@ def test_the_statement_of_a_library_fact_cannot_be_changed(library: Library, tmp
     done = imported(tmp_path, library, put("Facts", "Library fact", 2, "B-no-such-fact"), scenario)
     assert "Facts!C2: answer_key.library_facts.F2: the library has no fact 'B-no-such-fact'" in done.err
     done = imported(tmp_path, library, put("Facts", "Fact", 2, "D7"), scenario)
-    assert "Facts!B2: 'D7' is not an id" in done.err
+    [fault] = faults(done)
+    assert fault.startswith("Facts!B2: 'D7' is not an id")
     done = imported(tmp_path, library, put("Facts", "Statement", 2, None), scenario)
     assert (done.code, written(tmp_path)["answer_key"]["library_facts"]) == (0, {"F2": first_id(library)})
 
@@ -422,6 +425,61 @@ def test_several_errors_are_all_listed(library: Library, tmp_path: Path) -> None
 
     done = imported(tmp_path, library, edit)
     assert [line.partition("edited.xlsx: ")[2][:9] for line in done.err.splitlines()[:2]] == ["Turns!C2:", "Facts!E2:"]
+
+
+def faults(done: Called) -> list[str]:
+    """What the command says is wrong, without the name of the workbook."""
+    return [line.partition("edited.xlsx: ")[2] for line in done.err.splitlines()[:-1]]
+
+
+def test_every_cell_of_a_row_that_is_wrong_is_named(library: Library, tmp_path: Path) -> None:
+    edit = all_of(put("Facts", "Address", 2, "nota url"), put("Facts", "Valid from", 2, "2026-13-01"))
+    date_fault, address_fault = faults(imported(tmp_path, library, edit))
+    assert date_fault == "Facts!I2: must be a date such as 2026-01-31 (got '2026-13-01')."
+    assert address_fault.startswith("Facts!F2: ")
+
+
+@pytest.mark.parametrize(
+    ("edit", "places"),
+    [
+        (put("Scenarios", "Age", 2, True), ["Scenarios!I2"]),
+        (put("Facts", "Severity if wrong", 2, 5), ["Facts!H2"]),
+        (put("Facts", "Fact", 2, None), ["Facts!B2"]),
+        (put("Facts", "Scenario", 2, "other"), ["Facts!A2", "Scenarios!A2"]),
+        (put("Variants", "Turn", 3, 7), ["Variants!H3"]),
+        (put("Variants", "Turn", 3, None), ["Variants!H3"]),
+        (put("Turns", "More (JSON)", 2, 5), ["Turns!K2"]),
+    ],
+)  # fmt: skip
+def test_one_mistake_is_named_in_no_other_cell(edit: Edit, places: list[str], library: Library, tmp_path: Path) -> None:
+    assert [fault.partition(":")[0] for fault in faults(imported(tmp_path, library, edit))] == places
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (put("Facts", "Source", 1, None), ["Facts: the column 'Source' is missing"]),
+        (put("Facts", "Source", 1, "Sauce"), ["Facts!E1: there is no column 'Sauce'", "Facts: the column 'Source' is"]),
+        (put("Scenarios", "Title", 1, None), ["Scenarios: the column 'Title' is missing"]),
+        (lambda book: book.remove(book["Turns"]), ["Turns: this sheet is missing"]),
+        (all_of(put("Facts", "Source", 1, None), put("Turns", "Question", 2, 6)),
+         ["Turns!C2: must be text", "Facts: the column 'Source' is missing"]),
+    ],
+)  # fmt: skip
+def test_rows_of_a_sheet_that_cannot_be_read_are_not_said_to_be_missing(
+    edit: Edit, says: list[str], library: Library, tmp_path: Path
+) -> None:
+    found = faults(imported(tmp_path, library, edit))
+    assert [fault[: len(one)] for fault, one in zip(found, says, strict=True)] == says
+
+
+@pytest.mark.parametrize("library_id", ["B-{{county}}-x", "B-{{state}}-{{county}}", "part-b-premium"])
+def test_a_library_id_that_cannot_be_one_is_named_at_its_own_cell(
+    library_id: str, library: Library, tmp_path: Path
+) -> None:
+    done = imported(tmp_path, library, put("Facts", "Library fact", 2, library_id), with_library_fact(library))
+    [fault] = faults(done)
+    assert fault.startswith(f"Facts!C2: '{library_id}' is not the id of a library fact")
 
 
 def test_nothing_is_overwritten(library: Library, tmp_path: Path) -> None:
@@ -503,6 +561,12 @@ def test_a_workbook_with_damaged_parts_is_refused(library: Library, tmp_path: Pa
         (["import", "--out", "x"], "Give one workbook: medicare-eval scenarios import FILE.xlsx --out FOLDER"),
         (["import", "a.xlsx", "b.xlsx", "--out", "x"], "Give one workbook"),
         (["import", "nowhere.xlsx", "--out", "x"], "nowhere.xlsx cannot be read (No such file or directory)."),
+        (["export", "--out", "b.xlsx", "--facts", "nowhere.json"], "nowhere.json cannot be read"),
+        (["export", "--out", "b.xlsx", "--invented-plans", "nowhere.json"], "nowhere.json cannot be read"),
+        (
+            ["library", "scenarios"],
+            "`scenarios library` lists the whole library and takes no scenario: leave out scenarios.",
+        ),
         (["list", "--out", "x"], "--to and --out are for `scenarios export` and `scenarios import`."),
     ],
 )

@@ -77,6 +77,7 @@ class _Reader:
     def __init__(self, book: ReadBook, library: Mapping[str, BackgroundFact]) -> None:
         self._rows = book.rows
         self._faults = book.faults
+        self._unreadable = {fault.place for fault in book.faults}
         self._library = library
 
     def drafts(self) -> list[Draft]:
@@ -98,7 +99,11 @@ class _Reader:
         return list(drafts.values())
 
     def _fault(self, row: ReadRow, path: Path, text: str) -> None:
-        self._faults.append(Fault(row.cells[path], text))
+        self._fault_at(row.cells[path], text)
+
+    def _fault_at(self, place: str, text: str) -> None:
+        if place not in self._unreadable:  # what such a cell says is not known
+            self._faults.append(Fault(place, text))
 
     def _required(self, row: ReadRow, path: Path) -> str:
         """What the cell says; a blank one is a fault."""
@@ -194,9 +199,7 @@ class _Reader:
         draft.document["scripted_turns"] = turns = []
         cells = draft.cells
         if not rows:
-            self._faults.append(
-                Fault(cells["scenario_id"], f"{draft.scenario_id} has no row in the sheet Turns; add one")
-            )
+            self._fault_at(cells["scenario_id"], f"{draft.scenario_id} has no row in the sheet Turns; add one")
         for number, row in enumerate(self._once(rows, _TURN, "turn")):
             prefix, turn = f"scripted_turns[{number}]", dict[str, Any]()
             cells[prefix] = row.cells[_TURN]
@@ -221,14 +224,13 @@ class _Reader:
     def _facts(self, draft: Draft, rows: list[ReadRow]) -> None:
         key, cells = draft.document["answer_key"], draft.cells
         if not rows:
-            self._faults.append(
-                Fault(cells["scenario_id"], f"{draft.scenario_id} has no row in the sheet Facts; add one")
-            )
+            self._fault_at(cells["scenario_id"], f"{draft.scenario_id} has no row in the sheet Facts; add one")
         for row in self._once(rows, _FACT, "fact"):
             fact_id = row.texts.get(_FACT, "")
             if LIBRARY_ID in row.texts:
                 self._library_fact(row, fact_id)
-                key.setdefault("library_facts", {})[fact_id] = row.texts[LIBRARY_ID]
+                if _fits(_FACT_ID, fact_id):
+                    key.setdefault("library_facts", {})[fact_id] = row.texts[LIBRARY_ID]
                 cells[f"answer_key.library_facts.{fact_id}"] = row.cells[LIBRARY_ID]
                 cells[f"answer_key fact {fact_id}"] = row.cells[LIBRARY_ID]
                 continue
@@ -304,7 +306,8 @@ class _Reader:
                     row, _TURN, f"there is no turn {turn_id[:60]!r}; the turns are {', '.join(map(str, turns))}"
                 )
             seen.add(turn_id)
-            self._wording(draft, variant, row, prefix, name)
+            if turn_id in turns:
+                self._wording(draft, variant, row, prefix, name)
         return variant
 
     def _wording(self, draft: Draft, variant: dict[str, Any], row: ReadRow, prefix: str, name: str) -> None:

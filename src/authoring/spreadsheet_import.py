@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path as FilePath
@@ -20,6 +21,9 @@ from ..store.strict_json import encode, sha256
 from .lint import lint
 from .spreadsheet_drafts import Draft, drafts_of
 from .spreadsheet_read import Fault, read_workbook
+
+_ACROSS_ROWS = (None, "answer_key", "scripted_turns")
+"""Fields of problems that are not of one row."""
 
 
 @dataclass
@@ -83,6 +87,22 @@ def checked(draft: Draft) -> Scenario | list[Fault]:
         return Scenario.model_validate_json(encode(draft.document))
     except ValidationError as error:
         return [_located(draft, problem.field, problem.text) for problem in problems_of(error, Scenario)]
+
+
+def _more_faults(drafts: Sequence[Draft], faults: Sequence[Fault]) -> Iterator[Fault]:
+    """What is wrong in cells that have no fault yet.
+
+    What rows say of each other is left out: it may seem wrong only because a cell could not be read.
+    """
+    places = {fault.place for fault in faults}
+    for draft in drafts:
+        try:
+            Scenario.model_validate_json(encode(draft.document))
+        except ValidationError as error:
+            for problem in problems_of(error, Scenario):
+                fault = _located(draft, problem.field, problem.text)
+                if problem.field not in _ACROSS_ROWS and fault.place not in places:
+                    yield fault
 
 
 def _lint_fault(draft: Draft, problem: Problem) -> Fault:
