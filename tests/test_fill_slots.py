@@ -89,10 +89,11 @@ def facts_file(folder: Path, year: int, figures: dict[str, dict[str, Any]] | Non
     return written(folder, made, "mine.json")
 
 
-def background_files() -> dict[str, str]:
-    """The library and the state facts, which every plan may use: file to its hash."""
-    paths = [path for folder in ("library", "states") for path in sorted((ROOT / "facts" / folder).glob("*.json"))]
-    assert len(paths) > 50
+def background_files(*states: str) -> dict[str, str]:
+    """What every plan may use, the library and the facts of its personas' states: file to its hash."""
+    paths = sorted((ROOT / "facts" / "library").glob("*.json"))
+    assert len(paths) > 20
+    paths += [ROOT / "facts" / "states" / f"{state}.json" for state in states]
     return {path.relative_to(ROOT).as_posix(): sha256(path.read_bytes()) for path in paths}
 
 
@@ -209,7 +210,7 @@ def test_a_year_without_figures_is_refused_and_the_years_there_are_are_named(tmp
         err = refused(tmp_path, "--scenario", COBRA, "--plan-year", "2024", *extra)
         assert err == (
             "medicare-eval: --plan-year: figures are available only for 2025, 2026 and 2027, not for 2024. "
-            "Add a file for that year with --facts, or choose an earlier --plan-year with --allow-expired.\n"
+            "Add a file for that year with --facts, or choose another --plan-year.\n"
         )
 
 
@@ -534,8 +535,10 @@ def test_a_fact_of_a_plan_and_a_figure_is_valid_as_long_as_both(tmp_path: Path) 
         ("2026-02-28", 2026, "its key is valid from 2026-03-01 to 2026-10-31, and today is 2026-02-28"),
         ("2025-12-31", 2026, "its key is valid from 2026-03-01 to 2026-10-31, and today is 2025-12-31"),
         ("2026-11-01", 2026, "its key is valid from 2026-03-01 to 2026-10-31, and today is 2026-11-01"),
-        ("2026-05-01", 2025, "its key is valid from 2026-03-01 to 2026-10-31, and the plan year is 2025"),
-        ("2026-05-01", 2027, "its key is valid from 2026-03-01 to 2026-10-31, and the plan year is 2027"),
+        ("2025-05-01", 2025, "its key is valid from 2026-03-01 to 2026-10-31, and the plan year is 2025"),
+        ("2026-12-31", 2027, "its key is valid from 2026-03-01 to 2026-10-31, and the plan year is 2027"),
+        ("2026-05-01", 2025, "its plan year 2025 ended on 2025-12-31, and today is 2026-05-01"),
+        ("2026-05-01", 2027, "the key of 2027 may be used from 2026-10-15, and today is 2026-05-01"),
     ],
 )
 def test_a_key_is_valid_where_all_its_facts_are(today: str, year: int, why: str | None) -> None:
@@ -554,12 +557,15 @@ def test_a_key_without_an_end_says_so() -> None:
     assert found == "its key is valid from 2026-02-01 on, and today is 2026-01-31"
 
 
-def test_the_key_of_a_coming_year_may_be_used_from_the_first_day_of_open_enrollment() -> None:
-    assert out_of_date(scenario(), 2026, date(2025, 10, 15)) is None
-    assert out_of_date(scenario(), 2026, date(2025, 12, 31)) is None
-    assert out_of_date(scenario(), 2026, date(2025, 10, 14)) == (
-        "its key is valid from 2026-01-01 on, and today is 2025-10-14; the key of 2026 may be used from 2025-10-15"
-    )
+@pytest.mark.parametrize("begins", ["2019-01-01", "2026-01-01"])
+def test_a_plan_year_opens_on_october_15_and_ends_on_december_31_for_every_key(begins: str) -> None:
+    """Also for a key without figures, whose facts hold before and after."""
+    made = scenario(effective_date=begins)
+    for day in (date(2025, 10, 15), date(2025, 12, 31), date(2026, 1, 1), date(2026, 12, 31)):
+        assert out_of_date(made, 2026, day) is None
+    early, late = date(2025, 10, 14), date(2027, 1, 1)
+    assert out_of_date(made, 2026, early) == "the key of 2026 may be used from 2025-10-15, and today is 2025-10-14"
+    assert out_of_date(made, 2026, late) == "its plan year 2026 ended on 2026-12-31, and today is 2027-01-01"
 
 
 def test_the_default_plan_year_is_the_days(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -572,7 +578,7 @@ def test_the_default_plan_year_is_the_days(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_day_outside_a_keys_dates_is_refused_unless_allowed(tmp_path: Path) -> None:
-    why = "its key is valid from 2025-01-01 to 2025-12-31, and today is 2026-11-16"
+    why = "its plan year 2025 ended on 2025-12-31, and today is 2026-11-16"
     given = ("--scenario", COBRA, "--plan-year", "2025")
     assert refused(tmp_path, *given) == (
         f"medicare-eval: --plan-year: cobra: {why}; choose another --plan-year, or add --allow-expired.\n"
@@ -611,7 +617,7 @@ def test_a_new_year_without_figures_falls_back_only_where_allowed(
     )
     made = planned(ONE, allow_expired=True)
     assert made.plan_year == 2027
-    assert made.expired == ("scenario_001: its key is valid from 2027-01-01 to 2027-12-31, and today is 2028-01-01",)
+    assert made.expired == ("scenario_001: its plan year 2027 ended on 2027-12-31, and today is 2028-01-01",)
     assert not made.coming
 
 
@@ -636,7 +642,7 @@ def test_a_facts_file_adds_a_plan_year(tmp_path: Path, monkeypatch: pytest.Monke
     penalty = {**shipped["part_b_with_24_month_penalty"], "value": "$251.30", "rationale": "Made up."}
     path = facts_file(tmp_path, 2028, {"part_b_with_24_month_penalty": penalty})
     given = ("--scenario", COBRA, "--target", "fake:partial", "--facts", path)
-    assert "today is 2026-11-16; the key of 2028 may be used from 2027-10-15" in refused(
+    assert "the key of 2028 may be used from 2027-10-15, and today is 2026-11-16; choose another" in refused(
         tmp_path, *given, "--plan-year", "2028"
     )
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2028-02-01")
@@ -647,15 +653,46 @@ def test_a_facts_file_adds_a_plan_year(tmp_path: Path, monkeypatch: pytest.Monke
     assert manifest.plan.references == {"facts/mine.json": sha256(path.read_bytes()), **background_files()}
 
 
-def test_a_facts_file_of_a_bundled_year_replaces_it(tmp_path: Path) -> None:
-    shipped = json.loads((ROOT / "facts" / "2026.json").read_text(encoding="utf-8"))["figures"]
-    path = facts_file(tmp_path, 2026, {**shipped, "part_b_with_24_month_penalty": figure("$9.99")})
+def test_figures_of_a_bundled_year_join_ours_and_win(tmp_path: Path) -> None:
+    own = {"part_b_with_24_month_penalty": figure("$9.99"), "mine": figure("$7")}
+    path = facts_file(tmp_path, 2026, own)
     library = Library(path)
     assert sorted(library.years) == [2025, 2026, 2027]
-    assert "$9.99" in statement(planned(COBRA, facts=path).scenarios[0], "F10")
+    ours = Library().year(2026).figures
+    figures = library.year(2026).figures
+    assert figures.keys() == ours.keys() | {"mine"}
+    assert {name for name, one in ours.items() if figures[name] != one} == {"part_b_with_24_month_penalty"}
+    made, plain = planned(COBRA, facts=path), planned(COBRA)
+    assert "$9.99" in statement(made.scenarios[0], "F10")
+    assert made.points_left_out == plain.points_left_out == 0
+    assert {fact.fact_id for fact in made.background} == {fact.fact_id for fact in plain.background}
+    assert made.references == {
+        "facts/mine.json": sha256(path.read_bytes()),
+        "facts/2026.json (bundled)": sha256((ROOT / "facts" / "2026.json").read_bytes()),
+        **background_files(),
+    }
     old = planned(COBRA, facts=path, plan_year=2025, allow_expired=True)
     assert "$222.00" in statement(old.scenarios[0], "F10")
     assert old.references.keys() - background_files().keys() == {"facts/2025.json"}
+
+
+def test_both_files_of_a_year_are_held_even_if_they_have_one_name(tmp_path: Path) -> None:
+    path = facts_file(tmp_path, 2026, {"part_b_premium": figure("$9.99")}).rename(tmp_path / "2026.json")
+    used = planned(COBRA, facts=path).references
+    assert used["facts/2026.json"] == sha256(path.read_bytes())
+    assert used["facts/2026.json (bundled)"] == sha256((ROOT / "facts" / "2026.json").read_bytes())
+
+
+def test_a_figure_that_only_the_bundled_file_of_the_year_has_is_known(tmp_path: Path) -> None:
+    """Its file is replaced in the list of years, and its names must not be taken for misspelled ones."""
+    named = [set(Library().year(year).figures) for year in (2025, 2026, 2027)]
+    (name, *_) = sorted(named[2] - named[0] - named[1])
+    library = Library(facts_file(tmp_path, 2027, {"part_b_premium": figure("$9.99")}))
+    assert library.names_figure(name)
+    assert not library.names_figure("none")
+    for year, facts in ((2026, 1), (2027, 2)):
+        (one,) = ready(tmp_path, document(fact_json("F1"), fact_json("F2", f"It is {{{{figure.{name}}}}}.")), year, library)  # fmt: skip
+        assert len(one.answer_key.canonical_facts) == facts
 
 
 def test_a_file_of_invented_plans_replaces_ours(tmp_path: Path) -> None:
@@ -689,7 +726,7 @@ def test_only_references_that_were_used_are_held(tmp_path: Path) -> None:
     figures = sha256((ROOT / "facts" / "2026.json").read_bytes())
     assert planned(COBRA).references == {"facts/2026.json": figures, **background_files()}
     invented = planned(MEDICARE_ONLY).references.keys() - planned(COBRA).references.keys()
-    assert invented == {"plans/invented.json"}
+    assert invented == {"plans/invented.json", "facts/states/OH.json"}  # one of its two people lives in Ohio
 
 
 def test_comments_are_skipped_anywhere_in_a_users_file(tmp_path: Path) -> None:
@@ -710,6 +747,7 @@ def test_comments_are_skipped_anywhere_in_a_users_file(tmp_path: Path) -> None:
     assert [one.scenario for one in noted.scenarios] == [one.scenario for one in bare.scenarios]
     assert noted.scenarios[0].sha256 == sha256(path.read_bytes()) != bare.scenarios[0].sha256
     assert noted.references["facts/2026.json"] == sha256(facts.read_bytes())
+    assert noted.references.keys() - bare.references.keys() == {"facts/2026.json (bundled)"}
 
 
 def test_a_misspelt_comment_is_no_comment(tmp_path: Path) -> None:
