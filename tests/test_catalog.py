@@ -186,9 +186,10 @@ class Sourced:
     library: dict[str, Document]
 
     def address(self, fact: Document, year: int) -> str | None:
-        """Where a fact was read; None if a figure that it needs is in no file of the year."""
-        slots = [self.figures[year].get(name) for name in FIGURE.findall(fact["statement"] + fact.get("rationale", ""))]
-        if None in slots:
+        """Where a fact was read; None if the year has not its figure, or awaits one that is no amount of dollars."""
+        names = FIGURE.findall(fact["statement"] + fact.get("rationale", ""))
+        slots = [self.figures[year].get(name) for name in names]
+        if None in slots or (self.waits_for(fact, year) == "msp_for_1600"):
             return None
         waits = [one for one in slots if one and one["value"] is None]
         if waits:

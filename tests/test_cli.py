@@ -244,9 +244,22 @@ def test_a_dry_run_makes_no_call_and_writes_nothing(tmp_path: Path) -> None:
     assert code == 0
     assert "# 1 trial: 1 scenario x 1 target x 1 repeat\n" in out
     assert "#   verifiers   offline:rules, offline:rules, offline:rules" in out
-    assert "#   adjudicator none: ties stay open for a person\n#   isolation   flagged\n" in out
+    assert "#   adjudicator none: ties stay open for a person\n#   isolation   flagged\n#   plan year   2026\n" in out
+    assert "left out" not in out
     assert out.endswith("# No call was made and nothing was written.\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_for_the_coming_year_says_so_and_counts_the_points_left_out(tmp_path: Path) -> None:
+    extra = ROOT / "scenarios" / "v1" / "topics" / "irmaa.json"
+    given = (*RUN, "--scenario", extra, "--plan-year", "2027", "--out", tmp_path / "runs")
+    code, out, _ = call(*given, "--dry-run")
+    assert code == 0
+    assert call(*given, "--quiet").code == 0
+    lost = storage.read_manifest(newest(tmp_path / "runs")).plan.points_left_out
+    assert lost > 1
+    why = f"{lost} points of questions: figures not published, or not in the file of figures"
+    assert f"#   plan year   2027 (coming)\n#   left out    {why}\n" in out
 
 
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:

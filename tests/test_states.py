@@ -145,6 +145,9 @@ def refers(folder: Path, reference: str, state: str | None = "California") -> Pl
     [
         ("California", "CA", "B-ca-medigap-right"),
         ("CA", "CA", "B-ca-medigap-right"),
+        ("ca", "CA", "B-ca-medigap-right"),
+        (" california ", "CA", "B-ca-medigap-right"),
+        ("NEW YORK", "NY", "B-ny-medigap-right"),
         ("Georgia", "GA", "B-ga-medigap-right"),
         ("Hawaii", None, None),
         (None, None, None),
@@ -164,12 +167,32 @@ def test_a_reference_with_the_state_is_to_the_persona_s_own(
     [
         ("B-{{state}}-none", r"answer_key\.library_facts\.F3: no state has a fact 'B-\{\{state\}\}-none'"),
         ("B-none", r"answer_key\.library_facts\.F3: the library has no fact 'B-none'"),
-        ("B-{{place}}-none", r"answer_key\.library_facts\.F3: the library has no fact 'B-\{\{place\}\}-none'"),
+        ("B-{{place}}-none", r"field answer_key\.library_facts\.F3: .*'B-\{\{place\}\}-none'"),
+        ("B-medigap-{{state}}", r"field answer_key\.library_facts\.F3: .*'B-medigap-\{\{state\}\}'"),
+        ("B-{{state}}-{{state}}", r"field answer_key\.library_facts\.F3: .*'B-\{\{state\}\}-\{\{state\}\}'"),
     ],
 )
 def test_a_reference_to_nothing_is_refused(tmp_path: Path, reference: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
         refers(tmp_path, reference)
+
+
+def test_a_topic_that_only_the_library_has_is_no_topic_of_a_state(tmp_path: Path) -> None:
+    """`B-{{state}}-b-premium` must not find `B-part-b-premium`, nor any id with two letters more."""
+    (name, *_) = (one for one, fact in shipped().facts.items() if not fact.states and one[4:5] == "-")
+    with pytest.raises(InputError, match="no state has a fact"):
+        refers(tmp_path, f"B-{{{{state}}}}-{name[5:]}")
+
+
+@pytest.mark.parametrize("state", ["Georgia", "Hawaii", None])
+def test_a_fact_of_another_state_is_refused_with_the_slot_to_write(tmp_path: Path, state: str | None) -> None:
+    assert refers(tmp_path, "B-ca-medigap-right", "California").state_code == "CA"
+    with pytest.raises(InputError) as error:
+        refers(tmp_path, "B-ca-medigap-right", state)
+    assert str(error.value).endswith(
+        "answer_key.library_facts.F3: 'B-ca-medigap-right' holds only in CA, where this person does not live. "
+        "Write B-{{state}}-... for a fact of the person's own state."
+    )
 
 
 # Background facts of a state
@@ -246,4 +269,5 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> RunPlan:
 def test_a_run_keeps_where_each_person_lives_and_the_facts_of_both_states(planned: RunPlan) -> None:
     assert {one.variant: one.state_code for one in planned.scenarios} == {"plain": "GA", "ca": "CA"}
     assert {fact.states for fact in planned.background} == {(), ("CA",), ("GA",)}
-    assert {"facts/states/CA.json", "facts/states/GA.json"} <= planned.references.keys()
+    used = {name for name in planned.references if name.startswith("facts/states/")}
+    assert used == {"facts/states/CA.json", "facts/states/GA.json"}
