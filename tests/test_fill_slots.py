@@ -83,7 +83,7 @@ def facts_file(folder: Path, year: int, figures: dict[str, dict[str, Any]] | Non
         "plan_year": year,
         "valid_from": f"{year}-01-01",
         "valid_until": f"{year}-12-31",
-        "compiled": "2026-11-15",
+        "compiled": "2026-11-16",
         "figures": figures or shipped["figures"],
     }
     return written(folder, made, "mine.json")

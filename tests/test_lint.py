@@ -237,6 +237,72 @@ def test_a_library_fact_that_no_turn_uses_is_a_fault_of_the_key(tmp_path: Path) 
     assert found.startswith("answer_key.library_facts.F3: no turn uses F3; list it in a turn's required_points")
 
 
+def test_a_problem_that_every_plan_year_has_carries_no_year(tmp_path: Path) -> None:
+    used = turn(background=["F2", "F3"])
+    assert findings(tmp_path, good(), refers_to("B-none"), used) == [
+        "answer_key.library_facts.F3: the library has no fact 'B-none'. Check the name in facts/library."
+    ]
+    figure_of_next_year = second_fact(statement="It is {{figure.part_d_cap}}.", valid_from="2027-01-01")
+    found = findings(tmp_path, good(), figure_of_next_year)
+    assert "answer_key fact F2 is valid from 2027-01-01, after plan year 2026 (plan year 2026)." in found
+
+
+def test_a_fact_of_another_state_is_an_error(tmp_path: Path) -> None:
+    ohio, used = persona(state="Ohio"), turn(background=["F2", "F3"])
+    passes(tmp_path, good(), persona(state="California"), refers_to("B-ca-medigap-right"), used)
+    (found,) = findings(tmp_path, good(), ohio, refers_to("B-ca-medigap-right"), used)
+    assert found.startswith("answer_key.library_facts.F3: 'B-ca-medigap-right' holds only in CA, where this person")
+    assert "B-{{state}}-..." in found
+    assert call("validate", tmp_path / "planted.json").code == 2
+
+
+@pytest.mark.parametrize("state", ["Ohio", "OH", " ohio ", "new york", "Puerto Rico", "DC", "Hawaii"])
+def test_a_state_may_be_written_in_any_case_or_as_its_code(state: str, tmp_path: Path) -> None:
+    passes(tmp_path, good(), persona(state=state))
+
+
+def test_a_state_that_is_none_is_a_warning_with_its_variant(tmp_path: Path) -> None:
+    said = "is no state of the United States; write its name, for example Ohio."
+    assert findings(tmp_path, good(), variant(persona={"state": "Ohoi"})) == [
+        f"variant other persona.state: 'Ohoi' {said}"
+    ]
+    code, _, err = call("validate", tmp_path / "planted.json")
+    assert (code, err.count("warning: ")) == (0, 1)
+    assert findings(tmp_path, good(), persona(state="Ontario"), field("variants", [])) == [
+        f"persona.state: 'Ontario' {said}"
+    ]
+
+
+@pytest.mark.parametrize("state", ["Hawaii", None])
+def test_facts_of_a_state_without_a_file_are_a_warning(state: str | None, tmp_path: Path) -> None:
+    asked = (refers_to("B-{{state}}-medigap-right"), turn(background=["F2", "F3"]), field("variants", []))
+    passes(tmp_path, good(), persona(state="georgia"), *asked)
+    assert findings(tmp_path, good(), persona(state=state), *asked) == [
+        "persona.state: the key names facts of the person's state, and facts/states has none of this state; "
+        "they are left out."
+    ]
+    assert call("validate", tmp_path / "planted.json").code == 0
+
+
+def test_a_library_fact_that_a_key_names_twice_is_a_warning(tmp_path: Path) -> None:
+    def twice(made: Document) -> None:
+        made["answer_key"]["library_facts"] = {"F3": "B-part-b-penalty-rate", "F4": "B-part-b-penalty-rate"}
+
+    assert findings(tmp_path, good(), twice, turn(background=["F2", "F3", "F4"])) == [
+        "answer_key.library_facts.F4: B-part-b-penalty-rate is also F3; keep one of them."
+    ]
+    assert call("validate", tmp_path / "planted.json").code == 0
+
+
+def test_a_study_point_that_cannot_be_made_is_an_error_of_the_key(tmp_path: Path) -> None:
+    """It would stop a run, so validate says so first; every plan year has it, so none is named."""
+    (found,) = findings(tmp_path, good(), turn(question_group="g3"))
+    assert found.startswith("scenario mine: question group g3: the study's point ")
+    assert "cannot be made, because the key has none of its facts" in found
+    assert "plan year" not in found
+    assert call("validate", tmp_path / "planted.json").code == 2
+
+
 def test_a_number_inside_a_persona_field_is_found(tmp_path: Path) -> None:
     own, number = findings(tmp_path, good(), persona(contact={"phones": ["614-234-5678"]}))
     assert own.startswith("persona: contact is a field of your own")

@@ -17,10 +17,13 @@ from src.planning.library import Library
 from src.planning.plan import make_plan
 from src.planning.scenario_files import read_scenario, read_scenarios
 from src.planning.study_file import make_study
+from src.planning.study_points import check_study_points
 from src.schemas import PlannedScenario, RunPlan
 from tests.helpers import ROOT
 from tests.runs import Called, call, newest
 from tests.test_fill_slots import facts_file, figure
+from tests.test_study_points import Says, asked, coded, study_points, with_rule
+from tests.test_study_points import fact as listed
 
 BANK = ROOT / "scenarios"
 TOPICS = BANK / "v1" / "topics"
@@ -137,8 +140,23 @@ def test_the_key_of_2027_may_not_be_used_before(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-10-14")
     code, out, err = run(tmp_path, "--scenario", DRUGS, "--plan-year", "2027")
     assert (code, out) == (2, "")
-    assert "today is 2026-10-14; the key of 2027 may be used from 2026-10-15" in err
+    assert "part_d_costs: the key of 2027 may be used from 2026-10-15, and today is 2026-10-14; choose" in err
     assert "expired key" not in err
+
+
+EARLY = "the key of 2027 may be used from 2026-10-15, and today is 2026-10-14"
+LATE = "its plan year 2027 ended on 2027-12-31, and today is 2028-01-01"
+
+
+@pytest.mark.parametrize(
+    ("today", "why"), [("2026-10-14", EARLY), ("2026-10-15", None), ("2027-01-02", None), ("2028-01-01", LATE)]
+)
+def test_every_key_of_the_bank_opens_and_ends_with_its_plan_year(today: str, why: str | None) -> None:
+    """Also those without a figure, whose facts hold before and after."""
+    plan = planned(BANK, today=date.fromisoformat(today), plan_year=2027, allow_expired=True)
+    names = sorted({one.scenario.scenario_id for one in plan.scenarios})
+    assert len(names) == len(list(BANK.rglob("*.json")))
+    assert sorted(plan.expired) == ([f"{name}: {why}" for name in names] if why else [])
 
 
 @pytest.mark.parametrize("year", [2026, 2027])
@@ -196,7 +214,7 @@ def test_a_year_without_figures_is_refused_with_what_to_do(tmp_path: Path) -> No
     assert (code, out) == (2, "")
     assert err == (
         "medicare-eval: --plan-year: figures are available only for 2025, 2026 and 2027, not for 2028. "
-        "Add a file for that year with --facts, or choose an earlier --plan-year with --allow-expired.\n"
+        "Add a file for that year with --facts, or choose another --plan-year.\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -252,6 +270,47 @@ def test_a_figure_that_is_published_turns_its_points_on_again(tmp_path: Path) ->
     assert stated and stated <= set(rests_on)
     gained = sum(map(points, after.scenarios)) - sum(map(points, before.scenarios))
     assert gained > 0
+
+
+def test_a_file_with_the_figures_that_came_out_is_enough(tmp_path: Path) -> None:
+    """The others are those that ship, awaited ones among them."""
+    name = "part_b_with_24_month_penalty"
+    one = planned(PENALTIES, TOPICS / "cobra.json", plan_year=2027, facts=str(with_value(tmp_path, name, "$255.50")))
+    two = planned(
+        PENALTIES,
+        TOPICS / "cobra.json",
+        plan_year=2027,
+        facts=str(facts_file(tmp_path, 2027, {name: figure("$255.50")})),
+    )
+    assert one.points_left_out == two.points_left_out
+    for whole, short in zip(facts_of(one), facts_of(two), strict=True):
+        assert whole[1] == short[1]
+    assert {fact.statement for fact in one.background} == {fact.statement for fact in two.background}
+    assert {"facts/mine.json", "facts/2027.json (bundled)"} <= two.references.keys()
+
+
+# Points of the study
+
+
+AWAITS = {**listed("F2", "B-extra-benefits", "As of today, the amount is not published."), "not_published": "2026-11"}
+
+
+def test_what_is_not_published_makes_no_point_of_the_study() -> None:
+    made = asked("mine", [listed("F1", "B-any-provider"), AWAITS])
+    either = with_rule(study_points=study_points(["B-any-provider", "B-extra-benefits"]))
+    check_study_points(made, either)
+    assert coded(made, either, Says(["F2"])).code == "not_substantive"
+    assert [point.point for point in coded(made, either, Says(["F1"])).points_met] == ["F1"]
+
+
+def test_a_point_of_the_study_that_only_awaited_facts_could_make_drops_out() -> None:
+    made = asked("mine", [listed("F1", "B-any-provider"), AWAITS])
+    rubric = with_rule(study_points=study_points(["B-any-provider"], ["B-extra-benefits"]))
+    check_study_points(made, rubric)
+    code = coded(made, rubric, Says(["F1"]))
+    assert (code.code, code.points_missed) == ("accurate_complete", ())
+    published = asked("mine", [listed("F1", "B-any-provider"), listed("F2", "B-extra-benefits")])
+    assert coded(published, rubric, Says(["F1"])).points_missed == ("F2",)
 
 
 # Figures that ship
