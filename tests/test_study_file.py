@@ -578,7 +578,7 @@ def test_what_only_the_plan_shows_is_refused_with_file_and_field_by_every_front(
         ("--target fake:careful", "--target: fake:careful was given twice. To run more trials of it, use --repeats."),
         ("--rpm foo=3", "--rpm: there is no provider 'foo'. Use one of fake"),
         ("--adjudicator-model x", "--adjudicator-model: 'x': expected provider:model"),
-        ("--plan-year 2031", "--plan-year: figures are available only for 2025, 2026 and 2027, not for 2031. Add a file for that year with --facts, or choose an earlier --plan-year with --allow-expired."),
+        ("--plan-year 2031", "--plan-year: figures are available only for 2025, 2026 and 2027, not for 2031. Add a file for that year with --facts, or choose another --plan-year."),
         ("--prices none.json", "--prices: none.json cannot be read"),
         ("--scenario none.json", "--scenario: none.json: no scenario file found."),
         ("--repeats 0 --seed -1", "--repeats: must be at least 1 (got 0); --seed: must be at least 0 (got -1)."),

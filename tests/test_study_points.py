@@ -21,6 +21,7 @@ from src.schemas import (
     GroupRule,
     Label,
     Observation,
+    PlannedScenario,
     QuestionCode,
     QuoteSpan,
     Rubric,
@@ -74,6 +75,10 @@ def asked(
     }
     key = {"canonical_facts": list(facts), "required_points": [], "disallowed_claims": ["Promising a price"]}
     return scenario(scripted_turns=[turn], answer_key=key)
+
+
+def planned(one: Scenario, *left_out: str) -> PlannedScenario:
+    return PlannedScenario(path="s.json", sha256="0" * 64, scenario=one, left_out=left_out)
 
 
 def coding(one: Scenario, rubric: Rubric, *said: Says, guesses: Sequence[int] = ()) -> CodingInput:
@@ -326,17 +331,18 @@ def test_where_a_full_answer_excuses_a_guess_an_open_claim_leaves_both_unknown()
 
 
 def test_a_study_point_that_no_fact_of_the_key_can_make_is_an_error() -> None:
-    check_study_points(MINE, TWO)
+    check_study_points(planned(MINE), TWO)
     with pytest.raises(InputError, match=r"group mine: the study's point 'Point 2' .*B-extra-benefits"):
-        check_study_points(asked("mine", [KEY[0]]), TWO)
-    check_study_points(asked("g1", [KEY[0]]), TWO)
+        check_study_points(planned(asked("mine", [KEY[0]])), TWO)
+    check_study_points(planned(asked("g1", [KEY[0]])), TWO)
+    check_study_points(planned(asked("mine", [KEY[0]]), "B-extra-benefits"), TWO)  # left out for lack of a figure
 
 
 def test_two_study_points_that_the_key_cannot_tell_apart_are_an_error() -> None:
     rubric = with_rule(study_points=study_points(["B-any-provider", "B-a"], ["B-any-provider", "B-b"]))
     with pytest.raises(InputError, match=r"'Point 2' cannot be told from 'Point 1'"):
-        check_study_points(MINE, rubric)
-    check_study_points(asked("mine", [*KEY, fact("F5", "B-b")]), rubric)
+        check_study_points(planned(MINE), rubric)
+    check_study_points(planned(asked("mine", [*KEY, fact("F5", "B-b")])), rubric)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def _filled_in(file: ScenarioFile, library: Library, today: date) -> tuple[tuple
             planned = file.planned(year, library)
             rubric = load_rubric_of(file)
             for one in planned:
-                check_study_points(one.scenario, rubric)
+                check_study_points(one, rubric)
         except InputError as error:
             text = str(error).removeprefix(f"{file.path}: ").rstrip(".")
             found.setdefault(text, []).append(year)

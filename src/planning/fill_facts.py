@@ -74,7 +74,7 @@ class FactFiller:
         waiting = next((figure for figure in rests_on if figure.value is None), None)
         if len(rests_on) < len(found) or (waiting and not waiting.awaited(self._library.today)):
             return None
-        if waiting and not self._is_amount(names[found.index(waiting)]):
+        if waiting and not self._library.is_amount(names[found.index(waiting)]):
             return None
         if waiting:
             return self._not_published(fact, waiting, names[found.index(waiting)])
@@ -113,7 +113,8 @@ class FactFiller:
             wanted = names_in(cost.formula) - FREE_NAMES
         except ValueError as error:
             raise InputError(f"{where} cost_if_wrong: {error}.") from None
-        figures = self._library.year(self._plan_year).figures
+        known_year = self._plan_year in self._library.years
+        figures = self._library.year(self._plan_year).figures if known_year else {}
         published = {name: figure.value for name, figure in figures.items()}
         known: dict[str, Decimal] = {}
         for values in (published, self._attributes):
@@ -134,11 +135,6 @@ class FactFiller:
             if figure.rationale not in text:
                 text = f"{text} {figure.rationale}".lstrip()
         return text
-
-    def _is_amount(self, name: str) -> bool:
-        """Whether a figure is an amount of dollars, as far as other years show: SLMB is none."""
-        others = (self._library.year(year).figures.get(name) for year in self._library.years if year != self._plan_year)
-        return all(other.value.startswith("$") for other in others if other and other.value)
 
     def _not_published(self, fact: CanonicalFact, figure: Figure, name: str) -> CanonicalFact:
         """What a fact says while its figure is not published."""

@@ -51,6 +51,8 @@ class Resolved:
     scenario: Scenario
     unpublished: tuple[UnpublishedPoint, ...]
     """Points that nobody can make, because their figures are not known."""
+    left_out: tuple[str, ...]
+    """Library facts of the key that state no figure, because it is not known."""
 
 
 def resolve(
@@ -75,6 +77,7 @@ class _Resolver(FactFiller):
         self._attributes = given if isinstance(given, dict) else {}
         self._lacking: set[str] = set()
         """Facts of the key whose figures are not known."""
+        self._left_out: list[str] = []
         self._points_lost: dict[UnpublishedPoint, None] = {}
 
     def resolve(self, wording: Wording | None) -> Resolved:
@@ -108,7 +111,7 @@ class _Resolver(FactFiller):
             plan_file=scenario.plan_file,
             variants=(),
         )
-        return Resolved(ready, tuple(self._points_lost))
+        return Resolved(ready, tuple(self._points_lost), tuple(self._left_out))
 
     def _facts(self) -> tuple[CanonicalFact, ...]:
         """The facts of the key for this plan year and persona, in the order of their ids."""
@@ -123,6 +126,7 @@ class _Resolver(FactFiller):
             filled = self.fact(fact, begins, f"answer_key fact {fact.fact_id}")
             if filled is None or filled.not_published:
                 self._lacking.add(fact.fact_id)
+                self._left_out += [fact.library] if fact.library else []
             # Several facts may wait for one figure; that it is not published is said once.
             if filled and not (filled.not_published and filled.statement in said):
                 facts.append(filled)

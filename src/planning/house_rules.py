@@ -286,7 +286,8 @@ def _twice(scenario: Scenario) -> Iterator[Problem]:
 def _states(scenario: Scenario, planned: PlannedScenario) -> Iterator[Problem]:
     """A state that is none, or of which the key wants facts that nobody has written down."""
     state = planned.scenario.persona.state
-    where = f"variant {planned.variant} persona.state" if planned.variant else "persona.state"
+    own = planned.variant and state != scenario.persona.state
+    where = f"variant {planned.variant} persona.state" if own else "persona.state"
     if isinstance(state, str) and state.strip().casefold() not in STATES:
         yield Problem(where, f"{state[:40]!r} is no state of the United States; write its name, for example Ohio")
     asks = any("{{state}}" in named for named in scenario.answer_key.library_facts.values())

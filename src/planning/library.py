@@ -65,7 +65,8 @@ class Library:
         if path != self.facts_file or bundled is None:
             return found
         ours = self._read(bundled, YearFacts, f"facts/{bundled.name} (bundled)")
-        return found.model_copy(update={"figures": {**ours.figures, **found.figures}})
+        joined = {**ours.figures, **found.figures}
+        return found.model_copy(update={"figures": joined, "compiled": min(found.compiled, ours.compiled)})
 
     def invented_plans(self, name: str) -> InventedPlans:
         path = self.invented_plans_file or data_folder("plans") / f"{name}.json"
@@ -116,6 +117,11 @@ class Library:
 
     def _themed(self, path: Path) -> FactLibrary:
         return self._read(path, FactLibrary, f"facts/library/{path.name}")
+
+    def is_amount(self, name: str) -> bool:
+        """Whether a figure is an amount of dollars, as far as any year shows: SLMB is none."""
+        files = (self._read(path, YearFacts).figures.get(name) for path in _bundled_years().values())
+        return all(figure.value.startswith("$") for figure in files if figure and figure.value)
 
     def names_figure(self, name: str) -> bool:
         """Whether any plan year has a figure of this name. A file that is only asked this is not noted as used."""

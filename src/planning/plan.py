@@ -153,7 +153,7 @@ def _scenarios(study: Study, today: date) -> _Asked:
     asked = {one.scenario.scenario_id for one in planned}
     rubrics = load_rubrics(file for file in files if file.scenario.scenario_id in asked)
     for one in planned:
-        check_study_points(one.scenario, rubrics[one.scenario.rubric_version].rubric)
+        check_study_points(one, rubrics[one.scenario.rubric_version].rubric)
     return _Asked(planned, plan_year, library.used, background.facts, used, rubrics, expired)
 
 

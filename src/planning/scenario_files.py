@@ -112,6 +112,7 @@ class ScenarioFile:
             scenario=ready.scenario,
             state_code=library.state_code(ready.scenario.persona.state),
             unpublished=ready.unpublished,
+            left_out=ready.left_out,
         )
 
     def _resolved(self, variant: Variant | None, plan_year: int, library: Library, overlay: Overlay | None) -> Resolved:

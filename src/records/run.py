@@ -74,6 +74,8 @@ class PlannedScenario(Record):
     """The persona's state, if the library has facts of that state."""
     unpublished: tuple[UnpublishedPoint, ...] = Field(default=(), exclude_if=is_empty)
     """Points that were left out because their figures are not known."""
+    left_out: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    """Library facts of the key that state no figure, because it is not known."""
 
     @property
     def name(self) -> str:
