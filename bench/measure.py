@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .costs import Costs
 from .loopback import NEVER_MS, Server
-from .study import CALLS_PER_TURN, KEY, ROOT, SHIPPED, TURNS, run_words, write_scenario
+from .study import CALLS_PER_TURN, KEY, ROOT, TURNS, run_words, write_scenario
 
 WARM_UP_TRIALS = 8
 CHILD_TIMEOUT_S = 1_800
@@ -68,6 +68,7 @@ class Measurer:
     def __init__(self, server: Server, work: Path) -> None:
         self.server = server
         self.one_turn = write_scenario(work, "bench", turns=1)
+        self.whole = write_scenario(work, "scenario_001")
         self._work = work
         self._folders = 0
         self._recorded: dict[str, OurRun] = {}
@@ -127,7 +128,7 @@ class Measurer:
 
         The calls that are then left are more than can be in flight, so the run cannot end on what it has sent already.
         """
-        out, turns = self.folder(), TURNS if scenario == SHIPPED else 1
+        out, turns = self.folder(), TURNS if scenario == self.whole else 1
         calls = CALLS_PER_TURN * turns
         words, warm_up = (
             run_words(out / name, [scenario], repeats=repeats, concurrency=concurrency, isolation=isolation)
@@ -162,7 +163,7 @@ class Measurer:
     def recorded(self, trials: int, isolation: str = "reply") -> OurRun:
         """A short run, made once, whose calls are sent or read again."""
         if isolation not in self._recorded:
-            self._recorded[isolation] = self.ours(0, SHIPPED, min(64, trials), 64, isolation=isolation)
+            self._recorded[isolation] = self.ours(0, self.whole, min(64, trials), 64, isolation=isolation)
         return self._recorded[isolation]
 
     def bare(self, latency_ms: int, trials: int, at_once: int, *more: object, isolation: str = "reply") -> Costs:

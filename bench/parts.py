@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .costs import Costs
 from .measure import Measurer, OurRun, best_of
-from .study import CALLS_PER_TURN, LEVELS_PER_TURN, MOST_AT_ONCE_PER_TURN, SHIPPED, TURNS
+from .study import CALLS_PER_TURN, LEVELS_PER_TURN, MOST_AT_ONCE_PER_TURN, TURNS
 from .table import Goal, Row, compared
 
 ISOLATIONS = ("flagged", "claim")
@@ -107,7 +107,7 @@ class Parts:
 
     def _cpu(self) -> Iterator[Row]:
         trials, measure = self._sizes.cpu_trials, self._measure
-        sides = {"ours": partial(measure.cost, 0, SHIPPED, trials, 64)} | {
+        sides = {"ours": partial(measure.cost, 0, measure.whole, trials, 64)} | {
             via: partial(measure.bare, 0, trials, 64, "--via", via) for via in VIA
         }
         best = best_of(self._sizes.rounds, sides, key=lambda costs: costs.cpu_ms_per_call)
@@ -131,7 +131,7 @@ class Parts:
         """What it costs to divide the claims of a reply into several calls. A trial makes more calls then."""
         trials, measure = self._sizes.isolation_trials, self._measure
         ways = ("reply", *ISOLATIONS)
-        sides = {way: partial(measure.cost, 0, SHIPPED, trials, 64, isolation=way) for way in ways}
+        sides = {way: partial(measure.cost, 0, measure.whole, trials, 64, isolation=way) for way in ways}
         sides |= {f"bare {way}": partial(measure.bare, 0, trials, 64, isolation=way) for way in ISOLATIONS}
         best = best_of(self._sizes.rounds, sides, key=lambda costs: costs.cpu_ms_per_call)
         base = best["reply"]
@@ -147,7 +147,7 @@ class Parts:
     def _our_cost(self) -> Costs:
         """Our best CPU per call; measured now if the cpu part was left out."""
         if self._ours is None:
-            self._ours = self._measure.cost(0, SHIPPED, self._sizes.cpu_trials, 64)
+            self._ours = self._measure.cost(0, self._measure.whole, self._sizes.cpu_trials, 64)
         return self._ours
 
     def _reread(self) -> Iterator[Row]:
