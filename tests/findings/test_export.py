@@ -529,7 +529,7 @@ def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Pat
         ("user", "Plans have networks."), ("assistant", "Plans have networks."),
     ]  # fmt: skip
     assert first.scores["accuracy"].value == 1 / 3
-    assert first.target == ["Plans have networks.", "The premium is $202.90 a month."]
+    assert first.target == ["The premium is $202.90 a month."]
     claim = first.metadata["claims"][1]
     assert (claim["label"], claim["quotes"]) == ("CONTRADICTED", ["Plans have networks."])
     assert claim["verdicts"]["judge_2"]["label"] == "CONTRADICTED"
