@@ -135,6 +135,10 @@ def test_the_python_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (tmp_path / "my-report" / "report.md").is_file()
 
 
+def test_no_guide_names_the_folder_it_was_generated_in() -> None:
+    assert [name(path) for path in DOCUMENTS if str(ROOT) in path.read_text(encoding="utf-8")] == []
+
+
 def test_the_newcomers_walk_has_at_most_15_files() -> None:
     rows = re.findall(r"^\| \d+ \| `([^`]+)` \|", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), re.M)
     assert 10 <= len(rows) <= 15

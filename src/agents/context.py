@@ -33,7 +33,7 @@ def about(persona: Persona) -> tuple[str, ...]:
 
 
 def state_of(persona: Persona) -> str | None:
-    """Where a persona lives, if it says so in words."""
+    """The persona's state; None if the scenario gives none as text."""
     return persona.state if isinstance(persona.state, str) else None
 
 
