@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..store.input_files import read_bytes
 from . import spreadsheet_layout as layout
 from .spreadsheet_layout import Column, Path, Sheet
 from .spreadsheet_write import openpyxl
@@ -74,13 +75,7 @@ def read_workbook(path: FilePath) -> ReadBook:
 
 def _open(path: FilePath) -> Workbook:
     module = openpyxl()
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{path} is larger than {MAX_BYTES:,} bytes, the limit for a workbook.")
+    data = read_bytes(path, MAX_BYTES)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             unpacked = sum(one.file_size for one in packed.infolist())

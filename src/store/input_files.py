@@ -22,14 +22,14 @@ _BRANCHES = frozenset({"str", "int", "float", "bool", "AnyOf"})
 R = TypeVar("R", bound=Record)
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(limit + 1)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{path} is larger than {MAX_BYTES:,} bytes, the limit for a file of this kind.")
+    if len(data) > limit:
+        raise InputError(f"{path} is larger than {limit:,} bytes, the limit for a file of this kind.")
     return data
 
 
