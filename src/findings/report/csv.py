@@ -20,6 +20,7 @@ from .document import (
     Proportion,
     Table,
     shown,
+    unlinked,
 )
 from .series import Runs
 
@@ -42,6 +43,7 @@ def _names(column: Column) -> Iterator[str]:
 
 
 def _values(cell: Cell) -> list[str]:
+    cell = unlinked(cell)
     match cell:
         case Mean():
             estimate = cell.estimate

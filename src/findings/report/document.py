@@ -7,6 +7,7 @@ must make it inert.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -17,6 +18,10 @@ from ...text.money import money_text
 from .charts import Chart
 
 NOTHING = "–"
+_OWN_PAGE = (
+    r"(?:\.\./){0,4}(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/){0,4}[A-Za-z0-9_-][A-Za-z0-9._-]*\.(?:html|md|csv|svg|json|txt)"
+)
+_OWN_ADDRESS = re.compile(rf"(?:{_OWN_PAGE})?(?:#[A-Za-z0-9._-]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,26 @@ class Passage:
     pieces: tuple[Piece, ...]
 
 
-Cell = Words | Text | Count | Of | Mean | Proportion | Part | Gap | Number | Money | Link | Passage
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A cell that leads to the evidence behind it: a page of this report, or a place on this page."""
+
+    cell: Cell
+    href: str
+    """Relative, from `links.py`; an address of any other form is not made a link."""
+
+    def address(self) -> str | None:
+        return self.href if self.href and _OWN_ADDRESS.fullmatch(self.href) else None
+
+
+Cell = Words | Text | Count | Of | Mean | Proportion | Part | Gap | Number | Money | Link | Passage | Linked
+
+
+def unlinked(cell: Cell) -> Cell:
+    """The cell itself, without a link around it."""
+    while isinstance(cell, Linked):
+        cell = cell.cell
+    return cell
 
 
 def shown(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cell
@@ -141,6 +165,8 @@ def shown(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
             return cell.address
         case Passage():
             return "".join(piece.text for piece in cell.pieces)
+        case Linked():
+            return shown(cell.cell)
 
 
 def percent(share: float, n: int) -> str:

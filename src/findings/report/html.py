@@ -23,6 +23,7 @@ from .document import (
     Exhibit,
     Figure,
     Link,
+    Linked,
     Paragraph,
     Passage,
     Section,
@@ -199,7 +200,7 @@ def _line(cells: Sequence[Cell]) -> str:
     return "".join(_cell(cell) for cell in cells)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cell
     match cell:
         case Words():
             text = escape(cell.text, quote=True)
@@ -213,6 +214,9 @@ def _cell(cell: Cell) -> str:
             if not _SAFE_ADDRESS.fullmatch(cell.address):
                 return address
             return f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
+        case Linked():
+            href = cell.address()
+            return f'<a href="{escape(href, quote=True)}">{_cell(cell.cell)}</a>' if href else _cell(cell.cell)
         case Passage():
             pieces = [f"<mark>{_kept(text)}</mark>" if marked else _kept(text) for text, marked in cell.pieces]
             return f"<bdi>“{''.join(pieces)}”</bdi>" if pieces else NOTHING

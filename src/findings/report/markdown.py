@@ -15,6 +15,7 @@ from .document import (
     Exhibit,
     Figure,
     Link,
+    Linked,
     Paragraph,
     Passage,
     Section,
@@ -98,6 +99,9 @@ def _cell(cell: Cell) -> str:
             return f"`{cell.text}`" if cell.code and _CODE.fullmatch(cell.text) else _inert(cell.text)
         case Link():
             return f"<{cell.address}>" if _SAFE_ADDRESS.fullmatch(cell.address) else _inert(cell.address)
+        case Linked():
+            href = cell.address()
+            return f"[{_cell(cell.cell)}]({href})" if href else _cell(cell.cell)
         case Passage():
             pieces = [f"{OPEN}{_spaced(text)}{CLOSE}" if marked else _spaced(text) for text, marked in cell.pieces]
             return f"“{''.join(pieces)}”" if pieces else NOTHING
