@@ -124,11 +124,28 @@ def detectable(
 
     None without degrees of freedom or spread, or if power is not above alpha (any difference would do).
     """
-    _check(alpha, power)
     degrees = (n if clusters is None else clusters) - 1
-    if degrees < 1 or sd <= 0 or power <= alpha:
+    if degrees < 1:
         return None
     error = sd * math.sqrt(design_effect(n, clusters, icc) / n)
+    return detectable_from_error(error, degrees, power=power, alpha=alpha)
+
+
+def detectable_from_error(error: float, degrees: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """The smallest true difference that an estimate with this standard error shows with probability `power`.
+
+    Args:
+        error: the standard error that the interval of the difference was computed with.
+        degrees: its degrees of freedom; any number from 0.5, as Satterthwaite's are no whole numbers.
+        power: the wanted probability of a two-sided p value below `alpha`.
+        alpha: the level of the test.
+
+    Returns:
+        None without error or degrees of freedom, or if power is not above alpha (any difference would do).
+    """
+    _check(alpha, power)
+    if error <= 0 or degrees < 0.5 or power <= alpha:
+        return None
     critical = student_quantile(1 - alpha / 2, degrees)
     low, high = 0.0, 1.0
     while noncentral_power(critical, degrees, high) < power:
