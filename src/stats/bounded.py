@@ -1,0 +1,202 @@
+"""Means of values within a known range, over independent units of unequal weight. Checked by simulation.
+
+A unit is a scenario (or a script), and its value is already the mean over everything that was asked within it. The
+interval follows Korn and Graubard: the cluster-robust variance of the mean (CR2) says how many independent yes-or-no
+values would tell as much (the effective n), and the limits are those of a proportion with that n, by the mid-P variant
+of Clopper and Pearson's method. So limits stay within the range and are never equal. Three details:
+
+- Few units, or few that differ from the rest, estimate a variance badly. The effective n is reduced by the square of
+  the normal to Student's quantile. The degrees of freedom are Bell and McCaffrey's, or 1.5 k - 0.75 if that is less,
+  where k is the number of units that really contribute to the variance: (sum of squares)**2 / (sum of fourth powers).
+- Values within [0, 1] vary at most as much as yes and no do, so the effective n is at least the number of units
+  (Kish's number, if weights differ).
+- If all units have the same value, the variance is unknown. With confidence 1 - alpha / 2, the share of units that
+  differ is at most 1 - (alpha / 2) ** (1 / units), and the limits are the farthest means that this allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from .student import incomplete_beta, student_quantile
+
+LEAST_UNITS = 3
+"""With fewer, no interval is given: what units differ by is not known."""
+ROUNDING = 1e-12
+"""Spread below this, relative to the range, is rounding error."""
+MOST_EFFECTIVE = 1e6
+"""Beyond this effective n the limits no longer change in print."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    value: float
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Range:
+    low: float = 0.0
+    high: float = 1.0
+
+
+SHARE = Range()
+DIFFERENCE = Range(-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A weighted mean over units. The interval is None with fewer than `LEAST_UNITS` units."""
+
+    units: int
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    effective: float | None = None
+    """The number of independent yes-or-no values that would tell as much."""
+    error: float | None = None
+    """Standard error; None if all units have the same value."""
+    degrees: float | None = None
+    """Degrees of freedom of the error."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """What the data say about the error of a mean."""
+
+    variance: float
+    degrees: float
+    least: float
+    """The effective n if every unit were a single yes or no."""
+
+
+def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float = 0.95) -> Bounded:
+    """The weighted mean over units, with its interval."""
+    total = math.fsum(unit.weight for unit in units)
+    if not total:
+        return Bounded(0, None)
+    value = math.fsum(unit.weight * unit.value for unit in units) / total
+    if len(units) < 2:
+        return Bounded(len(units), value)
+    shares = [unit.weight / total for unit in units]
+    free = [1 - share for share in shares]
+    parts = [
+        (share * (unit.value - value)) ** 2 / rest for unit, share, rest in zip(units, shares, free, strict=True)
+    ]
+    squares = [share * share / rest for share, rest in zip(shares, free, strict=True)]
+    together = math.fsum(squares)
+    off = together * together - math.fsum(one * one for one in squares)
+    kish = math.fsum(share * share for share in shares)
+    # Bell and McCaffrey's degrees of freedom, for units of `weight` independent values of equal variance.
+    degrees = 1 / (kish + off)
+    spread = _Spread(math.fsum(parts), min(degrees, _contributing(parts)), 1 / kish)
+    return _bounded(len(units), value, spread, within, confidence)
+
+
+def bounded_by_cluster(
+    values: Iterable[tuple[Hashable, float]], within: Range = SHARE, confidence: float = 0.95
+) -> Bounded:
+    """The mean over values of equal weight, with clusters as the units."""
+    clusters: dict[Hashable, list[float]] = {}
+    for cluster, value in values:
+        clusters.setdefault(cluster, []).append(value)
+    return bounded_mean(
+        [Unit(math.fsum(part) / len(part), len(part)) for part in clusters.values()], within, confidence
+    )
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Units that differ only by chance from one another, such as the scripts of one scenario."""
+
+    values: tuple[float, ...]
+    weight: float
+
+
+def stratified_mean(strata: Sequence[Stratum], within: Range = SHARE, confidence: float = 0.95) -> Bounded:
+    """The weighted mean over fixed strata, each estimated by the plain mean of its units.
+
+    The degrees of freedom are Welch and Satterthwaite's. A stratum with one unit shows no spread, so there is no
+    interval then.
+    """
+    held = [one for one in strata if one.values and one.weight]
+    total = math.fsum(one.weight for one in held)
+    if not total:
+        return Bounded(0, None)
+    means = [math.fsum(one.values) / len(one.values) for one in held]
+    value = math.fsum(one.weight * mean for one, mean in zip(held, means, strict=True)) / total
+    units = sum(len(one.values) for one in held)
+    if any(len(one.values) < 2 for one in held):
+        return Bounded(units, value)
+    parts: list[float] = []
+    by_stratum: list[tuple[float, int]] = []
+    least = 0.0
+    for one, mean in zip(held, means, strict=True):
+        share, n = one.weight / total, len(one.values)
+        mine = [share * share * (single - mean) ** 2 / (n * (n - 1)) for single in one.values]
+        parts += mine
+        by_stratum.append((math.fsum(mine), n - 1))
+        least += share * share / n
+    variance = math.fsum(parts)
+    denominator = math.fsum(part * part / free for part, free in by_stratum)
+    degrees = variance * variance / denominator if denominator else 1.0
+    spread = _Spread(variance, min(degrees, _contributing(parts)), 1 / least)
+    return _bounded(units, value, spread, within, confidence)
+
+
+def _contributing(parts: Sequence[float]) -> float:
+    """Degrees of freedom that the unequal contributions of units to the variance allow; at least 1."""
+    fourth = math.fsum(part * part for part in parts)
+    k = math.fsum(parts) ** 2 / fourth if fourth else float(len(parts))
+    return max(1.0, 1.5 * k - 0.75)
+
+
+def _bounded(units: int, value: float, spread: _Spread, within: Range, confidence: float) -> Bounded:
+    width = within.high - within.low
+    share = min(1.0, max(0.0, (value - within.low) / width))
+    same = math.sqrt(spread.variance) <= ROUNDING * width
+    if same:
+        effective = spread.least
+    else:
+        effective = max(spread.least, share * (1 - share) * width * width / spread.variance)
+    error = None if same else math.sqrt(spread.variance)
+    degrees = None if same else spread.degrees
+    if units < LEAST_UNITS:
+        return Bounded(units, value, None, None, effective, error, degrees)
+    tail = (1 - confidence) / 2
+    if same:
+        most = 1 - tail ** (1 / spread.least)
+        limits = Limits(share * (1 - most), share + most * (1 - share))
+    else:
+        ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, spread.degrees)
+        limits = mid_p_limits(share, min(MOST_EFFECTIVE, max(spread.least, effective * ratio * ratio)), tail)
+    low, high = (within.low + width * one for one in (limits.low, limits.high))
+    return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees)
+
+
+def mid_p_limits(share: float, n: float, tail: float = 0.025) -> Limits:
+    """Mid-P limits of a proportion; n need not be whole."""
+    count = share * n
+    return Limits(_lower(count, n - count, tail), 1 - _lower(n - count, count, tail))
+
+
+def _lower(count: float, rest: float, tail: float) -> float:
+    """Where half the chance of this count, plus that of more, is `tail`."""
+    if count <= 1e-9:
+        return 0.0
+    rest = max(rest, 1e-9)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        chance = (incomplete_beta(count, rest + 1, middle) + incomplete_beta(count + 1, rest, middle)) / 2
+        low, high = (middle, high) if chance < tail else (low, middle)
+    return (low + high) / 2
