@@ -67,6 +67,7 @@ class OwnPointsFields(msgspec.Struct):
 
 class CodeFields(msgspec.Struct):
     question_group: str
+    turn_ids: list[str]
     code: str | None
     answer: str | None
     lookup_dependent: bool

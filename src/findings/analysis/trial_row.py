@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 
 from ...schemas import TrialOutcome
 from ...store.strict_json import sha256
+from .missing import counted_code
 from .result_fields import CodeFields, ScoreFields, TrialFields
 
 SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
@@ -90,6 +91,8 @@ class Row:
     """Set if the trial was scored and a reply is marked."""
     own: tuple[OwnCode, ...] = ()
     """Questions that have two sets of points."""
+    counted: tuple[CodedQuestion, ...] = ()
+    """The questions of `codes` as they count in estimates: see `missing`."""
 
     def score(self, name: str) -> float | None:
         return self.scores[SCORES.index(name)]
@@ -114,6 +117,17 @@ def _scores(scores: ScoreFields) -> Scored:
 
 def _codes(codes: list[CodeFields]) -> tuple[CodedQuestion, ...]:
     return tuple(CodedQuestion(code.question_group, code.code) for code in codes if code.code)
+
+
+def _counted(line: TrialFields) -> tuple[CodedQuestion, ...]:
+    outcomes = {exchange.turn_id: exchange.outcome for exchange in line.conversation}
+    return tuple(
+        CodedQuestion(
+            code.question_group, counted_code(code.code, (outcomes.get(turn, "not_asked") for turn in code.turn_ids))
+        )
+        for code in line.study_codes
+        if code.code
+    )
 
 
 def _own_codes(codes: list[CodeFields]) -> tuple[OwnCode, ...]:
@@ -155,4 +169,5 @@ def row_of(line: TrialFields, by_group: dict[str, ClaimCount]) -> Row:
         sum(bool(reading.marked) for reading in line.readings),
         _without(line),
         _own_codes(line.study_codes),
+        _counted(line),
     )
