@@ -15,6 +15,8 @@ from typing import Literal, NamedTuple
 from ...stats.clustered import ClusteredShare
 from ...stats.intervals import Estimate, Share
 from ...text.money import money_text
+from ...text.rounded import percent as percent_text
+from ...text.rounded import rounded
 from .charts import Chart
 
 NOTHING = "–"
@@ -171,15 +173,17 @@ def shown(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
 
 def percent(share: float, n: int) -> str:
     """A share in percent, with one decimal if n is at least 100 and none otherwise."""
-    return f"{100 * share:.{0 if n < 100 else 1}f}"
+    return percent_text(share, 0 if n < 100 else 1)
 
 
 def estimate_text(estimate: Estimate, *, two_lines: bool = False) -> str:
     """0.93 (0.78–1.00); if the spread is unknown, the number of values instead of an interval."""
     if estimate.mean is None:
         return NOTHING
-    interval = f"n={estimate.n}" if estimate.low is None else f"{estimate.low:.2f}–{estimate.high:.2f}"
-    return f"{estimate.mean:.2f}\n{interval}" if two_lines else f"{estimate.mean:.2f} ({interval})"
+    interval = f"n={estimate.n}"
+    if estimate.low is not None and estimate.high is not None:
+        interval = f"{rounded(estimate.low)}–{rounded(estimate.high)}"
+    return f"{rounded(estimate.mean)}\n{interval}" if two_lines else f"{rounded(estimate.mean)} ({interval})"
 
 
 def share_text(share: Share | ClusteredShare) -> str:
@@ -207,10 +211,10 @@ def _signed(value: float, n: int) -> str:
 def _number_text(number: Number) -> str:
     if number.value is None:
         return NOTHING
-    value = f"{number.value:.2f}".replace("-", "−")
+    value = rounded(number.value).replace("-", "−")
     if number.low is None or number.high is None:
         return value
-    low, high = (f"{one:.2f}".replace("-", "−") for one in (number.low, number.high))
+    low, high = (rounded(one).replace("-", "−") for one in (number.low, number.high))
     return f"{value} ({low} to {high})" if "−" in low + high else f"{value} ({low}–{high})"
 
 
