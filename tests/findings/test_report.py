@@ -34,7 +34,7 @@ from src.findings.analysis.judge_agreement import Judging, judging
 from src.findings.analysis.read_run import NOT_RECORDED, REVIEWS_SHOWN, Findings, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
 from src.findings.report import charts
-from src.findings.report.baseline import MODES, load_baseline
+from src.findings.analysis.baseline import MODES, load_baseline
 from src.findings.report.document import (
     Contents,
     Count,

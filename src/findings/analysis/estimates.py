@@ -108,12 +108,16 @@ def estimate(rows: Iterable[Row], measure: str) -> Estimated:
     return _estimated(found, "scenario", len(by_question), len(by_question), answers)
 
 
-def estimate_groups(rows: Iterable[Row], measure: str, wanted: Container[tuple[str, str]]) -> Estimated:
+def estimate_groups(
+    rows: Iterable[Row], measure: str, wanted: Container[tuple[str, str]], confidence: float = 0.95
+) -> Estimated:
     """A measure over certain (scenario, group) questions, by script."""
     answers = [one for one in answers_of(rows, measure) if one.question in wanted]
     by_variant = _by_variant(answers)
     most = sum(map(len, by_variant.values()))
-    return _estimated(stratified_mean(_strata(by_variant)), "script", len(by_variant), most, answers)
+    return _estimated(
+        stratified_mean(_strata(by_variant), confidence=confidence), "script", len(by_variant), most, answers
+    )
 
 
 def _strata(by_variant: Mapping[Question, Mapping[str, float]]) -> list[Stratum]:

@@ -11,7 +11,7 @@ from ...records.study_code import HEADINGS
 from ...schemas import CODES, GroupRule, StudyCode
 from ...stats.comparison import newcombe
 from ...stats.intervals import wilson
-from .baseline import (
+from ..analysis.baseline import (
     MODES,
     Baseline,
     Counts,

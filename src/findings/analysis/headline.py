@@ -1,0 +1,28 @@
+"""The numbers that answer the question first: per target, how many questions were answered completely, and wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .baseline import Baseline
+from .estimates import Estimated, estimate
+from .human_comparison import ComparedGroups, Rules, compare_with_counselors
+from .trial_row import Row
+
+
+@dataclass(frozen=True)
+class Headline:
+    complete: Estimated
+    """Of all coded questions, the share that was answered accurately and completely."""
+    incorrect: Estimated
+    study: ComparedGroups | None
+    """The same on the study's questions that are compared like for like, beside counselors; None if none was asked."""
+
+
+def headline(rows: Sequence[Row], rules: Rules, baseline: Baseline) -> Headline:
+    return Headline(
+        estimate(rows, "accurate_complete"),
+        estimate(rows, "incorrect"),
+        compare_with_counselors(rows, rules, baseline).primary,
+    )

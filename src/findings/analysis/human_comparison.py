@@ -1,0 +1,192 @@
+"""A target's answers to the questions of the published study, beside those of human counselors.
+
+Both sides leave out what is missing. A target's interval is over the scripts in which a question was asked. Within one
+question group every shop counts once, so the counselors' interval is that of a proportion; for several groups together
+it is that of as many answers as there were shops, because how alike the answers of one shop are was not published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...schemas import GroupRule, StudyCode
+from ...stats.bounded import mid_p_limits
+from .baseline import MODES, Baseline, BaselineGroup, Counts
+from .estimates import Estimated, Question, estimate_groups
+from .trial_row import Row
+
+STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
+OUTCOMES: tuple[StudyCode, ...] = ("accurate_complete", "incorrect")
+FIRST_EDITION_OWN_POINTS = frozenset({3, 8, 10, 11})
+"""Groups whose points or levels were not the study's in rubrics that do not state whether they are."""
+CONFIDENCE = 0.95
+Kind = Literal["like", "other_rules", "lookup"]
+"""Like for like; not coded by the study's points; or counselors could look the answer up and the target could not."""
+
+Rules = Mapping[tuple[str, str], GroupRule]
+"""By scenario and question group."""
+
+
+@dataclass(frozen=True)
+class CounselorShare:
+    count: int
+    n: int
+    """Answers that were coded."""
+    shops: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The target's share minus the counselors'."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    after_adjustment: bool
+    """Whether the interval still excludes 0 at the level adjusted for the number of comparisons (Bonferroni)."""
+
+
+@dataclass(frozen=True)
+class BesideCounselors:
+    """One outcome of some question groups: the target, and counselors by mode."""
+
+    target: Estimated
+    counselors: dict[str, CounselorShare]
+    gaps: dict[str, Gap]
+
+
+@dataclass(frozen=True)
+class ComparedGroups:
+    """One question group, or several together."""
+
+    numbers: tuple[int, ...]
+    topic: str
+    outcomes: dict[StudyCode, BesideCounselors]
+
+
+@dataclass(frozen=True)
+class HumanComparison:
+    groups: dict[Kind, tuple[ComparedGroups, ...]]
+    pooled: dict[Kind, ComparedGroups]
+    """Groups of a kind together, if there are several. The one of kind `like` is the primary comparison."""
+    comparisons: int
+    """Differences with an interval, which decides the adjusted level."""
+
+    @property
+    def primary(self) -> ComparedGroups | None:
+        """The groups that are compared like for like, together."""
+        alone = self.groups.get("like", ())
+        return self.pooled.get("like") or (alone[0] if alone else None)
+
+
+def study_questions(rules: Rules) -> dict[int, list[Question]]:
+    """The questions of each group of the published study, in the order of its numbers."""
+    found: dict[int, list[Question]] = {}
+    for (scenario_id, group), rule in rules.items():
+        if rule.study_group and scenario_id in STUDY_SCENARIOS:
+            found.setdefault(rule.study_group, []).append(Question(scenario_id, group))
+    return dict(sorted(found.items()))
+
+
+def study_rules(rules: Rules) -> dict[int, GroupRule]:
+    """The rule of each group of the published study."""
+    return {number: rules[tuple(questions[0])] for number, questions in study_questions(rules).items()}
+
+
+def kind_of(group: BaselineGroup, rule: GroupRule | None) -> Kind:
+    """Whether a group may be compared like for like."""
+    if group.lookup_dependent:
+        return "lookup"
+    faithful = rule.study_faithful if rule else None
+    if faithful is None:
+        faithful = group.group not in FIRST_EDITION_OWN_POINTS
+    return "like" if faithful else "other_rules"
+
+
+def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baseline) -> HumanComparison:
+    """Every group of the study that was asked, and all groups of a kind together."""
+    questions = {n: asked for n, asked in study_questions(rules).items() if n in baseline.groups}
+    present = {(row.scenario_id, one.group) for row in rows for one in row.codes}
+    asked = {n: mine for n, listed in questions.items() if (mine := [one for one in listed if one in present])}
+    ours = study_rules(rules)
+    kinds: dict[Kind, list[int]] = {}
+    for number in asked:
+        kinds.setdefault(kind_of(baseline.groups[number], ours.get(number)), []).append(number)
+    several = [kind for kind, numbers in kinds.items() if len(numbers) > 1]
+    comparisons = (len(asked) + len(several)) * len(OUTCOMES) * len(MODES)
+
+    def compared(numbers: Sequence[int], topic: str) -> ComparedGroups:
+        wanted = {question for number in numbers for question in asked[number]}
+        return ComparedGroups(
+            tuple(numbers), topic, _outcomes(rows, wanted, [baseline.groups[n] for n in numbers], comparisons)
+        )
+
+    return HumanComparison(
+        {kind: tuple(compared([n], baseline.groups[n].topic) for n in numbers) for kind, numbers in kinds.items()},
+        {kind: compared(kinds[kind], "all of these together") for kind in several},
+        comparisons,
+    )
+
+
+def _outcomes(
+    rows: Sequence[Row], wanted: set[Question], groups: Sequence[BaselineGroup], comparisons: int
+) -> dict[StudyCode, BesideCounselors]:
+    found: dict[StudyCode, BesideCounselors] = {}
+    adjusted = 1 - (1 - CONFIDENCE) / max(1, comparisons)
+    for code in OUTCOMES:
+        target = estimate_groups(rows, code, wanted)
+        strict = estimate_groups(rows, code, wanted, adjusted)
+        people = {mode: counselor_share(groups, mode, code) for mode in MODES}
+        strictly = {mode: counselor_share(groups, mode, code, adjusted) for mode in MODES}
+        found[code] = BesideCounselors(
+            target, people, {mode: _gap(target, people[mode], strict, strictly[mode]) for mode in MODES}
+        )
+    return found
+
+
+def counselor_share(
+    groups: Iterable[BaselineGroup], mode: str, code: StudyCode, confidence: float = CONFIDENCE
+) -> CounselorShare:
+    """The counselors' share of a code over some groups; answers that were not coded are left out."""
+    listed = list(groups)
+    counts = Counts.pooled(group.by_mode[mode] for group in listed)
+    n = counts.shops - counts.codes["incomplete_data"]
+    by_scenario: dict[str, int] = {}
+    for group in listed:
+        by_scenario[group.scenario] = max(by_scenario.get(group.scenario, 0), group.by_mode[mode].shops)
+    shops = by_scenario.get("both") or sum(by_scenario.values())
+    if not n:
+        return CounselorShare(0, 0, shops, None, None, None)
+    share = counts.codes[code] / n
+    limits = mid_p_limits(share, min(n, shops), (1 - confidence) / 2)
+    return CounselorShare(counts.codes[code], n, shops, share, limits.low, limits.high)
+
+
+def _gap(target: Estimated, people: CounselorShare, strict: Estimated, strictly: CounselorShare) -> Gap:
+    if target.value is None or people.value is None:
+        return Gap(None, None, None, after_adjustment=False)
+    value = target.value - people.value
+    ends = _ends(target, people)
+    if ends is None:
+        return Gap(value, None, None, after_adjustment=False)
+    farther = _ends(strict, strictly)
+    excludes = farther is not None and (farther[0] > 0 or farther[1] < 0)
+    return Gap(value, *ends, after_adjustment=excludes)
+
+
+def _ends(first: Estimated, second: CounselorShare) -> tuple[float, float] | None:
+    """Limits of a difference from the limits of both sides (MOVER, Newcombe's hybrid method)."""
+    if first.value is None or first.low is None or first.high is None:
+        return None
+    if second.value is None or second.low is None or second.high is None:
+        return None
+    value = first.value - second.value
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    return value - below, value + above
