@@ -24,7 +24,9 @@ from statistics import NormalDist
 from .student import incomplete_beta, student_quantile
 
 LEAST_UNITS = 3
-"""With fewer, no interval is given: what units differ by is not known."""
+"""With fewer, a mean that is meant to hold for other units has no interval: how much units differ is not known."""
+LEAST_IN_STRATA = 2
+"""For fixed strata two units are enough to print the interval of two yes-or-no answers, which is wide."""
 ROUNDING = 1e-12
 """Spread below this, relative to the range, is rounding error."""
 MOST_EFFECTIVE = 1e6
@@ -49,7 +51,7 @@ DIFFERENCE = Range(-1.0, 1.0)
 
 @dataclass(frozen=True)
 class Bounded:
-    """A weighted mean over units. The interval is None with fewer than `LEAST_UNITS` units."""
+    """A weighted mean over units. The interval is None with too few of them."""
 
     units: int
     value: float | None
@@ -89,9 +91,7 @@ def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float
         return Bounded(len(units), value)
     shares = [unit.weight / total for unit in units]
     free = [1 - share for share in shares]
-    parts = [
-        (share * (unit.value - value)) ** 2 / rest for unit, share, rest in zip(units, shares, free, strict=True)
-    ]
+    parts = [(share * (unit.value - value)) ** 2 / rest for unit, share, rest in zip(units, shares, free, strict=True)]
     squares = [share * share / rest for share, rest in zip(shares, free, strict=True)]
     together = math.fsum(squares)
     off = together * together - math.fsum(one * one for one in squares)
@@ -99,7 +99,7 @@ def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float
     # Bell and McCaffrey's degrees of freedom, for units of `weight` independent values of equal variance.
     degrees = 1 / (kish + off)
     spread = _Spread(math.fsum(parts), min(degrees, _contributing(parts)), 1 / kish)
-    return _bounded(len(units), value, spread, within, confidence)
+    return _bounded(Bounded(len(units), value), spread, within, confidence, least=LEAST_UNITS)
 
 
 def bounded_by_cluster(
@@ -150,7 +150,7 @@ def stratified_mean(strata: Sequence[Stratum], within: Range = SHARE, confidence
     denominator = math.fsum(part * part / free for part, free in by_stratum)
     degrees = variance * variance / denominator if denominator else 1.0
     spread = _Spread(variance, min(degrees, _contributing(parts)), 1 / least)
-    return _bounded(units, value, spread, within, confidence)
+    return _bounded(Bounded(units, value), spread, within, confidence, least=LEAST_IN_STRATA)
 
 
 def _contributing(parts: Sequence[float]) -> float:
@@ -160,8 +160,10 @@ def _contributing(parts: Sequence[float]) -> float:
     return max(1.0, 1.5 * k - 0.75)
 
 
-def _bounded(units: int, value: float, spread: _Spread, within: Range, confidence: float) -> Bounded:
-    width = within.high - within.low
+def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *, least: int) -> Bounded:
+    """The mean with its interval."""
+    units, value, width = mean.units, mean.value, within.high - within.low
+    assert value is not None
     share = min(1.0, max(0.0, (value - within.low) / width))
     same = math.sqrt(spread.variance) <= ROUNDING * width
     if same:
@@ -170,7 +172,7 @@ def _bounded(units: int, value: float, spread: _Spread, within: Range, confidenc
         effective = max(spread.least, share * (1 - share) * width * width / spread.variance)
     error = None if same else math.sqrt(spread.variance)
     degrees = None if same else spread.degrees
-    if units < LEAST_UNITS:
+    if units < least:
         return Bounded(units, value, None, None, effective, error, degrees)
     tail = (1 - confidence) / 2
     if same:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Literal, NamedTuple
 
-from ...stats.bounded import LEAST_UNITS, Bounded, Stratum, bounded_by_cluster, stratified_mean
+from ...stats.bounded import LEAST_IN_STRATA, LEAST_UNITS, Bounded, Stratum, bounded_by_cluster, stratified_mean
 from ...text.count import counted
 from .missing import MISSING, measured_score
 from .trial_row import SCORES, Row
@@ -170,6 +170,6 @@ def _filled(answers: Iterable[Answer], end: float) -> list[Answer]:
 def _why_no_interval(found: Bounded, unit: UnitKind) -> str | None:
     if found.value is None or found.low is not None:
         return None
-    if found.units < LEAST_UNITS:
+    if unit == "scenario":
         return f"{counted(found.units, unit)}: {LEAST_UNITS} are needed for an interval"
-    return f"a scenario with one {unit}: two of each are needed for an interval"
+    return f"one script in a scenario: {LEAST_IN_STRATA} are needed for an interval"
