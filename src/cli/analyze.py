@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import api
+from ..errors import ExportError
 from ..findings.analysis.compare_judges import Change, ChangedCode, JudgesCompared
 from ..findings.analysis.compare_targets import Compared, Comparison
 from ..findings.analysis.drift import ChangedAnswer, Drifts, JudgeDrift, TargetDrift
@@ -20,6 +21,7 @@ from ..stats.comparison import Difference
 from ..stats.variance import Components, RankChange
 from ..text.count import counted
 from ..text.escape import plain
+from ..text.rounded import percent
 from . import tables
 
 DRIFTED, CANNOT_TELL = 7, 8
@@ -67,7 +69,11 @@ def power(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     formats = [name.strip() for name in arguments.to.split(",") if name.strip()]
-    return _print(_paths(api.export(arguments.run, formats, arguments.out)))
+    try:
+        return _print(_paths(api.export(arguments.run, formats, arguments.out)))
+    except ExportError as error:
+        _print(_paths(error.written))
+        raise
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -109,7 +115,7 @@ def _comparison_text(compared: Compared) -> Iterator[str]:
             if one.measure == measure:
                 yield from _pair_text(one)
         for rank in compared.ranks[measure]:
-            first = f"{rank.ranks[0]:.0%}" if rank.ranks else "-"
+            first = f"{percent(rank.ranks[0])}%" if rank.ranks else "-"
             yield f"  {rank.system}: mean {_number(rank.mean)}, best in {first} of resamples"
             if measure == "accuracy":
                 yield f"    key coverage {share_text(compared.coverage[rank.system])}"
@@ -118,9 +124,14 @@ def _comparison_text(compared: Compared) -> Iterator[str]:
     if "accuracy" in compared.measures:
         yield tables.wrapped(COVERAGE_NOTE)
     if compared.noise_floor is not None:
-        noise = f"The judges' noise floor is {compared.noise_floor:.1%}; smaller differences are not called better."
-        yield tables.wrapped(noise)
+        yield tables.wrapped(_noise_text(compared.noise_floor))
     yield from _notices(compared.notices)
+
+
+def _noise_text(floor: float) -> str:
+    if not floor:
+        return "Asked again, the judges changed no label; the report says how many labels that is."
+    return f"The judges' noise floor is {percent(floor, 1)}%; smaller differences are not called better."
 
 
 def _notices(notices: Sequence[str]) -> Iterator[str]:
@@ -278,7 +289,12 @@ def _variance_text(one: Sensitivity) -> Iterator[str]:
 
 def _variance_table(components: Components) -> str:
     rows = [
-        [part.name, str(part.groups), _number(part.variance, 4), "-" if part.share is None else f"{part.share:.0%}"]
+        [
+            part.name,
+            str(part.groups),
+            _number(part.variance, 4),
+            "-" if part.share is None else f"{percent(part.share)}%",
+        ]
         for part in components.parts
     ]
     columns: tables.Columns = [

@@ -11,26 +11,31 @@ from typing import get_args
 from ..adapters.registry import canonical_name
 from ..calls.gateway import Stop
 from ..errors import InputError
+from ..findings.analysis.code_error import CORRECTED_CODES, code_rates
 from ..findings.analysis.judge_agreement import gold_reply, read_record
 from ..judge_check.check import CheckOptions, CheckRun, check_judges_async
 from ..planning.study_file import make_judge_options
 from ..records.judge_check import (
     CheckManifest,
     CheckPlan,
+    CodesMeasured,
     ExtractorMeasured,
     Given,
     JudgeCheck,
     JudgeError,
     JudgeMeasured,
     Measurement,
+    NotCoded,
 )
 from ..records.study import JudgeOptions
 from ..schemas import Label
 from ..stats.clustered import ClusteredShare
 from ..stats.confusion import Confusion, precision, precision_with_spurious, recall, share_right
+from ..stats.intervals import Share
 from ..storage import MANIFEST, encode_record
 from ..text.count import counted
 from ..text.money import money_text
+from ..text.rounded import percent
 from . import tables
 from .options import given
 from .progress import ShowProgress
@@ -40,6 +45,12 @@ LABELS: tuple[Label, Label, Label] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 OUTCOMES: tuple[Given, ...] = (*LABELS, "open", "missed")
 PARTS = {"dev": "dev part", "held_out": "held-out part", "second": "second part", "third": "third part"}
 FAILURES_SHOWN = 5
+LEFT_OUT: dict[NotCoded, str] = {
+    "no_code": "whose question has no code",
+    "several_turns": "whose question has several turns",
+    "not_labeled": "whose code also goes by what is not labeled",
+}
+"""Why a gold reply has no study code."""
 
 
 def judge_check(arguments: argparse.Namespace) -> int:
@@ -156,11 +167,30 @@ def _heading(record: JudgeCheck) -> Iterator[str]:
 
 
 def _remarks(record: JudgeCheck) -> Iterator[str]:
+    if record.codes:
+        yield from code_lines(record.codes)
     if record.extractor_measured:
         yield from _extractor_lines(record.extractor_measured)
     if record.off_topic:
         labels = counted(record.off_topic, "gold label")
         yield f"{labels} a verifier may not give with the gold evidence (topical overlap)."
+
+
+def code_lines(measured: CodesMeasured) -> Iterator[str]:
+    """How often the judges lead to the study code that follows from the gold labels."""
+    yield f"Study codes, end to end, of {counted(len(measured.replies), 'reply', 'replies')}:"
+    for code in CORRECTED_CODES:
+        rates = code_rates(measured, code)
+        yield f"  {code} found {_of(rates.found)}, wrongly given {_of(rates.wrongly)};"
+    open_codes = sum(one.given == "incomplete_data" for one in measured.replies)
+    yield f"  {open_codes} left without a code by the judges, which do not count here;"
+    why = "; ".join(f"{n} {LEFT_OUT[reason]}" for reason, n in measured.left_out.items())
+    yield f"  not coded: {why or 'none'}."
+
+
+def _of(share: Share) -> str:
+    interval = "" if share.low is None else f" ({100 * share.low:.0f}-{share.high:.0%})"
+    return f"{share.count} of {share.n}{interval}"
 
 
 def _extractor_lines(measured: ExtractorMeasured) -> Iterator[str]:
@@ -184,11 +214,11 @@ def error_lines(errors: Sequence[JudgeError]) -> Iterator[str]:
 def share(one: ClusteredShare) -> str:
     if one.value is None or one.low is None or one.high is None:
         return "-"
-    return f"{one.value:.1%} ({100 * one.low:.0f}-{one.high:.0%})"
+    return f"{percent(one.value, 1)}% ({percent(one.low)}-{percent(one.high)}%)"
 
 
 def _percent(one: ClusteredShare) -> str:
-    return "-" if one.value is None else f"{one.value:.1%}"
+    return "-" if one.value is None else f"{percent(one.value, 1)}%"
 
 
 def confusions(judge: JudgeMeasured) -> list[Confusion]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...schemas import Manifest
+from ...text.rounded import percent
 from .read_run import judged_offline
 
 FIRST_FORMAT = 4
@@ -44,8 +45,9 @@ MEASURED = {
 
 def _figures(one: Measured) -> str:
     wrong, right = one.contradicted, one.supported
+    share = percent(one.right / one.claims)
     return (
-        f"on the {one.part} gold part, {one.right / one.claims:.0%} of {one.claims} claims get the right label, with "
+        f"on the {one.part} gold part, {share}% of {one.claims} claims get the right label, with "
         f"{wrong.right} of {wrong.gold} wrong claims found ({wrong.right} of {wrong.given} so called are wrong) and "
         f"{right.right} of {right.gold} correct ones ({right.right} of {right.given})"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from ...records.model_name import family
-from ..analysis.judge_agreement import METHOD
+from ...text.count import counted
+from ..analysis.judge_agreement import METHOD, Judging
 from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import DECIDED, LABELS, OPEN_TIE, Findings
 from .coverage_section import COVERAGE_COLUMNS
@@ -178,11 +179,17 @@ def _noise_blocks(runs: Runs) -> list[Block]:
     for run in runs.runs:
         if run.judging and run.judging.noise_floor is not None:
             which = say(" in run ", Text(run.name)) if runs.several else ()
-            floor = percent(run.judging.noise_floor, min(one.changed.n for one in run.judging.noise))
-            blocks.append(
-                Paragraph(say("Noise floor", *which, f": {floor}%. A smaller difference may be due to the judges."))
-            )
+            blocks.append(Paragraph(say("Noise floor", *which, f": {_floor(run.judging)}")))
     return blocks
+
+
+def _floor(judging: Judging) -> str:
+    """The noise floor as a sentence; zero changes are a count, because nothing measured is exactly 0%."""
+    if not judging.noise_floor:
+        asked = sum(one.changed.n for one in judging.noise)
+        return f"no label changed in {counted(asked, 'repeated verdict')}."
+    floor = percent(judging.noise_floor, min(one.changed.n for one in judging.noise))
+    return f"{floor}%. A smaller difference may be due to the judges."
 
 
 def _corrected_blocks(runs: Runs) -> list[Block]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from ...schemas import CallParameters, CanonicalFact, Manifest, RunPlan
 from ...store.strict_json import fingerprint
 from ...text.count import counted
+from ...text.rounded import percent
 from ..analysis.cost import CallTimes
 from ..analysis.read_run import Findings
 from .document import Cell, Column, Count, Section, Table, Text, Words, words
@@ -80,13 +81,13 @@ def _registered(manifest: Manifest) -> str:
 
 
 def _again(plan: RunPlan) -> str:
-    return f"{plan.judge_repeats}×, {plan.judge_sample:.0%} of trials" if plan.judge_repeats else "no"
+    return f"{plan.judge_repeats}×, {percent(plan.judge_sample)}% of trials" if plan.judge_repeats else "no"
 
 
 def _isolation(plan: RunPlan) -> str:
     if plan.isolation != "flagged":
         return {"claim": "one", "reply": "all of a reply"}[plan.isolation]
-    audit = f" and in the audit sample, {plan.audit_sample:.0%} of the others" if plan.audit_sample else ""
+    audit = f" and in the audit sample, {percent(plan.audit_sample)}% of the others" if plan.audit_sample else ""
     return f"several; one in replies that are marked or badly covered{audit} (flagged)"
 
 
