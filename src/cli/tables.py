@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..records.model_name import split_name
 from ..text.escape import plain
 from ..text.money import money_text
+from ..text.rounded import percent
 
 if TYPE_CHECKING:  # a table of models or of facts needs none of these, and they take long to import
     from ..calls.estimate import EstimateRow
@@ -21,13 +23,15 @@ Columns = Sequence[tuple[str, Literal["left", "right"]]]
 GAP = "  "
 NARROWEST = 8
 """The first column is never made narrower than this."""
+_PIECE = re.compile(r"[^:/_.,@-]*[:/_.,@-]+|[^:/_.,@-]+")
+"""Part of a long name, with the mark that ends it: compatible: and flaky."""
 
 
 def plain_table(columns: Columns, rows: Iterable[Sequence[str]], *, caption: str = "", width: int | None = None) -> str:
     """A table no wider than the terminal, or than `width`.
 
-    Cells wrap between words, the widest column first. Only if that is not enough are long words of the first column
-    cut. Line breaks inside a cell are kept.
+    Cells wrap between words, the widest column first. If that is not enough, long words of the first column break
+    after punctuation, and only then anywhere. Line breaks inside a cell are kept.
     """
     limit = width or shutil.get_terminal_size().columns
     cells = [[_lines(cell) for cell in row] for row in ([name for name, _ in columns], *rows)]
@@ -39,12 +43,32 @@ def plain_table(columns: Columns, rows: Iterable[Sequence[str]], *, caption: str
 def wrapped(text: str, width: int | None = None) -> str:
     """Text in lines no longer than the terminal, or than `width`, if its words allow it. Line breaks are kept."""
     limit = width or shutil.get_terminal_size().columns
-    return "\n".join("\n".join(_wrap(line, limit, break_long_words=False)) for line in text.split("\n"))
+    return "\n".join(
+        "\n".join(textwrap.wrap(line, max(1, limit), break_long_words=False, break_on_hyphens=False))
+        for line in text.split("\n")
+    )
 
 
-def _wrap(line: str, width: int, *, break_long_words: bool = True) -> list[str]:
-    """A line, wrapped only at spaces: a model's name with a hyphen is one word."""
-    return textwrap.wrap(line, max(1, width), break_long_words=break_long_words, break_on_hyphens=False) or [""]
+def _wrap(line: str, width: int) -> list[str]:
+    """A line of a cell, wrapped at spaces; a word that is too long for a line breaks after punctuation if it can."""
+    lines = [""]
+    for word in line.split():
+        gap = " " if lines[-1] else ""
+        for piece in _pieces(word, width):
+            if lines[-1] and len(lines[-1]) + len(gap) + len(piece) > width:
+                lines.append(piece)
+            else:
+                lines[-1] += gap + piece
+            gap = ""
+    return lines
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    if len(word) <= width:
+        return [word]
+    return [
+        piece[start : start + width] for piece in _PIECE.findall(word) for start in range(0, len(piece), max(1, width))
+    ]
 
 
 def _lines(cell: str) -> list[str]:
@@ -61,13 +85,11 @@ def _widths(cells: Sequence[Sequence[Sequence[str]]], limit: int) -> list[int]:
     ]
     while sum(widths) > limit:
         shrinkable = [place for place, width in enumerate(widths) if width > words[place]]
-        if shrinkable:
-            widths[max(shrinkable, key=lambda place: widths[place])] -= 1
-        elif widths[0] > NARROWEST:
-            widths[0] -= 1
-        else:
+        if not shrinkable:
             break
-    return widths
+        widths[max(shrinkable, key=lambda place: widths[place])] -= 1
+    over = sum(widths) - limit
+    return [max(widths[0] - over, min(NARROWEST, widths[0])), *widths[1:]] if over > 0 else widths
 
 
 def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]) -> list[str]:
@@ -115,7 +137,7 @@ def _coverage_text(share: ClusteredShare) -> str:
     """33%, then its interval on a second line."""
     if share.value is None or share.low is None or share.high is None:
         return "–"
-    return f"{share.value:.0%}\n{100 * share.low:.0f}–{share.high:.0%}"
+    return f"{percent(share.value)}%\n{percent(share.low)}–{percent(share.high)}%"
 
 
 def code_table(summary: Summary, width: int | None = None) -> str:
@@ -182,7 +204,7 @@ def _cached_text(rows: Sequence[EstimateRow]) -> str:
     for model in dict.fromkeys(row.model for row in judging):
         mine = [row for row in judging if row.model == model]
         share = sum(row.cached_tokens for row in mine) / sum(row.input_tokens for row in mine)
-        shares.append(f"{model} {share:.0%}")
+        shares.append(f"{model} {percent(share)}%")
     return wrapped(
         "Judges' calls about one scenario start alike. Tokens in that providers can read from a cache, if the start is "
         f"long enough for the model's and calls follow each other closely: {', '.join(shares)}. The costs assume it."

@@ -50,6 +50,18 @@ def test_a_name_that_fits_nowhere_is_cut_and_nothing_is_lost() -> None:
     assert lines[1].endswith(" 1")
 
 
+def test_a_long_name_breaks_after_punctuation() -> None:
+    table = plain_table([("target", "left"), ("n", "right")], [["compatible:flaky", "1"]], width=16)
+    assert table.splitlines() == ["target         n", "compatible:    1", "flaky"]
+    path = plain_table([("target", "left"), ("n", "right")], [["google/gemini-3.1-pro and more", "1"]], width=16)
+    assert [line[:13].rstrip() for line in path.splitlines()[1:]] == ["google/", "gemini-3.1-", "pro and more"]
+
+
+def test_a_name_is_cut_in_a_word_only_if_the_word_is_too_long_for_a_line() -> None:
+    table = plain_table([("target", "left"), ("n", "right")], [["ab:cdefghijklmnopqrstuvwxyz", "1"]], width=16)
+    assert [line.split()[0] for line in table.splitlines()[1:]] == ["ab:", "cdefghijklmno", "pqrstuvwxyz"]
+
+
 def test_line_breaks_in_cells_are_kept_and_captions_wrap() -> None:
     table = plain_table([("t", "left"), ("a\nb", "right")], [["x", "0.5\nn=2"]], caption="one two three", width=10)
     assert table.splitlines() == ["t    a", "     b", "x  0.5", "   n=2", "one two", "three"]
