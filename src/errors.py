@@ -5,10 +5,12 @@
     ├── ConfigError       3      a key, SDK or choice of judges is missing or not allowed
     ├── IncompleteRun     4      the run stopped before its end; `resume` continues it
     ├── IntegrityError    5      stored bytes are not what was written, or cannot be recomputed
-    └── StorageError      6      the disk refused: full, read-only, failed sync, or the run is in use
+    ├── StorageError      6      the disk refused: full, read-only, failed sync, or the run is in use
+    └── ExportError       9      a format of an export could not be written; the other formats are complete
 
-Exit code 0 is success and 130 a second Ctrl-C. Failures of a model call are not exceptions of this tree: they are
-outcomes, recorded in the journal (see `adapters.base.CallFailure`), and never end a run by themselves.
+Exit code 0 is success, 7 and 8 are answers of `drift`, and 130 is a second Ctrl-C. Failures of a model call are not
+exceptions of this tree: they are outcomes, recorded in the journal (see `adapters.base.CallFailure`), and never end a
+run by themselves.
 
 The code that finds a problem knows which field of a study it is about, but not whether a file, a flag or a keyword set
 that field. It names the field, and writes fields in its advice as `repeats`. An `Origin` adds the place.
@@ -143,3 +145,14 @@ class StorageError(HarnessError):
     """The disk refused, a file exists already, or the run is in use. What was saved is intact."""
 
     exit_code = 6
+
+
+class ExportError(HarnessError):
+    """A format of an export could not be written; the others are complete."""
+
+    exit_code = 9
+
+    def __init__(self, message: str, *, written: Sequence[Path] = ()) -> None:
+        super().__init__(message)
+        self.written = written
+        """The files of the other formats."""

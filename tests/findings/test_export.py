@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sys
-import zipfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,19 +14,21 @@ from typing import Any
 
 import pytest
 
+from src.cli.parser import main
 from src.errors import (
     ConfigError,
+    ExportError,
     InputError,
     IntegrityError,
     StorageError,
 )
 from src.findings.analysis.read_run import NOT_RECORDED
 from src.findings.analysis.trial_row import SCORES
-from src.findings.export import inspect_log, tables, writers
 from src.findings.export import rows as row_maker
+from src.findings.export import stats_writers, tables, writers
 from src.findings.export.export import FORMATS, export
 from src.findings.export.tables import MISSING, TABLES
-from src.schemas import Registration, ReviewReason, TrialResult
+from src.schemas import Registration, ReviewReason, TrialOutcome, TrialResult
 from src.storage import (
     MANIFEST,
     RESULTS,
@@ -38,7 +39,7 @@ from src.store.hash_chain import GENESIS
 
 from ..helpers import HASH, manifest, result
 from ..runs import ONE, make_run
-from .made_runs import HOSTILE, OUTCOMES, hostile, nothing_to_check, of_outcome, one_of_each, planned, rich, write_run
+from .made_runs import HOSTILE, OUTCOMES, hostile, of_outcome, one_of_each, planned, rich, write_run
 
 TABULAR = ("csv", "jsonl", "parquet", "dta", "sav")
 
@@ -121,7 +122,9 @@ def test_a_real_run_gives_the_same_rows_in_every_format(real: Path, tmp_path: Pa
         assert rows_of_parquet(tmp_path / "out" / f"{table.name}.parquet") == lines
         cells = rows_of_csv(tmp_path / "out" / f"{table.name}.csv")
         assert len(cells) == len(lines)
-        assert list(cells[0]) == list(lines[0]) == [column.name for column in table.columns]
+        names = [column.name for column in table.columns]
+        assert list(lines[0]) == names
+        assert list(cells[0]) == [*names, "text_cut"]
         for name in ("dta", "sav"):
             rows, meta = rows_of_stats(tmp_path / "out" / f"{table.name}.{name}")
             assert len(rows) == len(lines)
@@ -188,6 +191,139 @@ def test_a_package_that_knows_no_codes_reads_missing_values_as_missing(tmp_path:
         assert sum(not math.isnan(row["accuracy"]) for row in rows) == 1
 
 
+def late(first: TrialOutcome, count: int = 150) -> list[TrialResult]:
+    """Trials that miss everything, then one with scores."""
+    return [*(of_outcome(first, n) for n in range(1, count + 1)), rich(count + 1)]
+
+
+@pytest.mark.parametrize("name", ["dta", "sav"])
+def test_a_long_stretch_of_missing_values_at_the_start_changes_no_type(name: str, tmp_path: Path) -> None:
+    """pyreadstat looks at the first hundred cells to decide what a column is."""
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", late("failed"), planned()), out, ["jsonl", name])
+    for table in TABLES:
+        lines = rows_of_jsonl(out / f"{table.name}.jsonl")
+        rows, meta = rows_of_stats(out / f"{table.name}.{name}")
+        assert len(rows) == len(lines)
+        for column in table.columns:
+            text = column.kind in ("text", "reason")
+            assert (meta.readstat_variable_types[column.name] == "string") is text, (table.name, column.name)
+        for row, line in zip(rows, lines, strict=True):
+            for column in table.columns:
+                assert_same(column, row, line, meta, name)
+
+
+@pytest.mark.parametrize("name", ["dta", "sav"])
+def test_columns_without_any_value_and_tables_without_rows_have_the_right_types(name: str, tmp_path: Path) -> None:
+    for place, results in enumerate(([of_outcome("blocked", n) for n in range(1, 4)], [])):
+        out = tmp_path / f"out{place}"
+        export(write_run(tmp_path / f"run{place}", results, planned()), out, [name])
+        for table in TABLES:
+            _, meta = rows_of_stats(out / f"{table.name}.{name}")
+            for column in table.columns:
+                text = column.kind in ("text", "reason")
+                assert (meta.readstat_variable_types[column.name] == "string") is text, (table.name, column.name)
+        rows, _ = rows_of_stats(out / f"trial.{name}")
+        assert [row["accuracy"] for row in rows] == ["b" if name == "dta" else -2] * len(results)
+
+
+def broken(*_: object, **__: object) -> None:
+    raise ValueError("a bug\nin a writer")
+
+
+def test_a_format_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module("pyreadstat"), "write_dta", broken)
+    out = tmp_path / "out"
+    with pytest.raises(ExportError) as caught:
+        export(write_run(tmp_path / "run", [rich()], planned()), out, ["csv", "dta", "jsonl"])
+    assert str(caught.value) == "dta could not be written: ValueError: a bug in a writer. Complete: csv, jsonl."
+    assert caught.value.exit_code == 9
+    assert sorted(caught.value.written) == sorted(path for path in out.iterdir())
+    for table in TABLES:
+        assert (out / f"{table.name}.csv").is_file()
+        assert (out / f"{table.name}.jsonl").is_file()
+        assert not list(out.glob(f"{table.name}*.dta"))
+
+
+@pytest.mark.parametrize("step", ["__init__", "add", "close"])
+def test_a_format_can_fail_at_every_step(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers.ParquetSink, step, broken)
+    out = tmp_path / "out"
+    with pytest.raises(
+        ExportError, match=r"^parquet could not be written: ValueError: a bug in a writer\. Complete: csv\.$"
+    ):
+        export(write_run(tmp_path / "run", [rich(1), rich(2)], planned()), out, ["parquet", "csv"])
+    assert len(rows_of_csv(out / "trial.csv")) == 2
+    assert not list(out.glob("*.parquet")) and not list(out.glob(".export*"))
+
+
+def test_if_every_format_fails_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers.CsvSink, "add", broken)
+    monkeypatch.setattr(writers.JsonlSink, "add", broken)
+    with pytest.raises(ExportError, match=r"^csv could not be written: ValueError: a bug in a writer\.$") as caught:
+        export(write_run(tmp_path / "run", [rich()], planned()), tmp_path / "out", ["csv", "jsonl"])
+    assert not caught.value.written
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_package_that_one_format_lacks_is_named_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    folder, out = write_run(tmp_path / "run", [rich()], planned()), tmp_path / "out"
+    assert main(["export", str(folder), "--to", "csv,parquet", "--out", str(out)]) == 9
+    printed = capsys.readouterr()
+    assert printed.err == (
+        "medicare-eval: parquet could not be written: pyarrow is not installed. "
+        "Run: pip install 'medicare-eval[export]'. Complete: csv.\n"
+    )
+    assert str(out / "trial.csv") in printed.out.splitlines()
+    assert "parquet" not in printed.out
+
+
+LONG = (
+    "x" * 40_000, "é" * 40_000, "😀" * 17_000, "x😀" * 16_384, "\x1b" * 9_000, "=" + "1" * 32_767,
+    "x" * 32_767, "x" * 32_768, "=" + "1" * 32_765, "😀" * 16_383,
+)  # fmt: skip
+FITS = ("x" * 32_767, "=" + "1" * 32_765, "😀" * 16_383)
+
+
+def excel_length(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def test_no_csv_cell_is_longer_than_excel_allows_and_the_whole_text_is_beside(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    files = export(
+        write_run(tmp_path / "run", [rich(n, text) for n, text in enumerate(LONG, 1)], planned()), out, ["csv"]
+    )
+    assert out / "texts.jsonl" in files
+    whole = {(row["table"], row["column"], *_keys(row)): row["text"] for row in rows_of_jsonl(out / "texts.jsonl")}
+    for table in TABLES:
+        for row in rows_of_csv(out / f"{table.name}.csv"):
+            assert all(excel_length(cell) <= writers.EXCEL_UNITS for cell in row.values()), table.name
+            cut = [name for name, cell in row.items() if cell.endswith(writers.CUT_NOTE)]
+            assert row["text_cut"] == ("true" if cut else "false")
+            for name in cut:
+                text = whole.pop((table.name, name, *(row[key] for key in table.keys)))
+                kept = row[name].removesuffix(writers.CUT_NOTE)
+                assert writers.shown(text).startswith(kept)
+                assert excel_length(row[name]) >= writers.EXCEL_UNITS - 1
+    assert not whole
+    replies = [row for row in rows_of_csv(out / "turn.csv") if row["turn_id"] == "Q1"]
+    assert [row["text_cut"] for row in replies] == ["false" if text in FITS else "true" for text in LONG]
+
+
+def _keys(row: dict[str, Any]) -> tuple[str, ...]:
+    table = next(table for table in TABLES if table.name == row["table"])
+    return tuple(str(row[key]) for key in table.keys)
+
+
+def test_short_texts_need_no_file_beside_them(tmp_path: Path) -> None:
+    export(write_run(tmp_path / "run", [rich()], planned()), tmp_path / "out", ["csv"])
+    assert not (tmp_path / "out" / "texts.jsonl").exists()
+
+
 def test_codes_of_missing_values_are_distinct() -> None:
     assert len({one.stata for one in MISSING.values()}) == len({one.spss for one in MISSING.values()}) == len(MISSING)
     assert all(one.stata.islower() and len(one.stata) == 1 and one.spss < 0 for one in MISSING.values())
@@ -235,8 +371,8 @@ def test_hostile_text_is_inert_in_csv_and_loses_nothing_else(tmp_path: Path) -> 
     replies = [row["reply"] for row in rows_of_csv(out / "turn.csv") if row["turn_id"] == "Q1"]
     assert len(replies) == len(HOSTILE)
     for text, cell in zip(HOSTILE, replies, strict=True):
-        assert len(cell) >= len(text)
-        if text.isprintable() and text[:1] not in ("=", "+", "-", "@", "＝"):
+        assert len(cell) >= min(len(text), writers.EXCEL_UNITS)
+        if text.isprintable() and text[:1] not in ("=", "+", "-", "@", "＝") and len(text) < writers.EXCEL_UNITS:
             assert cell == (text or "x")
 
 
@@ -249,9 +385,9 @@ def test_hostile_text_survives_stata_and_spss(tmp_path: Path) -> None:
     rows, _ = rows_of_stats(out / "turn.sav")
     answered = [row for row in rows if row["turn_id"] == "Q1"]
     for text, row in zip(wanted, answered, strict=True):
-        cut = len(text.encode()) > writers.SPSS_BYTES
+        cut = len(text.encode()) > stats_writers.SPSS_BYTES
         assert row["text_cut"] == cut
-        assert row["reply"] == (text[: writers.SPSS_BYTES] if cut else text.rstrip(" "))
+        assert row["reply"] == (text[: stats_writers.SPSS_BYTES] if cut else text.rstrip(" "))
 
 
 def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
@@ -260,7 +396,7 @@ def test_a_cut_never_splits_a_character(tmp_path: Path) -> None:
     export(write_run(tmp_path / "run", [rich(1, text)], planned()), out, ["sav"])
     rows, _ = rows_of_stats(out / "turn.sav")
     assert set(rows[0]["reply"]) == {"é"}
-    assert len(rows[0]["reply"].encode()) <= writers.SPSS_BYTES
+    assert len(rows[0]["reply"].encode()) <= stats_writers.SPSS_BYTES
 
 
 @pytest.mark.slow
@@ -476,15 +612,15 @@ def test_labels_of_columns_and_values_are_in_the_files(tmp_path: Path) -> None:
 def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many trials, no writer ever holds more rows than a batch, and trials are asked for one by one."""
     monkeypatch.setattr(writers, "BATCH_ROWS", 7)
-    monkeypatch.setattr(writers, "PIECE_ROWS", 11)
+    monkeypatch.setattr(stats_writers, "PIECE_ROWS", 11)
     held: list[int] = []
-    plain_add = writers._Batch.add
+    plain_add = writers.Batch.add
 
-    def add(self: writers._Batch, row: tables.Row) -> None:
+    def add(self: writers.Batch, row: tables.Row) -> None:
         plain_add(self, row)
         held.append(len(self.rows))
 
-    monkeypatch.setattr(writers._Batch, "add", add)
+    monkeypatch.setattr(writers.Batch, "add", add)
     alive: list[int] = []
     rows_of = row_maker.trial_rows
 
@@ -508,66 +644,10 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
 
 
 def test_long_texts_end_a_piece_before_it_grows_too_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "PIECE_CELLS", 100_000)
+    monkeypatch.setattr(stats_writers, "PIECE_CELLS", 100_000)
     folder = write_run(tmp_path / "run", [rich(n, "y" * 9_000) for n in range(1, 6)], planned())
     export(folder, tmp_path / "out", ["dta"])
     assert len(list((tmp_path / "out").glob("turn*.dta"))) > 1
-
-
-@pytest.mark.slow
-def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Path) -> None:
-    log = module("inspect_ai.log")
-    results = [rich(1), rich(2), rich(1, target="openai:gpt-x"), nothing_to_check(3), of_outcome("failed", 4)]
-    files = export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["inspect"])
-    logs = [log.read_eval_log(str(path)) for path in files if path.suffix == ".eval"]
-    assert [one.eval.model for one in logs] == ["fake/careful", "openai/gpt-x"]
-    assert [len(one.samples) for one in logs] == [4, 1]
-    assert len(log.list_eval_logs(str(tmp_path / "out" / "inspect"))) == 2
-    first = logs[0].samples[0]
-    assert (first.id, first.epoch) == ("s1", 1)
-    assert [(message.role, message.text) for message in first.messages] == [
-        ("user", "Plans have networks."), ("assistant", "Plans have networks."),
-    ]  # fmt: skip
-    assert first.scores["accuracy"].value == 1 / 3
-    assert first.target == ["The premium is $202.90 a month."]
-    claim = first.metadata["claims"][1]
-    assert (claim["label"], claim["quotes"]) == ("CONTRADICTED", ["Plans have networks."])
-    assert claim["verdicts"]["judge_2"]["label"] == "CONTRADICTED"
-    assert first.metadata["study_codes"][0]["code"] == "incorrect"
-    empty, broken = logs[0].samples[2:]
-    assert math.isnan(empty.scores["accuracy"].value)
-    assert empty.scores["accuracy"].metadata["missing"] == "nothing_to_check"
-    assert broken.scores["accuracy"].metadata["missing"] == "failed"
-    assert broken.error.message.startswith("a call to the target still failed")
-    by_name = {score.name: score for score in logs[0].results.scores}
-    assert (by_name["accuracy"].scored_samples, by_name["accuracy"].unscored_samples) == (2, 2)
-    assert by_name["accuracy"].metrics["mean"].value == pytest.approx(1 / 3)
-
-
-@pytest.mark.slow
-def test_inspect_keeps_hostile_text_and_a_log_is_cut_where_it_grows_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = module("inspect_ai.log")
-    monkeypatch.setattr(inspect_log, "LOG_SAMPLES", 8)
-    files = export(write_run(tmp_path / "run", hostile(), planned()), tmp_path / "out", ["inspect"])
-    logs = [path for path in files if path.suffix == ".eval" and "careful" in path.name]
-    assert len(logs) == 3
-    assert all(zipfile.is_zipfile(path) for path in logs)
-    samples = [sample for path in logs for sample in log.read_eval_log(str(path), resolve_attachments=True).samples]
-    assert [sample.messages[1].text for sample in samples] == [text or "x" for text in HOSTILE]
-
-
-@pytest.mark.slow
-def test_inspect_logs_are_written_when_much_text_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = module("inspect_ai.log")
-    monkeypatch.setattr(inspect_log, "LOG_CHARACTERS", 100_000)
-    results = [rich(n, "y" * 9_000, target) for n in range(1, 5) for target in ("fake:careful", "openai:gpt-x")]
-    files = export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["inspect"])
-    logs = [log.read_eval_log(str(path)) for path in files if path.suffix == ".eval"]
-    assert len(logs) > 2
-    held = [(one.eval.model, sample.epoch) for one in logs for sample in one.samples]
-    assert sorted(held) == [(model, n) for model in ("fake/careful", "openai/gpt-x") for n in range(1, 5)]
 
 
 def test_a_sealed_run_says_so(real: Path, tmp_path: Path) -> None:
@@ -602,21 +682,6 @@ def test_review_reasons_are_exported_as_recorded(tmp_path: Path) -> None:
     assert [row["review_details"] for row in trials] == [
         "Claims cover only 1 of 9 sentences.; 1 claim has no final label.", None, NOT_RECORDED, None,
     ]  # fmt: skip
-
-
-@pytest.mark.slow
-def test_inspect_samples_carry_the_recorded_reasons(tmp_path: Path) -> None:
-    log = module("inspect_ai.log")
-    reason = ReviewReason(kind="open_claims", detail="1 claim has no final label.", claim_ids=("Q1.C4",))
-    results = [
-        rich(1).model_copy(update={"needs_manual_review": True, "review_reasons": (reason,)}),
-        rich(2).model_copy(update={"review_reasons": None}),
-    ]
-    files = export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["inspect"])
-    (path, *_) = [file for file in files if "careful" in file.name]
-    first, second = log.read_eval_log(str(path)).samples
-    assert first.metadata["review_reasons"] == [reason.model_dump(mode="json")]
-    assert second.metadata["review_reasons"] is None
 
 
 def test_codes_of_missing_values_stay_what_earlier_exports_used() -> None:

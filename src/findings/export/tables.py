@@ -16,7 +16,7 @@ from ..analysis.trial_row import SCORES
 from .columns import JOINED, MISSING, Cell, Column, Kind, Row, Table, category, flag, integer, text, with_reason
 
 __all__ = [
-    "CLAIM", "DOLLAR", "JOINED", "JUDGE", "MISSING", "QUESTION", "RUN", "TABLES", "TEXT_CUT", "TRIAL", "TURN",
+    "CLAIM", "DOLLAR", "JOINED", "JUDGE", "MISSING", "QUESTION", "RUN", "TABLES", "TEXTS", "TEXT_CUT", "TRIAL", "TURN",
     "VERDICT", "Cell", "Column", "Kind", "Row", "Table",
 ]  # fmt: skip
 _NO_SCORE = (*(outcome for outcome in OUTCOMES if outcome != "scored"), "nothing_to_check")
@@ -329,4 +329,6 @@ DOLLAR = Table(
 )
 
 TABLES = (RUN, TRIAL, JUDGE, TURN, CLAIM, VERDICT, QUESTION, DOLLAR)
-TEXT_CUT = flag("text_cut", "Only in SPSS files: whether a text of this row was too long and was cut")
+TEXT_CUT = flag("text_cut", "Only in CSV and SPSS files: whether a text of this row was too long and was cut")
+TEXTS = "texts.jsonl"
+"""The whole texts that are cut in CSV files."""
