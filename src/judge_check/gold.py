@@ -12,7 +12,7 @@ from ..agents.context import Asked, about, state_of
 from ..errors import InputError
 from ..planning.background import background_for, check_ids
 from ..planning.library import Library
-from ..planning.rubrics import load_rubrics
+from ..planning.rubrics import load_rubric, load_rubrics
 from ..planning.scenario_files import ScenarioFile, expand, read_scenario
 from ..records.gold import GoldClaim, GoldFile, GoldReply, Split
 from ..runner.judge_turn import FactFinder
@@ -24,6 +24,8 @@ from ..schemas import (
     PlannedScenario,
     QuestionerInput,
     QuoteSpan,
+    Rubric,
+    Scenario,
     Verdict,
 )
 from ..store.input_files import read_user_file
@@ -41,6 +43,9 @@ class GoldItem:
     reply: GoldReply
     asked: Asked
     key: KeyInView
+    scenario: Scenario
+    """Filled in for the plan year of the gold set."""
+    rubric: Rubric
     state: str | None
     """The code of the persona's state, if there are facts of that state."""
     claims: tuple[ClaimInView, ...]
@@ -120,11 +125,12 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
             raise InputError(f"{path}: field scenario_id: there is no scenario {gold.scenario_id!r} in the bank.")
         scenarios.append(read_scenario(bank[gold.scenario_id]))
         planned = {one.variant: one for one in scenarios[-1].planned(gold.plan_year, library)}
+        rubric = load_rubric(scenarios[-1].scenario.rubric_version, scenarios[-1].path).rubric
         every += planned.values()
         years.add(gold.plan_year)
         for reply in gold.replies:
             _check_ids(path, reply, items)
-            items.append(_item(path, gold, reply, planned))
+            items.append(_item(path, gold, reply, planned, rubric))
     if not items:
         raise InputError(f"{root} contains no gold files. Give a folder of .json files with `gold`.")
     if len(years) > 1:
@@ -162,7 +168,9 @@ def _check_ids(path: Path, reply: GoldReply, items: Sequence[GoldItem]) -> None:
         raise InputError(f"{path}: {reply.reply_id}: claim_id {repeated[0]!r} is used more than once.")
 
 
-def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | None, PlannedScenario]) -> GoldItem:
+def _item(
+    path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | None, PlannedScenario], rubric: Rubric
+) -> GoldItem:
     if reply.variant and reply.variant not in planned:
         raise InputError(f"{path}: {reply.reply_id}: the scenario has no variant {reply.variant!r}.")
     asked_of = planned.get(reply.variant) or next(iter(planned.values()))
@@ -182,6 +190,8 @@ def _item(path: Path, gold: GoldFile, reply: GoldReply, planned: Mapping[str | N
             turns[place].user_message, gold.plan_year, earlier, about(scenario.persona), state_of(scenario.persona)
         ),
         key=verifier.key_in_view(scenario.answer_key),
+        scenario=scenario,
+        rubric=rubric,
         state=asked_of.state_code,
         claims=tuple(_in_view(reply, claim, where) for claim, where in zip(reply.claims, spans, strict=True)),
         spans=spans,

@@ -26,6 +26,7 @@ from ..schemas import Claim, Label, Verdict
 from ..stats.confusion import GoldReply, precision, precision_with_spurious
 from ..store.strict_json import fingerprint
 from ..text.claim_matching import Placed
+from .codes import measure_codes
 from .gold import Gold, GoldItem
 from .judge_reply import JudgedReply
 from .matching import Matches, PlacedGold, match
@@ -78,6 +79,7 @@ def measure(manifest: CheckManifest, gold: Gold, judged: Sequence[JudgedReply], 
         off_topic=len(gold.off_topic()),
         end_to_end=_measured(END_TO_END, None, ends) if ends else None,
         judges=_verifiers(plan, judged) if "verifier" in plan.measures else (),
+        codes=measure_codes(whole) if whole else None,
         extractor_measured=_extractor(plan.extractor, whole, matched) if whole else None,
         failures=tuple(failure for one in judged for failure in one.failures),
         calls=sum(len(one.records) for one in judged),

@@ -10,6 +10,7 @@ from pydantic import Field
 from .background import BackgroundFact
 from .base import Ident, Label, ModelName, Record, Severity, Sha256, is_empty, is_none
 from .gold import ClaimKind, Split
+from .rubric import StudyCode
 from .run import CallParameters, CallPolicy, Isolation, Prompt, Role
 
 CHECK_FORMAT: Literal[3] = 3
@@ -149,6 +150,29 @@ class ExtractorMeasured(Record):
     """Of the sentences that say something, how many the extractor's own claims cover."""
 
 
+NotCoded = Literal["no_code", "several_turns", "not_labeled"]
+"""Why a gold reply has no study code: its question is not coded; its group has several turns; or the code also goes by
+what the gold set does not label."""
+
+
+class ReplyCode(Record):
+    """The study code of the question that a gold reply answers."""
+
+    reply_id: Ident
+    scenario_id: Ident
+    question_group: Ident
+    gold: StudyCode
+    """By the gold labels."""
+    given: StudyCode
+    """By the judges, end to end; `incomplete_data` if they failed or left open a claim that decides it."""
+
+
+class CodesMeasured(Record):
+    replies: tuple[ReplyCode, ...]
+    left_out: dict[NotCoded, int]
+    """Gold replies without a code, by reason."""
+
+
 class JudgeCheck(Record):
     """What a check found. Reports use it to correct their estimates."""
 
@@ -164,6 +188,8 @@ class JudgeCheck(Record):
     end_to_end: JudgeMeasured | None
     judges: tuple[JudgeMeasured, ...]
     """Each verifier given the gold claims, and the panel of all."""
+    codes: CodesMeasured | None = Field(default=None, exclude_if=is_none)
+    """Study codes end to end; None if that was not measured, as in records before this field."""
     extractor_measured: ExtractorMeasured | None
     failures: tuple[str, ...]
     calls: int

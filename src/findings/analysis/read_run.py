@@ -33,6 +33,7 @@ from ...store import hash_chain
 from .dollars import Dollars, costs_of
 from .isolation import Audit
 from .result_fields import TrialFields
+from .split_codes import NO_KEYS, Keys, keys_of, split_codes
 from .trial_row import ClaimCount, Row, claim_counts, row_of
 
 LABELS: tuple[Label, ...] = get_args(Label)
@@ -105,6 +106,8 @@ class Findings:
     rows: list[Row] = field(default_factory=list)
     rules: dict[tuple[str, str], GroupRule] = field(default_factory=dict)
     """By scenario and question group."""
+    keys: Keys = NO_KEYS
+    """What study codes rest on."""
     services: dict[str, Service] = field(default_factory=dict)
     turns: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By target and outcome of the turn."""
@@ -210,6 +213,7 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
     plan = found.manifest.plan
     found.services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
     found.rules = group_rules(plan)
+    found.keys = keys_of(plan, found.rules)
     found.dollars.costs = costs_of(plan)
     found.sealed = storage.read_seal(folder, found.manifest) is not None
     path = folder / storage.RESULTS
@@ -232,7 +236,7 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
         path = found.folder / storage.RESULTS
         raise IntegrityError(f"{path}, line {raw.number}: this version cannot read the result ({error}).") from None
     by_group = claim_counts(line)
-    found.rows.append(row_of(line, by_group))
+    found.rows.append(row_of(line, by_group, split_codes(line, found.keys)))
     for group, counts in by_group.items() if line.outcome == "scored" else ():
         key = GroupKey(line.target.name, line.scenario_id, group)
         found.group_claims.setdefault(key, Counter())[counts] += 1

@@ -10,6 +10,7 @@ from ...schemas import TrialOutcome
 from ...store.strict_json import sha256
 from .missing import counted_code
 from .result_fields import CodeFields, ScoreFields, TrialFields
+from .split_codes import SplitCode
 
 SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
 LEAST_SCENARIOS = 8
@@ -93,6 +94,8 @@ class Row:
     """Questions that have two sets of points."""
     counted: tuple[CodedQuestion, ...] = ()
     """The questions of `codes` as they count in estimates: see `missing`."""
+    split_codes: tuple[SplitCode, ...] = ()
+    """Questions whose code hangs on a verdict that the judges disagreed on or left open."""
 
     def score(self, name: str) -> float | None:
         return self.scores[SCORES.index(name)]
@@ -145,7 +148,7 @@ def _without(line: TrialFields) -> Without | None:
     return Without(_scores(without.final_scores) if without.final_scores else None, _codes(without.study_codes))
 
 
-def row_of(line: TrialFields, by_group: dict[str, ClaimCount]) -> Row:
+def row_of(line: TrialFields, by_group: dict[str, ClaimCount], split: tuple[SplitCode, ...] = ()) -> Row:
     counts = Counter(claim.label for claim in line.final_claims)
     return Row(
         line.trial_id,
@@ -170,4 +173,5 @@ def row_of(line: TrialFields, by_group: dict[str, ClaimCount]) -> Row:
         _without(line),
         _own_codes(line.study_codes),
         _counted(line),
+        split,
     )

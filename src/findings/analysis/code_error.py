@@ -1,0 +1,196 @@
+"""Judge error carried through to the shares of study codes: corrected with a judge check, or bounded by the run itself.
+
+With a check that measured codes, a share is corrected by Rogan and Gladen's formula for how often the same judges find
+the code on the gold set, and how often they give it wrongly. Without one, the run shows how far the share could move if
+every code that hangs on a claim the judges disagreed on, or left open, fell the other way (`split_codes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...records.judge_check import CodesMeasured, JudgeCheck
+from ...stats.bounded import Limits
+from ...stats.clustered import Tally
+from ...stats.intervals import Share, wilson
+from ...stats.prevalence import DRAWS, TestRates, corrected_limits, independent_size, rogan_gladen
+from .estimates import Estimated
+from .judge_agreement import SEED
+from .trial_row import CodedQuestion, Row
+
+CorrectedCode = Literal["accurate_complete", "incorrect"]
+CORRECTED_CODES: tuple[CorrectedCode, ...] = ("accurate_complete", "incorrect")
+LEAST_REPLIES = 10
+"""Gold replies with the code, and without it. With fewer, the judges' error is hardly known."""
+LEAST_APART = 0.2
+"""By how much the judges must give a code more often to replies that have it than to others."""
+_OPEN = "incomplete_data"
+
+
+@dataclass(frozen=True)
+class CodeRates:
+    """What judges made of gold replies with one study code, and of all others."""
+
+    found: Share
+    wrongly: Share
+
+
+def code_rates(measured: CodesMeasured, code: CorrectedCode) -> CodeRates:
+    """Replies that the judges left without a code do not count: they are missing in a run, too."""
+    coded = [one for one in measured.replies if one.given != _OPEN]
+    those = [one.given == code for one in coded if one.gold == code]
+    others = [one.given == code for one in coded if one.gold != code]
+    return CodeRates(wilson(sum(those), len(those)), wilson(sum(others), len(others)))
+
+
+@dataclass(frozen=True)
+class CorrectedShare:
+    """The share of a study code as judged, and corrected for judge error with a 95% interval."""
+
+    raw: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why_not: str | None = None
+    """Why it cannot be corrected; None if it is."""
+
+
+def corrected_share(
+    estimated: Estimated, measured: CodesMeasured, code: CorrectedCode, *, seed: int = SEED, draws: int = DRAWS
+) -> CorrectedShare:
+    """The share of a code in a run, corrected for the judges' errors on the gold set.
+
+    Args:
+        estimated: the share as judged, with its interval.
+        measured: the codes of a check of the same judges.
+        code: which one.
+        seed: of the draws behind the interval.
+        draws: how many.
+    """
+    raw = estimated.value
+    if raw is None or estimated.low is None or estimated.high is None:
+        return CorrectedShare(raw, why_not=estimated.why_no_interval or "no question was coded")
+    rates = code_rates(measured, code)
+    why_not = _unusable(rates, code)
+    if why_not:
+        return CorrectedShare(raw, why_not=why_not)
+    counts = TestRates(Tally(rates.found.count, rates.found.n), Tally(rates.wrongly.count, rates.wrongly.n))
+    size = independent_size(raw, Limits(estimated.low, estimated.high))
+    limits = corrected_limits(raw, size, counts, seed=seed, draws=draws)
+    if limits is None:
+        return CorrectedShare(raw, why_not=f"their errors on the gold set do not fit how often this run has {code}")
+    value = min(1.0, max(0.0, rogan_gladen(raw, counts.sensitivity, counts.false_alarms)))
+    return CorrectedShare(raw, value, min(value, limits.low), max(value, limits.high))
+
+
+def _unusable(rates: CodeRates, code: CorrectedCode) -> str | None:
+    """Why a check cannot correct this code."""
+    for words, share in ((f"that are {code}", rates.found), (f"that are not {code}", rates.wrongly)):
+        if share.n < LEAST_REPLIES:
+            few = f"the check coded {share.n} gold replies {words}, and {LEAST_REPLIES} are needed"
+            return f"{few}; measure the judges on more of the gold set"
+    assert rates.found.value is not None and rates.wrongly.value is not None
+    if rates.found.value - rates.wrongly.value <= LEAST_APART:
+        return (
+            f"the judges do not tell {code} from other answers: they find {rates.found.count} of {rates.found.n} and "
+            f"wrongly give it to {rates.wrongly.count} of {rates.wrongly.n}"
+        )
+    return None
+
+
+@dataclass(frozen=True)
+class JudgeBounds:
+    """How far a share could move if split verdicts fell the other way; no further than itself if none was split."""
+
+    lowest: float | None
+    highest: float | None
+    questions: int
+    """Answers whose code hangs on a split or open verdict."""
+
+
+def judge_bounds(
+    rows: Sequence[Row], code: CorrectedCode, estimate_of: Callable[[Sequence[Row]], Estimated]
+) -> JudgeBounds:
+    """The lowest and highest share of a code over all ways in which split verdicts could fall.
+
+    Args:
+        rows: the trials of one target.
+        code: which one.
+        estimate_of: how the share is estimated from trials, such as `lambda rows: estimate(rows, code)`.
+    """
+    fallen = ([_fallen(row, code, to_it=to_it) for row in rows] for to_it in (False, True))
+    # The share itself is without the answers that were left open, so it can be outside of the two ends.
+    ends = [value for one in (rows, *fallen) if (value := estimate_of(one).value) is not None]
+    hanging = sum(len({one == code for one in split.possible}) > 1 for row in rows for split in row.split_codes)
+    return JudgeBounds(min(ends, default=None), max(ends, default=None), hanging)
+
+
+def _fallen(row: Row, code: CorrectedCode, *, to_it: bool) -> Row:
+    """The trial with every split code at one end: as this code wherever possible, or nowhere possible."""
+    if not row.split_codes:
+        return row
+    possible = {split.group: split.possible for split in row.split_codes}
+    counted = tuple(
+        CodedQuestion(one.group, _end(possible[one.group], code, to_it=to_it)) if one.group in possible else one
+        for one in row.counted
+    )
+    return replace(row, counted=counted)
+
+
+def _end(possible: Sequence[str], code: CorrectedCode, *, to_it: bool) -> str:
+    wanted = [one for one in possible if (one == code) == to_it]
+    return wanted[0] if wanted else possible[0]
+
+
+@dataclass(frozen=True)
+class JudgeError:
+    """What is known of the judges' part in one share: one of the first three is set."""
+
+    corrected: CorrectedShare | None = None
+    """By a judge check that measured codes."""
+    bounds: JudgeBounds | None = None
+    """By the run itself."""
+    unknown: str | None = None
+    """Why nothing is known, and what to do."""
+    note: str | None = None
+    """Why the share is not corrected although a check was given."""
+
+
+ONE_JUDGE = (
+    "one model judged this run, so nothing is known about judge error; measure it with `medicare-eval judge-check` and "
+    "give the check to `report --judge-check`"
+)
+OLD_CHECK = "this check did not measure codes; run judge-check again"
+
+
+def judge_error(
+    rows: Sequence[Row],
+    code: CorrectedCode,
+    estimate_of: Callable[[Sequence[Row]], Estimated],
+    *,
+    verifiers: Sequence[str],
+    check: JudgeCheck | None,
+) -> JudgeError:
+    """The correction of a share if there is one, else its bounds, else why nothing is known.
+
+    Args:
+        rows: the trials of one target.
+        code: which one.
+        estimate_of: how the share is estimated from trials.
+        verifiers: of the run.
+        check: a check of the same judges, if one was given.
+    """
+    note = None
+    if check is not None:
+        if check.codes is None:
+            note = OLD_CHECK
+        else:
+            corrected = corrected_share(estimate_of(rows), check.codes, code)
+            if corrected.why_not is None:
+                return JudgeError(corrected=corrected)
+            note = corrected.why_not
+    if len(set(verifiers)) < 2:
+        return JudgeError(unknown=ONE_JUDGE, note=note)
+    return JudgeError(bounds=judge_bounds(rows, code, estimate_of), note=note)

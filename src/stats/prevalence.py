@@ -1,0 +1,89 @@
+"""A share of things of a kind, corrected for the errors of what tells the kind. Pure functions, checked by simulation.
+
+A test finds a share of those that are of the kind (its sensitivity) and wrongly gives the kind to a share of the others
+(its false alarms). Both were counted where the truth is known. So an observed share is corrected by Rogan and Gladen's
+formula: (observed - false alarms) / (sensitivity - false alarms), cut off at 0 and 1.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from .agreement import quantile
+from .bounded import Limits, mid_p_limits
+from .clustered import Tally
+
+DRAWS = 4_000
+PSEUDO_COUNT = 0.5
+"""Jeffreys' prior: an error that was not observed is not held impossible."""
+_TAIL = 0.025
+_MOST_INDEPENDENT = 1e6
+
+
+@dataclass(frozen=True)
+class TestRates:
+    """What a test did where the truth is known."""
+
+    found: Tally
+    """Of those of the kind, how many the test gave the kind."""
+    wrongly: Tally
+    """Of the others, how many it gave the kind."""
+
+    @property
+    def sensitivity(self) -> float:
+        return self.found.count / self.found.n
+
+    @property
+    def false_alarms(self) -> float:
+        return self.wrongly.count / self.wrongly.n
+
+
+def rogan_gladen(observed: float, sensitivity: float, false_alarms: float) -> float:
+    """The true share behind an observed one, if the test's rates are known; may be below 0 or above 1."""
+    return (observed - false_alarms) / (sensitivity - false_alarms)
+
+
+def independent_size(share: float, limits: Limits) -> float:
+    """How many independent yes-or-no values would give a share limits as far apart as these, by the mid-P method."""
+    width = limits.high - limits.low
+    low, high = 0.0, _MOST_INDEPENDENT
+    for _ in range(60):
+        middle = (low * high) ** 0.5 if low else high / 1_000
+        found = mid_p_limits(share, middle)
+        low, high = (middle, high) if found.high - found.low > width else (low, middle)
+    return high
+
+
+def corrected_limits(observed: float, size: float, rates: TestRates, *, seed: int, draws: int = DRAWS) -> Limits | None:
+    """95% limits of a corrected share, that carry the error of the observed share and of both rates.
+
+    Limits are those of all draws, cut off at 0 and 1, widened to those of the draws in range: where most draws are out
+    of range, the first alone would have no width. None if hardly any draw is in range: the rates then do not fit what
+    was observed.
+
+    Args:
+        observed: the share that the test gave.
+        size: the number of independent values that it rests on.
+        rates: of the test.
+        seed: of the draws.
+        draws: how many.
+    """
+    draw = random.Random(seed)  # noqa: S311 - for draws, not for secrets
+    values: list[float] = []
+    for _ in range(draws):
+        share = _draw(draw, observed * size, size)
+        found = _draw(draw, rates.found.count, rates.found.n)
+        wrongly = _draw(draw, rates.wrongly.count, rates.wrongly.n)
+        if found > wrongly:
+            values.append(rogan_gladen(share, found, wrongly))
+    values.sort()
+    in_range = [value for value in values if 0 <= value <= 1]
+    if len(in_range) < _TAIL * draws or len(values) < (1 - _TAIL) * draws:
+        return None
+    ends = [quantile(listed, tail) for listed in (values, in_range) for tail in (_TAIL, 1 - _TAIL)]
+    return Limits(max(0.0, min(ends)), min(1.0, max(ends)))
+
+
+def _draw(draw: random.Random, count: float, n: float) -> float:
+    return draw.betavariate(count + PSEUDO_COUNT, n - count + PSEUDO_COUNT)
