@@ -9,16 +9,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...text.escape import plain
+from .chart_drawing import (
+    BLUE,
+    BOLD,
+    EDGE,
+    FAINT,
+    FONT,
+    GREY,
+    INK,
+    PAPER,
+    SKY,
+    SMALL,
+    VERMILLION,
+    WIDTH,
+    YELLOW,
+    Drawing,
+    cut,
+    label,
+    line,
+    px,
+    safe,
+    text,
+)
+from .forest import ForestChart, drawn_narrow, drawn_wide
 
-WIDTH, EDGE = 720, 12
-INK, PAPER = "#1b1b1b", "#ffffff"
-BLUE, SKY, VERMILLION, YELLOW, GREY = "#0072B2", "#56B4E9", "#D55E00", "#F0E442", "#B8B8B8"
-FONT = "system-ui, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif"
+__all__ = [
+    "BINS",
+    "PAPER",
+    "WIDTH",
+    "Bar",
+    "BarGroup",
+    "BarPanel",
+    "Chart",
+    "Dot",
+    "DotChart",
+    "DotPanel",
+    "ForestChart",
+    "Histogram",
+    "HistogramRow",
+    "StackChart",
+    "renderer",
+    "svg",
+]
+
 BINS = 10
 THICK = 17
 
@@ -121,105 +157,62 @@ def _spoken(counts: Sequence[int]) -> str:
     return "-".join(map(str, counts))
 
 
-Chart = DotChart | Histogram | StackChart
+Chart = DotChart | Histogram | StackChart | ForestChart
 
 
-class _Drawing(NamedTuple):
-    elements: list[str]
-    height: int
+def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
+    """A chart as an SVG element.
 
-
-def svg(chart: Chart, *, alone: bool) -> str:
-    """A chart as an SVG element; `alone` for a separate file with a white background."""
+    Args:
+        chart: What to draw.
+        alone: For a separate file, with a white background.
+        narrow: For the width of a phone; only forest plots have such a form, and the page shows one of the two.
+    """
     match chart:
         case DotChart():
-            body, height = _dots(chart)
+            drawing = _dots(chart)
         case Histogram():
-            body, height = _bars(chart)
+            drawing = _bars(chart)
         case StackChart():
-            body, height = _stacks(chart)
-    name = chart.name
-    opened = (
-        f"<svg{' xmlns=' + _quote('http://www.w3.org/2000/svg') if alone else ''} "
-        f'viewBox="{-EDGE} 0 {WIDTH + 2 * EDGE} {height}" width="{WIDTH + 2 * EDGE}" height="{height}" '
-        f'role="img" aria-labelledby="{name}-title {name}-desc" '
-        f'font-family="{FONT}" font-size="13"{f" color={_quote(INK)}" if alone else ""}>'
-    )
+            drawing = _stacks(chart)
+        case ForestChart():
+            drawing = drawn_narrow(chart) if narrow else drawn_wide(chart)
+    name = f"{chart.name}-narrow" if narrow else chart.name
+    width, height = drawing.width + 2 * EDGE, drawing.height
+    alone_only = f' xmlns="http://www.w3.org/2000/svg" color="{INK}"' if alone else ""
     head = [
-        opened,
-        f'<title id="{name}-title">{_safe(chart.title)}</title>',
-        f'<desc id="{name}-desc">{_safe(chart.description)}</desc>',
+        f'<svg{alone_only} class="{"narrow" if narrow else "wide"}" viewBox="{-EDGE} 0 {width} {height}" '
+        f'width="{width}" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'font-family="{FONT}" font-size="13">',
+        f'<title id="{name}-title">{safe(chart.title)}</title>',
+        f'<desc id="{name}-desc">{safe(chart.description)}</desc>',
     ]
     if alone:
-        head.append(f'<rect x="{-EDGE}" width="{WIDTH + 2 * EDGE}" height="{height}" fill="{PAPER}"/>')
-    return "\n".join([*head, *body, "</svg>"]) + "\n"
+        head.append(f'<rect x="{-EDGE}" width="{width}" height="{height}" fill="{PAPER}"/>')
+    return "\n".join([*head, *drawing.elements, "</svg>"]) + "\n"
 
 
-def _quote(text: str) -> str:
-    return f'"{text}"'
-
-
-def _safe(text: str) -> str:
-    return escape(plain(text), quote=True)
-
-
-def _cut(text: str, most: int) -> str:
-    shown = plain(text)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
-
-
-def _squeezed(text: str, most: int) -> str:
-    """Cut in the middle: both ends of a model's name are needed to recognize it."""
-    shown = plain(text)
-    return shown if len(shown) <= most else f"{shown[: most // 2 - 1]}…{shown[-(most - most // 2) :]}"
-
-
-def _label(x: float, y: float, label: str) -> Iterator[str]:
-    """The label of a row: a target, and below it the run if there are several."""
-    target, _, run = label.partition("\n")
-    yield _text(x, y - 6 if run else y, _squeezed(target, 23), anchor="end")
-    if run:
-        yield _text(x, y + 7, _squeezed(run, 27), anchor="end", extra=SMALL)
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _text(x: float, y: float, text: str, *, anchor: str = "start", extra: str = "") -> str:
-    return f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" fill="currentColor"{extra}>{_safe(text)}</text>'
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, extra: str = "") -> str:
-    return f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" stroke="currentColor"{extra}/>'
-
-
-BOLD = ' font-weight="bold"'
-SMALL = ' font-size="11"'
-FAINT = ' stroke-opacity="0.25"'
-
-
-def _dots(chart: DotChart) -> _Drawing:
+def _dots(chart: DotChart) -> Drawing:
     left, right = 190, 560
     step = 34 if any("\n" in dot.label for panel in chart.panels for dot in panel.dots) else 24
     lines: list[str] = []
     y = 8.0
     for panel in chart.panels:
         y += 18
-        lines.append(_text(0, y, panel.title, extra=BOLD))
+        lines.append(text(0, y, panel.title, extra=BOLD))
         top = y + 8
         bottom = top + step * len(panel.dots)
         for tick in range(5):
             x = left + (right - left) * tick / 4
-            lines.append(_line(x, top, x, bottom, FAINT))
-            lines.append(_text(x, bottom + 14, f"{tick / 4:.2f}", anchor="middle", extra=SMALL))
+            lines.append(line(x, top, x, bottom, FAINT))
+            lines.append(text(x, bottom + 14, f"{tick / 4:.2f}", anchor="middle", extra=SMALL))
         for place, dot in enumerate(panel.dots):
             middle = top + step * (place + 0.5)
-            lines += _label(left - 12, middle + 4, dot.label)
+            lines += label(left - 12, middle + 4, dot.label)
             lines += _one_dot(dot, left, right, middle)
-            lines.append(_text(right + 14, middle + 4, dot.text))
+            lines.append(text(right + 14, middle + 4, dot.text))
         y = bottom + 26
-    return _Drawing(lines, int(y))
+    return Drawing(lines, int(y))
 
 
 def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
@@ -229,39 +222,39 @@ def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
     if dot.value is None:
         return
     if dot.low is not None and dot.high is not None:
-        yield _line(at(dot.low), y, at(dot.high), y, ' stroke-width="2"')
+        yield line(at(dot.low), y, at(dot.high), y, ' stroke-width="2"')
         for end in (dot.low, dot.high):
-            yield _line(at(end), y - 5, at(end), y + 5, ' stroke-width="2"')
-    yield f'<circle cx="{_n(at(dot.value))}" cy="{_n(y)}" r="5" fill="{BLUE}" stroke="{PAPER}" stroke-width="1"/>'
+            yield line(at(end), y - 5, at(end), y + 5, ' stroke-width="2"')
+    yield f'<circle cx="{px(at(dot.value))}" cy="{px(y)}" r="5" fill="{BLUE}" stroke="{PAPER}" stroke-width="1"/>'
 
 
-def _bars(chart: Histogram) -> _Drawing:
+def _bars(chart: Histogram) -> Drawing:
     left, right, tall = 190, 560, 44
     lines: list[str] = []
     most = max((count for row in chart.rows for count in row.counts), default=0)
     y = 8.0
     for row in chart.rows:
         base = y + tall + 16
-        lines += _label(left - 12, base - 6, row.label)
-        lines.append(_line(left, base, right, base))
+        lines += label(left - 12, base - 6, row.label)
+        lines.append(line(left, base, right, base))
         width = (right - left) / len(row.counts)
         for place, count in enumerate(row.counts):
             if count:
                 high = max(2.0, tall * count / most)
                 x = left + width * place
                 lines.append(
-                    f'<rect x="{_n(x + 2)}" y="{_n(base - high)}" width="{_n(width - 4)}" height="{_n(high)}" '
+                    f'<rect x="{px(x + 2)}" y="{px(base - high)}" width="{px(width - 4)}" height="{px(high)}" '
                     f'fill="{BLUE}"/>'
                 )
-                lines.append(_text(x + width / 2, base - high - 3, str(count), anchor="middle", extra=SMALL))
+                lines.append(text(x + width / 2, base - high - 3, str(count), anchor="middle", extra=SMALL))
         for place, note in enumerate(reversed(row.notes)):
-            lines.append(_text(right + 14, base - 4 - 15 * place, note, extra=SMALL))
+            lines.append(text(right + 14, base - 4 - 15 * place, note, extra=SMALL))
         y = base
     for tick in range(6):
         x = left + (right - left) * tick / 5
-        lines.append(_line(x, y, x, y + 4))
-        lines.append(_text(x, y + 17, f"{tick / 5:.1f}", anchor="middle", extra=SMALL))
-    return _Drawing(lines, int(y + 26))
+        lines.append(line(x, y, x, y + 4))
+        lines.append(text(x, y + 17, f"{tick / 5:.1f}", anchor="middle", extra=SMALL))
+    return Drawing(lines, int(y + 26))
 
 
 FILLS = (BLUE, SKY, YELLOW, VERMILLION, GREY)
@@ -272,7 +265,7 @@ def _block(part: int, x: float, y: float, width: float, height: float) -> str:
     """A colored block with its hatching. Drawn line by line, because printing SVG patterns makes huge images."""
     strokes = "".join(_hatching(part, x, y, width, height))
     block = (
-        f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{FILLS[part]}" '
+        f'<rect x="{px(x)}" y="{px(y)}" width="{px(width)}" height="{px(height)}" fill="{FILLS[part]}" '
         'stroke="#000000" stroke-width="0.6"/>'
     )
     if not strokes:
@@ -289,42 +282,42 @@ def _hatching(part: int, x: float, y: float, width: float, height: float) -> Ite
             start, end = max(x, step * HATCH - height), min(x + width, step * HATCH)
             if start < end:
                 low = y + height - (start - (step * HATCH - height))
-                yield f"M{_n(start)} {_n(low)}L{_n(end)} {_n(low - (end - start))}"
+                yield f"M{px(start)} {px(low)}L{px(end)} {px(low - (end - start))}"
                 if part == 3:
-                    yield f"M{_n(start)} {_n(2 * y + height - low)}L{_n(end)} {_n(2 * y + height - low + end - start)}"
+                    yield f"M{px(start)} {px(2 * y + height - low)}L{px(end)} {px(2 * y + height - low + end - start)}"
     elif part == 2:
         for row, level in enumerate((y + height * 0.3, y + height * 0.75)):
             for place in across:
                 at = place * HATCH - HATCH / 2 * row
                 if x < at < x + width:
-                    yield f"M{_n(at)} {_n(level)}h0"
+                    yield f"M{px(at)} {px(level)}h0"
     elif part == 4:
         for share in (0.25, 0.5, 0.75):
-            yield f"M{_n(x)} {_n(y + height * share)}h{_n(width)}"
+            yield f"M{px(x)} {px(y + height * share)}h{px(width)}"
 
 
-def _stacks(chart: StackChart) -> _Drawing:
+def _stacks(chart: StackChart) -> Drawing:
     left, right, step = 132, 640, 20
     lines: list[str] = []
     x, y = 0.0, 4.0
     for place, part in enumerate(chart.parts):
         lines.append(_block(place, x, y, 16, 14))
-        lines.append(_text(x + 21, y + 11, part, extra=SMALL))
+        lines.append(text(x + 21, y + 11, part, extra=SMALL))
         x += 34 + 6.7 * len(part)
     y += 26
     for panel in chart.panels:
         y += 22
-        lines.append(_text(0, y, panel.title, extra=BOLD))
+        lines.append(text(0, y, panel.title, extra=BOLD))
         for group in panel.groups:
             y += 24
-            lines.append(_text(0, y, _cut(group.title, 90)))
+            lines.append(text(0, y, cut(group.title, 90)))
             y += 6
             for bar in group.bars:
-                lines.append(_text(left - 10, y + 13, _cut(bar.label, 18), anchor="end", extra=SMALL))
+                lines.append(text(left - 10, y + 13, cut(bar.label, 18), anchor="end", extra=SMALL))
                 lines += _stack(bar, left, right, y)
                 y += step
         y += 8
-    return _Drawing(lines, int(y + 8))
+    return Drawing(lines, int(y + 8))
 
 
 def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
@@ -336,12 +329,12 @@ def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
             yield _block(place, x, y, width, THICK)
             if width >= 9 + 7 * len(str(count)):
                 yield (
-                    f'<text x="{_n(x + width / 2)}" y="{_n(y + 13)}" text-anchor="middle" font-size="11" '
+                    f'<text x="{px(x + width / 2)}" y="{px(y + 13)}" text-anchor="middle" font-size="11" '
                     'font-weight="bold" fill="#000000" stroke="#ffffff" stroke-width="3" paint-order="stroke">'
                     f"{count}</text>"
                 )
             x += width
-    yield _text(right + 8, y + 13, f"n={total}", extra=SMALL)
+    yield text(right + 8, y + 13, f"n={total}", extra=SMALL)
 
 
 def renderer() -> Callable[[str], bytes] | None:

@@ -129,7 +129,12 @@ class Linked:
     """Relative, from `links.py`; an address of any other form is not made a link."""
 
     def address(self) -> str | None:
-        return self.href if self.href and _OWN_ADDRESS.fullmatch(self.href) else None
+        return own_address(self.href)
+
+
+def own_address(href: str) -> str | None:
+    """An address of a file of the report, or a place on the page; None for any other."""
+    return href if href and _OWN_ADDRESS.fullmatch(href) else None
 
 
 Cell = Words | Text | Count | Of | Mean | Proportion | Part | Gap | Number | Money | Link | Passage | Linked
@@ -254,11 +259,15 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     parts: tuple[Cell, ...]
+    kind: Literal["text", "answer", "caveat"] = "text"
+    """An answer or a caveat of the first screen looks different from other text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
     items: tuple[tuple[Cell, ...], ...]
+    notices: bool = False
+    """Whether they are what a reader must know before the numbers."""
 
 
 class Entry(NamedTuple):
@@ -290,6 +299,12 @@ class Section:
     title: tuple[Cell, ...]
     blocks: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
+    short: str = ""
+    """Its name in the navigation, if not the title. Text of this project."""
+    part: str = ""
+    """A heading in the navigation that begins with this section."""
+    anchor: str = ""
+    """Its id on the page, if others link to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,14 +312,20 @@ class Contents:
     """A whole report."""
 
     title: tuple[Cell, ...]
+    about: tuple[Cell, ...]
+    """When, with what, and how much was asked: one line below the title."""
+    first: tuple[Block, ...]
+    """The answer, before all sections."""
     notices: tuple[tuple[Cell, ...], ...]
+    """All of them; which are shown where is decided by `first` and `sections`."""
     sections: tuple[Section, ...]
     per_scenario: Table
     per_question: Table
     """Too long for a page; only in its CSV file."""
 
     def charts(self) -> list[Chart]:
-        return [block.chart for block in _blocks(self.sections) if isinstance(block, Figure)]
+        blocks = (*self.first, *_blocks(self.sections))
+        return [block.chart for block in blocks if isinstance(block, Figure)]
 
 
 def _blocks(sections: Sequence[Section]) -> Iterator[Block]:

@@ -1,19 +1,17 @@
-"""The report as one HTML file: no script, nothing loaded from elsewhere, and a policy that allows neither.
+"""Pages as HTML: no script, nothing loaded from elsewhere, and a policy that allows neither.
 
-All text is escaped after control and direction characters are removed. There is one style sheet, named by its hash in
-the policy, so that no other style is applied.
+All text is escaped after control and direction characters are removed. `shell` is the frame of every page.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from ...text.escape import plain
-from .charts import StackChart, svg
+from .charts import Chart, ForestChart, StackChart, svg
 from .document import (
     NOTHING,
     Block,
@@ -30,76 +28,31 @@ from .document import (
     Table,
     Text,
     Words,
+    own_address,
     shown,
 )
+from .glossary import Term, first_uses
+from .page_style import STYLE, policy
 from .series import slug
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --soft: #f3f4f6; --line: #c9ccd1; --link: #0b57a4;
-  --mark: #ffe08a; --warn: #8a3b00; --warnpaper: #fff4e8; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181b; --soft: #22262b; --line: #444a52;
-  --link: #8cc4ff; --mark: #6b5200; --warn: #ffb784; --warnpaper: #33241a; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, "DejaVu Sans", Arial, sans-serif;
-  overflow-wrap: anywhere; }
-header, main, footer { max-width: 80rem; margin: 0 auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 1.5rem 0 1rem; }
-h2 { font-size: 1.3rem; margin: 2.5rem 0 .75rem; padding-top: .75rem; border-top: 1px solid var(--line); }
-h3 { font-size: 1.1rem; margin: 1.75rem 0 .5rem; }
-p, ul { max-width: 48rem; }
-a { color: var(--link); }
-a.skip { position: absolute; left: -99rem; }
-a.skip:focus { left: .5rem; top: .5rem; padding: .5rem; background: var(--paper); border: 2px solid var(--link); }
-:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
-.notices { list-style: none; margin: 0 0 1rem; padding: .75rem 1rem; background: var(--warnpaper); color: var(--warn);
-  border-left: 4px solid var(--warn); max-width: none; font-weight: 600; }
-.notices li + li { margin-top: .4rem; }
-nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; padding: 0; max-width: none; }
-.box { overflow-x: auto; margin: .75rem 0 1.25rem; }
-table { border-collapse: collapse; font-size: .8125rem; line-height: 1.35; overflow-wrap: normal; }
-caption { text-align: left; font-weight: 600; font-size: .875rem; padding: .25rem 0 .5rem; }
-caption span { display: inline-block; position: sticky; left: 0; max-width: calc(100vw - 2rem); }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .45rem; text-align: right; vertical-align: top;
-  font-variant-numeric: tabular-nums; white-space: nowrap; }
-thead th { vertical-align: bottom; background: var(--soft); white-space: normal; }
-th.text, td.text, th.word, td.word { text-align: left; }
-td code { white-space: nowrap; }
-td code.long { white-space: normal; }
-td.text { white-space: normal; min-width: 6rem; max-width: 26rem; }
-tbody th { font-weight: 600; text-align: left; white-space: normal; min-width: 9.5rem; max-width: 22rem;
-  position: sticky; left: 0; background: var(--paper); }
-code { font: .85em ui-monospace, "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
-figure { margin: .75rem 0 1.25rem; }
-figure svg { display: block; width: 100%; min-width: 40rem; max-width: 54rem; height: auto; }
-figcaption { font-size: .875rem; }
-article { border: 1px solid var(--line); border-radius: .4rem; padding: .75rem 1rem; margin: 1rem 0; }
-article h3, article h4 { margin: 0 0 .5rem; font-size: 1rem; }
-dl { margin: 0; display: grid; grid-template-columns: 7.5rem 1fr; gap: .35rem .75rem; }
-dt { font-weight: 600; }
-dd { margin: 0; min-width: 0; }
-mark { background: var(--mark); color: inherit; font-weight: 600; border-bottom: 2px solid currentColor; }
-footer { margin-top: 3rem; padding-bottom: 2rem; font-size: .875rem; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; }
-  tbody th { min-width: 7rem; max-width: 9.5rem; overflow-wrap: break-word; } }
-@media print { :root { --ink: #000000; --paper: #ffffff; --soft: #eeeeee; --line: #999999; --link: #000000;
-  --mark: #ffffff; --warn: #000000; --warnpaper: #ffffff; }
-  body { font-size: 10pt; } nav, a.skip { display: none; } .box { overflow: visible; } table { font-size: 7.5pt; }
-  th, td { padding: .15rem .3rem; } tr, figure, article { break-inside: avoid; } figure.tall { break-inside: auto; }
-  thead { display: table-header-group; }
-  figure svg { min-width: 0; } h2, h3, caption { break-after: avoid; } }
-"""
+__all__ = ["STYLE", "NavigationLink", "blocks_html", "html", "line_html", "policy", "sections_html", "shell"]
+
+GENERATOR = "medicare-eval"
+"""The mark by which a page of ours is recognized."""
 _SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
 
 
-def policy() -> str:
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode("utf-8")).digest()).decode("ascii")
-    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+@dataclass(frozen=True, slots=True)
+class NavigationLink:
+    text: str
+    href: str
+    """Of our own pages or places, see `document.own_address`."""
+    part: str = ""
+    """A heading shown before it."""
 
 
-def html(contents: Contents) -> str:
-    title = _safe("".join(shown(cell) for cell in contents.title))
-    links = [(f"s-{place}-{_id(section)}", section) for place, section in enumerate(contents.sections, 1)]
+def shell(title: str, body: Iterable[str], *, navigation: Sequence[NavigationLink] = ()) -> str:
+    """A whole page: its head, a navigation that stays in view, and a body of lines that are HTML already."""
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -109,47 +62,107 @@ def html(contents: Contents) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         '<meta name="referrer" content="no-referrer">',
-        f"<title>{title}</title>",
+        f'<meta name="generator" content="{GENERATOR}">',
+        f"<title>{_safe(title)}</title>",
         f"<style>{STYLE}</style>",
         "</head>",
         "<body>",
-        '<a class="skip" href="#content">Skip to the report</a>',
-        "<header>",
-        f"<h1>{_line(contents.title)}</h1>",
+        '<a class="skip" href="#content">Skip to the text</a>',
+        '<div class="page">' if navigation else "<div>",
+        *(_navigation(navigation) if navigation else ()),
+        '<main id="content" tabindex="-1">',
+        *body,
+        "</main>",
+        "</div>",
+        "</body>",
+        "</html>",
     ]
-    if contents.notices:
-        lines.append('<ul class="notices" aria-label="Notices">')
-        lines += [f"<li>{_line(notice)}</li>" for notice in contents.notices]
-        lines.append("</ul>")
-    lines.append('<nav aria-label="Sections"><ul>')
-    lines += [f'<li><a href="#{name}">{_line(section.title)}</a></li>' for name, section in links]
-    lines += ["</ul></nav>", "</header>", '<main id="content" tabindex="-1">']
-    for name, section in links:
-        lines += _section(section, 2, name)
-    lines += ["</main>", "</body>", "</html>"]
     return "\n".join(lines) + "\n"
 
 
-def _id(section: Section) -> str:
-    return slug("".join(shown(cell) for cell in section.title))
+def _navigation(links: Sequence[NavigationLink]) -> Iterator[str]:
+    yield '<nav class="sections" aria-label="Sections"><ul>'
+    for link in links:
+        if link.part:
+            yield f'<li class="part">{_safe(link.part)}</li>'
+        href = own_address(link.href)
+        text = _safe(link.text)
+        yield f'<li><a href="{escape(href, quote=True)}">{text}</a></li>' if href else f"<li>{text}</li>"
+    yield "</ul></nav>"
 
 
-def _section(section: Section, level: int, name: str) -> Iterator[str]:
+def html(contents: Contents) -> str:
+    """A whole report as one page."""
+    body = [f"<h1>{_line(contents.title)}</h1>"]
+    if contents.about:
+        body.append(f'<p class="about">{_line(contents.about)}</p>')
+    for block in contents.first:
+        body += _block(block, 2)
+    body += sections_html(contents.sections)
+    title = "".join(shown(cell) for cell in contents.title)
+    return shell(title, body, navigation=navigation_of(contents.sections))
+
+
+def navigation_of(sections: Sequence[Section]) -> list[NavigationLink]:
+    """One link per section."""
+    return [
+        NavigationLink(section.short or _plain(section.title), f"#{_id(section, place)}", section.part)
+        for place, section in enumerate(sections, 1)
+    ]
+
+
+def sections_html(sections: Sequence[Section]) -> Iterator[str]:
+    """Sections as lines of HTML. A term is explained in the section that uses it first."""
+    terms = first_uses(sections)
+    for place, section in enumerate(sections, 1):
+        yield from _section(section, 2, _id(section, place), terms[place - 1])
+
+
+def blocks_html(blocks: Iterable[Block], level: int = 2) -> Iterator[str]:
+    """Blocks as lines of HTML; `level` is that of a heading inside them."""
+    for block in blocks:
+        yield from _block(block, level)
+
+
+def line_html(cells: Sequence[Cell]) -> str:
+    """Cells as HTML, one after the other."""
+    return _line(cells)
+
+
+def _plain(cells: Sequence[Cell]) -> str:
+    return "".join(shown(cell) for cell in cells)
+
+
+def _id(section: Section, place: int) -> str:
+    return section.anchor or f"s-{place}-{slug(_plain(section.title))}"
+
+
+def _section(section: Section, level: int, name: str, terms: Sequence[Term] = ()) -> Iterator[str]:
     yield f'<section aria-labelledby="{name}">'
     yield f'<h{level} id="{name}">{_line(section.title)}</h{level}>'
+    if terms:
+        yield from _terms(terms)
     for block in section.blocks:
         yield from _block(block, level + 1)
     for place, part in enumerate(section.sections, 1):
-        yield from _section(part, level + 1, f"{name}-{place}")
+        yield from _section(part, level + 1, part.anchor or f"{name}-{place}")
     yield "</section>"
+
+
+def _terms(terms: Sequence[Term]) -> Iterator[str]:
+    names = ", ".join(_safe(term.name) for term in terms)
+    yield f'<details class="terms"><summary>What these words mean: {names}</summary><dl>'
+    yield from (f"<dt><dfn>{_safe(term.name)}</dfn></dt><dd>{_safe(term.meaning)}</dd>" for term in terms)
+    yield "</dl></details>"
 
 
 def _block(block: Block, level: int) -> Iterator[str]:
     match block:
         case Paragraph():
-            yield f"<p>{_line(block.parts)}</p>"
+            kind = f' class="{block.kind}"' if block.kind != "text" else ""
+            yield f"<p{kind}>{_line(block.parts)}</p>"
         case Bullets():
-            yield "<ul>"
+            yield '<ul class="notices">' if block.notices else "<ul>"
             yield from (f"<li>{_line(item)}</li>" for item in block.items)
             yield "</ul>"
         case Table():
@@ -163,13 +176,22 @@ def _block(block: Block, level: int) -> Iterator[str]:
             yield "</dl>"
             yield "</article>"
         case Figure():
-            title = _safe(block.chart.title)
-            yield '<figure class="tall">' if isinstance(block.chart, StackChart) else "<figure>"
-            yield f'<div class="box" role="region" aria-label="{title}, chart" tabindex="0">'
-            yield svg(block.chart, alone=False).rstrip("\n")
-            yield "</div>"
-            yield f"<figcaption>{title}. {_safe(block.beside)}</figcaption>"
-            yield "</figure>"
+            yield from _figure(block.chart, block.beside)
+
+
+def _figure(chart: Chart, beside: str) -> Iterator[str]:
+    title = _safe(chart.title)
+    if isinstance(chart, ForestChart):
+        yield '<figure class="both forest">'
+        yield svg(chart, alone=False).rstrip("\n")
+        yield svg(chart, alone=False, narrow=True).rstrip("\n")
+    else:
+        yield '<figure class="tall">' if isinstance(chart, StackChart) else "<figure>"
+        yield f'<div class="box" role="region" aria-label="{title}, chart" tabindex="0">'
+        yield svg(chart, alone=False).rstrip("\n")
+        yield "</div>"
+    yield f"<figcaption>{title}. {_safe(beside)}</figcaption>"
+    yield "</figure>"
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -179,13 +201,17 @@ def _table(table: Table) -> Iterator[str]:
         yield f"<p>{caption} (none)</p>"
         return
     yield f'<div class="box" role="region" aria-label="{caption}" tabindex="0">'
-    yield "<table>"
+    yield '<table class="cards">'
     yield f"<caption><span>{caption}</span></caption>"
     heads = [f'<th scope="col"{_aligned(column.kind)}>{_safe(column.heading)}</th>' for column in columns]
     yield f"<thead><tr>{''.join(heads)}</tr></thead>"
     yield "<tbody>"
+    labels = [f' data-label="{_safe(column.heading)}"' for column in columns]
     for row in rows:
-        cells = [f"<td{_aligned(column.kind)}>{_cell(cell)}</td>" for column, cell in zip(columns, row, strict=True)]
+        cells = [
+            f"<td{_aligned(column.kind)}{label}>{_cell(cell)}</td>"
+            for column, label, cell in zip(columns, labels, row, strict=True)
+        ]
         if columns[0].kind == "text":
             cells[0] = f'<th scope="row">{_cell(row[0])}</th>'
         yield f"<tr>{''.join(cells)}</tr>"

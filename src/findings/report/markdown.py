@@ -33,8 +33,10 @@ _CODE = re.compile(r"[A-Za-z0-9.@_:-]+")
 
 def markdown(contents: Contents) -> str:
     lines = [f"# {_line(contents.title)}", ""]
-    lines += notice_lines(contents.notices)
-    lines.append("")
+    if contents.about:
+        lines += [_line(contents.about), ""]
+    for block in contents.first:
+        lines += [*_block(block), ""]
     for section in contents.sections:
         lines += _section(section, 2)
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -58,6 +60,8 @@ def _block(block: Block) -> Iterator[str]:
     match block:
         case Paragraph():
             yield _line(block.parts)
+        case Bullets() if block.notices:
+            yield from notice_lines(block.items)
         case Bullets():
             yield from (f"- {_line(item)}" for item in block.items)
         case Table():

@@ -57,6 +57,8 @@ def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -
     names = say(*_between(", ", [Text(run.name) for run in runs.runs]))
     return Contents(
         title=(*say(f"AI Medicare evaluation: {'runs' if runs.several else 'run'} "), *names),
+        about=(),
+        first=(Bullets(tuple(notices(runs)), notices=True),),
         notices=tuple(notices(runs)),
         sections=(
             run_section(runs),

@@ -1,0 +1,187 @@
+"""Forest plots: estimates with their intervals, one row for each, in panels side by side or, on a phone, stacked.
+
+What AI assistants and what people achieved differ in shape as well as in color. A row without an interval shows its dot
+and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from .chart_drawing import BLUE, BOLD, PAPER, SMALL, VERMILLION, Drawing, line, px, squeezed, text
+
+WIDE, NARROW = 976, 356
+NAMES = 196
+"""Width of the names of rows beside wide panels."""
+VALUES = 128
+"""Width of the numbers beside a panel."""
+BETWEEN = 20
+STEP = 22
+Who = Literal["ai", "people"]
+_FILL: dict[Who, str] = {"ai": BLUE, "people": VERMILLION}
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForestPanel:
+    """One quantity: its scale, and a line that estimates are compared with, if there is one."""
+
+    title: str
+    ticks: tuple[Tick, ...]
+    """The first and the last are the ends of the scale; at least two."""
+    reference: float | None = None
+
+    def share(self, value: float) -> float:
+        """Where a value is between the ends of the scale, from 0 to 1."""
+        low, high = self.ticks[0].at, self.ticks[-1].at
+        return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An estimate as it is shown in one panel."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str
+    note: str = ""
+    """Shown in place of an interval, if there is none."""
+
+    @property
+    def spoken(self) -> str:
+        return f"{self.text}, {self.note}" if self.note else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class ForestRow:
+    label: str
+    marks: tuple[Mark, ...]
+    """One for each panel."""
+    who: Who = "ai"
+
+
+@dataclass(frozen=True, slots=True)
+class ForestGroup:
+    title: str
+    """Empty if there is only one group."""
+    rows: tuple[ForestRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForestChart:
+    name: str
+    title: str
+    panels: tuple[ForestPanel, ...]
+    groups: tuple[ForestGroup, ...]
+
+    @property
+    def description(self) -> str:
+        return " ".join(
+            f"{panel.title}{f', {group.title}' if group.title else ''}: "
+            f"{'; '.join(f'{row.label} {row.marks[place].spoken}' for row in group.rows)}."
+            for place, panel in enumerate(self.panels)
+            for group in self.groups
+        )
+
+
+def drawn_wide(chart: ForestChart) -> Drawing:
+    """Panels side by side, with the names on the left."""
+    count = len(chart.panels)
+    each = (WIDE - NAMES - BETWEEN * (count - 1)) / count
+    lefts = [NAMES + place * (each + BETWEEN) for place in range(count)]
+    plots = [_Plot(panel, left, left + each - VALUES) for panel, left in zip(chart.panels, lefts, strict=True)]
+    elements = [text(plot.left, 16, plot.panel.title, extra=BOLD) for plot in plots]
+    y = top = 26.0
+    for group in chart.groups:
+        if group.title:
+            y += 20
+            elements.append(text(0, y - 5, group.title, extra=f"{SMALL}{BOLD}"))
+        for row in group.rows:
+            middle = y + STEP / 2
+            elements += _name(0, middle + 4, row.label)
+            for plot, mark in zip(plots, row.marks, strict=True):
+                elements += (*_mark(plot, mark, row.who, middle), *_value(mark, plot.right + 12, middle + 4))
+            y += STEP
+    for plot in plots:
+        elements += _scale(plot, top, y + 4)
+    return Drawing(elements, int(y + 26), WIDE)
+
+
+def drawn_narrow(chart: ForestChart) -> Drawing:
+    """Panels one below the other, with each name above its row."""
+    elements: list[str] = []
+    y = 0.0
+    for place, panel in enumerate(chart.panels):
+        plot = _Plot(panel, 8, NARROW - VALUES)
+        elements.append(text(0, y + 18, panel.title, extra=BOLD))
+        y = top = y + 24
+        for group in chart.groups:
+            if group.title:
+                y += 20
+                elements.append(text(0, y - 4, group.title, extra=f"{SMALL}{BOLD}"))
+            for row in group.rows:
+                mark = row.marks[place]
+                elements.append(text(0, y + 14, squeezed(row.label.replace("\n", ", "), 46), extra=SMALL))
+                elements += (*_mark(plot, mark, row.who, y + 26), *_value(mark, plot.right + 12, y + 30))
+                y += 36
+        elements += _scale(plot, top, y + 4)
+        y += 30
+    return Drawing(elements, int(y), NARROW)
+
+
+def _name(x: float, y: float, label: str) -> Iterator[str]:
+    name, _, run = label.partition("\n")
+    yield text(x, y - 5 if run else y, squeezed(name, 26))
+    if run:
+        yield text(x, y + 6, squeezed(run, 36), extra=' font-size="9"')
+
+
+def _value(mark: Mark, x: float, y: float) -> Iterator[str]:
+    yield text(x, y - 5 if mark.note else y, mark.text)
+    if mark.note:
+        yield text(x, y + 6, mark.note, extra=' font-size="9"')
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """A panel's scale on the drawing."""
+
+    panel: ForestPanel
+    left: float
+    right: float
+
+    def at(self, value: float) -> float:
+        return self.left + (self.right - self.left) * self.panel.share(value)
+
+
+def _scale(plot: _Plot, top: float, bottom: float) -> Iterator[str]:
+    for tick in plot.panel.ticks:
+        x = plot.at(tick.at)
+        yield line(x, top, x, bottom, ' stroke-opacity="0.15"')
+        yield text(x, bottom + 14, tick.text, anchor="middle", extra=SMALL)
+    if plot.panel.reference is not None:
+        x = plot.at(plot.panel.reference)
+        yield line(x, top, x, bottom, ' stroke-dasharray="4 3"')
+
+
+def _mark(plot: _Plot, mark: Mark, who: Who, y: float) -> Iterator[str]:
+    fill = _FILL[who]
+    if mark.low is not None and mark.high is not None:
+        ends = f'x1="{px(plot.at(mark.low))}" y1="{px(y)}" x2="{px(plot.at(mark.high))}" y2="{px(y)}"'
+        yield f'<line {ends} class="reach {who}" stroke="{fill}" stroke-width="3" stroke-linecap="round"/>'
+    if mark.value is None:
+        return
+    x = plot.at(mark.value)
+    look = f'class="{who}" fill="{fill}" stroke="{PAPER}" stroke-width="1.5"'
+    if who == "ai":
+        yield f'<circle cx="{px(x)}" cy="{px(y)}" r="6" {look}/>'
+    else:
+        yield f'<path d="M{px(x - 7)} {px(y)}l7 -7l7 7l-7 7Z" {look}/>'

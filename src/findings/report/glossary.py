@@ -1,0 +1,157 @@
+"""What the words of a report mean, for a reader without the guides. Each is explained where it is used first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .document import Block, Bullets, Cell, Entry, Exhibit, Figure, Paragraph, Section, Table, Words, words
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    name: str
+    meaning: str
+    pattern: str = ""
+    """Finds it in a text, if other forms than the name and its plural are used."""
+
+    def found_in(self, text: str) -> bool:
+        return re.search(self.pattern or rf"\b{re.escape(self.name)}s?\b", text, re.IGNORECASE) is not None
+
+
+TERMS = (
+    Term("target", "An AI assistant that was tested, written as provider:model."),
+    Term("scenario", "An invented person in a described situation, with a fixed list of questions to ask."),
+    Term("variant", "The same scenario in another wording, or with one detail of the person changed."),
+    Term("trial", "One conversation: one target is asked all questions of one scenario."),
+    Term("repeat", "The same conversation, held again with the same target.", r"\brepeats?\b"),
+    Term(
+        "answer key",
+        "The facts that answers are checked against, each with its source and date. Nothing else counts as evidence.",
+        r"\b(answer )?keys?\b",
+    ),
+    Term("claim", "One statement of a reply that can be checked."),
+    Term(
+        "label",
+        "What a judge decides about a claim: SUPPORTED (the answer key says so), CONTRADICTED (the key says "
+        "otherwise), or NOT_IN_KEY (the key says nothing about it).",
+        r"\blabels?\b|SUPPORTED|CONTRADICTED|NOT_IN_KEY",
+    ),
+    Term(
+        "judge",
+        "A model that checks a reply against the answer key. An extractor splits the reply into claims, verifiers "
+        "label each claim, and an adjudicator settles ties.",
+        r"\b(judges?|verifiers?|extractor|adjudicator)\b",
+    ),
+    Term(
+        "code",
+        "The grade of one answer, from the published study of counselors: accurate and complete; accurate but "
+        "incomplete; not substantive (says nothing that helps, or refuses); incorrect; or incomplete data (could not "
+        "be decided).",
+        r"\bcode[sd]?\b",
+    ),
+    Term(
+        "accurate and complete",
+        "The answer makes every point that the question calls for, and nothing in it that matters is wrong.",
+        r"accurate(,| and) complete|accurately and completely",
+    ),
+    Term("incorrect", "The answer says something wrong that matters.", r"\b(incorrect|wrongly)\b"),
+    Term(
+        "95% interval",
+        "The range of values that fit the data. In 95 of 100 studies like this one, such a range contains the true "
+        "value. A wide range means that the study is too small to say more.",
+        r"95% intervals?|\bintervals?\b",
+    ),
+    Term(
+        "effective n",
+        "How many independent answers would tell as much. Answers within one scenario resemble each other, so it is "
+        "lower than their number.",
+    ),
+    Term("percentage points", "A difference of two percentages: from 40% to 50% is 10 points."),
+    Term("accuracy", "Of the claims that the answer key can decide, the share that it supports. From 0 to 1."),
+    Term(
+        "key coverage",
+        "Of all factual claims, the share that the answer key can decide. Accuracy says nothing about the rest.",
+    ),
+    Term("completeness", "Of the points that the questions call for, the share that the replies make. From 0 to 1."),
+    Term(
+        "safety risk",
+        "How harmful the wrong claims of a trial could be: 0 without any, closer to 1 the more there are and the "
+        "worse they are.",
+    ),
+    Term("calibration", "Whether the reply sounds sure where it is right and unsure where it is wrong. From 0 to 1."),
+    Term(
+        "lookup",
+        "A question that needs a tool such as Medicare's Plan Finder. Counselors had one; an assistant without web "
+        "access does not.",
+        r"\blook-?ups?\b|Plan Finder",
+    ),
+    Term(
+        "like for like",
+        "The question is graded by the same points as in the published study, and neither side needed to look "
+        "anything up.",
+        r"like[- ]for[- ]like|\b(not )?comparable\b",
+    ),
+    Term(
+        "agreement",
+        "How often judges decide alike, beyond what chance would give (Cohen's kappa, Krippendorff's alpha): 1 is "
+        "always, 0 is chance.",
+        r"\bkappa\b|\balpha\b|coefficient",
+    ),
+    Term(
+        "noise floor",
+        "How often a judge that is asked again changes its label. Smaller differences may come from the judge.",
+    ),
+    Term("fabricated", "An exact detail, such as a plan's price, that nobody gave the model and it could not know."),
+    Term("pre-registration", "The plan of a study, written down before it began.", r"pre-regist\w+"),
+    Term("sha256", "A fingerprint of a file. If the file changes, so does the fingerprint.", r"sha256|\bhash\b"),
+)
+
+
+def first_uses(sections: Sequence[Section]) -> list[tuple[Term, ...]]:
+    """For each section, the terms that it is the first to use."""
+    left = list(TERMS)
+    found: list[tuple[Term, ...]] = []
+    for section in sections:
+        text = " ".join(_own_words(section))
+        used = tuple(term for term in left if term.found_in(text))
+        left = [term for term in left if term not in used]
+        found.append(used)
+    return found
+
+
+def glossary_section() -> Section:
+    """All terms, in the order of the alphabet."""
+    listed = sorted(TERMS, key=lambda term: term.name.lower())
+    items = tuple((Words(term.name, strong=True), Words(f": {term.meaning}")) for term in listed)
+    return Section(words("Glossary"), (Bullets(items),))
+
+
+def _own_words(section: Section) -> Iterator[str]:
+    """The text of this project in a section; what others wrote has no part in it."""
+    yield from _of_cells(section.title)
+    for block in section.blocks:
+        yield from _of_block(block)
+    for part in section.sections:
+        yield from _own_words(part)
+
+
+def _of_block(block: Block) -> Iterator[str]:
+    match block:
+        case Paragraph():
+            yield from _of_cells(block.parts)
+        case Bullets():
+            for item in block.items:
+                yield from _of_cells(item)
+        case Table():
+            yield block.caption
+            yield from (column.heading for column in block.in_report().columns)
+        case Exhibit():
+            yield from (Entry(*entry).label for entry in block.entries)
+        case Figure():
+            yield f"{block.chart.title} {block.beside}"
+
+
+def _of_cells(cells: Sequence[Cell]) -> Iterator[str]:
+    return (cell.text for cell in cells if isinstance(cell, Words))
