@@ -23,6 +23,7 @@ from src.findings.report.series import runs_of
 from src.findings.report.write import write_report
 from src.records.background import BackgroundFact
 from src.schemas import CanonicalFact, Claim, CostIfWrong, FinalClaim, RunPlan, Scenario, TrialResult
+from src.text.money import dollars_text
 from tests.findings.made_runs import costly, write_run
 from tests.helpers import claim, fact_json, final_claim, plan, result, scenario
 from tests.runs import call, newest
@@ -221,7 +222,7 @@ def test_the_table_counts_what_costs_nothing_as_no_loss(tmp_path: Path) -> None:
     one = asking(fact("F1", "0"), fact("F2", PENALTY))
     trials = [errors_by("fake:careful", n, *(wrong(m, f"F{m}") for m in range(1, n + 1))) for n in (1, 2)]
     text = markdown(report_of(tmp_path / "run", trials, plan(scenarios=[one], repeats=2)))
-    assert "| years | errors | in trials | with dollars | no loss | median | 90th percentile |" in text
+    assert "| years | errors | in trials | with an amount | no loss | median | 90th percentile |" in text
     assert "| fake:careful | 1 | 3 | 2 | 1 | 2 | $487.20 | $487.20 |" in text
 
 
@@ -266,16 +267,16 @@ def test_the_section_shows_each_class_on_its_own_and_leads_to_the_claim(tmp_path
     text = markdown(report_of(tmp_path / "run", trials, plan(scenarios=[costly()], repeats=2)))
     part = text[text.index("## What wrong answers could cost") : text.index("## Exemplary incorrect responses")]
     assert "| fake:careful | 1 | 2 | 2 | 2 | 0 | $487.20 | $487.20 |" in part
-    assert "| fake:careful | 10 | 2 | 2 | 2 | 0 | $4,872.00 | $4,872.00 |" in part
-    assert "| fake:careful | 20 | 2 | 2 | 2 | 0 | $9,744.00 | $9,744.00 |" in part
+    assert "| fake:careful | 10 | 2 | 2 | 2 | 0 | $4,872 | $4,872 |" in part
+    assert "| fake:careful | 20 | 2 | 2 | 2 | 0 | $9,744 | $9,744 |" in part
     assert "| fake:careful | 1 | 2 | 2 | 1 | 0 | $214.80 | $214.80 |" in part
     assert "| fake:careful | 1 | 1 | 1 | 0 | 0 |" in part
     assert "5 of 5 errors shown" in part
     assert "- `s1.fake-careful.r1`, claim `Q1.C2`" in part
-    assert r"  - Cost: abs\(185 \- 202.90\) \* 12 = $214.80" in part
+    assert r"  - Cost: \|185 − 202.90\| × 12 = $214.80" in part
     assert "  - Cost: no amount can be defended" in part
     assert "no amount can be computed, because the claim states no single amount" in part
-    assert "$487.20 in 1 year, $4,872.00 in 10 years, $9,744.00 in 20 years" in part
+    assert "$487.20 in 1 year, $4,872 in 10 years, $9,744 in 20 years" in part
     assert text.index("## Common failure modes") < text.index("## What wrong answers could cost")
 
 
@@ -299,6 +300,11 @@ def test_a_run_without_costs_has_no_section_and_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / DOLLARS_CSV).exists()
 
 
+def test_amounts_are_whole_dollars_where_there_are_no_cents() -> None:
+    amounts = (Decimal("1000.00"), Decimal("365.4"), 0.0, 1234.565, 0.05)
+    assert [dollars_text(one) for one in amounts] == ["$1,000", "$365.40", "$0", "$1,234.57", "$0.05"]
+
+
 def test_a_run_with_costs_and_without_errors_says_so(tmp_path: Path) -> None:
     text = markdown(report_of(tmp_path / "run", [errors_by("fake:careful", 1)], plan(scenarios=[costly()])))
     assert "None: no claim contradicts a fact that has a cost." in text
@@ -313,7 +319,7 @@ def test_only_some_errors_are_shown_the_largest_first_and_each_fact_once_before_
     text = markdown(report_of(tmp_path / "run", trials, plan(scenarios=[one], repeats=2)))
     assert SHOWN == 4
     costs = [line.strip() for line in text.splitlines() if line.startswith("  - Cost: ")]
-    assert costs == ["- Cost: 80 = $80.00", "- Cost: 60 = $60.00", "- Cost: 9 = $9.00", "- Cost: 7 = $7.00"]
+    assert costs == ["- Cost: $80", "- Cost: $60", "- Cost: $9", "- Cost: $7"]
     assert "4 of 10 errors shown" in text
 
 
@@ -384,7 +390,7 @@ def test_every_amount_of_the_demo_is_as_worked_out_by_hand(demo: Path) -> None:
 
 def test_the_table_of_the_demo_is_as_worked_out_by_hand(demo: Path) -> None:
     text = (demo / "report" / "report.md").read_text(encoding="utf-8")
-    part = text[text.index("Priced: dollars of one error") : text.index("errors shown")]
+    part = text[text.index("Priced: dollars per error") : text.index("errors shown")]
     rows = [line for line in part.splitlines() if line.startswith("| fake:wrong |")]
     # Priced, 10 errors in 3 trials: 112.80 twice, 214.80, 243.60 twice, 487.20 three times, 634.80 twice.
     # The median is between the 5th and the 6th: (243.60 + 487.20) / 2 = 365.40.
@@ -397,9 +403,9 @@ def test_the_table_of_the_demo_is_as_worked_out_by_hand(demo: Path) -> None:
     # (medium) in each of 2 medicare_only trials; the Medigap period in scenario_001: 6 + 12 + 1 = 19, 17 of them high.
     assert rows == [
         "| fake:wrong | 1 | 10 | 3 | 10 | 0 | $365.40 | $634.80 |",
-        "| fake:wrong | 10 | 7 | 3 | 7 | 0 | $2,436.00 | $4,872.00 |",
-        "| fake:wrong | 20 | 7 | 3 | 7 | 0 | $4,872.00 | $9,744.00 |",
-        "| fake:wrong | 1 | 9 | 6 | 9 | 0 | $10,000.00 | $111,325.00 |",
+        "| fake:wrong | 10 | 7 | 3 | 7 | 0 | $2,436 | $4,872 |",
+        "| fake:wrong | 20 | 7 | 3 | 7 | 0 | $4,872 | $9,744 |",
+        "| fake:wrong | 1 | 9 | 6 | 9 | 0 | $10,000 | $111,325 |",
         "| fake:wrong | 19 | 5 | 17 | 2 | 0 |",
     ]
     for target in ("careful", "evasive", "partial"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import groupby
@@ -11,6 +12,7 @@ from typing import TextIO
 from ...records.base import SEVERITIES, severity_rank
 from ...schemas import CostClass, TrialResult
 from ...text.count import counted
+from ...text.money import dollars_text
 from ..analysis.dollars import CostlyError, spread
 from .csv import safe
 from .document import (
@@ -21,7 +23,6 @@ from .document import (
     Count,
     Entry,
     Exhibit,
-    Money,
     Paragraph,
     Section,
     Table,
@@ -36,22 +37,22 @@ DOLLARS_CSV = "dollars.csv"
 SHOWN = 4
 """Errors of each class that a report shows in full, for each run; the CSV file has all of them."""
 ABOUT = (
-    "For some facts of the keys it can be worked out what a person loses who acts on the opposite. The amounts are "
-    "first-order: one person, one error, today’s prices, nothing discounted, for the number of years that is given. "
-    "They are no part of accuracy, risk or codes. Amounts of different classes or scenarios are never added up, and a "
-    "median describes only these errors of these questions."
+    "Some facts of the answer keys say what a person would lose by acting on the opposite. The amounts are first-order "
+    "ones: one person, one error, today’s prices, nothing discounted, for the number of years shown. They do not enter "
+    "accuracy, safety risk or study codes. Amounts of different classes or scenarios are never added up. A median "
+    "describes only these errors on these questions."
 )
 CLASSES: dict[CostClass, str] = {
     "priced": "Priced: dollars that follow from the rules of Medicare.",
-    "exposure": "Exposure: a bill that may come, at most or for an assumed case. It is no forecast.",
-    "unpriced": "Unpriced: no amount can be defended, so errors are only counted, by severity.",
+    "exposure": "Exposure: a bill that may come, at most or for an assumed case. It is not a forecast.",
+    "unpriced": "Unpriced: no amount can be defended, so these errors are only counted, by severity.",
 }
 COUNTED = (
-    "An error is a claim that contradicts a fact of the scenario’s own key with such a cost, unless the claim sounds "
-    "uncertain (low confidence). Background facts never count, because the person did not ask about them. One loss "
-    "counts once in a trial. Where the amount depends on the one that the answer stated, and it states none of its own "
-    "or several, no amount can be computed. An error that costs nothing counts as “no loss”, and the median "
-    "and the percentile leave it out."
+    "An error is a claim that contradicts a fact of the scenario’s own key that has a cost, unless the claim sounds "
+    "uncertain (low confidence). Background facts never count, because the person did not ask about them. The same "
+    "loss counts once in a trial. Some amounts depend on the amount that the answer stated; if it states none of its "
+    "own, or several, no amount can be computed. An error that costs nothing counts as “no loss”, and the median and "
+    "the percentile leave it out."
 )
 HEADER = (
     "run", "trial_id", "scenario_id", "variant", "target", "claim_id", "fact_id", "library_fact", "class", "severity",
@@ -81,27 +82,27 @@ def _spread_table(runs: Runs, series: Sequence[Series], cost_class: CostClass) -
     """One row for each target and number of years; beyond one year only where there is an error."""
     horizons = sorted({1, *(year for run in runs.runs for year in _horizon(run, cost_class))})
     rows: list[tuple[Cell, ...]] = []
-    for one in series:
-        errors = one.run.found.dollars.of(one.target, cost_class)
+    for each in series:
+        errors = each.run.found.dollars.of(each.target, cost_class)
         for years in horizons:
             found = spread(errors, years)
             if years > 1 and not found.errors:
                 continue
-            amounts = (Money(amount) if amount is not None else Words("–") for amount in (found.median, found.high))
+            amounts = (Words("–" if one is None else dollars_text(one)) for one in (found.median, found.high))
             counts = (Count(n) for n in (years, found.errors, found.trials, found.with_dollars, found.no_loss))
-            rows.append((*runs.lead(one), *counts, *amounts))
+            rows.append((*runs.lead(each), *counts, *amounts))
     columns = (
         *runs.lead_columns(),
         Column("years"),
         Column("errors"),
         Column("in trials"),
-        Column("with dollars"),
+        Column("with an amount"),
         Column("no loss"),
         Column("median", "other"),
         Column("90th percentile", "other"),
     )
-    life = "; more than 1 year only for what is paid for years" if len(horizons) > 1 else ""
-    return Table(f"{cost_class.capitalize()}: dollars of one error{life}.", columns, tuple(rows))
+    later = " Rows for more than 1 year have only what is lost every year." if len(horizons) > 1 else ""
+    return Table(f"{cost_class.capitalize()}: dollars per error.{later}", columns, tuple(rows))
 
 
 def _horizon(run: Run, cost_class: CostClass) -> Iterator[int]:
@@ -125,8 +126,9 @@ def _shown(runs: Runs) -> Iterator[Block]:
     """Some errors of each class in full: the largest amounts first, and each fact once before any twice."""
     total = sum(len(run.found.dollars.errors) for run in runs.runs)
     chosen = [(run, error) for run in runs.runs for name in CLASSES for error in _largest(run, name)]
-    note = f"{len(chosen):,} of {counted(total, 'error')} shown, of each class those with the largest amounts. "
-    yield Paragraph(words(f"{note}{DOLLARS_CSV} has all of them."))
+    note = f"{len(chosen):,} of {counted(total, 'error')} shown: those with the largest amounts in each class."
+    rest = f" {DOLLARS_CSV} has all of them." if len(chosen) < total else ""
+    yield Paragraph(words(f"{note}{rest}"))
     yield from (_exhibit(runs, run, error) for run, error in chosen)
 
 
@@ -169,16 +171,26 @@ def _cost(error: CostlyError) -> Iterator[Cell]:
     if error.formula is None:
         yield Words("no amount can be defended")
         return
-    yield Text(error.formula)
+    computed = not re.fullmatch(r"[0-9.]+", error.formula)
+    if computed or not error.amounts:
+        yield Text(_arithmetic(error.formula))
     if not error.amounts:
         yield Words(": no amount can be computed")
         if error.needs_stated and error.stated is None:
             yield Words(", because the claim states no single amount of its own")
     for place, (years, amount) in enumerate(error.amounts):
-        yield Words(", " if place else " = ")
-        yield Money(float(amount))
+        if place or computed:
+            yield Words(", " if place else " = ")
+        yield Words(dollars_text(amount))
         if len(error.amounts) > 1 or years > 1:
             yield Words(f" in {counted(years, 'year')}")
+
+
+def _arithmetic(formula: str) -> str:
+    """A filled formula as people write it: `abs(150 - 202.90) * 12 * 1` as `|150 − 202.90| × 12`."""
+    text = re.sub(r"\babs\(([^()]*)\)", r"|\1|", formula)
+    text = re.sub(r"\bdime\(([^()]*)\)", r"(\1, rounded to 10 cents)", text)
+    return text.removesuffix(" * 1").replace(" * ", " × ").replace(" - ", " − ")
 
 
 def write_dollars(runs: Runs, file: TextIO) -> None:
