@@ -15,7 +15,7 @@ from .findings.analysis.read_run import Findings, Service, gather
 from .findings.analysis.trial_row import SCORES, Row
 from .findings.report.coverage_section import coverage_sentence
 from .findings.report.document import estimate_text, shown
-from .findings.report.sections import notices as all_notices
+from .findings.report.notices import notices as all_notices
 from .findings.report.series import runs_of
 from .findings.report.write import write_report
 from .schemas import CODES, Manifest, TrialOutcome

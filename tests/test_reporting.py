@@ -20,7 +20,7 @@ from scipy import stats as scipy_stats
 from src.cli.tables import summary_table
 from src.errors import IntegrityError
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
-from src.findings.report.sections import FAKE_NOTICE
+from src.findings.report.notices import FAKE_NOTICE
 from src.reporting import (
     SCORES,
     Summary,

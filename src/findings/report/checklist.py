@@ -18,7 +18,7 @@ from ...records.preregistration import Registration
 from ..analysis.read_run import Findings
 from .checklist_facts import AUTHOR, Value, facts_of
 from .markdown import notice_lines
-from .sections import notices
+from .notices import notices
 from .series import runs_of
 
 TEXTS = Path(__file__).with_name("checklist.json")

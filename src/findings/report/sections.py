@@ -7,24 +7,25 @@ judges) has one row or column per run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from ...text.count import counted
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
-from ..analysis.rule_judge import offline_notices
-from .document import Bullets, Cell, Contents, Paragraph, Section, Text, say, words
+from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
 from .exhibits import example_section, review_section
 from .failure_section import cost_section, failure_section
+from .first_section import LIMITS_ANCHOR, NOTICES_ANCHOR, TITLE, about, first_blocks
+from .glossary import glossary_section
 from .judge_section import judging_section
 from .marked_section import marked_section
-from .run_section import SHORT_HASH, run_section
+from .notices import notices_of
+from .run_section import run_section
 from .score_section import distribution_section, flow_section, scenario_table, score_section
 from .series import Runs, runs_of
-from .study_section import count_codes, question_table, study_section, topic_section
+from .strength_section import strength_section
+from .study_section import Counted, count_codes, question_table, study_section, topic_section
 
-FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
-WORDING_NOTICE = "The questions cover the topics of the published study in our own words."
 ETHICS = (
     "This system evaluates AI-generated information for research purposes only. "
     "It does not provide medical, legal, or insurance advice."
@@ -33,14 +34,28 @@ PEOPLE = (
     "The people, doctors and plans in the scenarios are invented. For help with Medicare, call 1-800-MEDICARE or your "
     "State Health Insurance Assistance Program (SHIP)."
 )
+METHODS = (
+    "Each target was asked the questions of every scenario in order, as a person would ask them, in one conversation "
+    "per trial. The same wording went to all targets.",
+    "Judges split each reply into claims and compared every claim with the scenario's answer key and nothing else. "
+    "From the labels of the claims, fixed rules computed the code of each question and the scores of each trial; no "
+    "model chose a code or a score.",
+    "A number about questions in general is a mean over scenarios: answers to one question are averaged over repeats, "
+    "then over variants, and every question has the same weight. Repeats and variants never add to n. In a row about "
+    "one question group of the study the question is fixed, and the units are the scripts in which it was asked.",
+    "Intervals are 95% mid-P limits with the effective n of a variance clustered by scenario; if all answers agree, "
+    "the limit is exact. Differences from counselors combine the limits of both sides. With too few independent "
+    "units there is no interval, and the report says why.",
+    "A reply that refuses, is blocked or is empty conveys nothing: it counts as not substantive. What failed, was cut "
+    "off, was not asked or could not be judged is missing: it is left out, and the report gives the lowest and highest "
+    "value if all missing answers had been wrong or right.",
+)
 LIMITS = (
     "Each result is a snapshot of one model on these dates, with this wording and this answer key. It does not "
     "generalize to other models, dates or wordings.",
     "Judge models make mistakes. Read the quotes and reasons before you rely on a single verdict.",
-    "Intervals are Student's t over trials for means, Wilson's for shares and Newcombe's for differences. All treat "
-    "trials as independent. Repeats of one question to one model are more alike than independent trials, so they show "
-    "how consistent a model is rather than how it would do on other questions.",
-    "If all values are equal, or there is only one, no interval is given, because the spread is unknown.",
+    "Repeats of one question to one model are more alike than different questions, so they show how consistent a model "
+    "is rather than how it would do on other questions.",
     "Not measured: intent, tone, user experience, persuasion, answers with live web access or retrieval, and whether "
     "anyone acted on an answer.",
     "Counselors could look things up; a bare model cannot. The published study used different questions, plans, "
@@ -54,102 +69,49 @@ def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -
     runs = runs_of(findings, judgings)
     counted = count_codes(runs)
     per_scenario = scenario_table(runs)
-    names = say(*_between(", ", [Text(run.name) for run in runs.runs]))
+    listed = list(notices_of(runs))
+    noted = tuple(notice.cells for notice in listed)
+    urgent = tuple(notice.cells for notice in listed if notice.urgent)
+    sections = (
+        *_results(runs, counted, per_scenario),
+        *_how(runs),
+        *_appendix(runs, noted),
+    )
     return Contents(
-        title=(*say(f"AI Medicare evaluation: {'runs' if runs.several else 'run'} "), *names),
-        about=(),
-        first=(Bullets(tuple(notices(runs)), notices=True),),
-        notices=tuple(notices(runs)),
-        sections=(
-            run_section(runs),
-            flow_section(runs),
-            score_section(runs, per_scenario),
-            distribution_section(runs),
-            study_section(runs, counted),
-            topic_section(runs, counted),
-            failure_section(runs, counted),
-            *dollar_sections(runs),
-            example_section(runs),
-            review_section(runs),
-            marked_section(runs),
-            judging_section(runs),
-            cost_section(runs),
-            Section(words("Limits"), (Bullets(tuple(words(limit) for limit in LIMITS)),)),
-            Section(words("Ethics and framing"), (Paragraph(words(ETHICS)), Paragraph(words(PEOPLE)))),
-        ),
+        title=words(TITLE),
+        about=about(runs),
+        first=(*first_blocks(runs, len(noted)), *((Bullets(urgent, notices=True),) if urgent else ())),
+        notices=noted,
+        sections=sections,
         per_scenario=per_scenario,
         per_question=question_table(runs, counted),
     )
 
 
-def _between(gap: str, cells: Sequence[Cell]) -> Iterator[str | Cell]:
-    for place, cell in enumerate(cells):
-        if place:
-            yield gap
-        yield cell
+def _results(runs: Runs, counted: Counted, per_scenario: Table) -> Iterator[Section]:
+    yield replace(study_section(runs, counted), short="Beside counselors", part="Results")
+    yield replace(topic_section(runs, counted), short="Other questions")
+    yield replace(example_section(runs), short="Worst errors")
+    yield replace(strength_section(runs), short="What went well")
+    yield replace(score_section(runs, per_scenario), short="Scores")
+    yield replace(distribution_section(runs), short="Spread of scores")
+    yield replace(failure_section(runs, counted), short="Failure modes")
+    yield from (replace(section, short="Dollars at stake") for section in dollar_sections(runs))
+    yield replace(cost_section(runs), short="Cost of the study")
 
 
-def notices(runs: Runs) -> Iterator[tuple[Cell, ...]]:
-    """What every reader must know before the numbers; a notice that does not hold for all runs names its runs."""
-    if not runs.runs:
-        yield words("There is no run in this report.")
-    by_notice: dict[tuple[Cell, ...], list[str]] = {}
-    for run in runs.runs:
-        for notice in _notices_of(run.found):
-            by_notice.setdefault(notice, []).append(run.name)
-    for notice, names in by_notice.items():
-        which = "" if len(names) == len(runs.runs) else ", ".join(names)
-        yield (*say(Text(which), ": "), *notice) if which else notice
+def _how(runs: Runs) -> Iterator[Section]:
+    yield Section(words("How it was done"), (Bullets(tuple(map(words, METHODS))),), short="Methods", part="Methods")
+    yield flow_section(runs)
+    yield replace(judging_section(runs), short="Judges")
+    yield replace(marked_section(runs), short="Marked replies")
+    yield replace(review_section(runs), short="Manual review")
+    yield Section(words("Limits"), (Bullets(tuple(map(words, LIMITS))),), anchor=LIMITS_ANCHOR)
+    yield Section(words("Ethics and framing"), (Paragraph(words(ETHICS)), Paragraph(words(PEOPLE))), short="Ethics")
 
 
-def _notices_of(found: Findings) -> Iterator[tuple[Cell, ...]]:
-    plan = found.manifest.plan
-    yield from map(words, offline_notices([found.manifest]))
-    if found.fake:
-        yield words(FAKE_NOTICE)
-    for reason in plan.expired:
-        yield say("Expired answer key, allowed by the user: ", Text(reason), ".")
-    if plan.coming:
-        yield words(
-            f"Answer keys of the coming plan year: {plan.plan_year} had not begun when this run was planned, so its "
-            "figures may still be published or corrected."
-        )
-    if left_out := plan.points_left_out:
-        yield words(
-            f"{counted(left_out, 'point')} of the questions left out, because the figures of {plan.plan_year} are "
-            "not published, or not in the file of figures. Nobody was scored on them. If they are out, add them to "
-            "the file, or give one with --facts."
-        )
-    if plan.wording:
-        turns = "; ".join(f"{name} {', '.join(ids)}" for name, ids in plan.wording.turns.items())
-        digest = plan.wording.sha256[:SHORT_HASH]
-        yield say("Wording of ", Text(plan.wording.title), f" (sha256 {digest}) used in ", Text(turns), ".")
-    if any(turn.question_group for planned in plan.scenarios for turn in planned.scenario.scripted_turns):
-        yield words(WORDING_NOTICE if not plan.wording else "All other questions are in our own words.")
-    for name, service in found.services.items():
-        if service.differs:
-            served = Text(", ".join(sorted(service.served)))
-            yield say(Text(name), " was answered by a different model than the one requested: ", served, ".")
-    if found.manifest.transcripts:
-        source = Text(found.manifest.transcripts.run_id)
-        yield say("Judged again: the replies are those of run ", source, "; no target was asked.")
-    for deviation in found.manifest.registration.deviations if found.manifest.registration else ():
-        yield say("Deviation from the pre-registration: ", Text(deviation))
-    yield from _marked_notices(found)
-    done = len(found.rows)
-    if done < found.planned:
-        yield words(f"Incomplete: this run has {done} of {found.planned} planned trials.")
-    if done > found.planned:
-        yield words(f"This run has more trials than planned: {done} instead of {found.planned}.")
-
-
-def _marked_notices(found: Findings) -> Iterator[tuple[Cell, ...]]:
-    for target in found.plan_targets:
-        marked = sum(row.marked for row in found.of_target(target))
-        if marked:
-            yield say(
-                f"The screen marked {counted(marked, 'reply', 'replies')} of ",
-                Text(target),
-                ": passages speak to those who check the answer, or hide something. Scores are for the replies as "
-                "written; the report gives bounds with and without these passages.",
-            )
+def _appendix(runs: Runs, noted: Sequence[tuple[Cell, ...]]) -> Iterator[Section]:
+    yield replace(glossary_section(), part="Appendix")
+    if noted:
+        yield Section(words("Notices"), (Bullets(tuple(noted)),), anchor=NOTICES_ANCHOR)
+    yield run_section(runs)

@@ -1,0 +1,106 @@
+"""What a reader must know about the runs of a report before the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ...text.count import counted
+from ..analysis.read_run import Findings
+from ..analysis.rule_judge import offline_notices
+from .document import Cell, Text, say, words
+from .run_section import SHORT_HASH
+from .series import Runs
+
+FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
+WORDING_NOTICE = "The questions cover the topics of the published study in our own words."
+
+
+@dataclass(frozen=True)
+class Notice:
+    cells: tuple[Cell, ...]
+    urgent: bool = False
+    """Something is not as planned, so it is on the first screen."""
+
+
+def notices(runs: Runs) -> Iterator[tuple[Cell, ...]]:
+    """The notices as they are shown."""
+    return (notice.cells for notice in notices_of(runs))
+
+
+def notices_of(runs: Runs) -> Iterator[Notice]:
+    """All notices; one that does not hold for all runs names its runs."""
+    if not runs.runs:
+        yield Notice(words("There is no run in this report."), urgent=True)
+    by_notice: dict[Notice, list[str]] = {}
+    for run in runs.runs:
+        for notice in (*_usual(run.found), *_urgent(run.found)):
+            by_notice.setdefault(notice, []).append(run.name)
+    for notice, names in by_notice.items():
+        which = "" if len(names) == len(runs.runs) else ", ".join(names)
+        yield replace(notice, cells=(*say(Text(which), ": "), *notice.cells)) if which else notice
+
+
+def _usual(found: Findings) -> Iterator[Notice]:
+    plan = found.manifest.plan
+    for text in offline_notices([found.manifest]):
+        yield Notice(words(text))
+    if found.fake:
+        yield Notice(words(FAKE_NOTICE))
+    if left_out := plan.points_left_out:
+        yield Notice(
+            words(
+                f"{counted(left_out, 'point')} of the questions left out, because the figures of {plan.plan_year} are "
+                "not published, or not in the file of figures. Nobody was scored on them. If they are out, add them to "
+                "the file, or give one with --facts."
+            )
+        )
+    if plan.wording:
+        turns = "; ".join(f"{name} {', '.join(ids)}" for name, ids in plan.wording.turns.items())
+        digest = plan.wording.sha256[:SHORT_HASH]
+        yield Notice(say("Wording of ", Text(plan.wording.title), f" (sha256 {digest}) used in ", Text(turns), "."))
+    if any(turn.question_group for planned in plan.scenarios for turn in planned.scenario.scripted_turns):
+        yield Notice(words(WORDING_NOTICE if not plan.wording else "All other questions are in our own words."))
+    if found.manifest.transcripts:
+        source = Text(found.manifest.transcripts.run_id)
+        yield Notice(say("Judged again: the replies are those of run ", source, "; no target was asked."))
+    yield from _marked(found)
+
+
+def _urgent(found: Findings) -> Iterator[Notice]:
+    plan = found.manifest.plan
+    done = len(found.rows)
+    if done < found.planned:
+        yield Notice(words(f"Incomplete: this run has {done} of {found.planned} planned trials."), urgent=True)
+    if done > found.planned:
+        more = f"This run has more trials than planned: {done} instead of {found.planned}."
+        yield Notice(words(more), urgent=True)
+    for reason in plan.expired:
+        yield Notice(say("Expired answer key, allowed by the user: ", Text(reason), "."), urgent=True)
+    if plan.coming:
+        text = (
+            f"Answer keys of the coming plan year: {plan.plan_year} had not begun when this run was planned, so its "
+            "figures may still be published or corrected."
+        )
+        yield Notice(words(text), urgent=True)
+    for name, service in found.services.items():
+        if service.differs:
+            served = Text(", ".join(sorted(service.served)))
+            text = " was answered by a different model than the one requested: "
+            yield Notice(say(Text(name), text, served, "."), urgent=True)
+    for deviation in found.manifest.registration.deviations if found.manifest.registration else ():
+        yield Notice(say("Deviation from the pre-registration: ", Text(deviation)), urgent=True)
+
+
+def _marked(found: Findings) -> Iterator[Notice]:
+    for target in found.plan_targets:
+        marked = sum(row.marked for row in found.of_target(target))
+        if marked:
+            yield Notice(
+                say(
+                    f"The screen marked {counted(marked, 'reply', 'replies')} of ",
+                    Text(target),
+                    ": passages speak to those who check the answer, or hide something. Scores are for the replies as "
+                    "written; the report gives bounds with and without these passages.",
+                )
+            )
