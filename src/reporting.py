@@ -5,11 +5,12 @@ Needs no SDK, no key and no model; a run folder is enough.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .findings.analysis.cost import Spending, spending
+from .findings.analysis.estimates import Estimated, estimate
 from .findings.analysis.key_coverage import key_coverage
 from .findings.analysis.read_run import Findings, Service, gather
 from .findings.analysis.trial_row import SCORES, Row
@@ -20,7 +21,6 @@ from .findings.report.series import runs_of
 from .findings.report.write import write_report
 from .schemas import CODES, Manifest, TrialOutcome
 from .stats.clustered import ClusteredShare, clustered_share
-from .stats.intervals import Estimate, mean_interval
 from .text.escape import plain
 
 __all__ = [
@@ -47,7 +47,7 @@ class Tally:
 
     trials: int = 0
     outcomes: Counter[TrialOutcome] = field(default_factory=Counter)
-    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    rows: list[Row] = field(default_factory=list)
     codes: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     refusals: int = 0
@@ -67,12 +67,11 @@ class Tally:
         self.fabricated += row.fabricated
         self.review += row.review
         self.marked += row.marked
-        for name, value in zip(SCORES, row.scores, strict=True):
-            if value is not None:
-                self.values[name].append(value)
+        self.rows.append(row)
 
-    def estimate(self, name: str) -> Estimate:
-        return mean_interval(self.values[name])
+    def estimate(self, name: str) -> Estimated:
+        """A score or the share of a study code, as in every report."""
+        return estimate(self.rows, name)
 
 
 @dataclass
@@ -136,18 +135,35 @@ def summary_json(summary: Summary) -> dict[str, object]:
 def _tally_json(tally: Tally) -> dict[str, object]:
     scores = {}
     for name in SCORES:
-        estimate = tally.estimate(name)
-        scores[name] = {"mean": estimate.mean, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+        scores[name] = _estimate_json(tally.estimate(name))
     return {
         "trials": tally.trials,
         "outcomes": dict(sorted(tally.outcomes.items())),
         "scores": scores,
+        "shares_of_questions": {
+            name: _estimate_json(tally.estimate(name)) for name in ("accurate_complete", "incorrect")
+        },
         "key_coverage": _coverage_json(tally.coverage),
         "study_codes": {code: tally.codes[code] for code in CODES},
         "refusals": tally.refusals,
         "fabricated_specifics": tally.fabricated,
         "needs_manual_review": tally.review,
         "marked_replies": tally.marked,
+    }
+
+
+def _estimate_json(found: Estimated) -> dict[str, object]:
+    return {
+        "mean": found.value,
+        "low": found.low,
+        "high": found.high,
+        "scenarios": found.units,
+        "effective_n": found.effective,
+        "n": found.answers,
+        "missing": found.missing,
+        "lowest": found.lowest,
+        "highest": found.highest,
+        "why_no_interval": found.why_no_interval,
     }
 
 

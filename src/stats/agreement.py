@@ -193,7 +193,13 @@ def bootstrap(
         return Agreement(value, None, None, resamples)
     found.sort()
     tail = (1 - confidence) / 2
-    return Agreement(value, quantile(found, tail), quantile(found, 1 - tail), resamples - len(found))
+    low, high = quantile(found, tail), quantile(found, 1 - tail)
+    if low == high:
+        # Resampling clusters that are all alike shows no spread. If none of G differs, at most this share does.
+        at_most = 1 - tail ** (1 / len(clusters))
+        lowest = 0.0 if coefficient is percent_agreement else -1.0
+        return Agreement(value, value - at_most * (value - lowest), value, resamples - len(found))
+    return Agreement(value, low, high, resamples - len(found))
 
 
 def _pooled(clusters: Sequence[Mapping[Pattern, int]], coefficient: Coefficient) -> float | None:

@@ -166,10 +166,7 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
     assert value is not None
     share = min(1.0, max(0.0, (value - within.low) / width))
     same = math.sqrt(spread.variance) <= ROUNDING * width
-    if same:
-        effective = spread.least
-    else:
-        effective = max(spread.least, share * (1 - share) * width * width / spread.variance)
+    effective = spread.least if same else max(spread.least, share * (1 - share) * width * width / spread.variance)
     error = None if same else math.sqrt(spread.variance)
     degrees = None if same else spread.degrees
     if units < least:

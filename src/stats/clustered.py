@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from .bounded import Unit, bounded_mean
 from .student import student_quantile
 
 ASSUMED_CORRELATION = 0.1
@@ -28,7 +29,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class ClusteredShare:
-    """A proportion with its 95% interval; all None if n is 0."""
+    """A proportion with its 95% interval; all None if n is 0, and the interval with too few clusters."""
 
     count: int
     n: int
@@ -68,3 +69,10 @@ def clustered_share(clusters: Sequence[Tally]) -> ClusteredShare:
     low = 0.0 if count == 0 else max(0.0, center - half)
     high = 1.0 if count == n else min(1.0, center + half)
     return ClusteredShare(count, n, size, p, low, high)
+
+
+def share_by_unit(clusters: Sequence[Tally]) -> ClusteredShare:
+    """A share with clusters as the independent units, as for every mean over scenarios; see `bounded`."""
+    n, count = sum(one.n for one in clusters), sum(one.count for one in clusters)
+    found = bounded_mean([Unit(one.count / one.n, one.n) for one in clusters if one.n])
+    return ClusteredShare(count, n, min(found.effective or 0.0, float(n)), found.value, found.low, found.high)

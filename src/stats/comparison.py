@@ -1,20 +1,21 @@
-"""Two or more systems on the same trials: differences, with intervals and tests. Pure functions.
+"""Two or more systems on the same questions: differences, with intervals and tests. Pure functions.
 
-A pair is (cluster, a, b): the scenario of a trial, and the scores of two systems on it. Trials of one scenario are
-similar, so scenarios are the independent units: intervals and tests treat clusters as drawn independently at random,
-and make no assumption about what happens within a cluster. Every pair counts the same, so a scenario with more trials
-has more weight.
+A pair is (cluster, a, b): a scenario, and the values of two systems on one of its questions. Questions of one scenario
+are similar, so scenarios are the independent units: intervals and tests treat clusters as drawn independently at
+random, and make no assumption about what happens within a cluster. Every pair counts the same, so a scenario with more
+questions has more weight.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .intervals import NO_INTERVAL, Interval, wilson
+from .bounded import DIFFERENCE, Range, bounded_by_cluster
+from .intervals import NO_INTERVAL, Interval
 from .student import student_quantile
 
 Pairs = Sequence[tuple[str, float, float]]
@@ -23,64 +24,6 @@ EXACT = 14
 """With up to this many units, all 2**units sign flips are counted; with more, random ones."""
 ROUNDING = 1e-12
 """Spread below this, relative to the values, is rounding error."""
-
-
-@dataclass(frozen=True)
-class ClusteredMean:
-    """A mean over values in clusters; the interval is None with fewer than 2 values or without spread."""
-
-    n: int
-    clusters: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    degrees: float | None
-
-
-def clustered_mean(values: Sequence[tuple[Hashable, float]], confidence: float = 0.95) -> ClusteredMean:
-    """The mean over all values, with a t interval in which clusters are the independent units.
-
-    With two or more clusters: the CR2 variance, which is the sum over clusters of (sum of residuals)**2 / (1 - m/n),
-    divided by n**2, and Bell and McCaffrey's (Satterthwaite) degrees of freedom for independent values of equal
-    variance. For G clusters of equal size, this is the ordinary t interval of the cluster means with G - 1 degrees of
-    freedom. With one cluster, it is the ordinary t interval of its values, which are treated as independent; it holds
-    only for that cluster.
-    """
-    n = len(values)
-    names = dict.fromkeys(cluster for cluster, _ in values)
-    if n == 0:
-        return ClusteredMean(0, 0, None, None, None, None)
-    mean = math.fsum(value for _, value in values) / n
-    parts = _grouped(values) if len(names) > 1 else {at: [value] for at, (_, value) in enumerate(values)}
-    scale = max(abs(value) for _, value in values)
-    sums = [math.fsum(value - mean for value in part) for part in parts.values()]
-    if len(parts) < 2 or max(abs(one) for one in sums) <= ROUNDING * scale * n:
-        return ClusteredMean(n, len(names), mean, None, None, None)
-    sizes = [len(part) for part in parts.values()]
-    free = [1 - size / n for size in sizes]
-    error = math.sqrt(math.fsum(one * one / share for one, share in zip(sums, free, strict=True))) / n
-    degrees = _satterthwaite(sizes, free)
-    half = student_quantile(0.5 + confidence / 2, degrees) * error
-    return ClusteredMean(n, len(names), mean, mean - half, mean + half, degrees)
-
-
-def _grouped(values: Iterable[tuple[Hashable, float]]) -> dict[Hashable, list[float]]:
-    groups: dict[Hashable, list[float]] = {}
-    for cluster, value in values:
-        groups.setdefault(cluster, []).append(value)
-    return groups
-
-
-def _satterthwaite(sizes: Sequence[int], free: Sequence[float]) -> float:
-    """(trace M)**2 / trace M**2, where M is the covariance of the adjusted residual sums of independent values.
-
-    M has m_g on the diagonal and -m_g m_h / (n sqrt(free_g free_h)) off the diagonal.
-    """
-    n = sum(sizes)
-    shares = [size * size / share for size, share in zip(sizes, free, strict=True)]
-    together = math.fsum(shares)
-    off = together * together - math.fsum(share * share for share in shares)
-    return n * n / (math.fsum(size * size for size in sizes) + off / (n * n))
 
 
 @dataclass(frozen=True)
@@ -127,43 +70,69 @@ class Effect:
     """Mean difference divided by the standard deviation of the differences; None if they are all equal."""
     d_z_low: float | None
     d_z_high: float | None
-    """t interval from the jackknife over clusters (over pairs if there is one cluster)."""
+    """t interval from the jackknife over clusters."""
     delta: float | None
     """Share of pairs where a is above b, minus the share where it is below: Cliff's delta for pairs."""
     delta_low: float | None
     delta_high: float | None
-    """`clustered_mean` of the signs, clipped to [-1, 1]."""
+    """`bounded_by_cluster` of the signs."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """a minus b, over pairs. The interval is from `clustered_mean`, p from `sign_flips`."""
+    """a minus b, over pairs. The interval is from `bounded`, p from `sign_flips`."""
 
     n: int
     clusters: int
     mean: float | None
     low: float | None
     high: float | None
+    """None with fewer than 3 clusters."""
+    error: float | None
+    degrees: float | None
+    """Of the interval; None if all clusters have the same difference."""
     p: float | None
     method: str
     effect: Effect
 
 
-def paired_difference(pairs: Pairs, *, seed: int, confidence: float = 0.95, permutations: int = 10_000) -> Difference:
+def paired_difference(
+    pairs: Pairs,
+    *,
+    seed: int,
+    within: Range = DIFFERENCE,
+    confidence: float = 0.95,
+    permutations: int = 10_000,
+) -> Difference:
     """The mean of a - b over pairs, its interval by clusters, a p from sign flips of clusters, and effect sizes.
 
-    With one cluster, the pairs are the units of interval and test, which then hold only for that scenario. p cannot be
-    below 2 / 2**clusters, so with 5 or fewer clusters it is never below 0.05.
+    p cannot be below 2 / 2**clusters, so with 5 or fewer clusters it is never below 0.05. With one cluster there is
+    neither interval nor test.
     """
     differences = [(cluster, a - b) for cluster, a, b in pairs]
-    found = clustered_mean(differences, confidence)
-    many = found.clusters > 1
-    units = list(_grouped(differences).values()) if many else [[value] for _, value in differences]
-    test = sign_flips([_rounded_sum(unit) for unit in units], seed=seed, permutations=permutations)
-    kind = "no interval" if found.degrees is None else f"CR2 t, {found.degrees:.1f} df" if many else "paired t"
-    method = f"{kind}; {test.method} of {'clusters' if many else 'pairs'}" if pairs else "no pairs"
+    found = bounded_by_cluster(differences, within, confidence)
+    by_cluster: dict[str, list[float]] = {}
+    for cluster, difference in differences:
+        by_cluster.setdefault(cluster, []).append(difference)
+    units = list(by_cluster.values())
+    sums = [_rounded_sum(unit) for unit in units] if len(units) > 1 else []
+    test = sign_flips(sums, seed=seed, permutations=permutations)
+    kind = "no interval" if found.low is None else "exact bound" if found.degrees is None else "mid-P, CR2"
+    free = f", {found.degrees:.1f} df" if found.degrees is not None and found.low is not None else ""
+    method = f"{kind}{free}; {test.method} of clusters" if pairs else "no pairs"
     effect = _effect(differences, units, confidence)
-    return Difference(found.n, found.clusters, found.mean, found.low, found.high, test.p, method, effect)
+    return Difference(
+        len(differences),
+        found.units,
+        found.value,
+        found.low,
+        found.high,
+        found.error,
+        found.degrees,
+        test.p,
+        method,
+        effect,
+    )
 
 
 def _rounded_sum(values: Sequence[float]) -> float:
@@ -173,8 +142,8 @@ def _rounded_sum(values: Sequence[float]) -> float:
 
 
 def _effect(differences: Sequence[tuple[str, float]], units: Sequence[Sequence[float]], confidence: float) -> Effect:
-    signs = clustered_mean(
-        [(cluster, float((d > ROUNDING) - (d < -ROUNDING))) for cluster, d in differences], confidence
+    signs = bounded_by_cluster(
+        ((cluster, float((d > ROUNDING) - (d < -ROUNDING))) for cluster, d in differences), DIFFERENCE, confidence
     )
     n = len(differences)
     center = math.fsum(d for _, d in differences) / n if n else 0.0
@@ -191,9 +160,9 @@ def _effect(differences: Sequence[tuple[str, float]], units: Sequence[Sequence[f
         value,
         interval.low,
         interval.high,
-        signs.mean,
-        None if signs.low is None else max(-1.0, signs.low),
-        None if signs.high is None else min(1.0, signs.high),
+        signs.value,
+        signs.low,
+        signs.high,
     )
 
 
@@ -230,15 +199,15 @@ def verdict(difference: Difference, *, alpha: float, floor: float) -> Verdict:
     """The verdict on a difference; `floor` is the smallest difference that matters.
 
     No meaningful difference: the interval is within +-floor, even if it excludes 0. One is better: p < alpha, the mean
-    reaches the floor, and the interval, if there is one, excludes 0. Otherwise: cannot tell, which includes the case
-    without an interval, where all differences are equal and too few to reach p < alpha.
+    reaches the floor, and the interval excludes 0. Otherwise: cannot tell, which includes the case of too few
+    scenarios for an interval.
     """
     if floor < 0:
         raise ValueError(f"the floor must not be negative: {floor}")
     mean, low, high = difference.mean, difference.low, difference.high
     if low is not None and high is not None and -floor < low and high < floor:
         return "no meaningful difference"
-    outside = low is None or high is None or low > 0 or high < 0
+    outside = low is not None and high is not None and (low > 0 or high < 0)
     if mean and abs(mean) >= floor and difference.p is not None and difference.p < alpha and outside:
         return "a better" if mean > 0 else "b better"
     return "cannot tell"
@@ -249,29 +218,6 @@ def sign_test(up: int, down: int) -> float:
     n = up + down
     tail = sum(math.comb(n, k) for k in range(min(up, down) + 1))
     return min(1.0, 2 * tail / (1 << n))
-
-
-@dataclass(frozen=True)
-class ShareDifference:
-    """The difference of two shares, first minus second; None if a sample is empty."""
-
-    n1: int
-    n2: int
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-def newcombe(k1: int, n1: int, k2: int, n2: int, confidence: float = 0.95) -> ShareDifference:
-    """Newcombe's (1998) method 10 for two independent samples, from the squared distances to Wilson's limits."""
-    first, second = wilson(k1, n1, confidence), wilson(k2, n2, confidence)
-    if first.value is None or second.value is None:
-        return ShareDifference(n1, n2, None, None, None)
-    assert first.low is not None and first.high is not None and second.low is not None and second.high is not None
-    value = first.value - second.value
-    below = math.hypot(first.value - first.low, second.high - second.value)
-    above = math.hypot(first.high - first.value, second.value - second.low)
-    return ShareDifference(n1, n2, value, value - below, value + above)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -320,20 +266,27 @@ class SystemRank:
 
 
 def rank_stability(
-    scores: Mapping[str, Mapping[str, Sequence[float]]], *, seed: int, resamples: int = 2_000, confidence: float = 0.95
+    scores: Mapping[str, Mapping[str, Sequence[float]]],
+    *,
+    seed: int,
+    less_is_better: bool = False,
+    resamples: int = 2_000,
+    confidence: float = 0.95,
 ) -> tuple[SystemRank, ...]:
-    """Systems by their mean over all trials, highest first, with the share of each rank in a cluster bootstrap.
+    """Systems by their mean over all values in [0, 1], the best first, with the share of each rank in a bootstrap.
 
     Each resample draws as many whole clusters as there are, the same ones for all systems. A resample in which a system
-    has no trial is left out. The interval is from `clustered_mean`, which is valid with fewer clusters than a
-    percentile interval. Ranks are None with fewer than 2 clusters; systems without a trial are not ranked and come
-    last.
+    has no value is left out. The interval is from `bounded`, which is valid with fewer clusters than a percentile
+    interval. Ranks are None with fewer than 2 clusters; systems without a value are not ranked and come last.
     """
     means = {
-        system: clustered_mean([(name, value) for name, values in found.items() for value in values], confidence)
+        system: bounded_by_cluster(
+            ((name, value) for name, values in found.items() for value in values), confidence=confidence
+        )
         for system, found in scores.items()
     }
-    ranked = [system for system in scores if means[system].n]
+    sign = -1 if less_is_better else 1
+    ranked = [system for system in scores if means[system].units]
     names = sorted({name for system in ranked for name, values in scores[system].items() if values})
     sums = {s: [(math.fsum(v), len(v)) for v in (scores[s].get(name, ()) for name in names)] for s in ranked}
     counts = {system: [0.0] * len(ranked) for system in ranked}
@@ -344,18 +297,19 @@ def rank_stability(
         sizes = {system: sum(sums[system][at][1] for at in drawn) for system in ranked}
         if all(sizes.values()):
             used += 1
-            _add_ranks(counts, {s: round(math.fsum(sums[s][at][0] for at in drawn) / sizes[s], 12) for s in ranked})
+            drawn_means = {s: math.fsum(sums[s][at][0] for at in drawn) / sizes[s] for s in ranked}
+            _add_ranks(counts, {s: round(sign * mean, 12) for s, mean in drawn_means.items()})
     return tuple(
         SystemRank(
             s,
-            m.n,
-            m.clusters,
-            m.mean,
+            sum(len(values) for values in scores[s].values()),
+            m.units,
+            m.value,
             m.low,
             m.high,
             tuple(c / used for c in counts[s]) if s in counts and used else None,
         )
-        for s, m in sorted(means.items(), key=lambda item: (item[1].mean is None, -(item[1].mean or 0.0), item[0]))
+        for s, m in sorted(means.items(), key=lambda one: (one[1].value is None, -sign * (one[1].value or 0.0), one[0]))
     )
 
 

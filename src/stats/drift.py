@@ -6,21 +6,22 @@ change that matters, which is the same as two one-sided tests of equivalence.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from .bounded import DIFFERENCE, Range, bounded_by_cluster
 from .comparison import (
     Difference,
     Pairs,
-    clustered_mean,
     holm,
     paired_difference,
     sign_test,
 )
 from .intervals import Share, wilson
 
-DriftVerdict = Literal["drifted", "no evidence", "cannot tell"]
+DriftVerdict = Literal["drifted", "no change", "no evidence", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -32,37 +33,35 @@ class Drift:
     """The 1 - 2 alpha interval that decides the verdict "no evidence"."""
     floor: float
     alpha: float
+    clusters_needed: int | None
+    """How many unchanged scenarios would exclude a change as large as the floor; None if something changed."""
     verdict: DriftVerdict
 
 
-def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int, span: float = 1.0) -> Drift:
+def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int, within: Range = DIFFERENCE) -> Drift:
     """Pairs are (cluster, before, after); the difference is after minus before, so above 0 means that scores rose.
 
-    Drifted: p < alpha (sign flips of clusters), and the mean is at least `floor` in size. No evidence: the 1 - 2 alpha
-    interval is within (-floor, floor), which equals two one-sided t tests at alpha. Both cannot be true, because the
-    mean is inside its interval. Otherwise: cannot tell.
-
-    If no pair changed, there is no spread and no t interval, but an exact bound: if none of G independent clusters
-    (pairs, if there is one cluster) changed, the share that changes is at most 1 - alpha**(1/G) with confidence
-    1 - alpha, and the mean is at most `span` times that, where `span` is the largest possible change of a score.
+    No change: every pair has the same value before and after. Drifted: p < alpha (sign flips of clusters), and the mean
+    is at least `floor` in size. No evidence: the 1 - 2 alpha interval is within (-floor, floor), which equals two
+    one-sided tests at alpha. Otherwise: cannot tell.
     """
     if floor <= 0 or not 0 < alpha < 0.5:
         raise ValueError(f"drift needs a floor above 0 and an alpha between 0 and 0.5, not {floor} and {alpha}")
     swapped = [(cluster, after, before) for cluster, before, after in pairs]
-    difference = paired_difference(swapped, seed=seed, confidence=1 - alpha)
-    inner = clustered_mean([(cluster, after - before) for cluster, after, before in swapped], 1 - 2 * alpha)
+    difference = paired_difference(swapped, seed=seed, within=within, confidence=1 - alpha)
+    inner = bounded_by_cluster(((c, after - before) for c, after, before in swapped), within, 1 - 2 * alpha)
     low, high = inner.low, inner.high
-    if pairs and all(before == after for _, before, after in pairs):
-        units = difference.clusters if difference.clusters > 1 else difference.n
-        high = span * (1 - alpha ** (1 / units))
-        low = -high
+    same = bool(pairs) and all(before == after for _, before, after in pairs)
+    needed = math.ceil(math.log(alpha) / math.log1p(-floor / within.high)) if same and floor < within.high else None
     verdict: DriftVerdict = "cannot tell"
-    if difference.mean is not None and difference.p is not None:
+    if same:
+        verdict = "no change"
+    elif difference.mean is not None and difference.p is not None:
         if difference.p < alpha and abs(difference.mean) >= floor:
             verdict = "drifted"
         elif low is not None and high is not None and -floor < low and high < floor:
             verdict = "no evidence"
-    return Drift(difference, low, high, floor, alpha, verdict)
+    return Drift(difference, low, high, floor, alpha, needed, verdict)
 
 
 @dataclass(frozen=True)

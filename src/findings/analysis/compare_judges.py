@@ -72,6 +72,7 @@ class CodeChange(NamedTuple):
 class JudgesCompared:
     trials: int = 0
     same: int = 0
+    same_by_scenario: Counter[str] = field(default_factory=Counter)
     changed: list[Change] = field(default_factory=list)
     moves: Counter[LabelChange] = field(default_factory=Counter)
     """Labels in the first and the second run, over matched claims."""
@@ -134,6 +135,7 @@ def _compare_claims(found: JudgesCompared, one: TrialResult, two: TrialResult) -
         found.moves[LabelChange(was.final.label, now.final.label)] += 1
         if was.final.label == now.final.label:
             found.same += 1
+            found.same_by_scenario[one.scenario_id] += 1
         else:
             quote = _quote(one, was.claim)
             sides = _side(one, was.final), _side(two, now.final)

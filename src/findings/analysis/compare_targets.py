@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from statistics import stdev
 
 from ...stats.clustered import ClusteredShare
 from ...stats.comparison import (
@@ -17,17 +16,11 @@ from ...stats.comparison import (
     rank_stability,
     verdict,
 )
-from ...stats.power import detectable
+from ...stats.power import detectable_from_error
+from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
-from .pairs import (
-    MEASURES,
-    Paired,
-    by_cluster,
-    by_system,
-    means,
-    pair,
-)
+from .pairs import MEASURES, PairedQuestions, by_cluster, by_system, pair_questions
 from .read_run import Findings
 from .rule_judge import offline_notices
 from .trial_row import Row
@@ -44,14 +37,13 @@ class Comparison:
     first: str
     second: str
     difference: Difference
-    one_sided: int
-    """Pairs in which only one trial has a value; they are left out."""
-    unmatched: int
-    """Trials without a partner; they are left out."""
+    """Over questions, each averaged over repeats and variants; scenarios are the independent units."""
+    paired: PairedQuestions
+    """What is behind it, and what is missing."""
     p_holm: float | None
     p_bh: float | None
     minimum: float | None
-    """The smallest true difference that this many independent pairs would detect with 80% power."""
+    """The smallest true difference that would be detected with 80% power, from the error of the interval."""
     verdict: str
 
 
@@ -59,8 +51,8 @@ class Comparison:
 class Compared:
     systems: tuple[str, ...]
     measures: tuple[str, ...]
-    means: dict[str, dict[str, float | None]]
-    """Measure to system to mean."""
+    means: dict[str, dict[str, Estimated]]
+    """Measure to system to its own estimate, over all its questions."""
     comparisons: tuple[Comparison, ...]
     ranks: dict[str, tuple[SystemRank, ...]]
     """By measure, the best first."""
@@ -80,7 +72,7 @@ def compare_targets(
     return Compared(
         tuple(systems),
         tuple(measures),
-        {measure: means(systems, measure) for measure in measures},
+        {measure: {name: estimate(rows, measure) for name, rows in systems.items()} for measure in measures},
         tuple(one for measure in measures for one in _comparisons(systems, measure, least)),
         {measure: _ranks(systems, measure) for measure in measures},
         noise,
@@ -91,7 +83,7 @@ def compare_targets(
 
 def _comparisons(systems: dict[str, list[Row]], measure: str, floor: float) -> list[Comparison]:
     names = list(combinations(systems, 2))
-    paired = [pair(systems[a], systems[b], measure) for a, b in names]
+    paired = [pair_questions(systems[a], systems[b], measure) for a, b in names]
     differences = [paired_difference(one.pairs, seed=SEED) for one in paired]
     p_values = [difference.p for difference in differences]
     return [
@@ -100,11 +92,10 @@ def _comparisons(systems: dict[str, list[Row]], measure: str, floor: float) -> l
             a,
             b,
             difference,
-            one.one_sided,
-            one.unmatched,
+            one,
             p_holm,
             p_bh,
-            _detectable(one),
+            _detectable(difference),
             _verdict(measure, a, b, replace(difference, p=p_holm), floor),
         )
         for (a, b), one, difference, p_holm, p_bh in zip(
@@ -113,29 +104,17 @@ def _comparisons(systems: dict[str, list[Row]], measure: str, floor: float) -> l
     ]
 
 
-def _detectable(paired: Paired) -> float | None:
-    gaps = [one.first - one.second for one in paired.pairs]
-    return detectable(stdev(gaps), len(gaps)) if len(gaps) > 1 else None
+def _detectable(difference: Difference) -> float | None:
+    if difference.error is None or difference.degrees is None:
+        return None
+    return detectable_from_error(difference.error, difference.degrees)
 
 
 def _ranks(systems: dict[str, list[Row]], measure: str) -> tuple[SystemRank, ...]:
-    sign = -1 if measure in LESS_IS_BETTER else 1
-    scores = {
-        name: {cluster: [sign * one for one in values] for cluster, values in clusters.items()}
-        for name, rows in systems.items()
-        if (clusters := by_cluster(rows, measure))
-    }
+    scores = {name: clusters for name, rows in systems.items() if (clusters := by_cluster(rows, measure))}
     if len(scores) < 2:
         return ()
-    return tuple(_signed(rank, sign) for rank in rank_stability(scores, seed=SEED))
-
-
-def _signed(rank: SystemRank, sign: int) -> SystemRank:
-    """Ranks of a measure where less is better are computed on its negative; the mean is turned back here."""
-    if sign > 0 or rank.mean is None:
-        return rank
-    low, high = rank.low, rank.high
-    return replace(rank, mean=-rank.mean, low=None if high is None else -high, high=None if low is None else -low)
+    return rank_stability(scores, seed=SEED, less_is_better=measure in LESS_IS_BETTER)
 
 
 def _verdict(measure: str, first: str, second: str, difference: Difference, floor: float) -> str:

@@ -6,6 +6,7 @@ again by the new judges (`rejudge OLD`, given as `--frozen`), the labels that ch
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,25 +16,21 @@ from ... import storage
 from ...errors import InputError
 from ...records.model_name import split_name
 from ...schemas import Manifest, TrialResult
-from ...stats.clustered import ClusteredShare
+from ...stats.bounded import DIFFERENCE
+from ...stats.clustered import ClusteredShare, Tally, share_by_unit
 from ...stats.drift import (
     Drift,
     QuestionDrift,
     drift,
     question_drift,
 )
-from ...stats.intervals import Share, wilson
 from ...store import hash_chain
 from .compare_judges import compare_judges
 from .judge_agreement import SEED
 from .judge_changes import judge_changes
 from .key_coverage import key_coverage
-from .pairs import (
-    MEASURES,
-    key,
-    pair,
-    pair_codes,
-)
+from .missing import MISSING
+from .pairs import MEASURES, PairedQuestions, key, pair_codes, pair_questions
 from .read_run import Findings, gather
 from .rule_judge import offline_notices
 from .trial_row import Row
@@ -67,7 +64,8 @@ class ChangedAnswer:
 
 @dataclass(frozen=True)
 class JudgeDrift:
-    changed: Share
+    changed: ClusteredShare
+    """Scenarios are the independent units."""
     drifted: bool
 
 
@@ -85,10 +83,17 @@ class TargetDrift:
     facts: tuple[str, ...]
     """Known changes: served model, fingerprint, parameters, plan year, answer key, questions."""
     measures: dict[str, Drift]
+    paired: dict[str, PairedQuestions]
+    """By measure: what is behind it, and what is missing."""
     coverage: CoverageChange
     questions: tuple[QuestionDrift, ...]
     answers: tuple[ChangedAnswer, ...]
+    """Up to `ANSWERS_KEPT` of them, the largest changes first."""
+    answers_changed: int
+    """How many there are."""
     verdict: str
+    scenarios_needed: int | None = None
+    """If nothing changed: how many unchanged scenarios would exclude a change as large as the floor."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,8 @@ def measure_drift(old_run: Path, new_run: Path, *, frozen: Path | None = None, f
 def _overall(verdicts: Iterable[str]) -> str:
     """The most serious of several verdicts."""
     given = set(verdicts)
-    return next((verdict for verdict in ("drifted", "cannot tell") if verdict in given), "no evidence")
+    order = ("drifted", "cannot tell", "no evidence", "no change")
+    return next((verdict for verdict in order if verdict in given), "cannot tell")
 
 
 def _trusted(old: Findings, facts: Sequence[str], judge: JudgeDrift | None) -> bool:
@@ -149,9 +155,12 @@ def _judge_drift(old: Findings, new: Findings, frozen: Path) -> JudgeDrift:
             f"`frozen`: {frozen} was not judged by the judges of the new run. Rejudge with {', '.join(judges)}."
         )
     compared = compare_judges(old.folder, frozen)
-    changed = len(compared.changed)
-    share = wilson(changed, compared.same + changed)
-    return JudgeDrift(share, share.low is None or share.low > JUDGE_FLOOR)  # without a common claim, nothing is known
+    scenarios = {row.trial_id: row.scenario_id for row in old.rows}
+    changed = Counter(scenarios[one.trial_id] for one in compared.changed)
+    claims = Counter({name: compared.same_by_scenario[name] + changed[name] for name in scenarios.values()})
+    share = share_by_unit([Tally(changed[name], n) for name, n in claims.items()])
+    low = share.low if share.low is not None else share.value
+    return JudgeDrift(share, low is None or low > JUDGE_FLOOR)  # without a common claim, nothing is known
 
 
 def _judge_facts(old: Findings, new: Findings) -> Iterator[str]:
@@ -211,21 +220,36 @@ def _key_facts(old: Manifest, new: Manifest) -> Iterator[str]:
 
 def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trusted: bool) -> TargetDrift:
     before, after = old.of_target(a), new.of_target(b)
+    paired = {measure: pair_questions(before, after, measure) for measure in MEASURES}
     measures = {
-        measure: drift(pair(before, after, measure).pairs, floor=floor, alpha=ALPHA, seed=SEED) for measure in MEASURES
+        measure: drift(paired[measure].pairs, floor=floor, alpha=ALPHA, seed=SEED, within=DIFFERENCE)
+        for measure in MEASURES
     }
     facts = tuple(_target_facts(old, new, a, b))
-    verdict = _overall(measures[name].verdict for name in DECIDING)
+    verdict = _overall(measures[name].verdict for name in DECIDING if paired[name].pairs)
     changed = any(fact.endswith((KEY_CHANGED, QUESTIONS_CHANGED)) for fact in facts)
     if changed or (verdict == "drifted" and not trusted):
         verdict = "cannot tell"
-    coverage = CoverageChange(key_coverage(before), key_coverage(after))
-    answers = tuple(_answers(old, new, before, after))
-    return TargetDrift(a, facts, measures, coverage, _questions(before, after), answers, verdict)
+    moves = _moves(before, after)
+    if verdict == "no change" and moves:
+        # Means of a question can stay the same while single answers move in both directions.
+        verdict = "no evidence"
+    return TargetDrift(
+        a,
+        facts,
+        measures,
+        paired,
+        CoverageChange(key_coverage(before), key_coverage(after)),
+        _questions(before, after),
+        tuple(_answers(old, new, moves[:ANSWERS_KEPT])),
+        len(moves),
+        verdict,
+        measures["accurate_complete"].clusters_needed if verdict == "no change" else None,
+    )
 
 
 def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDrift, ...]:
-    """How the codes of each question moved; incomplete data is not a grade and counts as missing."""
+    """How the codes of each question moved, by the rule for missing data; a missing answer is no grade."""
     return question_drift(
         [
             (f"{one.scenario_id} {one.group}", _BETTER.get(one.first), _BETTER.get(one.second))
@@ -245,19 +269,23 @@ class _CodeMove(NamedTuple):
     after: str
 
 
-def _answers(old: Findings, new: Findings, before: Sequence[Row], after: Sequence[Row]) -> Iterator[ChangedAnswer]:
-    """Questions whose code changed, the largest change first, with both answers."""
+def _moves(before: Sequence[Row], after: Sequence[Row]) -> list[_CodeMove]:
+    """Questions whose code changed, the largest change first."""
     others = {key(row): row for row in after}
     moves = []
     for row in before:
         other = others.get(key(row))
-        theirs = dict(other.codes) if other else {}
-        for group, code in row.codes:
-            now = theirs.get(group)
-            if other and now and now != code and now in _BETTER and code in _BETTER:
+        theirs = dict(other.counted) if other else {}
+        for group, code in row.counted:
+            now = theirs.get(group, MISSING)
+            if other and now != code and MISSING not in (now, code):
                 size = -abs(_BETTER[now] - _BETTER[code])
                 moves.append(_CodeMove(size, row.trial_id, other.trial_id, group, code, now))
-    wanted = sorted(moves)[:ANSWERS_KEPT]
+    return sorted(moves)
+
+
+def _answers(old: Findings, new: Findings, wanted: Sequence[_CodeMove]) -> Iterator[ChangedAnswer]:
+    """Changed answers with both texts."""
     old_trials = _read(old.folder, {move.old_trial for move in wanted})
     new_trials = _read(new.folder, {move.new_trial for move in wanted})
     for move in wanted:

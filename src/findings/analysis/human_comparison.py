@@ -96,7 +96,10 @@ def study_questions(rules: Rules) -> dict[int, list[Question]]:
 
 def study_rules(rules: Rules) -> dict[int, GroupRule]:
     """The rule of each group of the published study."""
-    return {number: rules[tuple(questions[0])] for number, questions in study_questions(rules).items()}
+    return {
+        number: rules[questions[0].scenario_id, questions[0].group]
+        for number, questions in study_questions(rules).items()
+    }
 
 
 def kind_of(group: BaselineGroup, rule: GroupRule | None) -> Kind:

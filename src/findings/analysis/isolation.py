@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...stats.clustered import ClusteredShare, Tally, clustered_share
-from ...stats.comparison import ClusteredMean, clustered_mean
+from ...stats.bounded import DIFFERENCE, Bounded, bounded_by_cluster
+from ...stats.clustered import ClusteredShare, Tally, share_by_unit
 from .result_fields import TrialFields, VerdictFields
-from .trial_row import LEAST_SCENARIOS
 
 
 class BothWays(NamedTuple):
@@ -25,18 +24,10 @@ class BothWays(NamedTuple):
     shared: str
 
 
-class AuditedTrial(NamedTuple):
-    scenario_id: str
-    trial_id: str
-
-    def cluster(self, *, by_scenario: bool) -> str:
-        return self.scenario_id if by_scenario else self.trial_id
-
-
 class AccuracyBothWays(NamedTuple):
     """Accuracy over the audited claims of one trial, over the verdicts of all verifiers."""
 
-    trial: AuditedTrial
+    scenario_id: str
     alone: float
     shared: float
 
@@ -48,14 +39,13 @@ class Audit:
     replies: int = 0
     """With at least one of these claims."""
     claims: int = 0
-    labels: dict[str, dict[AuditedTrial, Counter[BothWays]]] = field(default_factory=dict)
-    """By judge and trial."""
+    labels: dict[str, dict[str, Counter[BothWays]]] = field(default_factory=dict)
+    """By judge and scenario."""
     accuracy: list[AccuracyBothWays] = field(default_factory=list)
 
     def add(self, line: TrialFields) -> None:
         if line.outcome != "scored":
             return
-        trial = AuditedTrial(line.scenario_id, line.trial_id)
         pairs = {
             judge: _both_ways(line.verdicts.get(judge, []), shared) for judge, shared in line.shared_verdicts.items()
         }
@@ -65,44 +55,32 @@ class Audit:
         self.claims += len(claims)
         self.replies += len({claim.turn_id for claim in line.final_claims if claim.claim_id in claims})
         for judge, found in pairs.items():
-            self.labels.setdefault(judge, {})[trial] = Counter(found.values())
+            self.labels.setdefault(judge, {}).setdefault(line.scenario_id, Counter()).update(found.values())
         together = [pair for found in pairs.values() for pair in found.values()]
         alone, shared = _accuracy([one.alone for one in together]), _accuracy([one.shared for one in together])
         if alone is not None and shared is not None:
-            self.accuracy.append(AccuracyBothWays(trial, alone, shared))
+            self.accuracy.append(AccuracyBothWays(line.scenario_id, alone, shared))
 
     def pooled(self) -> Counter[BothWays]:
         """Labels both ways, over all judges."""
         total: Counter[BothWays] = Counter()
-        for by_trial in self.labels.values():
-            for pairs in by_trial.values():
+        for by_scenario in self.labels.values():
+            for pairs in by_scenario.values():
                 total.update(pairs)
         return total
 
     def differing(self, judge: str) -> ClusteredShare:
-        """The share of a judge's verdicts that differ."""
-        clusters: dict[str, Counter[BothWays]] = {}
-        for trial, pairs in self.labels[judge].items():
-            clusters.setdefault(trial.cluster(by_scenario=self._by_scenario), Counter()).update(pairs)
-        return clustered_share(
+        """The share of a judge's verdicts that differ; scenarios are the independent units."""
+        return share_by_unit(
             [
                 Tally(sum(n for pair, n in pairs.items() if pair.alone != pair.shared), pairs.total())
-                for pairs in clusters.values()
+                for pairs in self.labels[judge].values()
             ]
         )
 
-    def effect(self) -> ClusteredMean:
+    def effect(self) -> Bounded:
         """Accuracy in shared calls minus accuracy with one claim per call, a mean over trials."""
-        by_scenario = self._by_scenario
-        return clustered_mean(
-            [(one.trial.cluster(by_scenario=by_scenario), one.shared - one.alone) for one in self.accuracy]
-        )
-
-    @property
-    def _by_scenario(self) -> bool:
-        """Whether scenarios are the independent units; trials are if there are too few scenarios."""
-        scenarios = {trial.scenario_id for by_trial in self.labels.values() for trial in by_trial}
-        return len(scenarios) >= LEAST_SCENARIOS
+        return bounded_by_cluster(((one.scenario_id, one.shared - one.alone) for one in self.accuracy), DIFFERENCE)
 
 
 def _both_ways(alone: Sequence[VerdictFields], shared: Sequence[VerdictFields]) -> dict[str, BothWays]:

@@ -25,18 +25,18 @@ from ...stats.agreement import (
     gwet_ac1,
     mean_cohen_kappa,
 )
+from ...stats.clustered import ClusteredShare, Tally, share_by_unit
 from ...stats.confusion import DRAWS, Corrected, GoldReply, Labels, corrected_accuracy
-from ...stats.intervals import Share, wilson
 from ...store.strict_json import fingerprint
 from .read_run import LABELS, Findings, LabelPair, Pattern
-from .trial_row import LEAST_SCENARIOS, Row
+from .trial_row import Row
 
 SEED = 20_250_401
 """For all resampling in reports; fixed, so that the same run gives the same report."""
 RESAMPLES = 500
 METHOD = (
     "what the same judges missed, invented and mislabeled on gold replies, end to end; intervals are over scenarios "
-    f"(trials, if there are fewer than {LEAST_SCENARIOS} scenarios) and gold replies"
+    "and gold replies"
 )
 _ROLES = Labels("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 _JUDGING: tuple[Role, ...] = ("extractor", "verifier", "scorer", "adjudicator")
@@ -90,7 +90,8 @@ class Noise:
 
     judge: str
     model: str
-    changed: Share
+    changed: ClusteredShare
+    """Scenarios are the independent units."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Judging:
 
 def judging(found: Findings, check: JudgeCheck | None = None) -> Judging:
     """Agreement and noise of a run's judges; with a judge check of the same judges, also corrected accuracy."""
-    clusters = [found.judged[block] for block in sorted(found.judged)]
+    clusters = [found.judged[scenario] for scenario in sorted(found.judged)]
     claims = sum(sum(counts.values()) for counts in clusters)
     coefficients = {
         name: bootstrap(clusters, coefficient, seed=SEED, resamples=RESAMPLES)
@@ -148,14 +149,13 @@ def _rates(total: Mapping[Pattern, int], place: int) -> dict[str, float]:
     return {label: counts[label] / given for label in LABELS} if given else {}
 
 
-def _noise(judge: str, verifiers: Sequence[str], blocks: Mapping[int, Counter[LabelPair]]) -> Noise:
-    pairs: Counter[LabelPair] = Counter()
-    for counts in blocks.values():
-        pairs.update(counts)
-    both = {pair: n for pair, n in pairs.items() if None not in pair}
-    changed = sum(n for (first, again), n in both.items() if first != again)
+def _noise(judge: str, verifiers: Sequence[str], scenarios: Mapping[str, Counter[LabelPair]]) -> Noise:
+    tallies = []
+    for counts in scenarios.values():
+        both = {pair: n for pair, n in counts.items() if None not in pair}
+        tallies.append(Tally(sum(n for (first, again), n in both.items() if first != again), sum(both.values())))
     number = int(judge.removeprefix("judge_"))
-    return Noise(judge, verifiers[number - 1], wilson(changed, sum(both.values())))
+    return Noise(judge, verifiers[number - 1], share_by_unit(tallies))
 
 
 def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
@@ -169,13 +169,11 @@ def _corrected(found: Findings, check: JudgeCheck) -> dict[str, Corrected]:
 
 
 def clusters(rows: Sequence[Row]) -> list[Counter[str]]:
-    """Labels of scored trials by scenario, or by trial if there are too few scenarios to say how much they differ."""
-    scored = [row for row in rows if row.outcome == "scored"]
-    by_scenario = len({row.scenario_id for row in scored}) >= LEAST_SCENARIOS
+    """Labels of scored trials by scenario."""
     found: dict[str, Counter[str]] = {}
-    for row in scored:
-        cluster = found.setdefault(row.scenario_id if by_scenario else row.trial_id, Counter())
-        cluster.update(dict(zip(LABELS, row.labels, strict=True)))
+    for row in rows:
+        if row.outcome == "scored":
+            found.setdefault(row.scenario_id, Counter()).update(dict(zip(LABELS, row.labels, strict=True)))
     return [found[name] for name in sorted(found)]
 
 

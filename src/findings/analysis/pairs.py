@@ -1,19 +1,22 @@
-"""Trials of two targets, or of two runs, paired by scenario, variant and repetition."""
+"""Trials of two targets, or of two runs, paired by scenario, variant and repetition, and question by question."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean, stdev
+from math import fsum
+from statistics import stdev
 from typing import NamedTuple
 
 from ...errors import InputError
+from .estimates import Answer, Question, answers_of, estimate, question_values
+from .missing import MISSING, measured_score
 from .read_run import Findings
 from .trial_row import SCORES, Row
 
 MEASURES = (*SCORES, "accurate_complete", "incorrect")
-"""The scores of a trial, and the shares of its questions with these study codes."""
+"""The scores of a trial, and the shares of questions with these study codes."""
 
 
 class TrialKey(NamedTuple):
@@ -25,7 +28,7 @@ class TrialKey(NamedTuple):
 
 
 class ScorePair(NamedTuple):
-    """The values of two paired trials, and the scenario they belong to."""
+    """Two values that are compared, and the scenario they belong to."""
 
     scenario_id: str
     first: float
@@ -46,11 +49,11 @@ def key(row: Row) -> TrialKey:
 
 
 def value(row: Row, measure: str) -> float | None:
-    """A trial's score, or the share of its coded questions that got a code; None if it has no value."""
+    """A trial's score, or the share of its questions that got a code; None if it has no value or misses a part."""
     if measure in SCORES:
-        return row.score(measure)
-    codes = [one.value for one in row.codes if one.value != "incomplete_data"]
-    return sum(code == measure for code in codes) / len(codes) if codes else None
+        return measured_score(row.outcome, measure, row.score(measure)).value
+    codes = [one.value for one in row.counted]
+    return sum(code == measure for code in codes) / len(codes) if codes and MISSING not in codes else None
 
 
 def values_of(rows: Iterable[Row], measure: str) -> list[float]:
@@ -59,30 +62,112 @@ def values_of(rows: Iterable[Row], measure: str) -> list[float]:
 
 @dataclass(frozen=True)
 class Paired:
-    """Pairs of trials with a value on both sides, and how many trials were left out."""
+    """Pairs of trials with a value on both sides."""
 
     pairs: list[ScorePair]
-    one_sided: int
-    """Pairs with a value on one side only."""
-    unmatched: int
-    """Trials without a partner."""
 
 
 def pair(first: Iterable[Row], second: Iterable[Row], measure: str) -> Paired:
+    """Whole trials: their scores, or the shares of the questions that both answered."""
+    found: list[ScorePair] = []
+    for mine, theirs in _matched(first, second).both:
+        both = [
+            (a.value, b.value)
+            for a, b in _questions(mine, theirs, measure)
+            if a.value is not None and b.value is not None
+        ]
+        if both:
+            one, two = (fsum(values) / len(both) for values in zip(*both, strict=True))
+            found.append(ScorePair(mine.scenario_id, one, two))
+    return Paired(found)
+
+
+@dataclass(frozen=True)
+class PairedQuestions:
+    """Questions that were answered on both sides, each averaged over repeats and then over variants."""
+
+    pairs: list[ScorePair]
+    """One per question, or per scenario for scores of whole trials."""
+    answers: int
+    """Pairs of answers, or of trials, behind them."""
+    one_sided: int
+    """Pairs in which an answer is missing on one side."""
+    neither: int
+    """Pairs in which it is missing on both."""
+    unmatched: int
+    """Trials without a partner."""
+    lowest: float | None
+    highest: float | None
+    """The mean difference if all missing answers had been at the ends of the scale; None if none is missing."""
+
+
+def pair_questions(first: Iterable[Row], second: Iterable[Row], measure: str) -> PairedQuestions:
+    matched = _matched(first, second)
+    answers = [both for rows in matched.both for both in _questions(*rows, measure)]
+    known = [both for both in answers if both.first.value is not None and both.second.value is not None]
+    neither = sum(both.first.value is None and both.second.value is None for both in answers)
+    ends: list[float | None] = [None, None]
+    if len(known) < len(answers):
+        ends = [_mean_difference(answers, *at) for at in ((0.0, 1.0), (1.0, 0.0))]
+    return PairedQuestions(
+        _by_question(known), len(known), len(answers) - len(known) - neither, neither, matched.unmatched, *ends
+    )
+
+
+class _AnswerPair(NamedTuple):
+    first: Answer
+    second: Answer
+
+
+class _RowPair(NamedTuple):
+    first: Row
+    second: Row
+
+
+@dataclass(frozen=True)
+class _Matched:
+    both: list[_RowPair]
+    unmatched: int
+
+
+def _matched(first: Iterable[Row], second: Iterable[Row]) -> _Matched:
     others = {key(row): row for row in second}
-    pairs: list[ScorePair] = []
-    one_sided = unmatched = 0
+    both: list[_RowPair] = []
+    alone = 0
     for row in first:
         other = others.pop(key(row), None)
         if other is None:
-            unmatched += 1
-            continue
-        a, b = value(row, measure), value(other, measure)
-        if a is None or b is None:
-            one_sided += a is not b
+            alone += 1
         else:
-            pairs.append(ScorePair(row.scenario_id, a, b))
-    return Paired(pairs, one_sided, unmatched + len(others))
+            both.append(_RowPair(row, other))
+    return _Matched(both, alone + len(others))
+
+
+def _questions(first: Row, second: Row, measure: str) -> Iterator[_AnswerPair]:
+    """The questions that two trials have in common; a missing answer has no value."""
+    theirs = {answer.question: answer for answer in answers_of([second], measure)}
+    for answer in answers_of([first], measure):
+        if answer.question in theirs:
+            yield _AnswerPair(answer, theirs[answer.question])
+
+
+def _by_question(answers: Sequence[_AnswerPair]) -> list[ScorePair]:
+    firsts, seconds = (_values(answers, place) for place in (0, 1))
+    return [ScorePair(question.scenario_id, one, seconds[question]) for question, one in firsts.items()]
+
+
+def _values(answers: Sequence[_AnswerPair], place: int) -> dict[Question, float]:
+    return {one.question: one.value for one in question_values(both[place] for both in answers)}
+
+
+def _mean_difference(answers: Sequence[_AnswerPair], first: float, second: float) -> float:
+    """The mean difference if missing answers of either side had these values."""
+
+    def filled(answer: Answer, end: float) -> Answer:
+        return answer if answer.value is not None else answer._replace(value=end)
+
+    pairs = _by_question([_AnswerPair(filled(a, first), filled(b, second)) for a, b in answers])
+    return fsum(one.first - one.second for one in pairs) / len(pairs)
 
 
 def by_system(found: Sequence[Findings]) -> dict[str, list[Row]]:
@@ -99,28 +184,26 @@ def by_system(found: Sequence[Findings]) -> dict[str, list[Row]]:
 
 
 def by_cluster(rows: Iterable[Row], measure: str) -> dict[str, list[float]]:
-    """Values by scenario."""
+    """The values of questions by scenario."""
     found: dict[str, list[float]] = {}
-    for row in rows:
-        one = value(row, measure)
-        if one is not None:
-            found.setdefault(row.scenario_id, []).append(one)
+    for one in question_values(answers_of(rows, measure)):
+        found.setdefault(one.question.scenario_id, []).append(one.value)
     return found
 
 
 def means(systems: Mapping[str, Sequence[Row]], measure: str) -> dict[str, float | None]:
-    values = {name: values_of(rows, measure) for name, rows in systems.items()}
-    return {name: fmean(listed) if listed else None for name, listed in values.items()}
+    return {name: estimate(rows, measure).value for name, rows in systems.items()}
 
 
 def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> list[CodePair]:
-    """The codes of every question that both trials of a pair have."""
-    others = {key(row): dict(row.codes) for row in second}
-    found: list[CodePair] = []
-    for row in first:
-        theirs = others.get(key(row), {})
-        found += [CodePair(row.scenario_id, group, code, theirs[group]) for group, code in row.codes if group in theirs]
-    return found
+    """The codes of every question that both trials of a pair have, as they count in estimates."""
+    return [
+        CodePair(mine.scenario_id, group, code, theirs[group])
+        for mine, other in _matched(first, second).both
+        for theirs in [dict(other.counted)]
+        for group, code in mine.counted
+        if group in theirs
+    ]
 
 
 def pilot_sd(found: Findings, measure: str) -> float:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, get_args
-from zlib import crc32
 
 import msgspec
 
@@ -40,8 +39,6 @@ LABELS: tuple[Label, ...] = get_args(Label)
 OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
 DECIDED = ("unanimous", "majority", "adjudicator", "unresolved")
 """How a claim got its final label, or why it has none."""
-BLOCKS = 200
-"""Trials are assigned to this many blocks, by their id; statistics over claims resample blocks."""
 EXAMPLES = 3
 """Trials with wrong claims remembered for each target."""
 REVIEWS_SHOWN = 10
@@ -111,10 +108,10 @@ class Findings:
     services: dict[str, Service] = field(default_factory=dict)
     turns: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By target and outcome of the turn."""
-    judged: dict[int, Counter[Pattern]] = field(default_factory=dict)
-    """By block: how often the judges gave each pattern of labels to a claim."""
-    noise: dict[str, dict[int, Counter[LabelPair]]] = field(default_factory=dict)
-    """By judge and block: labels of the same claims when the judge was asked twice."""
+    judged: dict[str, Counter[Pattern]] = field(default_factory=dict)
+    """By scenario: how often the judges gave each pattern of labels to a claim."""
+    noise: dict[str, dict[str, Counter[LabelPair]]] = field(default_factory=dict)
+    """By judge and scenario: labels of the same claims when the judge was asked twice."""
     decided: Counter[str] = field(default_factory=Counter)
     """How claims got their final labels: see `DECIDED`; and of the unresolved ones, `OPEN_TIE`."""
     group_claims: dict[GroupKey, Counter[ClaimCount]] = field(default_factory=dict)
@@ -266,14 +263,13 @@ def _add_services(found: Findings, line: TrialFields) -> None:
 
 
 def _add_judging(found: Findings, line: TrialFields) -> None:
-    block = crc32(line.trial_id.encode()) % BLOCKS
     by_judge = [{v.claim_id: v.label for v in verdicts} for verdicts in line.verdicts.values()]
-    patterns = found.judged.setdefault(block, Counter())
+    patterns = found.judged.setdefault(line.scenario_id, Counter())
     for claim_id in dict.fromkeys(name for labels in by_judge for name in labels):
         patterns[tuple(labels.get(claim_id) for labels in by_judge)] += 1
     for judge, repeats in line.repeat_verdicts.items():
         first = {v.claim_id: v.label for v in line.verdicts.get(judge, [])}
-        pairs = found.noise.setdefault(judge, {}).setdefault(block, Counter())
+        pairs = found.noise.setdefault(judge, {}).setdefault(line.scenario_id, Counter())
         for repeat in repeats:
             again = {v.claim_id: v.label for v in repeat}
             for claim_id in first.keys() | again.keys():

@@ -13,8 +13,6 @@ from .result_fields import CodeFields, ScoreFields, TrialFields
 from .split_codes import SplitCode
 
 SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
-LEAST_SCENARIOS = 8
-"""With fewer, trials are taken as the independent units: so few scenarios do not show how much scenarios differ."""
 
 
 class CodedQuestion(NamedTuple):

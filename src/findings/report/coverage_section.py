@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ def coverage_paragraphs(runs: Runs) -> list[Paragraph]:
 
 def of_group(series: Series, scenario_id: str, group: str) -> ClusteredShare:
     counts = series.run.found.group_claims.get(GroupKey(series.target, scenario_id, group))
-    return group_coverage([counts] if counts else [])
+    return group_coverage(counts or Counter())
 
 
 class _Group(NamedTuple):
@@ -65,7 +66,7 @@ class _Group(NamedTuple):
 def least_covered_table(runs: Runs) -> Table:
     """The question groups about which the keys say least, so that one knows where to extend them."""
     groups = [
-        _Group(series, key.scenario_id, key.group, group_coverage([counts]))
+        _Group(series, key.scenario_id, key.group, group_coverage(counts))
         for series in runs.series
         for key, counts in series.run.found.group_claims.items()
         if key.target == series.target

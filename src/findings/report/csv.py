@@ -10,8 +10,10 @@ from typing import TextIO
 import msgspec
 
 from ... import storage
+from ...stats.clustered import ClusteredShare
 from ...store import hash_chain
 from ...text.escape import defused, plain
+from ..analysis.estimates import Estimated
 from .document import (
     Cell,
     Column,
@@ -24,11 +26,14 @@ from .document import (
 )
 from .series import Runs
 
-_PARTS = {"mean": ("", "_low", "_high", "_n"), "share": ("_share", "_low", "_high")}
+_PARTS = {
+    "mean": ("", "_low", "_high", "_scenarios", "_missing"),
+    "share": ("_share", "_low", "_high", "_effective_n"),
+}
 
 
 def table_csv(table: Table) -> str:
-    """Every column that has a CSV name; a mean becomes four columns and a share three."""
+    """Every column that has a CSV name; a mean becomes five columns and a share four."""
     buffer = StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     places = [place for place, column in enumerate(table.columns) if column.key]
@@ -47,13 +52,20 @@ def _values(cell: Cell) -> list[str]:
     match cell:
         case Mean():
             estimate = cell.estimate
-            return [*map(_number, (estimate.mean, estimate.low, estimate.high)), str(estimate.n)]
+            counts = str(estimate.units), str(estimate.missing)
+            return [*map(_number, (estimate.value, estimate.low, estimate.high)), *counts]
         case Proportion():
-            return [_number(value) for value in (cell.share.value, cell.share.low, cell.share.high)]
+            share = cell.share
+            effective = share.effective if isinstance(share, Estimated | ClusteredShare) else float(share.n)
+            return [*map(_number, (share.value, share.low, share.high)), _effective(effective)]
         case Count():
             return [str(cell.value)]
         case _:
             return [safe(shown(cell))]
+
+
+def _effective(n: float | None) -> str:
+    return "" if n is None else f"{n:.1f}"
 
 
 def _number(value: float | None) -> str:

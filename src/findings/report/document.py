@@ -13,17 +13,23 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ...stats.clustered import ClusteredShare
-from ...stats.intervals import Estimate, Share
+from ...stats.intervals import Share
 from ...text.money import money_text
 from ...text.rounded import percent as percent_text
 from ...text.rounded import rounded
+from ..analysis.estimates import Estimated
+from ..analysis.human_comparison import CounselorShare
 from .charts import Chart
 
 NOTHING = "–"
+NO_INTERVAL = "no interval"
 _OWN_PAGE = (
     r"(?:\.\./){0,4}(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/){0,4}[A-Za-z0-9_-][A-Za-z0-9._-]*\.(?:html|md|csv|svg|json|txt)"
 )
 _OWN_ADDRESS = re.compile(rf"(?:{_OWN_PAGE})?(?:#[A-Za-z0-9._-]+)?")
+
+
+AnyShare = Share | ClusteredShare | Estimated | CounselorShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +64,16 @@ class Of:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    estimate: Estimate
+    """A mean of scores with its interval."""
+
+    estimate: Estimated
 
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
     """A share with its interval."""
 
-    share: Share | ClusteredShare
+    share: AnyShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,8 @@ class Gap:
     high: float | None
     n: int
     """Of the smaller sample; decides how many decimals are shown."""
+    mark: str = ""
+    """Behind the number, for a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,15 @@ class Number:
     value: float | None
     low: float | None = None
     high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The lowest and the highest that a share or a mean could be; a dash if nothing is missing."""
+
+    low: float | None
+    high: float | None
+    in_percent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +156,7 @@ def own_address(href: str) -> str | None:
     return href if href and _OWN_ADDRESS.fullmatch(href) else None
 
 
-Cell = Words | Text | Count | Of | Mean | Proportion | Part | Gap | Number | Money | Link | Passage | Linked
+Cell = Words | Text | Count | Of | Mean | Proportion | Part | Gap | Number | Range | Money | Link | Passage | Linked
 
 
 def unlinked(cell: Cell) -> Cell:
@@ -166,6 +185,8 @@ def shown(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
             return _gap_text(cell)
         case Number():
             return _number_text(cell)
+        case Range():
+            return _range_text(cell)
         case Money():
             return money_text(cell.amount)
         case Link():
@@ -181,22 +202,30 @@ def percent(share: float, n: int) -> str:
     return percent_text(share, 0 if n < 100 else 1)
 
 
-def estimate_text(estimate: Estimate, *, two_lines: bool = False) -> str:
-    """0.93 (0.78–1.00); if the spread is unknown, the number of values instead of an interval."""
-    if estimate.mean is None:
+def estimate_text(estimate: Estimated, *, two_lines: bool = False) -> str:
+    """0.93 (0.78–1.00), or that there is no interval."""
+    if estimate.value is None:
         return NOTHING
-    interval = f"n={estimate.n}"
+    interval = NO_INTERVAL
     if estimate.low is not None and estimate.high is not None:
         interval = f"{rounded(estimate.low)}–{rounded(estimate.high)}"
-    return f"{rounded(estimate.mean)}\n{interval}" if two_lines else f"{rounded(estimate.mean)} ({interval})"
+    return f"{rounded(estimate.value)}\n{interval}" if two_lines else f"{rounded(estimate.value)} ({interval})"
 
 
-def share_text(share: Share | ClusteredShare) -> str:
-    """40% (17–69%), or a dash if n is 0."""
-    if share.value is None or share.low is None or share.high is None:
+def share_text(share: AnyShare) -> str:
+    """40% (17–69%), or 40% (no interval), or a dash if there is nothing to count."""
+    if share.value is None:
         return NOTHING
-    value, low, high = (percent(one, share.n) for one in (share.value, share.low, share.high))
+    n = size_of(share)
+    if share.low is None or share.high is None:
+        return f"{percent(share.value, n)}% ({NO_INTERVAL})"
+    value, low, high = (percent(one, n) for one in (share.value, share.low, share.high))
     return f"{value}% ({low}–{high}%)"
+
+
+def size_of(share: AnyShare) -> int:
+    """How much is behind a share, which decides how many decimals are shown."""
+    return int(share.effective or 0) if isinstance(share, Estimated) else share.n
 
 
 def _gap_text(gap: Gap) -> str:
@@ -205,12 +234,20 @@ def _gap_text(gap: Gap) -> str:
     value = _signed(gap.value, gap.n)
     if gap.low is None or gap.high is None:
         return value
-    return f"{value} ({_signed(gap.low, gap.n)} to {_signed(gap.high, gap.n)})"
+    return f"{value} ({_signed(gap.low, gap.n)} to {_signed(gap.high, gap.n)}){gap.mark}"
 
 
 def _signed(value: float, n: int) -> str:
     text = percent(abs(value), n)
     return text if not float(text) else f"{'+' if value > 0 else '−'}{text}"
+
+
+def _range_text(found: Range) -> str:
+    if found.low is None or found.high is None:
+        return NOTHING
+    if found.in_percent:
+        return f"{percent_text(found.low, 0)}–{percent_text(found.high, 0)}%"
+    return f"{rounded(found.low)}–{rounded(found.high)}"
 
 
 def _number_text(number: Number) -> str:

@@ -29,11 +29,11 @@ def _effect(runs: Runs, run: Run) -> list[str | Text | Number]:
     sample = f"Verified both ways: {counted(audit.replies, 'reply', 'replies')} with {counted(audit.claims, 'claim')}"
     change: list[str | Text | Number] = (
         ["No trial has decided claims both ways, so the effect on accuracy is unknown."]
-        if effect.mean is None
+        if effect.value is None
         else [
             "In shared calls, accuracy over these claims differs from one claim per call by ",
-            Number(effect.mean, effect.low, effect.high),
-            f" on average over {counted(effect.n, 'trial')} (intervals as for key coverage).",
+            Number(effect.value, effect.low, effect.high),
+            f" on average over {counted(len(audit.accuracy), 'trial')} of {counted(effect.units, 'scenario')}.",
         ]
     )
     which: list[str | Text | Number] = [Text(run.name), ": "] if runs.several else []

@@ -8,8 +8,7 @@ from typing import NamedTuple, cast
 
 from ...records.study_code import HEADINGS
 from ...schemas import CODES, StudyCode
-from ...stats.intervals import wilson
-from .document import Column, Count, Paragraph, Part, Proportion, Section, Table, Text, words
+from .document import Column, Count, Paragraph, Part, Section, Table, Text, words
 from .series import Runs, Series
 
 
@@ -53,7 +52,7 @@ def own_points_section(runs: Runs) -> Section | None:
                 Text(f"{rule.study_group or group} {rule.topic}" if rule else group),
                 Count(n),
                 *(Count(counts.codes[code]) for code in CODES),
-                Proportion(wilson(counts.codes["accurate_complete"], n)),
+                Part(counts.codes["accurate_complete"], n),
                 Part(counts.made, counts.points),
             )
         )
@@ -62,7 +61,7 @@ def own_points_section(runs: Runs) -> Section | None:
         Column("group", "text"),
         Column("n"),
         *(Column(heading) for heading in HEADINGS.values()),
-        Column("complete (95% interval)", "share"),
+        Column("complete", "other"),
         Column("points made", "other"),
     )
     note = words(

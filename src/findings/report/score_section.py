@@ -6,13 +6,31 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...schemas import TrialOutcome
-from ...stats.intervals import mean_interval
+from ...stats.bounded import LEAST_UNITS
+from ..analysis.estimates import estimate
 from ..analysis.pairs import values_of
 from ..analysis.read_run import OUTCOMES, Findings
-from ..analysis.trial_row import LEAST_SCENARIOS, SCORES, Row
+from ..analysis.trial_row import SCORES, Row
 from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
 from .coverage_section import COVERAGE_COLUMNS, coverage_paragraphs, least_covered_table, of_rows
-from .document import Block, Cell, Column, Count, Figure, Mean, Paragraph, Section, Table, Text, estimate_text, words
+from .document import (
+    Block,
+    Cell,
+    Column,
+    Count,
+    Figure,
+    Linked,
+    Mean,
+    Of,
+    Paragraph,
+    Range,
+    Section,
+    Table,
+    Text,
+    estimate_text,
+    words,
+)
+from .links import of_scenario, of_target
 from .series import Runs, Series
 
 ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
@@ -83,7 +101,7 @@ def _turn_table(runs: Runs) -> Table:
 
 
 def _mean(rows: Sequence[Row], name: str) -> Mean:
-    return Mean(mean_interval(values_of(rows, name)))
+    return Mean(estimate(rows, name))
 
 
 def scored(rows: Sequence[Row]) -> int:
@@ -108,7 +126,8 @@ def scenario_table(runs: Runs) -> Table:
         for scenario_id in dict.fromkeys((*planned, *(row.scenario_id for row in run.found.rows))):
             for series in mine:
                 trials = [row for row in series.rows if row.scenario_id == scenario_id]
-                cells = [*runs.lead(series), Text(scenario_id), Count(len(trials)), Count(scored(trials))]
+                named = Linked(Text(scenario_id), of_scenario(series, scenario_id))
+                cells = [*runs.lead(series), named, Count(len(trials)), Count(scored(trials))]
                 rows.append((*cells, *_score_cells(trials)))
     columns = (
         *runs.lead_columns(),
@@ -117,22 +136,35 @@ def scenario_table(runs: Runs) -> Table:
         Column("scored", key="scored"),
         *_score_columns(),
     )
-    return Table("Scores by scenario: mean over scored trials (95% interval).", columns, tuple(rows))
+    return Table(
+        "Scores by scenario: mean over repeats and variants. One scenario has no interval.", columns, tuple(rows)
+    )
 
 
 def score_section(runs: Runs, per_scenario: Table) -> Section:
-    rows = tuple((*runs.lead(series), Count(scored(series.rows)), *_score_cells(series.rows)) for series in runs.series)
-    columns = (*runs.lead_columns(), Column("scored"), *_score_columns())
+    rows = tuple(
+        (
+            *(Linked(cell, of_target(series)) for cell in runs.lead(series)),
+            Count(scored(series.rows)),
+            Count(len({row.scenario_id for row in series.rows if row.outcome == "scored"})),
+            *_score_cells(series.rows),
+        )
+        for series in runs.series
+    )
+    columns = (*runs.lead_columns(), Column("scored"), Column("scenarios"), *_score_columns())
     note = (
-        "Mean over scored trials with its 95% interval, or n if all values are equal or there is only one. "
-        "Accuracy, completeness and calibration: higher is better. Safety risk: lower is better. docs/scoring.md "
-        "defines them. Key coverage is the share of the factual claims that the answer keys could decide; its interval "
-        f"takes scenarios as the independent units, or trials if there are fewer than {LEAST_SCENARIOS} scenarios."
+        "Mean over scenarios with its 95% interval. Within a scenario, repeats are averaged first, then variants, so "
+        f"neither adds to n; scenarios are the independent units, and {LEAST_UNITS} are needed for an interval. "
+        "Accuracy: of the claims that the answer key decides, the share that agrees with it. Completeness: the share "
+        "of required points that were made. Safety risk: how severe the wrong claims are, 0 to 1; lower is better. "
+        "Calibration: whether claims that sound sure are right. Key coverage: the share of the factual claims that "
+        "the answer keys could decide."
     )
     blocks: list[Block] = [
         Paragraph(words(note)),
         *coverage_paragraphs(runs),
         Table("Scores by target.", columns, rows),
+        *_missing_table(runs),
     ]
     if any(scored(series.rows) for series in runs.series):
         panels = tuple(
@@ -142,9 +174,27 @@ def score_section(runs: Runs, per_scenario: Table) -> Section:
     return Section(words("Scores"), (*blocks, per_scenario, least_covered_table(runs)))
 
 
+def _missing_table(runs: Runs) -> list[Block]:
+    """The lowest and highest mean that trials without a score allow; nothing if there is none."""
+    rows: list[tuple[Cell, ...]] = []
+    for series in runs.series:
+        found = {name: estimate(series.rows, name) for name in SCORES}
+        missing = max(one.missing for one in found.values())
+        if missing:
+            ends = [Range(one.lowest, one.highest) for one in found.values()]
+            rows.append((*runs.lead(series), Of(missing, len(series.rows)), *ends))
+    columns = (
+        *runs.lead_columns(),
+        Column("trials missing", "other"),
+        *(Column(heading, "other") for heading in SCORE_NAMES.values()),
+    )
+    caption = "What the means could be if every missing trial had scored 0, or 1."
+    return [Table(caption, columns, tuple(rows))] if rows else []
+
+
 def _dot(series: Series, name: str) -> Dot:
-    estimate = _mean(series.rows, name).estimate
-    return Dot(series.chart_label, estimate.mean, estimate.low, estimate.high, estimate_text(estimate))
+    found = estimate(series.rows, name)
+    return Dot(series.chart_label, found.value, found.low, found.high, estimate_text(found))
 
 
 def distribution_section(runs: Runs) -> Section:

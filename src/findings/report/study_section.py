@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from ...records.study_code import HEADINGS
-from ...schemas import CODES, GroupRule, StudyCode
-from ...stats.comparison import newcombe
-from ...stats.intervals import wilson
-from ..analysis.baseline import (
-    MODES,
-    Baseline,
-    Counts,
-    load_baseline,
+from ...schemas import CODES, StudyCode
+from ...text.rounded import rounded
+from ..analysis.baseline import MODES, Baseline, load_baseline
+from ..analysis.estimates import Estimated, estimate, estimate_groups
+from ..analysis.human_comparison import OUTCOMES as HUMAN_OUTCOMES
+from ..analysis.human_comparison import (
+    STUDY_SCENARIOS,
+    ComparedGroups,
+    HumanComparison,
+    Kind,
+    compare_with_counselors,
+    study_rules,
 )
 from .charts import Bar, BarGroup, BarPanel, StackChart
 from .coverage_section import COVERAGE_COLUMNS, coverage_cells, of_group
 from .document import (
+    NOTHING,
     Block,
     Bullets,
     Cell,
@@ -28,9 +33,10 @@ from .document import (
     Figure,
     Gap,
     Link,
+    Linked,
     Paragraph,
-    Part,
     Proportion,
+    Range,
     Section,
     Table,
     Text,
@@ -38,17 +44,20 @@ from .document import (
     say,
     words,
 )
+from .links import of_scenario, of_study_group, of_target
 from .own_points import own_points_section
 from .series import Runs, Series, slug
 
-STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
 MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}
 ANSWERS = ("yes", "no", "unsure")
-COMPARABLE = "Groups on which a counselor and a model can be compared"
-OTHER_RULES = "Groups not coded by the study's points: not comparable"
-LOOKED_UP = "Lookup groups: not comparable"
-FIRST_EDITION_OWN_POINTS = frozenset({3, 8, 10, 11})
-"""Groups whose points or levels were not the study's in rubrics that do not state whether they are."""
+CAPTIONS: dict[Kind, str] = {
+    "like": "Like for like",
+    "other_rules": "Not like for like, because these groups are not coded by the study's points",
+    "lookup": "Not like for like, because counselors could look these up",
+}
+OUTCOME_NAMES: dict[StudyCode, str] = {"accurate_complete": "accurate and complete", "incorrect": "wrong"}
+ADJUSTED = "†"
+LOOKUP_NOTE = " for the questions in the next tables counselors had Plan Finder, and the AI could not look anything up."
 
 
 @dataclass
@@ -117,33 +126,19 @@ def by_study_group(counted: Counted, series: Series) -> dict[int, CodeCounts]:
     return dict(sorted(found.items()))
 
 
-def _study_rules(series: Series) -> dict[int, GroupRule]:
-    """The rules of the study's groups that this run asked for, by the group's number."""
-    rules = series.run.found.rules
-    return {
-        rule.study_group: rule
-        for (scenario_id, _), rule in rules.items()
-        if rule.study_group and scenario_id in STUDY_SCENARIOS
-    }
+@dataclass(frozen=True)
+class _Place:
+    """Where a table's numbers come from: a target, the kind of its groups, and how they compare."""
 
-
-def _is_faithful(number: int, rule: GroupRule | None) -> bool:
-    """Whether the group's code means what the study's code means."""
-    if rule is None or rule.study_faithful is None:
-        return number not in FIRST_EDITION_OWN_POINTS
-    return rule.study_faithful
-
-
-def _gap(k1: int, n1: int, k2: int, n2: int, *, interval: bool) -> Gap:
-    """First share minus second."""
-    found = newcombe(k1, n1, k2, n2)
-    bounds = (found.low, found.high) if interval else (None, None)
-    return Gap(found.value, *bounds, n=min(n1, n2))
+    series: Series
+    kind: Kind
+    groups: tuple[ComparedGroups, ...]
+    pooled: ComparedGroups | None
 
 
 def study_section(runs: Runs, counted: Counted) -> Section:
     """The tables of the published study for each target, compared with its human counselors."""
-    title = words("Study codes compared with human counselors")
+    title = words("Question groups beside human counselors")
     grouped = {series: by_study_group(counted, series) for series in runs.series}
     if not any(grouped.values()):
         return Section(
@@ -151,57 +146,59 @@ def study_section(runs: Runs, counted: Counted) -> Section:
         )
     baseline = load_baseline()
     asked = sorted({number for groups in grouped.values() for number in groups if number in baseline.groups})
-    blocks: list[Block] = [
-        Paragraph(
-            words(
-                "Share of answers that were accurate and complete, for the AI and for human counselors by phone and "
-                "face to face; then how many percentage points the AI's share is above (+) or below (−) theirs, with "
-                "a 95% interval; then the AI's answers by code. Question groups have the study's numbers. Incomplete "
-                "data counts in every n, as in the study. Pooled rows have no interval, because answers within one "
-                "conversation are not independent."
-            )
-        )
-    ]
-    parts = [_of_target(series, groups, baseline) for series, groups in grouped.items() if groups]
+    compared = {
+        series: compare_with_counselors(series.rows, series.run.found.rules, baseline)
+        for series, groups in grouped.items()
+        if groups
+    }
+    parts = [_of_target(series, grouped[series], found, baseline) for series, found in compared.items()]
     if own := own_points_section(runs):
         parts.append(own)
     parts.append(_counselors(asked, baseline))
     closed = _closed_table(runs, grouped)
     if closed:
         parts.append(Section(words("Group 2, help in Spanish"), (closed,)))
-    return Section(title, tuple(blocks), tuple(parts))
+    return Section(title, tuple(map(Paragraph, _notes(compared.values()))), tuple(parts))
 
 
-def _of_target(series: Series, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Section:
-    scored = {n: counts for n, counts in groups.items() if n in baseline.groups and counts.n}
-    rules = _study_rules(series)
-    unlike = {n: c for n, c in scored.items() if baseline.groups[n].lookup_dependent}
-    like = {n: c for n, c in scored.items() if n not in unlike and _is_faithful(n, rules.get(n))}
-    other = {n: c for n, c in scored.items() if n not in unlike and n not in like}
-    blocks: list[Block] = []
-    if like:
-        blocks.append(_group_table(f"{COMPARABLE}.", like, baseline))
-    if other:
-        blocks.append(_group_table(f"{OTHER_RULES}.", other, baseline))
-    if unlike:
-        blocks.append(
-            Paragraph(
-                say(
-                    Words("Not comparable:", strong=True),
-                    " for the questions in the next table counselors had Plan Finder, and the AI could not look "
-                    "anything up.",
-                )
-            )
+def _notes(compared: Iterable[HumanComparison]) -> Iterator[tuple[Cell, ...]]:
+    yield words(
+        "The published study sent mystery shoppers to counselors of State Health Insurance Assistance Programs, by "
+        "phone and face to face. Question groups have the study's numbers. A question is fixed here, so the "
+        "independent units are the scripts (a scenario with one of its variants) in which it was asked; repeats are "
+        "averaged first. Two scripts give a wide interval, one gives none. Answers that are missing are left out on "
+        "both sides. For several groups together, the counselors' interval counts every shop once."
+    )
+    most = max((one.comparisons for one in compared), default=0)
+    if most:
+        yield words(
+            "The primary comparison is the row of all like-for-like groups together, accurate and complete, by phone. "
+            f"The other differences, up to {most - 1} for a target, are exploratory: their intervals are not adjusted "
+            f"for their number, and about one in twenty excludes 0 by chance alone. {ADJUSTED} marks a difference "
+            f"whose interval excludes 0 also after adjustment for {most} comparisons (Bonferroni)."
         )
-        blocks.append(_group_table(f"{LOOKED_UP}.", unlike, baseline))
+
+
+def _of_target(series: Series, groups: Mapping[int, CodeCounts], found: HumanComparison, baseline: Baseline) -> Section:
+    rules = study_rules(series.run.found.rules)
+    blocks: list[Block] = []
+    for kind, caption in CAPTIONS.items():
+        place = _Place(series, kind, found.groups.get(kind, ()), found.pooled.get(kind))
+        if not place.groups:
+            continue
+        if kind == "lookup":
+            blocks.append(Paragraph(say(Words("Not like for like:", strong=True), LOOKUP_NOTE)))
+        blocks += [_comparison_table(place, code, f"{caption}: {OUTCOME_NAMES[code]}.") for code in HUMAN_OUTCOMES]
+    scored = {n: counts for n, counts in groups.items() if n in baseline.groups and counts.n}
     if notes := [f"Group {n}: {rules[n].differs}" for n in scored if n in rules and rules[n].differs]:
         blocks.append(Paragraph(words("Where our rules still differ from the study's:")))
         blocks.append(Bullets(tuple((Text(note),) for note in notes)))
     if scored:
+        blocks.append(_code_table(series, scored, baseline))
         panels = tuple(
-            BarPanel(name, tuple(_bars(number, counts, baseline) for number, counts in part.items()))
-            for name, part in ((COMPARABLE, like), (OTHER_RULES, other), (LOOKED_UP, unlike))
-            if part
+            BarPanel(caption, tuple(_bars(n, scored[n], baseline) for n in numbers))
+            for kind, caption in CAPTIONS.items()
+            if (numbers := [n for one in found.groups.get(kind, ()) for n in one.numbers if n in scored])
         )
         name = f"study-codes-{slug(series.label)}-{series.place}"
         chart = StackChart(name, f"Study codes: {series.label} and counselors", tuple(HEADINGS.values()), panels)
@@ -215,43 +212,55 @@ def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> BarGroup:
     return BarGroup(f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human))
 
 
-def _group_table(caption: str, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Table:
+def _comparison_table(place: _Place, code: StudyCode, caption: str) -> Table:
+    listed = [*place.groups, *([place.pooled] if place.pooled else [])]
+    missing = any(one.outcomes[code].target.missing for one in listed)
     columns = (
         Column("group", "text"),
-        Column("n"),
-        Column("AI, complete (95% interval)", "share"),
-        *(Column(f"{MODE_NAMES[mode]}, complete", "other") for mode in MODES),
-        *(Column(f"AI minus {MODE_NAMES[mode]} (points)", "other") for mode in MODES),
-        *(Column(f"AI: {heading}") for heading in HEADINGS.values()),
+        Column("AI (95% interval)", "share"),
+        Column("effective n"),
+        *((Column("AI, if missing answers were no or yes", "other"),) if missing else ()),
+        *(
+            column
+            for mode in MODES
+            for column in (
+                Column(f"counselors, {MODE_NAMES[mode]} (95% interval)", "share"),
+                Column(f"AI minus {MODE_NAMES[mode]} (points)", "other"),
+            )
+        ),
     )
-    rows = [
-        _group_row(Text(f"{number} {baseline.groups[number].topic}"), counts, _human(baseline, [number]), pooled=False)
-        for number, counts in groups.items()
-    ]
-    if len(groups) > 1:
-        everything = CodeCounts()
-        for counts in groups.values():
-            everything.add(counts)
-        rows.append(_group_row(Words("all of these, pooled"), everything, _human(baseline, groups), pooled=True))
+    rows = [_comparison_row(place, one, code, missing=missing) for one in listed]
     return Table(caption, columns, tuple(rows))
 
 
-def _human(baseline: Baseline, numbers: Iterable[int]) -> list[Counts]:
-    listed = list(numbers)
-    return [Counts.pooled(baseline.groups[number].by_mode[mode] for number in listed) for mode in MODES]
+def _comparison_row(place: _Place, one: ComparedGroups, code: StudyCode, *, missing: bool) -> tuple[Cell, ...]:
+    beside = one.outcomes[code]
+    target = beside.target
+    alone = len(one.numbers) == 1
+    name: Cell = Text(f"{one.numbers[0]} {one.topic}") if alone else Words("all of these together", strong=True)
+    href = of_study_group(place.series, one.numbers[0]) if alone else of_target(place.series)
+    cells: list[Cell] = [Linked(name, href), Linked(Proportion(target), href)]
+    cells.append(Words(NOTHING if target.effective is None else rounded(target.effective, 1)))
+    if missing:
+        cells.append(Range(target.lowest, target.highest, in_percent=True))
+    for mode in MODES:
+        gap, people = beside.gaps[mode], beside.counselors[mode]
+        mark = ADJUSTED if gap.after_adjustment else ""
+        cells += [Proportion(people), Gap(gap.value, gap.low, gap.high, n=1, mark=mark)]
+    return tuple(cells)
 
 
-def _group_row(name: Cell, counts: CodeCounts, human: Sequence[Counts], *, pooled: bool) -> tuple[Cell, ...]:
-    complete = counts.codes["accurate_complete"]
-    gaps = [_gap(complete, counts.n, one.codes["accurate_complete"], one.shops, interval=not pooled) for one in human]
-    return (
-        name,
-        Count(counts.n),
-        Part(complete, counts.n) if pooled else Proportion(wilson(complete, counts.n)),
-        *(Part(one.codes["accurate_complete"], one.shops) for one in human),
-        *gaps,
-        *(Count(counts.codes[code]) for code in CODES),
+def _code_table(series: Series, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Table:
+    columns = (Column("group", "text"), Column("answers"), *(Column(heading) for heading in HEADINGS.values()))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            Linked(Text(f"{number} {baseline.groups[number].topic}"), of_study_group(series, number)),
+            Count(counts.n),
+            *(Count(counts.codes[code]) for code in CODES),
+        )
+        for number, counts in groups.items()
     )
+    return Table("The same answers by code, every repeat and variant counted.", columns, rows)
 
 
 def _counselors(asked: Sequence[int], baseline: Baseline) -> Section:
@@ -294,6 +303,10 @@ def _closed_table(runs: Runs, grouped: Mapping[Series, Mapping[int, CodeCounts]]
     return Table("Answers to a closed question, which gets no study code.", columns, rows) if rows else None
 
 
+def _of_scenario(series: Series, scenario_id: str) -> Estimated:
+    return estimate([row for row in series.rows if row.scenario_id == scenario_id], "accurate_complete")
+
+
 def question_table(runs: Runs, counted: Counted) -> Table:
     """One line per target, scenario and question group, for a CSV file."""
     columns = (
@@ -322,7 +335,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
                 Words("yes" if rule and rule.lookup_dependent else "no"),
                 Count(counts.n),
                 *(Count(counts.codes[code]) for code in CODES),
-                Proportion(wilson(counts.codes["accurate_complete"], counts.n)),
+                Proportion(estimate_groups(series.rows, "accurate_complete", {(scenario_id, group)})),
                 *(Count(counts.answers[answer]) for answer in ANSWERS),
                 *coverage_cells(of_group(series, scenario_id, group)),
             )
@@ -342,11 +355,11 @@ def topic_section(runs: Runs, counted: Counted) -> Section:
     scenarios = list(dict.fromkeys(scenario_id for scenario_id, _ in pooled))
     rows = tuple(
         (
-            Text(scenario_id),
+            Linked(Text(scenario_id), of_scenario(series, scenario_id)),
             *runs.lead(series),
             Count(counts.n),
             *(Count(counts.codes[code]) for code in CODES),
-            Proportion(wilson(counts.codes["accurate_complete"], counts.n)),
+            Proportion(_of_scenario(series, scenario_id)),
         )
         for scenario in scenarios
         for (scenario_id, series), counts in pooled.items()
@@ -357,7 +370,7 @@ def topic_section(runs: Runs, counted: Counted) -> Section:
         *runs.lead_columns(),
         Column("questions"),
         *(Column(heading) for heading in HEADINGS.values()),
-        Column("share complete (95% interval)", "share"),
+        Column("complete", "share"),
     )
     note = words("Questions that have no counterpart in the published study. per_question.csv has each of them.")
     return Section(title, (Paragraph(note), Table("Counts of answers by code and scenario.", columns, rows)))
