@@ -56,6 +56,10 @@ class CorrectedShare:
     why_not: str | None = None
     """Why it cannot be corrected; None if it is."""
 
+    def estimated(self, of: Estimated) -> Estimated:
+        """The estimate with the corrected value and interval, to compute differences from."""
+        return replace(of, value=self.value, low=self.low, high=self.high)
+
 
 def corrected_share(
     estimated: Estimated, measured: CodesMeasured, code: CorrectedCode, *, seed: int = SEED, draws: int = DRAWS
@@ -111,19 +115,22 @@ class JudgeBounds:
 
 
 def judge_bounds(
-    rows: Sequence[Row], code: CorrectedCode, estimate_of: Callable[[Sequence[Row]], Estimated]
+    rows: Sequence[Row], code: CorrectedCode, estimate_of: Callable[[Sequence[Row]], Estimated], share: Estimated
 ) -> JudgeBounds:
     """The lowest and highest share of a code over all ways in which split verdicts could fall.
 
     Args:
         rows: the trials of one target.
         code: which one.
-        estimate_of: how the share is estimated from trials, such as `lambda rows: estimate(rows, code)`.
+        estimate_of: how the share is estimated from trials, such as `partial(estimate, measure=code)`.
+        share: as judged.
     """
-    fallen = ([_fallen(row, code, to_it=to_it) for row in rows] for to_it in (False, True))
-    # The share itself is without the answers that were left open, so it can be outside of the two ends.
-    ends = [value for one in (rows, *fallen) if (value := estimate_of(one).value) is not None]
     hanging = sum(len({one == code for one in split.possible}) > 1 for row in rows for split in row.split_codes)
+    if not any(row.split_codes for row in rows):
+        return JudgeBounds(share.value, share.value, 0)
+    fallen = (estimate_of([_fallen(row, code, to_it=to_it) for row in rows]) for to_it in (False, True))
+    # The share as judged is without the answers that were left open, so it can be outside of the two ends.
+    ends = [one.value for one in (share, *fallen) if one.value is not None]
     return JudgeBounds(min(ends, default=None), max(ends, default=None), hanging)
 
 
@@ -146,22 +153,18 @@ def _end(possible: Sequence[str], code: CorrectedCode, *, to_it: bool) -> str:
 
 @dataclass(frozen=True)
 class JudgeError:
-    """What is known of the judges' part in one share: one of the first three is set."""
+    """What is known of the judges' part in one share."""
 
-    corrected: CorrectedShare | None = None
-    """By a judge check that measured codes."""
-    bounds: JudgeBounds | None = None
-    """By the run itself."""
-    unknown: str | None = None
-    """Why nothing is known, and what to do."""
-    note: str | None = None
+    share: Estimated
+    """As judged."""
+    corrected: CorrectedShare | None
+    """By a judge check that measured codes; None if none was given, or if it cannot correct this share."""
+    bounds: JudgeBounds | None
+    """By the run itself; None if all verifiers are one model."""
+    why_not: str | None = None
     """Why the share is not corrected although a check was given."""
 
 
-ONE_JUDGE = (
-    "one model judged this run, so nothing is known about judge error; measure it with `medicare-eval judge-check` and "
-    "give the check to `report --judge-check`"
-)
 OLD_CHECK = "this check did not measure codes; run judge-check again"
 
 
@@ -173,7 +176,7 @@ def judge_error(
     verifiers: Sequence[str],
     check: JudgeCheck | None,
 ) -> JudgeError:
-    """The correction of a share if there is one, else its bounds, else why nothing is known.
+    """The correction of a share, and its bounds, as far as they are known.
 
     Args:
         rows: the trials of one target.
@@ -182,15 +185,11 @@ def judge_error(
         verifiers: of the run.
         check: a check of the same judges, if one was given.
     """
-    note = None
-    if check is not None:
-        if check.codes is None:
-            note = OLD_CHECK
-        else:
-            corrected = corrected_share(estimate_of(rows), check.codes, code)
-            if corrected.why_not is None:
-                return JudgeError(corrected=corrected)
-            note = corrected.why_not
-    if len(set(verifiers)) < 2:
-        return JudgeError(unknown=ONE_JUDGE, note=note)
-    return JudgeError(bounds=judge_bounds(rows, code, estimate_of), note=note)
+    share = estimate_of(rows)
+    bounds = judge_bounds(rows, code, estimate_of, share) if len(set(verifiers)) > 1 else None
+    if check is None:
+        return JudgeError(share, None, bounds)
+    if check.codes is None:
+        return JudgeError(share, None, bounds, OLD_CHECK)
+    corrected = corrected_share(share, check.codes, code)
+    return JudgeError(share, None if corrected.why_not else corrected, bounds, corrected.why_not)

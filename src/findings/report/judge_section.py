@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from ...records.model_name import family
+from ...records.study_code import HEADINGS
 from ...text.count import counted
+from ..analysis.code_error import JudgeError
 from ..analysis.judge_agreement import METHOD, Judging
 from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import DECIDED, LABELS, OPEN_TIE, Findings
 from .coverage_section import COVERAGE_COLUMNS
 from .document import (
+    NOTHING,
     Block,
     Cell,
     Column,
@@ -25,11 +28,24 @@ from .document import (
     Words,
     percent,
     say,
+    size_of,
     words,
 )
 from .isolation_section import isolation_blocks
+from .judge_error import bounds_text, corrected_text
 from .score_section import knows_tampered
 from .series import Runs
+
+_CODE_METHOD = (
+    "Corrected: by Rogan and Gladen's formula, for how often the same judges found the code on gold replies that have "
+    "it and how often they gave it to others; the interval carries the error of the run and of the gold set. If split "
+    "verdicts fell the other way: the lowest and highest share over all answers whose code hangs on a claim that the "
+    "judges disagreed on or left open. This says nothing of errors that the judges share."
+)
+_ONE_JUDGE = (
+    "Where all verifiers are one model, nothing in the run tells how wrong they are. Measure them with `medicare-eval "
+    "judge-check` and give the check to `report --judge-check`."
+)
 
 
 def judging_section(runs: Runs) -> Section:
@@ -40,10 +56,11 @@ def judging_section(runs: Runs) -> Section:
     known = [run for run in runs.runs if run.judging]
     if not known:
         blocks.append(Paragraph(words("Agreement and noise of the judges were not computed for this report.")))
+        blocks += _code_blocks(runs)
         return Section(words("Judges: agreement and noise"), tuple(blocks))
     blocks.append(_agreement_table(runs))
     blocks += [Paragraph(one) for one in dict.fromkeys(one for run in known for one in _cautions(run.found))]
-    blocks += [_label_table(runs), *_noise_blocks(runs), *_corrected_blocks(runs)]
+    blocks += [_label_table(runs), *_noise_blocks(runs), *_corrected_blocks(runs), *_code_blocks(runs)]
     return Section(words("Judges: agreement and noise"), tuple(blocks))
 
 
@@ -224,3 +241,46 @@ def _corrected_blocks(runs: Runs) -> list[Block]:
             if one.why_not
         ),
     ]
+
+
+def _code_blocks(runs: Runs) -> list[Block]:
+    """The study codes of each target: as judged, corrected, and how far split verdicts could move them."""
+    known = [(series, code, error) for series in runs.series for code, error in series.judge_errors.items()]
+    known = [one for one in known if one[2].share.value is not None]
+    if not known:
+        return []
+    rows = tuple(
+        (*runs.lead(series), Words(HEADINGS[code]), Proportion(error.share), *_code_cells(error))
+        for series, code, error in known
+    )
+    columns = (
+        *runs.lead_columns(),
+        Column("answers that are", "text"),
+        Column("as judged (95% interval)", "share"),
+        Column("corrected for judge error (95% interval)", "other"),
+        Column("if split verdicts fell the other way", "other"),
+        Column("answers with a split verdict that matters", "other"),
+    )
+    caption = "Study codes and judge error."
+    return [Table(caption, columns, rows), Paragraph(words(_CODE_METHOD)), *_code_notes(runs)]
+
+
+def _code_cells(error: JudgeError) -> tuple[Cell, ...]:
+    n = size_of(error.share)
+    corrected = Words(corrected_text(error.corrected, n) if error.corrected else NOTHING)
+    if error.bounds is None:
+        return corrected, Words(NOTHING), Words(NOTHING)
+    return corrected, Words(bounds_text(error.bounds, n)), Count(error.bounds.questions)
+
+
+def _code_notes(runs: Runs) -> list[Block]:
+    """Why a share is not corrected, or has no range."""
+    notes: list[tuple[Cell, ...]] = []
+    if any(error.bounds is None for series in runs.series for error in series.judge_errors.values()):
+        notes.append(words(_ONE_JUDGE))
+    for series in runs.series:
+        for code, error in series.judge_errors.items():
+            if error.why_not and error.share.value is not None:
+                what = f": {HEADINGS[code]} cannot be corrected, because "
+                notes.append(say(Text(series.label), what, Words(error.why_not), "."))
+    return [Paragraph(note) for note in notes]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
+from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError, judge_error
 from ..analysis.cost import CallTotals, read_calls
+from ..analysis.estimates import estimate
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from ..analysis.trial_row import Row
@@ -40,6 +42,16 @@ class Series:
     def chart_label(self) -> str:
         """Its label on two lines: the target, and the run if there are several."""
         return self.target if self.label == self.target else f"{self.target}\n{self.run.name}"
+
+    @cached_property
+    def judge_errors(self) -> dict[CorrectedCode, JudgeError]:
+        """By study code: the judges' part in its share of all questions."""
+        verifiers = self.run.found.manifest.plan.verifiers
+        check = self.run.judging.check if self.run.judging else None
+        return {
+            code: judge_error(self.rows, code, partial(estimate, measure=code), verifiers=verifiers, check=check)
+            for code in CORRECTED_CODES
+        }
 
     @property
     def planned(self) -> int:
