@@ -10,6 +10,7 @@ from typing import TextIO
 import msgspec
 
 from ... import storage
+from ...stats.bounded import Bounded
 from ...stats.clustered import ClusteredShare
 from ...store import hash_chain
 from ...text.escape import defused, plain
@@ -56,7 +57,7 @@ def _values(cell: Cell) -> list[str]:
             return [*map(_number, (estimate.value, estimate.low, estimate.high)), *counts]
         case Proportion():
             share = cell.share
-            effective = share.effective if isinstance(share, Estimated | ClusteredShare) else float(share.n)
+            effective = share.effective if isinstance(share, Estimated | ClusteredShare | Bounded) else float(share.n)
             return [*map(_number, (share.value, share.low, share.high)), _effective(effective)]
         case Count():
             return [str(cell.value)]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ...stats.bounded import Bounded
 from ...stats.clustered import ClusteredShare
 from ...stats.intervals import Share
 from ...text.money import money_text
@@ -29,7 +30,7 @@ _OWN_PAGE = (
 _OWN_ADDRESS = re.compile(rf"(?:{_OWN_PAGE})?(?:#[A-Za-z0-9._-]+)?")
 
 
-AnyShare = Share | ClusteredShare | Estimated | CounselorShare
+AnyShare = Share | ClusteredShare | Estimated | CounselorShare | Bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ def share_text(share: AnyShare) -> str:
 
 def size_of(share: AnyShare) -> int:
     """How much is behind a share, which decides how many decimals are shown."""
-    return int(share.effective or 0) if isinstance(share, Estimated) else share.n
+    return int(share.effective or 0) if isinstance(share, Estimated | Bounded) else share.n
 
 
 def _gap_text(gap: Gap) -> str:
