@@ -127,7 +127,7 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
             ]
         )
     caption = (
-        "Mean over scored trials, then its 95% interval (n if all values are equal). "
+        "Mean over scenarios, then its 95% interval, which takes scenarios as the independent units. "
         f"{coverage_sentence(summary.coverage)}"
     )
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)

@@ -167,7 +167,7 @@ def unlinked(cell: Cell) -> Cell:
     return cell
 
 
-def shown(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cell
+def shown(cell: Cell) -> str:  # noqa: PLR0911, PLR0912 - one return for each kind of cell
     """A cell as text; a passage without its marks."""
     match cell:
         case Words() | Text():
