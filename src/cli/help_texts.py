@@ -44,9 +44,10 @@ Measure judge error rates on the gold set: replies whose claims were labeled
 by hand, each label with its reason. Each reply is judged as in a run, end to
 end; then each verifier gets the gold claims. No prompt or judge was tuned on
 the held-out and second splits. Writes a record that `report --judge-check`
-uses to correct the estimates of runs with the same judges. Without
---judge-model: the default judges of up to two providers whose API keys are
-set, or else offline:rules.
+uses to correct the estimates of runs with the same judges. With the --target
+and the judge options of a run, it measures the judges of that run. Without
+--judge-model and --target: the default judges of up to two providers whose
+API keys are set, or else offline:rules.
 
   medicare-eval judge-check --split dev --worst 20
   medicare-eval judge-check --judge-model anthropic:claude-sonnet-4-6 \\

@@ -61,6 +61,7 @@ def judge_check(arguments: argparse.Namespace) -> int:
     every: tuple[Measurement, ...] = get_args(Measurement)
     options = CheckOptions(
         judges=make_judge_options(judges),
+        targets=tuple(said.get("targets", ())),
         measures=tuple(one for one in every if arguments.only in (None, one.replace("_", "-"))),
         gold=arguments.gold,
         limit=arguments.limit,
@@ -81,6 +82,8 @@ def judge_check(arguments: argparse.Namespace) -> int:
 def _check_settings(arguments: argparse.Namespace) -> None:
     """Refuse to resume a check with other settings than it was started with: they would be ignored."""
     folder = arguments.resume
+    if "targets" in given(arguments):
+        raise InputError(f"{folder} has its judges already, so --target changes nothing. Leave out --target.")
     plan = read_record(folder / MANIFEST, CheckManifest).plan
     for flag, value in _settings_given(arguments, plan).items():
         kept = _settings_of(plan)[flag]

@@ -145,6 +145,14 @@ def _add_checking(commands: _Commands) -> None:
         "--out", type=Path, default=Path("judge-checks"), metavar="DIR", help="where checks go (default: judge-checks)"
     )
     check.add_argument("--timeout", type=options.amount, metavar="S", help="seconds per attempt (default: 120)")
+    check.add_argument(
+        "--target",
+        dest="targets",
+        action="append",
+        default=options.NOT_GIVEN,
+        metavar="P:M",
+        help="a target of the run that the check is for: judges that are not named are chosen as for it; repeatable",
+    )
     options.add_judges(check, repeats=False)
     options.add_rates(check)
     _add_json(check)

@@ -20,7 +20,7 @@ from ..adapters.registry import canonical_name, check_usable
 from ..calls.gateway import CallResources, LiveGateway, Stop
 from ..calls.limits import Limits
 from ..calls.prices import cost
-from ..errors import IncompleteRun, InputError
+from ..errors import IncompleteRun, InputError, about
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..planning.clock import today
 from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
@@ -55,6 +55,9 @@ class CheckOptions:
     judges: JudgeOptions = field(default_factory=JudgeOptions)
     """Who judges and how, as in a run. Without judge models: the default judges of up to two providers whose keys are
     set, else the offline judge."""
+    targets: Sequence[str] = ()
+    """Targets of the run that the check is for: what is not set in `judges` is then chosen as for that run, which
+    no model of a target's family judges."""
     measures: Sequence[Measurement] = get_args(Measurement)
     split: Split = "held_out"
     gold: Path | None = None
@@ -140,9 +143,10 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
     judges = options.judges
     if not 0 < options.timeout <= LONGEST_TIMEOUT:
         raise InputError(f"must be above 0 and at most {LONGEST_TIMEOUT:,} (got {options.timeout:g}).", field="timeout")
-    models = judge_models(judges, targets=())
+    targets = _targets(options)
+    models = judge_models(judges, targets)
     verifiers = tuple(islice(cycle(models), judges.verifiers))
-    adjudicator = adjudicator_model(judges, verifiers, targets=())
+    adjudicator = _adjudicator(judges, verifiers, targets)
     check_adjudicator(adjudicator, verifiers)
     named = (*models, adjudicator) if adjudicator else models
     for model in named:
@@ -169,6 +173,19 @@ def _plan(options: CheckOptions, gold: Gold) -> CheckPlan:
         policy=call_policy(options.timeout),
         prompts=load_prompts(),
     )
+
+
+def _targets(options: CheckOptions) -> tuple[str, ...]:
+    with about("targets"):
+        return tuple(dict.fromkeys(map(canonical_name, options.targets)))
+
+
+def _adjudicator(judges: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str]) -> str | None:
+    """As in a run. Where judges are named and no target is, only a judge that was named, because a model that has a key
+    may be the target of the run."""
+    found = adjudicator_model(judges, verifiers, targets)
+    named = {canonical_name(judge.model) for judge in judges.judges}
+    return None if named and not targets and not judges.adjudicator and found not in named else found
 
 
 def _parameters(judges: JudgeOptions, model: str) -> CallParameters:

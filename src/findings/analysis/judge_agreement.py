@@ -197,8 +197,15 @@ def require_same_judges(check: JudgeCheck, plan: RunPlan) -> None:
     if difference:
         raise InputError(
             f"Judge check {check.check_id} cannot correct this run: {difference}. Measure what judged the run: "
-            "medicare-eval judge-check with the same --judges, --judge-model, --adjudicator-model and --isolation."
+            f"medicare-eval judge-check {_flags(plan)}"
         )
+
+
+def _flags(plan: RunPlan) -> str:
+    """The options of `judge-check` that name the judges of a run."""
+    models = " ".join(f"--judge-model {model}" for model in dict.fromkeys(plan.verifiers))
+    ties = f"--adjudicator-model {plan.adjudicator or 'none'}"
+    return f"--judges {len(plan.verifiers)} {models} {ties} --isolation {plan.isolation}"
 
 
 def _differences(check: JudgeCheck, plan: RunPlan) -> Iterator[str]:
