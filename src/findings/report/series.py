@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from ..analysis.baseline import load_baseline
 from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError, judge_error
 from ..analysis.cost import CallTotals, read_calls
 from ..analysis.estimates import estimate
+from ..analysis.human_comparison import HumanComparison, compare_with_counselors
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from ..analysis.trial_row import Row
@@ -42,6 +44,11 @@ class Series:
     def chart_label(self) -> str:
         """Its label on two lines: the target, and the run if there are several."""
         return self.target if self.label == self.target else f"{self.target}\n{self.run.name}"
+
+    @cached_property
+    def beside_counselors(self) -> HumanComparison:
+        """Its answers to the questions of the published study, beside those of counselors."""
+        return compare_with_counselors(self.rows, self.run.found.rules, load_baseline())
 
     @cached_property
     def judge_errors(self) -> dict[CorrectedCode, JudgeError]:

@@ -18,7 +18,6 @@ from ..analysis.human_comparison import (
     ComparedGroups,
     HumanComparison,
     Kind,
-    compare_with_counselors,
     study_rules,
 )
 from .charts import Bar, BarGroup, BarPanel, StackChart
@@ -146,11 +145,7 @@ def study_section(runs: Runs, counted: Counted) -> Section:
         )
     baseline = load_baseline()
     asked = sorted({number for groups in grouped.values() for number in groups if number in baseline.groups})
-    compared = {
-        series: compare_with_counselors(series.rows, series.run.found.rules, baseline)
-        for series, groups in grouped.items()
-        if groups
-    }
+    compared = {series: series.beside_counselors for series, groups in grouped.items() if groups}
     parts = [_of_target(series, grouped[series], found, baseline) for series, found in compared.items()]
     if own := own_points_section(runs):
         parts.append(own)
