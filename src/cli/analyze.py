@@ -18,7 +18,8 @@ from ..findings.analysis.power import PowerDesign, pairs_needed, power_reached, 
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
 from ..findings.report.document import share_text
 from ..stats.comparison import Difference
-from ..stats.variance import Components, RankChange
+from ..stats.variance import Components
+from ..stats.variants import RankChange
 from ..text.count import counted
 from ..text.escape import plain
 from ..text.rounded import percent
@@ -284,7 +285,7 @@ def _variance_text(one: Sensitivity) -> Iterator[str]:
         yield _variance_table(one.judges)
     for case in sorted(one.worst.scenarios, key=lambda case: (-case.gap, case.scenario))[:WORST_SHOWN]:
         if case.gap > 0:
-            yield f"  {case.scenario}: worst variant {case.variant} {case.worst.mean:.2f}, mean {case.mean:.2f}"
+            yield f"  {case.scenario}: worst variant {case.variant} {case.worst:.2f}, mean {case.mean:.2f}"
 
 
 def _variance_table(components: Components) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -614,8 +615,10 @@ def test_variance_lies_where_the_values_differ(tmp_path: Path) -> None:
     (one,) = as_json("sensitivity", varied(tmp_path / "run"))["targets"]
     found = parts(one["components"])
     assert found["residual"] == pytest.approx(0, abs=1e-12)
-    # Nested analysis by hand: variants' mean square 2 * (0.4**2 + 3 * 0.1**2) / 2 / 4, over 2 repeats.
-    assert found["variant"] == pytest.approx((2 * (0.4**2 + 3 * 0.1**2) / 2) / 4 / 2)
+    # Scenarios' means differ less than variants' do, so the best fit is one variance of all eight variants.
+    assert found["scenario"] == 0
+    assert found["variant"] == pytest.approx(statistics.variance([0.9] * 4 + [0.5] + [0.8] * 3))
+    assert one["components"]["method"] == "REML"
 
 
 def test_the_worst_variant_is_named_with_its_mean(tmp_path: Path) -> None:
@@ -625,7 +628,7 @@ def test_the_worst_variant_is_named_with_its_mean(tmp_path: Path) -> None:
     worst = {case["scenario"]: case for case in one["worst"]["scenarios"]}
     assert {case["variant"] for case in worst.values()} == {"b"}
     assert worst["s1"]["gap"] == pytest.approx(0.2)
-    assert one["worst"]["worst"]["mean"] == pytest.approx((0.5 + 3 * 0.8) / 4)
+    assert one["worst"]["worst"]["value"] == pytest.approx((0.5 + 3 * 0.8) / 4)
 
 
 def test_voices_have_their_means(tmp_path: Path) -> None:

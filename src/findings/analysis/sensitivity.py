@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import fmean
 
 from ...stats.clustered import ClusteredShare
-from ...stats.variance import (
-    Components,
-    RankChange,
-    WorstCase,
-    crossed,
-    nested,
-    rank_changes,
-    worst_case,
-)
+from ...stats.variance import Components, crossed, nested
+from ...stats.variants import RankChange, WorstCase, rank_changes, variant_means, worst_case
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
 from .pairs import value
@@ -27,6 +19,8 @@ from .trial_row import Row
 class Sensitivity:
     target: str
     measure: str
+    missing: int
+    """Trials without a value, by the rule of `missing`; they are left out."""
     components: Components
     """Between scenarios, between variants of a scenario, between wordings of a variant, and between repeats."""
     judges: Components | None
@@ -42,7 +36,7 @@ class Sensitivities:
     ranks: tuple[RankChange, ...]
     """How the order of the targets under one voice differs from their order under the others."""
     styles: dict[str, dict[str, float]]
-    """Target to voice to mean."""
+    """Target to voice to the mean over scenarios."""
     notices: tuple[str, ...] = ()
     """What every reader must know before the numbers."""
 
@@ -54,17 +48,18 @@ def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
     """Components of variance of a measure for each target, and how its mean depends on the voice."""
     voices = {planned.name: planned.scenario.style or "plain" for planned in found.manifest.plan.scenarios}
     rows = {target: found.of_target(target) for target in found.plan_targets}
-    by_voice: dict[str, dict[str, list[float]]] = {target: {} for target in rows}
+    by_voice: dict[str, dict[str, dict[str, list[float]]]] = {target: {} for target in rows}
     for target, listed in rows.items():
         for row in listed:
             one = value(row, measure)
             if one is not None:
-                by_voice[target].setdefault(voices.get(_name(row), "plain"), []).append(one)
+                voice = by_voice[target].setdefault(voices.get(_name(row), "plain"), {})
+                voice.setdefault(row.scenario_id, []).append(one)
     several = sum(bool(values) for values in by_voice.values()) > 1
     return Sensitivities(
         tuple(_of_target(target, listed, measure) for target, listed in rows.items()),
         tuple(rank_changes(by_voice, seed=SEED)) if several else (),
-        {target: {voice: fmean(values) for voice, values in mine.items()} for target, mine in by_voice.items()},
+        variant_means(by_voice),
         offline_notices([found.manifest]),
     )
 
@@ -82,6 +77,8 @@ def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
         for number, accuracy in enumerate(row.by_judge, 1)
         if accuracy is not None
     }
-    judges = crossed(judged, ("trial", "judge")) if measure == "accuracy" and judged else None
+    scenarios = {row.trial_id: row.scenario_id for row in rows}
+    judges = crossed(judged, ("trial", "judge"), scenarios) if measure == "accuracy" and judged else None
     worst = worst_case([(row.scenario_id, row.variant or row.wording, one) for row, one in scored])
-    return Sensitivity(target, measure, nested(values, LEVELS), judges, worst, key_coverage(rows))
+    missing = len(rows) - len(scored)
+    return Sensitivity(target, measure, missing, nested(values, LEVELS), judges, worst, key_coverage(rows))
