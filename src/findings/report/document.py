@@ -39,6 +39,8 @@ class Words:
 
     text: str
     strong: bool = False
+    whole: bool = False
+    """Not broken over two lines, such as a range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +345,8 @@ class Section:
     """A heading in the navigation that begins with this section."""
     anchor: str = ""
     """Its id on the page, if others link to it."""
+    folded: bool = False
+    """Closed on a page until the reader opens it; open in print. Only for a section inside another."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, groupby
 
 from ...text.escape import plain
 from .charts import Chart, ForestChart, StackChart, svg
@@ -39,6 +40,10 @@ __all__ = ["STYLE", "NavigationLink", "blocks_html", "html", "line_html", "polic
 
 GENERATOR = "medicare-eval"
 """The mark by which a page of ours is recognized."""
+OPEN_EXHIBITS = 3
+"""Cases in a row that are shown open; a reader opens the rest."""
+OPEN_ROWS = 40
+"""Rows of the longest table that is shown open."""
 _SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
 
 
@@ -96,8 +101,7 @@ def html(contents: Contents) -> str:
     body = [f"<h1>{_line(contents.title)}</h1>"]
     if contents.about:
         body.append(f'<p class="about">{_line(contents.about)}</p>')
-    for block in contents.first:
-        body += _block(block, 2)
+    body += blocks_html(contents.first)
     body += sections_html(contents.sections)
     title = "".join(shown(cell) for cell in contents.title)
     return shell(title, body, navigation=navigation_of(contents.sections))
@@ -120,8 +124,21 @@ def sections_html(sections: Sequence[Section]) -> Iterator[str]:
 
 def blocks_html(blocks: Iterable[Block], level: int = 2) -> Iterator[str]:
     """Blocks as lines of HTML; `level` is that of a heading inside them."""
-    for block in blocks:
-        yield from _block(block, level)
+    for is_exhibit, group in groupby(blocks, lambda block: isinstance(block, Exhibit)):
+        listed = list(group)
+        if not is_exhibit or len(listed) <= OPEN_EXHIBITS + 1:
+            yield from chain.from_iterable(_block(block, level) for block in listed)
+            continue
+        yield from chain.from_iterable(_block(block, level) for block in listed[:OPEN_EXHIBITS])
+        more = (_block(block, level) for block in listed[OPEN_EXHIBITS:])
+        yield from _folded(f"{len(listed) - OPEN_EXHIBITS} more cases", chain.from_iterable(more))
+
+
+def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines that a reader opens; print shows them."""
+    yield f'<details class="fold"><summary>{_safe(summary)}</summary>'
+    yield from lines
+    yield "</details>"
 
 
 def line_html(cells: Sequence[Cell]) -> str:
@@ -138,15 +155,15 @@ def _id(section: Section, place: int) -> str:
 
 
 def _section(section: Section, level: int, name: str, terms: Sequence[Term] = ()) -> Iterator[str]:
+    heading = f'<h{level} id="{name}">{_line(section.title)}</h{level}>'
     yield f'<section aria-labelledby="{name}">'
-    yield f'<h{level} id="{name}">{_line(section.title)}</h{level}>'
+    yield f'<details class="fold"><summary>{heading}</summary>' if section.folded else heading
     if terms:
         yield from _terms(terms)
-    for block in section.blocks:
-        yield from _block(block, level + 1)
+    yield from blocks_html(section.blocks, level + 1)
     for place, part in enumerate(section.sections, 1):
         yield from _section(part, level + 1, part.anchor or f"{name}-{place}")
-    yield "</section>"
+    yield "</details></section>" if section.folded else "</section>"
 
 
 def _terms(terms: Sequence[Term]) -> Iterator[str]:
@@ -165,6 +182,8 @@ def _block(block: Block, level: int) -> Iterator[str]:
             yield '<ul class="notices">' if block.notices else "<ul>"
             yield from (f"<li>{_line(item)}</li>" for item in block.items)
             yield "</ul>"
+        case Table() if len(block.rows) > OPEN_ROWS:
+            yield from _folded(f"{block.caption} ({len(block.rows)} rows)", _table(block))
         case Table():
             yield from _table(block)
         case Exhibit():
@@ -230,6 +249,7 @@ def _cell(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
     match cell:
         case Words():
             text = escape(cell.text, quote=True)
+            text = f'<span class="whole">{text}</span>' if cell.whole else text
             return f"<strong>{text}</strong>" if cell.strong else text
         case Text():
             text = _safe(cell.text)

@@ -92,6 +92,10 @@ article dl { font-size: .9375rem; }
 details.terms { margin: 0 0 1rem; font-size: .875rem; max-width: 46rem; }
 details.terms summary { cursor: pointer; color: var(--quiet); }
 details.terms dl { margin: .5rem 0; padding-left: 1rem; border-left: 2px solid var(--line); }
+details.fold { margin: .75rem 0; }
+details.fold > summary { cursor: pointer; padding: .35rem 0; color: var(--link); }
+details.fold > summary h3, details.fold > summary h4 { display: inline; color: var(--ink); }
+.whole { white-space: nowrap; }
 footer { margin-top: 3rem; padding-bottom: 2rem; font-size: .875rem; color: var(--quiet); }
 """
 _PHONE = """
@@ -100,6 +104,7 @@ _PHONE = """
   dl { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: .5rem; }
   figure.both svg.wide { display: none; } figure.both svg.narrow { display: block; }
   figure:not(.both) svg { min-width: 40rem; }
+  figure:not(.both) figcaption::after { content: " Swipe sideways to see the whole chart."; }
   table.cards, table.cards tbody, table.cards caption { display: block; width: 100%; border-bottom: 0; }
   table.cards thead { position: absolute; left: -9999px; width: 1px; height: 1px; overflow: hidden; }
   table.cards tr { display: block; padding: .5rem 0; border-top: 1px solid var(--line); }
@@ -119,7 +124,9 @@ _PRINT = """
   --people: #d55e00; }
   body { font-size: 9.5pt; line-height: 1.4; } h1 { font-size: 17pt; } h2 { font-size: 13pt; margin-top: 1.5rem; }
   .page { display: block; } .page main, main, .top { padding: 0; max-width: none; }
-  nav.sections, a.skip, details.terms { display: none; }
+  nav.sections, a.skip, details.terms, details.fold > summary:not(:has(h3, h4)) { display: none; }
+  details::details-content { content-visibility: visible; display: block; height: auto; }
+  details.fold > summary { list-style: none; color: inherit; }
   .box { overflow: visible; } p, ul { max-width: none; } .answer { font-size: 10.5pt; }
   table { font-size: 7.5pt; max-width: 100%; } th, td { padding: .15rem .3rem; }
   tbody th, td.text { min-width: 0; position: static; }

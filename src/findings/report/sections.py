@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
+from .answer_chart import group_figure
 from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
 from .exhibits import example_section, review_section
@@ -23,6 +24,7 @@ from .notices import notices_of
 from .run_section import run_section
 from .score_section import distribution_section, flow_section, scenario_table, score_section
 from .series import Runs, runs_of
+from .stability_section import stability_section
 from .strength_section import strength_section
 from .study_section import Counted, count_codes, question_table, study_section, topic_section
 
@@ -89,15 +91,26 @@ def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -
 
 
 def _results(runs: Runs, counted: Counted, per_scenario: Table) -> Iterator[Section]:
-    yield replace(study_section(runs, counted), short="Beside counselors", part="Results")
+    yield _study(runs, counted)
     yield replace(topic_section(runs, counted), short="Other questions")
     yield replace(example_section(runs), short="Worst errors")
     yield replace(strength_section(runs), short="What went well")
-    yield replace(score_section(runs, per_scenario), short="Scores")
-    yield replace(distribution_section(runs), short="Spread of scores")
-    yield replace(failure_section(runs, counted), short="Failure modes")
+    yield stability_section(runs)
     yield from (replace(section, short="Dollars at stake") for section in dollar_sections(runs))
     yield replace(cost_section(runs), short="Cost of the study")
+    yield replace(score_section(runs, per_scenario), short="Scores", part="Details")
+    yield replace(distribution_section(runs), short="Spread of scores")
+    yield replace(failure_section(runs, counted), short="Failure modes")
+
+
+def _study(runs: Runs, counted: Counted) -> Section:
+    """The chart of all targets comes first; the tables of each target are folded below it."""
+    made = replace(study_section(runs, counted), short="Beside counselors", part="Results")
+    figure = group_figure(runs)
+    if figure is None:
+        return made
+    folded = tuple(replace(part, folded=True) for part in made.sections)
+    return replace(made, blocks=(figure, *made.blocks), sections=folded)
 
 
 def _how(runs: Runs) -> Iterator[Section]:

@@ -1,0 +1,97 @@
+"""Forest plots of the answer: targets and counselors, over all questions and by question group of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...schemas import StudyCode
+from ...text.count import counted
+from ...text.rounded import percent
+from ..analysis.estimates import Estimated
+from ..analysis.headline import Headline
+from ..analysis.human_comparison import ComparedGroups, CounselorShare
+from .document import Figure
+from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
+from .series import Runs, Series
+
+OUTCOMES: tuple[StudyCode, ...] = ("accurate_complete", "incorrect")
+COUNSELORS = {"phone": "Counselors by phone", "face_to_face": "Counselors face to face"}
+_TICKS = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
+PANELS = (ForestPanel("Accurate and complete, of 100", _TICKS), ForestPanel("Wrong, of 100", _TICKS))
+
+
+@dataclass(frozen=True)
+class Answered:
+    series: Series
+    found: Headline
+
+
+def of_hundred(share: float) -> str:
+    """A share as a number of 100; what is not 0 is not shown as 0."""
+    return "fewer than 1" if 0 < share < 0.005 else percent(share)
+
+
+def range_text(found: Estimated | CounselorShare) -> str:
+    """`54–70`, or why there is no interval."""
+    if found.low is not None and found.high is not None:
+        return f"{percent(found.low)}–{percent(found.high)}"
+    return f"no interval from {counted(found.units, found.unit)}" if isinstance(found, Estimated) else "no interval"
+
+
+def _mark(found: Estimated | CounselorShare) -> Mark:
+    if found.value is None:
+        return Mark(None, None, None, "no answer")
+    value = of_hundred(found.value)
+    if found.low is not None and found.high is not None:
+        return Mark(found.value, found.low, found.high, f"{value} ({range_text(found)})")
+    return Mark(found.value, None, None, value, range_text(found))
+
+
+def answer_figure(answered: Sequence[Answered]) -> Figure:
+    """Every target over all questions; where the study's were asked, these beside counselors."""
+    rows = tuple(_row(one.series, one.found.complete, one.found.incorrect) for one in answered)
+    compared = [(one.series, one.found.study) for one in answered if one.found.study]
+    groups: tuple[ForestGroup, ...] = (ForestGroup("", rows),)
+    if compared:
+        title = "Questions of the published study, like for like"
+        groups = (ForestGroup("All questions", rows), ForestGroup(title, _beside(compared)))
+    asked = max((one.found.complete for one in answered), key=lambda found: found.questions)
+    size = f"{counted(asked.questions, 'different question')} in {counted(asked.units, asked.unit)}"
+    return Figure(
+        ForestChart("answer", "Answers that were accurate and complete, and answers that were wrong", PANELS, groups),
+        f"Dots are estimates from {size}; lines are 95% intervals: the range that fits the data. Other answers were "
+        "incomplete or said nothing that helps.",
+    )
+
+
+def group_figure(runs: Runs) -> Figure | None:
+    """Every question group that is compared like for like: the targets, and counselors."""
+    by_number: dict[int, list[tuple[Series, ComparedGroups]]] = {}
+    for series in runs.series:
+        for one in series.beside_counselors.groups.get("like", ()):
+            by_number.setdefault(one.numbers[0], []).append((series, one))
+    if not by_number:
+        return None
+    groups = tuple(
+        ForestGroup(f"{number} {compared[0][1].topic}", _beside(compared))
+        for number, compared in sorted(by_number.items())
+    )
+    chart = ForestChart("groups", "Question groups that are compared like for like, of 100 answers", PANELS, groups)
+    return Figure(
+        chart, "The tables below have the same numbers, the differences from counselors, and the other groups."
+    )
+
+
+def _beside(compared: Sequence[tuple[Series, ComparedGroups]]) -> tuple[ForestRow, ...]:
+    """Targets, then counselors on the questions of the target that was asked most of them."""
+    rows = [_row(series, *(one.outcomes[code].target for code in OUTCOMES)) for series, one in compared]
+    widest = max((one for _, one in compared), key=lambda one: len(one.numbers))
+    for mode, name in COUNSELORS.items():
+        shares = (widest.outcomes[code].counselors[mode] for code in OUTCOMES)
+        rows.append(ForestRow(name, tuple(map(_mark, shares)), "people"))
+    return tuple(rows)
+
+
+def _row(series: Series, *found: Estimated) -> ForestRow:
+    return ForestRow(series.chart_label, tuple(map(_mark, found)))
