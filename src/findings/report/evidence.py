@@ -1,0 +1,174 @@
+"""Write the evidence pages of a report: for each target its scenarios, and every trial in full.
+
+Pages are derived from the runs, so the whole folder is replaced by every report. It is written beside the old one and
+takes its place only when it is complete. A folder that does not carry our marker file is never touched.
+
+A run of any size is written page by page: no more than the trials of one scenario page are in memory. Where the
+system can fork a process safely, the pages of a large run are shared out among processes; each page depends on its own
+trials alone, so the bytes are the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from ... import storage
+from ...errors import InputError, IntegrityError
+from ...store import hash_chain
+from ..analysis.read_run import Findings, Place
+from ..analysis.trial_row import Row
+from . import links
+from .evidence_fields import TrialFields, decode
+from .evidence_index import study_page, target_page, top_page
+from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
+from .evidence_processes import in_processes
+from .evidence_script import Script, scripts_of
+from .evidence_shell import link, page, safe
+from .scenario_page import Coded, scenario_page
+from .series import Run, Runs
+from .trial_page import LEGEND, TrialPage
+
+MARKER = "WRITTEN-BY-MEDICARE-EVAL.txt"
+_MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
+_NEW, _OLD = ".evidence-new", ".evidence-old"
+
+
+def require_own_folder(out: Path) -> None:
+    """An InputError if something that is not ours is where the evidence pages go."""
+    folder = out / links.FOLDER
+    if folder.exists() and not (folder / MARKER).is_file():
+        raise InputError(
+            f"{folder} exists and was not written by medicare-eval. Move it, choose another --out, or leave the "
+            "evidence pages out with --no-evidence."
+        )
+
+
+def remove_evidence(out: Path) -> None:
+    """Remove the pages of an earlier report, and what an interrupted one left behind."""
+    for name in (links.FOLDER, _NEW, _OLD):
+        if (out / name / MARKER).is_file():
+            shutil.rmtree(out / name)
+
+
+def write_evidence(runs: Runs, out: Path) -> Path:
+    """Write all evidence pages of a report and return the first; the pages of an earlier report are replaced."""
+    require_own_folder(out)
+    new, old, folder = out / _NEW, out / _OLD, out / links.FOLDER
+    for left in (new, old):
+        if (left / MARKER).is_file():
+            shutil.rmtree(left)
+    new.mkdir()
+    (new / MARKER).write_text(_MARKED, encoding="utf-8")
+    _write_pages(runs, new)
+    if folder.exists():
+        folder.rename(old)
+    new.rename(folder)
+    if old.exists():
+        shutil.rmtree(old)
+    return folder / links.INDEX
+
+
+def _write_pages(runs: Runs, folder: Path) -> None:
+    sources = {run.name: _Source.of(run) for run in runs.runs}
+    (folder / links.INDEX).write_bytes(top_page(runs))
+    for series in runs.series:
+        mine = folder / links.folder_of(series)
+        mine.mkdir()
+        (mine / links.INDEX).write_bytes(target_page(series))
+        (mine / links.STUDY).write_bytes(study_page(series, sources[series.run.name].scripts))
+    rows = {series: scenarios_of(series) for series in runs.series}
+    pages = list(planned_pages(runs))
+
+    def write(plan: ScenarioPagePlan) -> None:
+        source = sources[plan.series.run.name]
+        source.write(plan, rows[plan.series][plan.scenario_id], folder / plan.folder)
+
+    in_processes(pages, write, trials=sum(len(series.rows) for series in runs.series))
+
+
+@dataclass
+class _Source:
+    """The results of one run, to be read trial by trial."""
+
+    path: Path
+    places: dict[str, Place]
+    scripts: dict[tuple[str, str | None], Script]
+
+    @classmethod
+    def of(cls, run: Run) -> _Source:
+        return cls(run.found.folder / storage.RESULTS, dict(_places(run.found)), scripts_of(run.found.manifest.plan))
+
+    def script(self, scenario_id: str) -> Script:
+        """Any script of a scenario, for what all its variants share."""
+        return next(script for (name, _), script in self.scripts.items() if name == scenario_id)
+
+    def write(self, plan: ScenarioPagePlan, rows: Sequence[Row], folder: Path) -> None:
+        """Write a scenario page and the pages of its trials."""
+        coded: list[Coded] = []
+        with self.path.open("rb") as file:
+            for trials in plan.trial_pages:
+                lines = TrialPage(self.scripts[trials.script])
+                body = [*_head(plan, trials, lines.script)]
+                for row in trials.rows:
+                    trial = self._read(file, row)
+                    coded.append(Coded(row, tuple(trial.study_codes)))
+                    body += lines.trial(trial)
+                body += lines.script.sources(lines.cited)
+                (folder / trials.file).write_bytes(page(_title(trials), _way(plan, trials), body))
+        made = scenario_page(plan, self.script(plan.scenario_id), rows, coded)
+        (folder / plan.file).write_bytes(made)
+
+    def _read(self, file: BinaryIO, row: Row) -> TrialFields:
+        place = self.places[row.trial_id]
+        file.seek(place.offset)
+        try:
+            trial = decode(hash_chain.payload_of(file.read(place.length)))
+        except msgspec.DecodeError as error:
+            raise IntegrityError(f"{self.path}: this version cannot read trial {row.trial_id} ({error}).") from None
+        if trial.trial_id != row.trial_id:
+            raise IntegrityError(f"{self.path} changed while it was read.")
+        return trial
+
+
+def _places(found: Findings) -> Iterator[tuple[str, Place]]:
+    """Where each trial is in the results; only those that were gathered, as a run in progress may have more by now."""
+    if not found.rows:
+        return
+    offset = 0
+    with (found.folder / storage.RESULTS).open("rb") as file:
+        for row, line in zip(found.rows, islice(file, len(found.rows)), strict=False):
+            yield row.trial_id, Place(offset, len(line.rstrip(b"\n")))
+            offset += len(line)
+
+
+def _title(trials: TrialPagePlan) -> str:
+    scenario_id, variant = trials.script
+    first, last = trials.rows[0].repetition, trials.rows[-1].repetition
+    repeats = f"repetition {first}" if first == last else f"repetitions {first} to {last}"
+    return f"{scenario_id}, {variant}, {repeats}" if variant is not None else f"{scenario_id}, {repeats}"
+
+
+def _way(plan: ScenarioPagePlan, trials: TrialPagePlan) -> Iterator[str]:
+    yield link("../../report.html", "Report")
+    yield link(links.INDEX, safe(plan.series.label))
+    yield link(plan.file, safe(plan.scenario_id))
+    yield safe(_title(trials))
+
+
+def _head(plan: ScenarioPagePlan, trials: TrialPagePlan, script: Script) -> Iterator[str]:
+    yield f"<h1>{safe(script.title)}</h1>"
+    yield f'<p class="about">{safe(_title(trials))}, answered by {safe(plan.series.label)}.</p>'
+    near = [link(file, text) for file, text in ((trials.before, "earlier"), (trials.after, "later")) if file]
+    if near:
+        yield f'<p class="way">Repetitions: {" ".join(near)}</p>'
+    if len(trials.rows) > 1:
+        jumps = [link(f"#{links.trial_anchor(row.repetition)}", str(row.repetition)) for row in trials.rows]
+        yield f'<p class="way">On this page: {" ".join(jumps)}</p>'
+    yield LEGEND

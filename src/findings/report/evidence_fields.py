@@ -1,0 +1,167 @@
+"""What evidence pages show of a result, as structs that msgspec decodes fast.
+
+Each struct restates some fields of a record. tests/findings/test_result_fields.py compares them with the records, so a
+field that is renamed or changes its type there cannot go unnoticed here.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class TargetFields(msgspec.Struct):
+    name: str
+    served_models: list[str]
+
+
+class ExchangeFields(msgspec.Struct):
+    turn_id: str
+    question_group: str | None
+    user_message: str
+    outcome: str
+    reply: str | None
+    detail: str | None
+
+
+class SpanFields(msgspec.Struct):
+    start: int
+    end: int
+
+
+class ClaimFields(msgspec.Struct):
+    claim_id: str
+    text: str
+    type: str
+    confidence: str
+    quote_spans: list[SpanFields]
+    turn_id: str | None = None
+
+
+class RejectedFields(msgspec.Struct):
+    turn_id: str
+    text: str
+    reason: str
+
+
+class VerdictFields(msgspec.Struct):
+    claim_id: str
+    label: str
+    evidence: list[str]
+    severity: str
+    notes: str = ""
+
+
+class FinalClaimFields(msgspec.Struct):
+    claim_id: str
+    turn_id: str
+    text: str
+    label: str | None
+    evidence: list[str]
+    severity: str
+    decided_by: str
+
+
+class ScoreFields(msgspec.Struct):
+    accuracy: float | None
+    completeness: float | None
+    safety_risk: float | None
+    calibration: float | None
+
+
+class BackingFields(msgspec.Struct):
+    claim_id: str
+    quotes: list[str]
+    evidence: list[str]
+
+
+class PointFields(msgspec.Struct):
+    point: str
+    claims: list[BackingFields]
+
+
+class OwnPointsFields(msgspec.Struct):
+    code: str
+    points_met: list[PointFields]
+    points_missed: list[str]
+
+
+class CodeFields(msgspec.Struct):
+    question_group: str
+    turn_ids: list[str]
+    code: str | None
+    answer: str | None
+    reason: str
+    points_met: list[PointFields]
+    points_missed: list[str]
+    partial_points_met: list[PointFields]
+    wrong: list[BackingFields]
+    minor: list[BackingFields]
+    fabricated: list[str]
+    own: OwnPointsFields | None = None
+
+
+class ReviewReasonFields(msgspec.Struct):
+    detail: str
+
+
+class MarkedFields(msgspec.Struct):
+    start: int
+    end: int
+    why: str
+
+
+class ReadingFields(msgspec.Struct):
+    turn_id: str
+    how: str
+    why: str = ""
+    left_out: list[str] = []
+    marked: list[MarkedFields] = []
+
+
+class ObservationFields(msgspec.Struct):
+    kind: str
+    quote: str
+
+
+class TurnObservationFields(msgspec.Struct):
+    turn_id: str
+    observation: ObservationFields
+
+
+class FailureFields(msgspec.Struct):
+    stage: str
+    turn_id: str
+    judge: int
+    reason: str
+
+
+class JudgedByFields(msgspec.Struct):
+    verifiers: dict[str, str]
+
+
+class TrialFields(msgspec.Struct):
+    """A line of results.jsonl."""
+
+    trial_id: str
+    scenario_id: str
+    variant: str | None
+    repetition: int
+    target: TargetFields
+    outcome: str
+    conversation: list[ExchangeFields]
+    claims: list[ClaimFields]
+    rejected_claims: list[RejectedFields]
+    verdicts: dict[str, list[VerdictFields]]
+    repeat_verdicts: dict[str, list[list[VerdictFields]]]
+    final_claims: list[FinalClaimFields]
+    final_scores: ScoreFields | None
+    study_codes: list[CodeFields]
+    readings: list[ReadingFields]
+    observations: list[TurnObservationFields]
+    judge_failures: list[FailureFields]
+    judged_by: JudgedByFields
+    review_reasons: list[ReviewReasonFields] | None = None
+    """None in runs of format 1, which did not record them."""
+
+
+decode = msgspec.json.Decoder(TrialFields).decode
