@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from ...records.answer_key import point_name
+from ...records.scenario import SLOT
 from ...schemas import BackgroundFact, CanonicalFact, GroupRule, PlannedScenario, RunPlan
 from .evidence_shell import safe, safe_lines, web_link
 from .links import anchor
@@ -74,10 +76,10 @@ class Script:
         return self._rubric.rule(group)
 
     def topic(self, group: str) -> str:
-        """What a question is about, as HTML; a group of the published study with its number."""
+        """What a question is about, as HTML; empty if no rule names it."""
         rule = self._rubric.groups.get(group) or self._rubric.groups.get(group.partition("-")[0])
         if rule is None:
-            return safe(group)
+            return ""
         number = f"study group {rule.study_group}, " if rule.study_group else ""
         return f"{number}{safe(rule.topic)}"
 
@@ -95,7 +97,16 @@ class Script:
 
     def questions(self, group: str) -> Iterator[str]:
         """The turns of a question as they were planned, as HTML."""
-        return (safe_lines(turn.user_message) for turn in self.scenario.scripted_turns if turn.group == group)
+        for turn in self.scenario.scripted_turns:
+            if turn.group == group:
+                yield safe_lines(SLOT.sub(self._filled, turn.user_message))
+
+    def _filled(self, slot: re.Match[str]) -> str:
+        """What a slot shows; a slot that each trial fills in its own way stays as it is."""
+        try:
+            return self.scenario.slot_value(slot[1], {})
+        except KeyError:
+            return slot[0]
 
     def points_of(self, group: str) -> Iterator[str]:
         """The names of the points that a complete answer to a question makes."""

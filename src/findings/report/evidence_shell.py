@@ -11,8 +11,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from html import escape
+from typing import cast
 
 from ...records.study_code import HEADINGS
+from ...schemas import StudyCode
 from ...text.escape import plain
 from .page_style import STYLE
 
@@ -75,7 +77,7 @@ article.trial { border: 0; border-top: 3px solid var(--ink); margin: 2.5rem 0 0;
 .sources dt { font-weight: 600; } .sources dd { margin: 0 0 .6rem; max-width: 72ch; }
 .sources dl { display: block; }
 @media (max-width: 46rem) {
-  table.wide, table.wide tbody, table.wide tr { display: block; border: 0; }
+  table.wide, table.wide caption, table.wide tbody, table.wide tr { display: block; border: 0; }
   table.wide thead { position: absolute; left: -9999px; }
   table.wide tr { padding: .4rem 0; border-top: 1px solid var(--line); }
   table.wide tbody th { display: block; position: static; border: 0; }
@@ -146,8 +148,13 @@ def code_mark(code: str) -> str:
     return CODE_MARKS.get(code) or safe(code)
 
 
+def code_name(code: str) -> str:
+    """A study code in words, as HTML."""
+    return HEADINGS.get(cast(StudyCode, code)) or safe(code)
+
+
 def code_legend() -> str:
-    marks = [f'<span class="code {mark}">{mark}</span> {HEADINGS[code]}' for code, mark in CODE_MARKS.items()]
+    marks = [f'<span class="code {mark}">{mark}</span> {code_name(code)}' for code, mark in CODE_MARKS.items()]
     return f'<p class="legend">{" &nbsp; ".join(marks)}</p>'
 
 

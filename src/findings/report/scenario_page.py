@@ -65,7 +65,7 @@ def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], c
         f"{len(rows):,} trials, {sum(row.outcome == 'scored' for row in rows):,} of them scored.</p>",
         *_pages(plan),
         code_legend(),
-        *_trial_table(coded, groups),
+        *_trial_table(coded, [group for group in groups if group in totals.by_group]),
     ]
     cited: set[str] = set()
     for group in groups:
@@ -95,7 +95,7 @@ def _trial_table(coded: Sequence[Coded], groups: Sequence[str]) -> Iterator[str]
     heads = [f'<th scope="col">{head}</th>' for head in ("trial", "outcome", *SCORE_HEADS)]
     heads += [f'<th scope="col">{link("#" + links.question_anchor(group), safe(group))}</th>' for group in groups]
     yield '<div class="box" role="region" aria-label="Trials" tabindex="0"><table class="wide">'
-    yield "<caption><span>Trials: variant and repetition, outcome, scores, and the code of each question.</span></caption>"
+    yield "<caption><span>Trials (variant, repetition): outcome, scores, code of each question.</span></caption>"
     yield f"<thead><tr>{''.join(heads)}</tr></thead><tbody>"
     for one in coded:
         yield _trial_row(one, groups)
@@ -124,9 +124,11 @@ def _trial_row(one: Coded, groups: Sequence[str]) -> str:
 
 def _question(group: str, script: Script, counts: Counter[str], coded: Sequence[Coded]) -> Iterator[str]:
     """A question: its words, its counts over all trials, its points, and each answer on this page."""
-    yield f'<section><h2 id="{links.question_anchor(group)}">{safe(group)}: {script.topic(group)}</h2>'
+    topic = script.topic(group)
+    name = f"{safe(group)}: {topic}" if topic else safe(group)
+    yield f'<section><h2 id="{links.question_anchor(group)}">{name}</h2>'
     yield from (f'<p class="say asked" dir="auto">{text}</p>' for text in script.questions(group))
-    yield f"<p>{counts_text(counts)} (all trials of this scenario).</p>"
+    yield f"<p>All trials of this scenario: {counts_text(counts)}.</p>"
     points = [f"<li>{script.point(name)}</li>" for name in script.points_of(group)]
     if points:
         yield f'<p class="facts">A complete answer makes {"this point" if len(points) == 1 else "these points"}:</p>'

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from ...records.study_code import HEADINGS
 from .evidence_fields import (
     BackingFields,
     ClaimFields,
@@ -22,7 +22,7 @@ from .evidence_fields import (
     VerdictFields,
 )
 from .evidence_script import Script
-from .evidence_shell import LABEL_MARKS, code_mark, safe, safe_lines, score_text
+from .evidence_shell import LABEL_MARKS, code_mark, code_name, safe, safe_lines, score_text
 from .links import claim_anchor, code_anchor, trial_anchor, turn_anchor
 
 LABEL_NAMES = {"SUPPORTED": "supported", "CONTRADICTED": "contradicted", "NOT_IN_KEY": "not in key", None: "open"}
@@ -75,7 +75,7 @@ def marked_text(reply: str, spans: Sequence[Span]) -> str:
     kept = [span for span in spans if span.start < min(span.end, size)]
     cuts = sorted({0, size, *(span.start for span in kept), *(min(span.end, size) for span in kept)})
     parts: list[str] = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         over = [span for span in kept if span.start <= start and span.end >= end]
         text = safe_lines(reply[start:end])
         claims = [span.mark for span in over if span.mark]
@@ -124,7 +124,8 @@ class TrialPage:
             f"{safe_lines(exchange.user_message)}</div><div>"
         )
         if exchange.reply:
-            yield f'<div class="say reply" dir="auto">{marked_text(exchange.reply, _spans(trial, turn_id, claims, marks))}</div>'
+            reply = marked_text(exchange.reply, _spans(trial, turn_id, claims, marks))
+            yield f'<div class="say reply" dir="auto">{reply}</div>'
         if exchange.outcome != "answered" or not exchange.reply:
             detail = f": {safe(exchange.detail)}" if exchange.detail else ""
             yield f'<p class="note">{safe(exchange.outcome.replace("_", " ").capitalize())}{detail}.</p>'
@@ -182,11 +183,11 @@ class TrialPage:
 
     def _code(self, repetition: int, code: CodeFields, marks: Mapping[str, Mark]) -> Iterator[str]:
         """A question's code with its reason, and the points made and missed."""
-        given = code.code or code.answer or ""
-        mark = code_mark(given)
-        name = HEADINGS.get(given) if code.code else f"answer: {safe(given)}" if given else "no code"  # type: ignore[call-overload]
+        mark = code_mark(code.code or code.answer or "–")
+        name = code_name(code.code) if code.code else f"answer: {safe(code.answer or 'none')}"
+        topic = self.script.topic(code.question_group) or safe(code.question_group)
         yield f'<section class="coded {mark}" id="{code_anchor(repetition, code.question_group)}">'
-        yield f'<h4><span class="code">{mark}</span> {name} <span class="quiet">{self.script.topic(code.question_group)}</span></h4>'
+        yield f'<h4><span class="code">{mark}</span> {name} <span class="quiet">{topic}</span></h4>'
         yield f"<p>{safe(code.reason)}</p><ul>"
         yield from self._points("Made", code.points_met, marks)
         yield from (f"<li>Missed: {self._point(name)}</li>" for name in code.points_missed)
@@ -198,7 +199,7 @@ class TrialPage:
         yield from (f"<li>Cannot be known: “{safe(words)}”</li>" for words in code.fabricated)
         yield "</ul>"
         if code.own:
-            yield f"<p>By our own points: {HEADINGS[code.own.code]}.</p><ul>"  # type: ignore[index]
+            yield f"<p>By our own points: {code_name(code.own.code)}.</p><ul>"
             yield from self._points("Made", code.own.points_met, marks)
             yield from (f"<li>Missed: {self._point(name)}</li>" for name in code.own.points_missed)
             yield "</ul>"
@@ -268,13 +269,14 @@ def _head(trial: TrialFields) -> Iterator[str]:
     judges = "; ".join(f"{safe(judge)} is {safe(model)}" for judge, model in trial.judged_by.verifiers.items())
     served = safe(", ".join(trial.target.served_models)) or "not stated"
     yield (
-        f'<p class="note">Model that answered: {served}. Judges: {judges}. Raw calls: the lines of calls.jsonl in the run folder whose '
-        f"call begins with <code>{safe(trial.trial_id)}|</code></p>"
+        f'<p class="note">Model that answered: {served}. Judges: {judges}. Raw calls: the lines of calls.jsonl in the '
+        f"run folder whose call begins with <code>{safe(trial.trial_id)}|</code></p>"
     )
     for reason in trial.review_reasons or ():
         yield f'<p class="caveat">A person should look at this trial: {safe(reason.detail)}</p>'
     for failure in trial.judge_failures:
-        yield f'<p class="caveat">{safe(failure.stage.capitalize())} failed at {safe(failure.turn_id)}: {safe(failure.reason)}</p>'
+        what = f"{failure.stage.capitalize()} failed at {failure.turn_id}: {failure.reason}"
+        yield f'<p class="caveat">{safe(what)}</p>'
 
 
 def _noticed(trial: TrialFields, turn_id: str) -> Iterator[str]:
