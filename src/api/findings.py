@@ -26,20 +26,22 @@ def report(
     *,
     judge_check: PathLike | None = None,
     checklist: Literal["chart"] | None = None,
+    evidence: bool = True,
 ) -> list[Path]:
-    """Write a report: CSV files, Markdown, a self-contained HTML page and charts.
+    """Write a report: CSV files, Markdown, a self-contained HTML page, charts, and a page for every trial.
 
     Args:
         runs: one or more run folders.
         out: the folder to write to; files of an earlier report are replaced. None: `report` in the first run folder.
         judge_check: a judge check whose error rates correct the estimates.
         checklist: also write a reporting checklist, filled in as far as the run can.
+        evidence: also write pages with the trials behind every number, in the folder `evidence`.
 
     Returns:
-        The files written.
+        The files written; of the evidence pages only the first.
 
     Raises:
-        InputError: not a run folder.
+        InputError: not a run folder, or `evidence` is a folder of yours.
         StorageError: a file cannot be written.
 
     Example:
@@ -56,6 +58,7 @@ def report(
         as_path(out) if out else folders[0] / "report",
         judge_check=as_path(judge_check) if judge_check else None,
         checklist=checklist,
+        evidence=evidence,
     )
 
 

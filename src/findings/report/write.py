@@ -13,6 +13,8 @@ from .charts import renderer, svg
 from .checklist import chart_checklist
 from .csv import table_csv, write_codes
 from .dollar_section import DOLLARS_CSV, write_dollars
+from .evidence import remove_evidence, require_own_folder, write_evidence
+from .evidence_links import without_evidence_links
 from .html import html
 from .markdown import markdown
 from .sections import contents
@@ -28,17 +30,19 @@ def write_report(
     *,
     judge_check: Path | None = None,
     checklist: Literal["chart"] | None = None,
+    evidence: bool = True,
 ) -> list[Path]:
-    """Write one report of one or more runs: CSV, Markdown, HTML and charts.
+    """Write one report of one or more runs: CSV, Markdown, HTML, charts, and a page for every trial.
 
     Args:
         runs: Run folders, complete or not.
         out: The folder to write to. Files of an earlier report are replaced.
         judge_check: The folder or file of a judge check of the same judges; corrects accuracy for their error.
         checklist: `chart` also writes a reporting checklist, filled in from the first run.
+        evidence: Whether pages with the trials behind the numbers are written too.
 
     Returns:
-        The files written.
+        The files written; of the evidence pages only the first.
 
     Raises:
         InputError: Not a run folder, a check of other judges, or `out` is a file.
@@ -47,8 +51,10 @@ def write_report(
     """
     findings = [gather(run) for run in runs]
     storage.require_folder(out)
+    if evidence:
+        require_own_folder(out)
     check = read_check(judge_check) if judge_check else None
-    written = write_files(findings, [judging(found, check) for found in findings], out)
+    written = write_files(findings, [judging(found, check) for found in findings], out, evidence=evidence)
     if checklist and findings:
         path = out / CHECKLIST
         try:
@@ -59,9 +65,13 @@ def write_report(
     return written
 
 
-def write_files(findings: Sequence[Findings], judgings: Sequence[Judging | None], out: Path) -> list[Path]:
+def write_files(
+    findings: Sequence[Findings], judgings: Sequence[Judging | None], out: Path, *, evidence: bool = True
+) -> list[Path]:
     """Write the report of runs that were read already; `judgings` has one entry per run."""
     made = contents(findings, judgings)
+    if not evidence:
+        made = without_evidence_links(made)
     written: list[Path] = []
 
     def put(name: str, data: bytes) -> None:
@@ -90,6 +100,10 @@ def write_files(findings: Sequence[Findings], judgings: Sequence[Judging | None]
             put(f"{CHARTS}/{chart.name}.svg", drawn.encode())
             if to_png:
                 put(f"{CHARTS}/{chart.name}.png", to_png(drawn))
+        if evidence:
+            written.append(write_evidence(runs, out))
+        else:
+            remove_evidence(out)
     except OSError as error:
         raise storage.storage_error(out, error) from None
     return written
