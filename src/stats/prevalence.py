@@ -7,6 +7,7 @@ formula: (observed - false alarms) / (sensitivity - false alarms), cut off at 0 
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -18,11 +19,13 @@ DRAWS = 4_000
 PSEUDO_COUNT = 0.5
 """Jeffreys' prior: an error that was not observed is not held impossible."""
 _TAIL = 0.025
-_MOST_INDEPENDENT = 1e6
+_LEAST_SIZE, _MOST_SIZE = 0.01, 1e6
+_HALVINGS = 25
+"""Of the ratio of these two: to five digits."""
 
 
 @dataclass(frozen=True)
-class TestRates:
+class ErrorRates:
     """What a test did where the truth is known."""
 
     found: Tally
@@ -47,15 +50,17 @@ def rogan_gladen(observed: float, sensitivity: float, false_alarms: float) -> fl
 def independent_size(share: float, limits: Limits) -> float:
     """How many independent yes-or-no values would give a share limits as far apart as these, by the mid-P method."""
     width = limits.high - limits.low
-    low, high = 0.0, _MOST_INDEPENDENT
-    for _ in range(60):
-        middle = (low * high) ** 0.5 if low else high / 1_000
+    least, most = _LEAST_SIZE, _MOST_SIZE
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(least * most)
         found = mid_p_limits(share, middle)
-        low, high = (middle, high) if found.high - found.low > width else (low, middle)
-    return high
+        least, most = (middle, most) if found.high - found.low > width else (least, middle)
+    return most
 
 
-def corrected_limits(observed: float, size: float, rates: TestRates, *, seed: int, draws: int = DRAWS) -> Limits | None:
+def corrected_limits(
+    observed: float, size: float, rates: ErrorRates, *, seed: int, draws: int = DRAWS
+) -> Limits | None:
     """95% limits of a corrected share, that carry the error of the observed share and of both rates.
 
     Limits are those of all draws, cut off at 0 and 1, widened to those of the draws in range: where most draws are out

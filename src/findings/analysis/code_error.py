@@ -15,7 +15,7 @@ from ...records.judge_check import CodesMeasured, JudgeCheck
 from ...stats.bounded import Limits
 from ...stats.clustered import Tally
 from ...stats.intervals import Share, wilson
-from ...stats.prevalence import DRAWS, TestRates, corrected_limits, independent_size, rogan_gladen
+from ...stats.prevalence import DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from .estimates import Estimated
 from .judge_agreement import SEED
 from .trial_row import CodedQuestion, Row
@@ -80,7 +80,7 @@ def corrected_share(
     why_not = _unusable(rates, code)
     if why_not:
         return CorrectedShare(raw, why_not=why_not)
-    counts = TestRates(Tally(rates.found.count, rates.found.n), Tally(rates.wrongly.count, rates.wrongly.n))
+    counts = ErrorRates(Tally(rates.found.count, rates.found.n), Tally(rates.wrongly.count, rates.wrongly.n))
     size = independent_size(raw, Limits(estimated.low, estimated.high))
     limits = corrected_limits(raw, size, counts, seed=seed, draws=draws)
     if limits is None:
