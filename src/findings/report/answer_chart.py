@@ -21,6 +21,10 @@ _TICKS = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
 PANELS = (ForestPanel("Accurate and complete, of 100", _TICKS), ForestPanel("Wrong, of 100", _TICKS))
 
 
+ROWS = 32
+"""Rows of one chart by question group, so that it fits on a printed page."""
+
+
 @dataclass(frozen=True)
 class Answered:
     series: Series
@@ -65,22 +69,25 @@ def answer_figure(answered: Sequence[Answered]) -> Figure:
     )
 
 
-def group_figure(runs: Runs) -> Figure | None:
-    """Every question group that is compared like for like: the targets, and counselors."""
+def group_figures(runs: Runs) -> tuple[Figure, ...]:
+    """Every question group that is compared like for like: the targets, and counselors. A few groups per chart."""
     by_number: dict[int, list[tuple[Series, ComparedGroups]]] = {}
     for series in runs.series:
         for one in series.beside_counselors.groups.get("like", ()):
             by_number.setdefault(one.numbers[0], []).append((series, one))
-    if not by_number:
-        return None
-    groups = tuple(
+    groups = [
         ForestGroup(f"{number} {compared[0][1].topic}", _beside(compared))
         for number, compared in sorted(by_number.items())
-    )
-    chart = ForestChart("groups", "Question groups that are compared like for like, of 100 answers", PANELS, groups)
-    return Figure(
-        chart, "The tables below have the same numbers, the differences from counselors, and the other groups."
-    )
+    ]
+    if not groups:
+        return ()
+    each = max(1, ROWS // max(len(group.rows) for group in groups))
+    charts = [
+        ForestChart(f"groups-{place}", f"Question groups compared like for like, part {place}", PANELS, tuple(part))
+        for place, start in enumerate(range(0, len(groups), each), 1)
+        if (part := groups[start : start + each])
+    ]
+    return tuple(Figure(chart, "The tables below have these numbers and the differences.") for chart in charts)
 
 
 def _beside(compared: Sequence[tuple[Series, ComparedGroups]]) -> tuple[ForestRow, ...]:

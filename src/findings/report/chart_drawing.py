@@ -21,6 +21,8 @@ class Drawing(NamedTuple):
     elements: list[str]
     height: int
     width: int = WIDTH
+    edge: int = EDGE
+    """Empty space at the left and the right."""
 
 
 def safe(text: str) -> str:

@@ -178,17 +178,18 @@ def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
         case ForestChart():
             drawing = drawn_narrow(chart) if narrow else drawn_wide(chart)
     name = f"{chart.name}-narrow" if narrow else chart.name
-    width, height = drawing.width + 2 * EDGE, drawing.height
+    edge, height = drawing.edge, drawing.height
+    width = drawing.width + 2 * edge
     alone_only = f' xmlns="http://www.w3.org/2000/svg" color="{INK}"' if alone else ""
     head = [
-        f'<svg{alone_only} class="{"narrow" if narrow else "wide"}" viewBox="{-EDGE} 0 {width} {height}" '
+        f'<svg{alone_only} class="{"narrow" if narrow else "wide"}" viewBox="{-edge} 0 {width} {height}" '
         f'width="{width}" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc" '
         f'font-family="{FONT}" font-size="13">',
         f'<title id="{name}-title">{safe(chart.title)}</title>',
         f'<desc id="{name}-desc">{safe(chart.description)}</desc>',
     ]
     if alone:
-        head.append(f'<rect x="{-EDGE}" width="{width}" height="{height}" fill="{PAPER}"/>')
+        head.append(f'<rect x="{-edge}" width="{width}" height="{height}" fill="{PAPER}"/>')
     return "\n".join([*head, *drawing.elements, "</svg>"]) + "\n"
 
 

@@ -18,7 +18,8 @@ NAMES = 196
 VALUES = 128
 """Width of the numbers beside a panel."""
 BETWEEN = 20
-STEP = 22
+STEP, TITLE = 22, 28
+"""Height of a row, and of a group's title with the space above it."""
 Who = Literal["ai", "people"]
 _FILL: dict[Who, str] = {"ai": BLUE, "people": VERMILLION}
 
@@ -99,10 +100,11 @@ def drawn_wide(chart: ForestChart) -> Drawing:
     lefts = [NAMES + place * (each + BETWEEN) for place in range(count)]
     plots = [_Plot(panel, left, left + each - VALUES) for panel, left in zip(chart.panels, lefts, strict=True)]
     elements = [text(plot.left, 16, plot.panel.title, extra=BOLD) for plot in plots]
-    y = top = 26.0
+    y = 22.0
+    top = y + 4
     for group in chart.groups:
         if group.title:
-            y += 20
+            y += TITLE
             elements.append(text(0, y - 5, group.title, extra=f"{SMALL}{BOLD}"))
         for row in group.rows:
             middle = y + STEP / 2
@@ -112,7 +114,7 @@ def drawn_wide(chart: ForestChart) -> Drawing:
             y += STEP
     for plot in plots:
         elements += _scale(plot, top, y + 4)
-    return Drawing(elements, int(y + 26), WIDE)
+    return Drawing(elements, int(y + 26), WIDE, 0)
 
 
 def drawn_narrow(chart: ForestChart) -> Drawing:
@@ -125,7 +127,7 @@ def drawn_narrow(chart: ForestChart) -> Drawing:
         y = top = y + 24
         for group in chart.groups:
             if group.title:
-                y += 20
+                y += TITLE
                 elements.append(text(0, y - 4, group.title, extra=f"{SMALL}{BOLD}"))
             for row in group.rows:
                 mark = row.marks[place]
@@ -134,7 +136,7 @@ def drawn_narrow(chart: ForestChart) -> Drawing:
                 y += 36
         elements += _scale(plot, top, y + 4)
         y += 30
-    return Drawing(elements, int(y), NARROW)
+    return Drawing(elements, int(y), NARROW, 0)
 
 
 def _name(x: float, y: float, label: str) -> Iterator[str]:

@@ -44,6 +44,7 @@ OPEN_EXHIBITS = 3
 """Cases in a row that are shown open; a reader opens the rest."""
 OPEN_ROWS = 40
 """Rows of the longest table that is shown open."""
+_PUNCTUATION = re.compile(r"([:/_@-])(?=[A-Za-z0-9])")
 _SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
 
 
@@ -254,7 +255,7 @@ def _cell(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
         case Text():
             text = _safe(cell.text)
             long = ' class="long"' if len(text) > 40 else ""
-            return f"<code{long}>{text}</code>" if cell.code else f"<bdi>{text}</bdi>"
+            return f"<code{long}>{text}</code>" if cell.code else f"<bdi>{_breakable(text)}</bdi>"
         case Link():
             address = _safe(cell.address)
             if not _SAFE_ADDRESS.fullmatch(cell.address):
@@ -272,6 +273,11 @@ def _cell(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
 
 def _safe(text: str) -> str:
     return escape(plain(text), quote=True)
+
+
+def _breakable(text: str) -> str:
+    """Escaped text in which a long name may break after its punctuation, such as `provider:family/model-name`."""
+    return _PUNCTUATION.sub(r"\1<wbr>", text) if " " not in text and len(text) > 14 else text
 
 
 def _kept(text: str) -> str:

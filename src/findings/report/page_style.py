@@ -70,9 +70,9 @@ thead th { vertical-align: bottom; white-space: normal; font-weight: 600; border
 th.text, td.text, th.word, td.word { text-align: left; }
 td code { white-space: nowrap; }
 td code.long { white-space: normal; }
-td.text { white-space: normal; min-width: 6rem; max-width: 26rem; overflow-wrap: anywhere; }
+td.text { white-space: normal; min-width: 6rem; max-width: 26rem; overflow-wrap: break-word; }
 tbody th { font-weight: 400; text-align: left; white-space: normal; min-width: 9.5rem; max-width: 22rem;
-  overflow-wrap: anywhere; position: sticky; left: 0; background: var(--paper); }
+  overflow-wrap: break-word; position: sticky; left: 0; background: var(--paper); }
 figure { margin: .75rem 0 1.5rem; }
 figure svg { display: block; width: 100%; height: auto; max-width: 54rem; }
 figure.forest svg { max-width: 62rem; }
@@ -114,8 +114,7 @@ _PHONE = """
   table.cards tbody tr > *::before { content: attr(data-label); flex: 0 1 45%; text-align: left; font-weight: 400;
     color: var(--quiet); overflow-wrap: break-word; }
   table.cards tbody th { font-weight: 600; font-size: .9375rem; }
-  table.cards tbody th::before { content: none; }
-  table.cards td.none { display: none; } }
+  table.cards tbody th::before { content: none; } }
 """
 _PRINT = """
 @page { margin: 15mm 14mm; }
@@ -124,15 +123,15 @@ _PRINT = """
   --people: #d55e00; }
   body { font-size: 9.5pt; line-height: 1.4; } h1 { font-size: 17pt; } h2 { font-size: 13pt; margin-top: 1.5rem; }
   .page { display: block; } .page main, main, .top { padding: 0; max-width: none; }
-  nav.sections, a.skip, details.terms, details.fold > summary:not(:has(h3, h4)) { display: none; }
-  details::details-content { content-visibility: visible; display: block; height: auto; }
+  nav.sections, a.skip, details.terms { display: none; }
   details.fold > summary { list-style: none; color: inherit; }
+  details.fold:not([open]) > summary::after { content: " (folded; open it on the page to print it)"; }
   .box { overflow: visible; } p, ul { max-width: none; } .answer { font-size: 10.5pt; }
   table { font-size: 7.5pt; max-width: 100%; } th, td { padding: .15rem .3rem; }
-  tbody th, td.text { min-width: 0; position: static; }
+  th, td { white-space: normal; } td.text { min-width: 0; } tbody th { min-width: 26mm; position: static; }
   thead th { overflow-wrap: break-word; }
-  tr, figure, article, .caveat, dt { break-inside: avoid; } figure.tall { break-inside: auto; }
-  thead { display: table-header-group; } h2, h3, h4, caption, dt { break-after: avoid; }
+  tr, figure, article, .caveat { break-inside: avoid; } figure.tall { break-inside: auto; }
+  thead { display: table-header-group; } h2, h3, h4, caption { break-after: avoid; }
   figure svg, figure:not(.both) svg { min-width: 0; } }
 """
 STYLE = _COLORS + _TEXT + _LAYOUT + _TABLES + _PHONE + _PRINT

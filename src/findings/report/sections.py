@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
-from .answer_chart import group_figure
+from .answer_chart import group_figures
 from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
 from .exhibits import example_section, review_section
@@ -106,11 +106,11 @@ def _results(runs: Runs, counted: Counted, per_scenario: Table) -> Iterator[Sect
 def _study(runs: Runs, counted: Counted) -> Section:
     """The chart of all targets comes first; the tables of each target are folded below it."""
     made = replace(study_section(runs, counted), short="Beside counselors", part="Results")
-    figure = group_figure(runs)
-    if figure is None:
+    figures = group_figures(runs)
+    if not figures:
         return made
     folded = tuple(replace(part, folded=True) for part in made.sections)
-    return replace(made, blocks=(figure, *made.blocks), sections=folded)
+    return replace(made, blocks=(*figures, *made.blocks), sections=folded)
 
 
 def _how(runs: Runs) -> Iterator[Section]:
