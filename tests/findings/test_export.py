@@ -33,6 +33,7 @@ from src.storage import (
     MANIFEST,
     RESULTS,
     SEAL,
+    StoredResults,
     encode_record,
 )
 from src.store.hash_chain import GENESIS
@@ -74,10 +75,15 @@ def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tables.
     from .made_runs import manifest_of
 
     found: dict[str, list[tables.Row]] = {table.name: [] for table in TABLES}
-    about = row_maker.About.of(manifest_of(folder))
+    made = manifest_of(folder)
+    about = row_maker.About.of(made)
+    stored = StoredResults(folder, made)
+    assert list(stored) == results
     for one in results:
         for table, row in row_maker.trial_rows(one, about):
             found[table.name].append(row)
+    for table, row in row_maker.run_rows(made, stored, about):
+        found[table.name].append(row)
     return found
 
 
@@ -91,8 +97,7 @@ def test_every_row_has_exactly_the_columns_of_its_table(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", results, planned())
     rows = expected(results, folder)
     for table in TABLES:
-        if table.name != "run":
-            assert rows[table.name], table.name
+        assert rows[table.name], table.name
         for row in rows[table.name]:
             assert set(row) == {column.name for column in table.columns}, table.name
 
@@ -162,8 +167,9 @@ def test_missing_scores_say_why_and_no_two_reasons_look_alike(tmp_path: Path) ->
     out = tmp_path / "out"
     export(write_run(tmp_path / "run", one_of_each(), planned()), out, TABULAR)
     reasons = [outcome for outcome in OUTCOMES if outcome != "scored"] + ["nothing_to_check"]
+    assert reasons[0] == "refused"
     for name in SCORES:
-        wanted = reasons if name in ("accuracy", "calibration") else reasons[:-1]
+        wanted = reasons if name in ("accuracy", "calibration") else reasons[1:-1]
         cells = [row for row in rows_of_csv(out / "trial.csv") if row[f"{name}_missing"]]
         assert [row[f"{name}_missing"] for row in cells] == wanted
         assert {row[name] for row in cells} == {""}

@@ -55,12 +55,13 @@ _REASONS = {
     "unpriced": "no amount can be defended for the error, so it is only counted",
     "no_single_amount": "the claim states no single amount of its own to compute with",
     "none_needed": "the formula needs no amount from the claim",
+    "not_asked": "the question was not asked, because the conversation had ended",
 }
 MISSING: dict[str, Missing] = {
     name: Missing(name, chr(ord("a") + place), -1 - place, meaning)
     for place, (name, meaning) in enumerate(_REASONS.items())
 }
-"""The order decides the codes, so new reasons go at the end."""
+"""The order decides the codes. Stata has no letters left: a new reason has to be one of these, in other words."""
 
 
 @dataclass(frozen=True)

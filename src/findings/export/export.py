@@ -22,7 +22,7 @@ from . import rows
 from .codebook import CODEBOOK_CSV, CODEBOOK_MD, codebook_csv, codebook_md
 from .inspect_log import InspectSink
 from .stats_writers import SpssSink, StataSink
-from .tables import RUN, TABLES, TEXTS
+from .tables import TABLES, TEXTS
 from .writers import CsvSink, JsonlSink, ParquetSink, Sink
 
 SINKS: dict[str, type[CsvSink | JsonlSink | ParquetSink | StataSink | SpssSink]] = {
@@ -191,7 +191,7 @@ def _write(folder: Path, manifest: Manifest, work: Path, names: Sequence[str]) -
                 one.add(result, listed)
             if all(one.error is not None for one in formats):
                 return formats
-        last = [rows.TableRow(RUN, rows.run_row(manifest, results))]
+        last = list(rows.run_rows(manifest, results, about))
         for one in formats:
             one.add(None, last)
             one.close()

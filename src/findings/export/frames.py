@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ... import storage
 from ...errors import InputError
 from . import rows
-from .tables import RUN, TABLES, Kind, Row, Table
+from .tables import TABLES, Kind, Row, Table
 from .writers import optional
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def to_frame(folder: Path, table: str) -> pandas.DataFrame:
 
     Args:
         folder: A run folder.
-        table: run, trial, judge, turn, claim, verdict, question or dollar; the plural works too.
+        table: run, trial, judge, turn, claim, verdict, question, dollar or counselor; the plural works too.
 
     Raises:
         InputError: Not a run folder, or an unknown table.
@@ -62,4 +62,4 @@ def _rows(folder: Path, wanted: Table) -> list[Row]:
     about = rows.About.of(manifest)
     results = storage.StoredResults(folder, manifest)
     listed = [row for result in results for table, row in rows.trial_rows(result, about) if table is wanted]
-    return [rows.run_row(manifest, results)] if wanted is RUN else listed
+    return listed + [row for table, row in rows.run_rows(manifest, results, about) if table is wanted]

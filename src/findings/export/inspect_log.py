@@ -1,15 +1,18 @@
 """Transcripts as logs of Inspect (inspect.aisi.org.uk): `inspect view --log-dir OUT/inspect` shows each conversation.
 
 There is one log per target, or several if there are many trials, because Inspect writes a log in one go. A sample is a
-trial: its id is the scenario, its epoch the repetition; claims, verdicts and study codes are in its metadata. A missing
-score is NaN, as is usual in Inspect, and its explanation says why.
+trial: its id is the scenario, its epoch the repetition; claims, verdicts and study codes are in its metadata. Inspect
+expects samples times epochs trials in a log, so a log is cut between scenarios. A missing score is NaN, as is usual in
+Inspect. Every score has an explanation.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +22,27 @@ from ...schemas import (
     TrialResult,
     point_facts,
 )
+from ..analysis.read_run import group_rules
 from ..analysis.trial_row import SCORES
-from .rows import coverage_of, quotes_of, replies_of, why_no_score
+from .explanations import COMPLETE, NO_WORDS, Words, explained
+from .rows import coverage_of, quotes_of, replies_of
 from .tables import MISSING
 from .writers import optional
 
 LOG_SAMPLES = 1_000
 LOG_CHARACTERS = 20_000_000
 """A log is written when it has this many samples, or when all samples in memory have this much text."""
-SCORER = "medicare_eval"
+SHOWN = (COMPLETE, *SCORES)
+"""The scores of a sample; the first one is the headline."""
 _ERRORS = ("failed", "questioner_failure")
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A sample that is not written yet."""
+
+    sample: Any
+    characters: int
 
 
 class InspectSink:
@@ -39,25 +53,37 @@ class InspectSink:
         self._folder = folder
         self._manifest = manifest
         self._targets = {p.name: _reference(p.scenario) for p in manifest.plan.scenarios}
-        self._samples: dict[str, list[Any]] = {target: [] for target in manifest.plan.targets}
-        self._characters = dict.fromkeys(self._samples, 0)
+        rules = group_rules(manifest.plan)
+        self._words = {p.name: Words.of(p.scenario, rules) for p in manifest.plan.scenarios}
+        self._waiting: dict[str, list[_Waiting]] = {target: [] for target in manifest.plan.targets}
         self._written: dict[str, int] = {}
         self._paths: list[Path] = []
+        self._characters = 0
 
     def add(self, result: TrialResult) -> None:
         target = result.target.name
-        self._samples[target].append(self._sample(result))
-        self._characters[target] += sum(len(e.user_message) + len(e.reply or "") for e in result.conversation)
-        if len(self._samples[target]) >= LOG_SAMPLES:
-            self._write(target)
-        elif sum(self._characters.values()) >= LOG_CHARACTERS:
-            self._write(max(self._characters, key=lambda name: self._characters[name]))
+        characters = sum(len(e.user_message) + len(e.reply or "") for e in result.conversation)
+        self._waiting[target].append(_Waiting(self._sample(result), characters))
+        self._characters += characters
+        if len(self._waiting[target]) >= LOG_SAMPLES:
+            self._write_whole(target)
+        elif self._characters >= LOG_CHARACTERS:
+            self._write_whole(max(self._waiting, key=lambda name: sum(one.characters for one in self._waiting[name])))
 
     def close(self) -> list[Path]:
-        for target in list(self._samples):
-            if self._samples[target] or not self._written.get(target):
-                self._write(target)
+        for target, waiting in self._waiting.items():
+            if waiting or not self._written.get(target):
+                self._write(target, waiting)
         return self._paths
+
+    def _write_whole(self, target: str) -> None:
+        """Write all scenarios but the last, which may have more repetitions to come, unless it is the only one."""
+        waiting = self._waiting[target]
+        last = waiting[-1].sample.id
+        whole = [one for one in waiting if one.sample.id != last] or waiting
+        self._waiting[target] = [] if whole is waiting else [one for one in waiting if one.sample.id == last]
+        self._characters -= sum(one.characters for one in whole)
+        self._write(target, whole)
 
     def _sample(self, result: TrialResult) -> Any:
         name = f"{result.scenario_id}@{result.variant}" if result.variant else result.scenario_id
@@ -72,86 +98,103 @@ class InspectSink:
         replies = [exchange.reply for exchange in asked if exchange.reply is not None]
         output = self._model.ModelOutput.from_content(result.target.api_id, replies[-1]) if replies else None
         why = _what_failed(result)
+        words = self._words.get(name, NO_WORDS)
         return self._log.EvalSample(
             id=name,
             epoch=result.repetition,
             input=asked[0].user_message if asked else "",
             target=self._targets.get(name, []),
             messages=messages,
-            scores={score: self._score(result, score) for score in SCORES},
+            scores={score: self._score(result, score, words) for score in SHOWN},
             metadata=_metadata(result),
             **({"output": output} if output else {}),
             error=self._log.EvalError(message=why, traceback=why, traceback_ansi=why) if why else None,
         )
 
-    def _score(self, result: TrialResult, name: str) -> Any:
-        value: float | None = getattr(result.final_scores, name) if result.final_scores else None
-        if value is not None:
-            return self._scorer.Score(value=value)
-        reason = why_no_score(result.outcome)
+    def _score(self, result: TrialResult, name: str, words: Words) -> Any:
+        found = explained(result, name, words)
         return self._scorer.Score(
-            value=math.nan, explanation=f"{reason}: {MISSING[reason].meaning}", metadata={"missing": reason}
+            value=math.nan if found.value is None else found.value,
+            answer=found.answer or None,
+            explanation=found.why,
+            reason=found.missing,
+            metadata={"missing": found.missing} if found.missing else None,
         )
 
-    def _write(self, target: str) -> None:
-        samples, self._samples[target] = self._samples[target], []
-        self._characters[target] = 0
+    def _write(self, target: str, waiting: Sequence[_Waiting]) -> None:
         number = self._written[target] = self._written.get(target, 0) + 1
         self._folder.mkdir(parents=True, exist_ok=True)
-        slug = re.sub(r"[^A-Za-z0-9-]+", "-", target)
-        path = self._folder / f"{self._manifest.run_id}_medicare-eval_{slug}-{number}.eval"
-        self._log.write_eval_log(self._eval_log(target, samples, number), str(path), format="eval")
+        path = self._folder / f"{self._manifest.run_id}_medicare-eval_{_slug(target)}-{number}.eval"
+        log = self._eval_log(target, [one.sample for one in waiting], number)
+        self._log.write_eval_log(log, str(path), format="eval")
         self._paths.append(path)
 
     def _eval_log(self, target: str, samples: Sequence[Any], number: int) -> Any:
-        manifest, plan, log = self._manifest, self._manifest.plan, self._log
-        created = manifest.created
-        config = self._model.GenerateConfig(
-            temperature=plan.target_parameters.temperature, max_tokens=plan.target_parameters.max_tokens
-        )
+        repetitions = Counter(sample.id for sample in samples)
+        epochs = max(repetitions.values(), default=self._manifest.plan.repeats)
+        log, created = self._log, self._manifest.created
         return log.EvalLog(
             status="success",
-            eval=log.EvalSpec(
-                eval_id=f"{manifest.run_id}-{re.sub('[^A-Za-z0-9-]+', '-', target)}-{number}",
-                run_id=manifest.run_id,
-                created=created,
-                task="medicare-eval",
-                task_id=manifest.plan_sha256,
-                dataset=log.EvalDataset(name="medicare-eval", samples=len(samples)),
-                model=target.replace(":", "/", 1),
-                model_generate_config=config,
-                config=log.EvalConfig(epochs=plan.repeats),
-                packages=dict(manifest.versions),
-                metadata={
-                    "plan_sha256": manifest.plan_sha256,
-                    "api_id": plan.api_ids.get(target),
-                    "plan_year": plan.plan_year,
-                    "seed": str(plan.seed),
-                    "verifiers": list(plan.verifiers),
-                    "adjudicator": plan.adjudicator,
-                    "exported_from": "results.jsonl of medicare-eval; no call was made by Inspect",
-                },
-            ),
+            eval=self._spec(target, list(repetitions), epochs, number),
             results=log.EvalResults(
-                total_samples=len(samples),
-                completed_samples=len(samples),
-                scores=[self._mean(samples, name) for name in SCORES],
+                total_samples=len(repetitions) * epochs,
+                completed_samples=sum(sample.error is None for sample in samples),
+                scores=[self._mean(samples, name) for name in SHOWN],
             ),
             stats=log.EvalStats(started_at=created, completed_at=created),
             samples=list(samples),
         )
 
+    def _spec(self, target: str, names: list[str], epochs: int, number: int) -> Any:
+        manifest, plan, log = self._manifest, self._manifest.plan, self._log
+        name = f"{_slug(target)}-{number}"
+        return log.EvalSpec(
+            eval_id=f"{manifest.run_id}-{name}",
+            run_id=manifest.run_id,
+            created=manifest.created,
+            task="medicare-eval",
+            task_id=f"{manifest.run_id}-{name}",  # logs with the same id would be shown as retries of one another
+            dataset=log.EvalDataset(name="medicare-eval", samples=len(names), sample_ids=names),
+            model=target.replace(":", "/", 1),
+            model_generate_config=self._model.GenerateConfig(
+                temperature=plan.target_parameters.temperature, max_tokens=plan.target_parameters.max_tokens
+            ),
+            config=log.EvalConfig(epochs=epochs, epochs_reducer=["mean"]),
+            packages=dict(manifest.versions),
+            scorers=[{"name": name} for name in SHOWN],
+            headline_metric=log.HeadlineMetric(score=COMPLETE, metric="mean"),
+            metadata={
+                "plan_sha256": manifest.plan_sha256,
+                "api_id": plan.api_ids.get(target),
+                "plan_year": plan.plan_year,
+                "seed": str(plan.seed),
+                "verifiers": list(plan.verifiers),
+                "adjudicator": plan.adjudicator,
+                "exported_from": "results.jsonl of medicare-eval; no call was made by Inspect",
+            },
+        )
+
     def _mean(self, samples: Sequence[Any], name: str) -> Any:
-        values = [sample.scores[name].value for sample in samples]
-        there = [value for value in values if not math.isnan(value)]
-        mean = math.fsum(there) / len(there) if there else math.nan
+        """The mean over scenarios of the mean over repetitions."""
+        by_sample: dict[str, list[float]] = {}
+        for sample in samples:
+            if not math.isnan(value := sample.scores[name].value):
+                by_sample.setdefault(sample.id, []).append(value)
+        means = [math.fsum(values) / len(values) for values in by_sample.values()]
+        scored = sum(map(len, by_sample.values()))
         return self._log.EvalScore(
             name=name,
-            scorer=SCORER,
-            scored_samples=len(there),
-            unscored_samples=len(values) - len(there),
-            metrics={"mean": self._log.EvalMetric(name="mean", value=mean)},
+            scorer=name,
+            scored_samples=scored,
+            unscored_samples=len(samples) - scored,
+            metrics={
+                "mean": self._log.EvalMetric(name="mean", value=math.fsum(means) / len(means) if means else math.nan)
+            },
         )
+
+
+def _slug(target: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]+", "-", target)
 
 
 def _reference(scenario: Scenario) -> list[str]:

@@ -14,16 +14,16 @@ from ...schemas import (
     FinalClaim,
     GroupRule,
     Manifest,
-    QuestionCode,
     ReviewReason,
     RunPlan,
     Scores,
-    TrialOutcome,
     TrialResult,
     TurnReading,
     Verdict,
 )
+from ..analysis.baseline import load_baseline
 from ..analysis.dollars import CostlyError, Costs, costs_of, errors_of
+from ..analysis.missing import measured_score
 from ..analysis.read_run import (
     NOT_RECORDED,
     OPEN_TIE,
@@ -34,7 +34,8 @@ from ..analysis.read_run import (
     software_version,
 )
 from ..analysis.trial_row import SCORES
-from .tables import CLAIM, DOLLAR, JOINED, JUDGE, QUESTION, TRIAL, TURN, VERDICT, Row, Table
+from .question_rows import counselor_rows, like_for_like, question_row
+from .tables import CLAIM, COUNSELOR, DOLLAR, JOINED, JUDGE, QUESTION, RUN, TRIAL, TURN, VERDICT, Row, Table
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,18 @@ class About:
     verifiers: dict[str, str]
     """Judge to model."""
     rules: dict[tuple[str, str], GroupRule]
+    compared: frozenset[tuple[str, str]]
+    """Questions, by scenario and group, that are compared like for like with counselors."""
     plan: RunPlan
     costs: Costs
 
     @classmethod
     def of(cls, manifest: Manifest) -> About:
         verifiers = {f"judge_{n}": name for n, name in enumerate(manifest.plan.verifiers, 1)}
-        return cls(manifest.run_id, verifiers, group_rules(manifest.plan), manifest.plan, costs_of(manifest.plan))
+        plan = manifest.plan
+        rules = group_rules(plan)
+        compared = like_for_like(rules, load_baseline())
+        return cls(manifest.run_id, verifiers, rules, compared, plan, costs_of(plan))
 
 
 class TableRow(NamedTuple):
@@ -59,8 +65,14 @@ class TableRow(NamedTuple):
     row: Row
 
 
-def run_row(manifest: Manifest, results: storage.StoredResults) -> Row:
-    """The row of the run itself; `results` must have been read to the end."""
+def run_rows(manifest: Manifest, results: storage.StoredResults, about: About) -> Iterator[TableRow]:
+    """The rows that belong to no trial; `results` must have been read to the end."""
+    yield TableRow(RUN, _run(manifest, results))
+    for row in counselor_rows(about.run_id, about.rules, load_baseline()):
+        yield TableRow(COUNSELOR, row)
+
+
+def _run(manifest: Manifest, results: storage.StoredResults) -> Row:
     plan, registered = manifest.plan, manifest.registration
     return {
         "run_id": manifest.run_id,
@@ -118,12 +130,12 @@ def trial_rows(result: TrialResult, about: About) -> Iterator[TableRow]:
     yield TableRow(TRIAL, base | _trial(result))
     for judge, model in about.verifiers.items():
         own = result.scores_by_judge.get(judge)
-        scores = _score_cells(own.scores if own else None, result.outcome)
+        scores = _score_cells(result, _own(own.scores if own else None))
         yield TableRow(JUDGE, base | {"judge": judge, "judge_model": model} | scores)
     yield from (TableRow(TURN, base | row) for row in _turns(result))
     yield from (TableRow(CLAIM, base | row) for row in _claims(result, about))
     yield from (TableRow(VERDICT, base | row) for row in _verdicts(result, about))
-    yield from (TableRow(QUESTION, base | _question(code, result, about)) for code in result.study_codes)
+    yield from (TableRow(QUESTION, base | row) for row in _questions(result, about))
     for error in errors_of(result, about.costs):
         yield from (TableRow(DOLLAR, base | row) for row in _dollars(error))
 
@@ -132,18 +144,29 @@ def _list(parts: Sequence[str]) -> str | None:
     return JOINED.join(parts) or None
 
 
-def why_no_score(outcome: TrialOutcome) -> str:
+def why_no_score(result: TrialResult) -> str:
     """Why a score is missing."""
-    return "nothing_to_check" if outcome == "scored" else outcome
+    if result.outcome != "scored":
+        return result.outcome
+    return "unresolved" if any(claim.label is None for claim in result.final_claims) else "nothing_to_check"
 
 
-def _score_cells(scores: Scores | None, outcome: TrialOutcome) -> Row:
+def _score_cells(result: TrialResult, scores: Mapping[str, float | None]) -> Row:
     cells: Row = {}
     for name in SCORES:
-        value: float | None = getattr(scores, name) if scores else None
-        cells[name] = value
-        cells[f"{name}_missing"] = why_no_score(outcome) if value is None else None
+        cells[name] = scores[name]
+        cells[f"{name}_missing"] = why_no_score(result) if scores[name] is None else None
     return cells
+
+
+def _own(scores: Scores | None) -> dict[str, float | None]:
+    return {name: getattr(scores, name) if scores else None for name in SCORES}
+
+
+def _counted(result: TrialResult) -> dict[str, float | None]:
+    """The final scores, as they count in estimates."""
+    final = _own(result.final_scores)
+    return {name: measured_score(result.outcome, name, score).value for name, score in final.items()}
 
 
 def coverage_of(result: TrialResult) -> Row:
@@ -155,7 +178,7 @@ def coverage_of(result: TrialResult) -> Row:
 
 def _without_cells(result: TrialResult) -> Row:
     without = result.without_marked
-    reason = why_no_score(result.outcome)
+    reason = why_no_score(result)
     if result.outcome == "scored" and without is None:
         reason = "not_marked"
     elif without is not None and without.final_scores is None:
@@ -181,7 +204,7 @@ def _trial(result: TrialResult) -> Row:
         "fingerprints": _list(target.fingerprints),
         "not_applied": _list(target.not_applied),
         "outcome": result.outcome,
-        **_score_cells(result.final_scores, result.outcome),
+        **_score_cells(result, _counted(result)),
         **coverage_of(result),
         "claims": len(result.claims),
         "claims_supported": labels["SUPPORTED"],
@@ -196,7 +219,7 @@ def _trial(result: TrialResult) -> Row:
         "needs_manual_review": result.needs_manual_review,
         **_review_cells(result.review_reasons, needed=result.needs_manual_review),
         "disagreement": result.disagreement,
-        "disagreement_missing": why_no_score(result.outcome) if result.disagreement is None else None,
+        "disagreement_missing": why_no_score(result) if result.disagreement is None else None,
         "marked_replies": sum(bool(reading.marked) for reading in result.readings),
         **_without_cells(result),
         "severity_disagreements": result.severity_disagreements,
@@ -346,30 +369,8 @@ def _verdict(verdict: Verdict | None) -> Row:
     }
 
 
-def _question(code: QuestionCode, result: TrialResult, about: About) -> Row:
-    rule = about.rules.get((result.scenario_id, code.question_group))
-    closed = bool(rule and rule.closed) or code.answer is not None
-    return {
-        "question_group": code.question_group,
-        "study_group": rule.study_group if rule else None,
-        "topic": rule.topic if rule else None,
-        "turn_ids": _list(code.turn_ids),
-        "lookup_dependent": code.lookup_dependent,
-        "code": code.code,
-        "code_missing": "closed_question" if code.code is None else None,
-        "answer": code.answer,
-        "answer_missing": None if code.answer else "incomplete_data" if closed else "open_question",
-        "reason": code.reason,
-        "points_met": _list([made.point for made in code.points_met]),
-        "points_missed": _list(code.points_missed),
-        "partial_points_met": _list([made.point for made in code.partial_points_met]),
-        "wrong": _list([backing.claim_id for backing in code.wrong]),
-        "minor": _list([backing.claim_id for backing in code.minor]),
-        "fabricated": _list(code.fabricated),
-        "own_code": code.own.code if code.own else None,
-        "own_points_met": _list([made.point for made in code.own.points_met]) if code.own else None,
-        "own_points_missed": _list(code.own.points_missed) if code.own else None,
-    }
+def _questions(result: TrialResult, about: About) -> Iterator[Row]:
+    return (question_row(code, result, about.rules, about.compared) for code in result.study_codes)
 
 
 def _dollars(error: CostlyError) -> Iterator[Row]:

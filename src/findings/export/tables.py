@@ -10,16 +10,24 @@ from typing import get_args
 
 from ...records.base import SEVERITIES
 from ...records.run import Isolation
+from ...records.study_code import HEADINGS
 from ...schemas import CODES, ClaimType, ClosedAnswer, Confidence, CostClass, TrialOutcome, TurnOutcome
+from ..analysis.baseline import MODES
+from ..analysis.missing import NOT_CODED
 from ..analysis.read_run import DECIDED, LABELS, NOT_RECORDED, OUTCOMES
 from ..analysis.trial_row import SCORES
 from .columns import JOINED, MISSING, Cell, Column, Kind, Row, Table, category, flag, integer, text, with_reason
 
 __all__ = [
-    "CLAIM", "DOLLAR", "JOINED", "JUDGE", "MISSING", "QUESTION", "RUN", "TABLES", "TEXTS", "TEXT_CUT", "TRIAL", "TURN",
-    "VERDICT", "Cell", "Column", "Kind", "Row", "Table",
+    "CLAIM", "COUNSELOR", "DOLLAR", "JOINED", "JUDGE", "MISSING", "QUESTION", "RUN", "TABLES", "TEXTS", "TEXT_CUT",
+    "TRIAL", "TURN", "VERDICT", "Cell", "Column", "Kind", "Row", "Table",
 ]  # fmt: skip
-_NO_SCORE = (*(outcome for outcome in OUTCOMES if outcome != "scored"), "nothing_to_check")
+_NO_SCORE = (*(outcome for outcome in OUTCOMES if outcome != "scored"), "nothing_to_check", "unresolved")
+_NOT_COUNTED = (
+    "closed_question", "refused", "blocked", "truncated", "empty", "failed", "not_asked", "judge_failure",
+    "questioner_failure", "tampered", "unresolved",
+)  # fmt: skip
+_LEVELS = tuple(code for code in CODES if code != NOT_CODED)
 
 
 def _scores(source: str) -> Iterator[Column]:
@@ -279,6 +287,17 @@ QUESTION = Table(
         *with_reason(Column("code", "category", "The study code", CODES, reasons=("closed_question",))),
         *with_reason(
             Column(
+                "counted_code",
+                "category",
+                "The code as it counts in estimates: a reply that conveys nothing is not_substantive, and what is "
+                "missing is left out",
+                _LEVELS,
+                reasons=_NOT_COUNTED,
+            )
+        ),
+        flag("compared", "Whether it is compared like for like with counselors' answers; see the table counselor"),
+        *with_reason(
+            Column(
                 "answer",
                 "category",
                 "The answer to a closed question",
@@ -328,7 +347,25 @@ DOLLAR = Table(
     ("run_id", "trial_id", "claim_id", "fact_id", "years"),
 )
 
-TABLES = (RUN, TRIAL, JUDGE, TURN, CLAIM, VERDICT, QUESTION, DOLLAR)
+COUNSELOR = Table(
+    "counselor",
+    "One row per question group of the published study and mode: how human counselors answered mystery shoppers.",
+    (
+        _RUN_ID,
+        integer("study_group", "The question group's number in the published study"),
+        text("topic", "The topic"),
+        category("mode", "How the shop was made", MODES),
+        text("scenario", "The study's scenario in which it was asked: medicare_only, dual_eligible or both"),
+        integer("shops", "Shops in which it was asked; the five counts add up to it"),
+        *(integer(code, f"Answers coded {heading}") for code, heading in HEADINGS.items()),
+        flag("lookup_dependent", "Whether counselors could look the answer up, which the targets could not"),
+        flag("comparable", "Whether our answers are coded by the study's points and without a lookup: like for like"),
+        text("source", "Where the counts are published"),
+    ),
+    ("run_id", "study_group", "mode"),
+)
+
+TABLES = (RUN, TRIAL, JUDGE, TURN, CLAIM, VERDICT, QUESTION, DOLLAR, COUNSELOR)
 TEXT_CUT = flag("text_cut", "Only in CSV and SPSS files: whether a text of this row was too long and was cut")
 TEXTS = "texts.jsonl"
 """The whole texts that are cut in CSV files."""
