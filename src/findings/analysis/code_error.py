@@ -18,6 +18,8 @@ from ...stats.intervals import Share, wilson
 from ...stats.prevalence import DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from .estimates import Estimated
 from .judge_agreement import SEED
+from .missing import MISSING
+from .split_codes import SplitCode
 from .trial_row import CodedQuestion, Row
 
 CorrectedCode = Literal["accurate_complete", "incorrect"]
@@ -111,7 +113,7 @@ class JudgeBounds:
     lowest: float | None
     highest: float | None
     questions: int
-    """Answers whose code hangs on a split or open verdict."""
+    """Answers for which it depends on a split or open verdict whether they have the code, or any code."""
 
 
 def judge_bounds(
@@ -125,13 +127,18 @@ def judge_bounds(
         estimate_of: how the share is estimated from trials, such as `partial(estimate, measure=code)`.
         share: as judged.
     """
-    hanging = sum(len({one == code for one in split.possible}) > 1 for row in rows for split in row.split_codes)
-    if not any(row.split_codes for row in rows):
+    hanging = sum(_hangs(row, split, code) for row in rows for split in row.split_codes)
+    if not hanging:
         return JudgeBounds(share.value, share.value, 0)
     fallen = (estimate_of([_fallen(row, code, to_it=to_it) for row in rows]) for to_it in (False, True))
     # The share as judged is without the answers that were left open, so it can be outside of the two ends.
     ends = [one.value for one in (share, *fallen) if one.value is not None]
     return JudgeBounds(min(ends, default=None), max(ends, default=None), hanging)
+
+
+def _hangs(row: Row, split: SplitCode, code: CorrectedCode) -> bool:
+    """Whether the share of a code changes with how the verdicts on this question fall, or with that they fall."""
+    return len({one == code for one in split.possible}) > 1 or CodedQuestion(split.group, MISSING) in row.counted
 
 
 def _fallen(row: Row, code: CorrectedCode, *, to_it: bool) -> Row:

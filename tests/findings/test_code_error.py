@@ -1,0 +1,148 @@
+"""Judge error in the shares of study codes: corrected by a check, or bounded by split verdicts, and how it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+
+from src.findings.analysis.code_error import (
+    LEAST_REPLIES,
+    CodeRates,
+    CorrectedCode,
+    CorrectedShare,
+    JudgeBounds,
+    JudgeError,
+    code_rates,
+    corrected_share,
+    judge_bounds,
+)
+from src.findings.analysis.estimates import Estimated, estimate
+from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, SplitCode
+from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
+from src.findings.report.judge_error import judge_error_text
+from src.records.judge_check import CodesMeasured, ReplyCode
+from src.stats.bounded import mid_p_limits
+from src.stats.intervals import wilson
+
+
+def share(count: int, n: int) -> Estimated:
+    limits = mid_p_limits(count / n, n)
+    return Estimated(count / n, limits.low, limits.high, n, "scenario", n, n, 0, float(n))
+
+
+def measured(**pairs: int) -> CodesMeasured:
+    """Replies by `gold__given`, as `complete__other=3`."""
+    codes = {"complete": COMPLETE, "incorrect": INCORRECT, "other": "not_substantive", "open": "incomplete_data"}
+    replies = [
+        ReplyCode.model_validate(
+            {"reply_id": f"{pair}-{n}", "scenario_id": "s", "question_group": "g",
+             "gold": codes[pair.split("__")[0]], "given": codes[pair.split("__")[1]]}
+        )
+        for pair, number in pairs.items()
+        for n in range(number)
+    ]  # fmt: skip
+    return CodesMeasured(replies=tuple(replies), left_out={})
+
+
+GOOD = measured(
+    complete__complete=36, complete__other=4, incorrect__incorrect=38, incorrect__complete=2, other__other=40
+)
+
+
+def test_rates_leave_out_what_the_judges_left_without_a_code() -> None:
+    codes = measured(complete__complete=9, complete__open=5, complete__other=1, other__complete=2, incorrect__other=6)
+    assert code_rates(codes, "accurate_complete") == CodeRates(wilson(9, 10), wilson(2, 8))
+    assert code_rates(codes, "incorrect") == CodeRates(wilson(0, 6), wilson(0, 12))
+
+
+def test_a_share_is_corrected_for_both_kinds_of_error() -> None:
+    one = corrected_share(share(31, 50), GOOD, "accurate_complete")
+    assert (one.raw, one.why_not) == (0.62, None)
+    assert one.value is not None and one.low is not None and one.high is not None
+    assert one.value == pytest.approx((0.62 - 2 / 80) / (36 / 40 - 2 / 80))
+    assert one.low < one.value < one.high
+    as_judged = share(31, 50)
+    assert as_judged.low is not None and as_judged.high is not None
+    assert one.high - one.low > as_judged.high - as_judged.low
+    assert one == corrected_share(share(31, 50), GOOD, "accurate_complete")
+    assert one.estimated(as_judged).value == one.value
+
+
+def test_a_corrected_share_stays_in_range() -> None:
+    """Judges who wrongly give a code to 2 of 80 replies gave it to 1 of 200."""
+    one = corrected_share(share(1, 200), GOOD, "accurate_complete")
+    assert (one.value, one.low) == (0.0, 0.0)
+    assert one.high is not None and 0 < one.high < 0.1
+
+
+@pytest.mark.parametrize(
+    ("codes", "estimated", "said"),
+    [
+        (measured(complete__complete=LEAST_REPLIES - 1, other__other=30), share(5, 10), "9 gold replies that are accurate_complete, and 10"),
+        (measured(complete__complete=30, other__other=LEAST_REPLIES - 1), share(5, 10), "9 gold replies that are not accurate_complete, and 10"),
+        (measured(complete__complete=4, complete__other=16, other__other=20), share(5, 10), "do not tell accurate_complete from other answers: they find 4 of 20 and wrongly give it to 0 of 20"),
+        (GOOD, Estimated(0.5, None, None, 2, "scenario", 4, 4, 0, 2.0, why_no_interval="2 scenarios: 3 are needed"), "2 scenarios: 3 are needed"),
+        (GOOD, Estimated(None, None, None, 0, "scenario", 0, 0, 0, None), "no question was coded"),
+        (measured(complete__complete=30, other__complete=15, other__other=15), share(0, 500), "do not fit how often this run has accurate_complete"),
+    ],
+)  # fmt: skip
+def test_a_share_that_cannot_be_corrected_says_why(codes: CodesMeasured, estimated: Estimated, said: str) -> None:
+    one = corrected_share(estimated, codes, "accurate_complete")
+    assert one.why_not is not None and said in one.why_not
+    assert (one.raw, one.value, one.low, one.high) == (estimated.value, None, None, None)
+
+
+# --- bounds ---
+
+
+def row(scenario: str, *codes: str, split: Sequence[SplitCode] = ()) -> Row:
+    counted = tuple(CodedQuestion(f"g{n}", code) for n, code in enumerate(codes, 1))
+    return Row(
+        trial_id=f"{scenario}.r1", scenario_id=scenario, variant=None, target="fake:careful", repetition=1,
+        outcome="scored", scores=NO_SCORES, labels=(0, 0, 0), unresolved=0, codes=counted, answers=(), errors=(),
+        refusal=False, fabricated=False, review=False, counted=counted, split_codes=tuple(split),
+    )  # fmt: skip
+
+
+def bounds(rows: Sequence[Row], code: CorrectedCode) -> JudgeBounds:
+    return judge_bounds(rows, code, partial(estimate, measure=code), estimate(rows, code))
+
+
+def test_bounds_take_every_split_code_at_each_end() -> None:
+    rows = [
+        row("s1", COMPLETE, INCORRECT, split=[SplitCode("g1", (COMPLETE, INCORRECT)), SplitCode("g2", (INCORRECT, OTHER))]),
+        row("s2", COMPLETE, "not_substantive", split=[SplitCode("g2", (OTHER, COMPLETE))]),
+    ]  # fmt: skip
+    assert bounds(rows, "accurate_complete") == JudgeBounds(0.25, 0.75, 2)
+    assert bounds(rows, "incorrect") == JudgeBounds(0.0, 0.5, 2)
+
+
+def test_bounds_without_a_split_code_are_the_share_itself() -> None:
+    rows = [row("s1", COMPLETE, INCORRECT), row("s2", COMPLETE, COMPLETE)]
+    assert bounds(rows, "accurate_complete") == JudgeBounds(0.75, 0.75, 0)
+    assert bounds([], "incorrect") == JudgeBounds(None, None, 0)
+
+
+def test_bounds_count_answers_that_were_left_open() -> None:
+    """They are missing in the share, which is 100%; they could have been wrong."""
+    rows = [row("s1", COMPLETE, "missing", split=[SplitCode("g2", (INCORRECT, OTHER))])]
+    assert estimate(rows, "accurate_complete").value == 1.0
+    assert bounds(rows, "accurate_complete") == JudgeBounds(0.5, 1.0, 1)
+    assert bounds(rows, "incorrect") == JudgeBounds(0.0, 0.5, 1)
+
+
+# --- in words ---
+
+
+def test_what_stands_beside_a_share() -> None:
+    given = share(31, 50)
+    corrected = CorrectedShare(0.62, 0.58, 0.47, 0.68)
+    split, agreed = JudgeBounds(0.59, 0.66, 4), JudgeBounds(0.62, 0.62, 0)
+    assert judge_error_text(JudgeError(given, corrected, split)) == "corrected for judge error 58% (47–68%)"
+    assert judge_error_text(JudgeError(given, None, split)) == "could be 59–66% if split verdicts fell the other way"
+    assert judge_error_text(JudgeError(given, None, agreed)) == "the judges agreed wherever it could have changed this"
+    assert judge_error_text(JudgeError(given, None, None)).startswith("judge error unknown: one model judged")
+    nothing = Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)
+    assert judge_error_text(JudgeError(nothing, None, split)) == ""
