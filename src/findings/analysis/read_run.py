@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -29,6 +30,7 @@ from ...schemas import (
     TrialResult,
 )
 from ...store import hash_chain
+from .cost import CallTotals, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
 from .result_fields import TrialFields
@@ -139,6 +141,11 @@ class Findings:
     head: str = hash_chain.GENESIS
     sealed: bool = False
     """Whether the run is complete."""
+
+    @cached_property
+    def calls(self) -> CallTotals:
+        """From the journal, which is read once."""
+        return read_calls(self.folder, self.manifest)
 
     @property
     def example_ids(self) -> list[str]:

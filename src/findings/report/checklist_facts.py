@@ -1,42 +1,48 @@
-"""What a run knows for the reporting checklist: the values for the {placeholders} of checklist.json, as Markdown."""
+"""What a run knows for the reporting checklists: the values for the {placeholders} of their texts, as Markdown."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from functools import cache
 
 from ... import storage
 from ...records.preregistration import Registration
-from ...schemas import CODES, RunPlan
-from ...stats.agreement import Agreement
-from ...stats.clustered import ClusteredShare
-from ...stats.intervals import Share, mean_interval, wilson
+from ...schemas import CODES, PlannedScenario, RunPlan
+from ...store.package_data import data_folder
 from ...text.count import counted
 from ...text.escape import inert
-from ..analysis.cost import CallTimes, read_calls
-from ..analysis.judge_agreement import judging
-from ..analysis.key_coverage import key_coverage
-from ..analysis.pairs import values_of
-from ..analysis.read_run import LABELS, OUTCOMES, Findings, software_version
+from ..analysis.cost import CallTimes
+from ..analysis.read_run import Findings, software_version
 from ..analysis.rule_judge import offline_notices
-from ..analysis.trial_row import SCORES, Row
-from .run_section import NO_ADJUDICATOR, confirmed_text, key_facts, parameters_text, roles_of
-from .score_section import knows_tampered
+from .checklist_results import (
+    Value,
+    judge_facts,
+    markdown_table,
+    result_facts,
+    spending_lines,
+    stability_facts,
+    was,
+)
+from .methods import AUTHOR
+from .run_section import confirmed_text, key_facts, parameters_text, roles_of
+from .series import Run, Runs
+from .table_one import markdown_lines, table_one
 
-Value = str | list[str] | None
-"""None leaves out every line with this placeholder, a list repeats the line; an empty text just keeps it."""
-AUTHOR = "**AUTHOR:**"
 
-
-def facts_of(found: Findings, registration: Registration | None) -> dict[str, Value]:
+def facts_of(runs: Runs, registration: Registration | None) -> dict[str, Value]:
+    """The values for one run, whose judges were measured."""
+    (run,) = runs.runs
+    found = run.found
     return (
         _run_facts(found)
-        | _model_facts(found)
+        | _model_facts(run)
         | _question_facts(found)
+        | _independence_facts(found.manifest.plan)
         | _key_facts(found.manifest.plan)
-        | _judge_facts(found)
-        | _result_facts(found)
+        | judge_facts(run)
+        | result_facts(found)
+        | stability_facts(runs.series)
         | _registration_facts(registration)
+        | {"table_one": "\n".join(markdown_lines(table_one(runs)[0])) + "\n"}
     )
 
 
@@ -72,9 +78,9 @@ def _run_facts(found: Findings) -> dict[str, Value]:
     }
 
 
-def _model_facts(found: Findings) -> dict[str, Value]:
-    plan = found.manifest.plan
-    times = read_calls(found.folder, found.manifest).times
+def _model_facts(run: Run) -> dict[str, Value]:
+    found, plan = run.found, run.found.manifest.plan
+    times = run.calls.times
     of_targets = CallTimes.spanning([times[target] for target in plan.targets if target in times])
     left_out = [
         f"{inert(name)}: {inert(', '.join(sorted(service.not_applied)))}"
@@ -95,8 +101,20 @@ def _model_facts(found: Findings) -> dict[str, Value]:
         "max_attempts": str(plan.policy.max_attempts),
         "deadline": f"{plan.policy.deadline_s:g}",
         "max_asks": str(plan.policy.max_asks),
+        "spending": spending_lines(run.calls.spending),
+        "several_versions": _several_versions(found),
         "prompt_files": [f"{role}: `{prompt.sha256}`" for role, prompt in plan.prompts.items()],
     }
+
+
+def _several_versions(found: Findings) -> str | None:
+    """The targets whose version changed during the run."""
+    changed = [
+        f"{inert(target)} ({inert(', '.join(sorted(service.served)))})"
+        for target in found.plan_targets
+        if (service := found.services.get(target)) and len(service.served) > 1
+    ]
+    return f"More than one version answered during the run: {'; '.join(changed)}" if changed else None
 
 
 def _models_table(found: Findings) -> str:
@@ -107,7 +125,7 @@ def _models_table(found: Findings) -> str:
         same = "**no**" if service.differs else "yes" if service.served else "unknown"
         not_applied = inert(", ".join(sorted(service.not_applied))) or "none"
         rows.append([inert(name), roles, inert(service.called), served, same, not_applied])
-    return _table(
+    return markdown_table(
         ["model", "role", "called as", "served by", "as requested", "parameters not applied"], rows, numbers=False
     )
 
@@ -131,9 +149,36 @@ def _question_facts(found: Findings) -> dict[str, Value]:
         "study_groups": counted(study_groups, "question group") if study_groups else None,
         "scenario_files": [f"{inert(planned.name)}: `{planned.sha256}`" for planned in plan.scenarios],
         "several_questions": f"{several} of {len(scenarios)}",
-        "conditional_turns": f"{counted(conditional, 'turn')} {_was(conditional)}" if conditional else None,
+        "conditional_turns": f"{counted(conditional, 'turn')} {was(conditional)}" if conditional else None,
         "languages": inert(", ".join(sorted(map(str, languages)))) if languages else None,
     }
+
+
+def _independence_facts(plan: RunPlan) -> dict[str, Value]:
+    """When the questions are set, and whether their files are public: those of the bundled bank are."""
+    dates = sorted(planned.scenario.effective_date for planned in plan.scenarios)
+    files = {planned.path: planned for planned in plan.scenarios}
+    bundled = sum(map(_is_bundled, files.values()))
+    own = len(files) - bundled
+    total = counted(len(files), "scenario file")
+    return {
+        "effective_dates": str(dates[0]) if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}",
+        "bundled": f"{bundled} of {total} {_is(bundled)}" if bundled else None,
+        "own_files": f"{own} of {total} {_is(own)}" if own else None,
+    }
+
+
+@cache
+def _bundled_hashes() -> frozenset[str]:
+    return frozenset(storage.file_sha256(path) for path in data_folder("scenarios").rglob("*.json"))
+
+
+def _is_bundled(planned: PlannedScenario) -> bool:
+    return planned.sha256 in _bundled_hashes()
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _key_facts(plan: RunPlan) -> dict[str, Value]:
@@ -148,57 +193,6 @@ def _key_facts(plan: RunPlan) -> dict[str, Value]:
         "codes": ", ".join(code.replace("_", " ") for code in CODES),
         "rubric_files": [f"{inert(name)}, sha256 `{rubric.sha256}`" for name, rubric in plan.rubrics.items()],
     }
-
-
-def _judge_facts(found: Findings) -> dict[str, Value]:
-    plan, measured = found.manifest.plan, judging(found)
-    rejected, reviews = found.rejected_claims, sum(row.review for row in found.rows)
-    return {
-        "verifiers": f"{counted(len(plan.verifiers), 'verifier')}: {inert(', '.join(plan.verifiers))}",
-        "extractor": inert(plan.extractor),
-        "adjudicator": inert(plan.adjudicator or NO_ADJUDICATOR),
-        "claims": counted(measured.claims, "claim"),
-        "agreement": [f"{name}: {_agreement(value)}" for name, value in measured.coefficients.items()],
-        "noise": [
-            f"{judge.judge} ({inert(judge.model)}), asked again, changed its label: {_share(judge.changed)}"
-            for judge in measured.noise
-        ],
-        "judge_failures": counted(sum(found.judge_failures.values()), "time"),
-        "rejected_claims": f"{counted(rejected, 'claim')} {_was(rejected)}",
-        "reviews": f"{counted(reviews, 'trial')} {_was(reviews)}",
-    }
-
-
-def _result_facts(found: Findings) -> dict[str, Value]:
-    each = found.planned // max(1, len(found.plan_targets))
-    ends = [outcome for outcome in OUTCOMES if outcome != "tampered" or knows_tampered(found)]
-    flow, results, harm = [], [], []
-    for target in found.plan_targets:
-        rows, name = found.of_target(target), inert(target)
-        outcomes = Counter(row.outcome for row in rows)
-        flow.append([name, str(each), *(str(outcomes[outcome]) for outcome in ends), str(each - len(rows))])
-        codes = [one.value for row in rows for one in row.codes]
-        complete = wilson(codes.count("accurate_complete"), len(codes))
-        accuracy, *others = (_mean(rows, score) for score in SCORES)
-        results.append([name, accuracy, _share(key_coverage(rows)), *others, _share(complete)])
-        harm.append(f"{name}: {_harm([row for row in rows if row.outcome == 'scored'])}")
-    return {
-        "flow_table": _table(["model", "planned", *map(_spaced, ends), "not yet run"], flow),
-        "result_table": _table(
-            ["model", "accuracy", "key coverage", *map(_spaced, SCORES[1:]), "answers accurate and complete"], results
-        ),
-        "harm": harm,
-        "examples": ", ".join(inert(name) for name in found.example_ids) or None,
-    }
-
-
-def _harm(scored: Sequence[Row]) -> str:
-    wrong = sum(row.labels[LABELS.index("CONTRADICTED")] > 0 for row in scored)
-    fabricated = sum(row.fabricated for row in scored)
-    return (
-        f"at least one claim contradicts the key in {_share(wilson(wrong, len(scored)))} of scored trials; specifics "
-        f"that cannot be known without a lookup in {_share(wilson(fabricated, len(scored)))}"
-    )
 
 
 def _registration_facts(kept: Registration | None) -> dict[str, Value]:
@@ -229,40 +223,6 @@ def registration_lines(kept: Registration) -> list[str]:
     ]
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True) -> str:
-    rule = ["---", *(["---:" if numbers else "---"] * (len(headings) - 1))]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (headings, rule, *rows))
-
-
 def _days(times: CallTimes) -> str:
     first, last = times.first[:10], times.last[:10]
     return first if first == last else f"{first} to {last}"
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def _mean(rows: Sequence[Row], name: str) -> str:
-    found = mean_interval(values_of(rows, name))
-    if found.mean is None:
-        return "–"
-    spread = "no interval" if found.low is None else f"{found.low:.2f} to {found.high:.2f}"
-    return f"{found.mean:.2f} ({spread}; n={found.n})"
-
-
-def _share(share: Share | ClusteredShare) -> str:
-    if share.value is None:
-        return "–"
-    return f"{share.count}/{share.n} = {share.value:.2f} ({share.low:.2f} to {share.high:.2f})"
-
-
-def _agreement(value: Agreement) -> str:
-    if value.value is None:
-        return "not defined"
-    spread = "no interval" if value.low is None else f"{value.low:.2f} to {value.high:.2f}"
-    return f"{value.value:.2f} ({spread})"

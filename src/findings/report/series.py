@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 from ..analysis.baseline import load_baseline
 from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError, judge_error
-from ..analysis.cost import CallTotals, read_calls
+from ..analysis.cost import CallTotals
 from ..analysis.estimates import estimate
 from ..analysis.human_comparison import HumanComparison, compare_with_counselors
 from ..analysis.judge_agreement import Judging
@@ -25,9 +25,9 @@ class Run:
     name: str
     """Its id; with a number if two runs have the same id."""
 
-    @cached_property
+    @property
     def calls(self) -> CallTotals:
-        return read_calls(self.found.folder, self.found.manifest)
+        return self.found.calls
 
 
 @dataclass(frozen=True, eq=False)

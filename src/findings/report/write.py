@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TextIO
 
 from ... import storage
 from ..analysis.judge_agreement import Judging, judging, read_check
 from ..analysis.read_run import Findings, gather
 from .charts import renderer, svg
-from .checklist import chart_checklist
+from .checklist import checklists, chosen_checklists, file_name
 from .csv import table_csv, write_codes
 from .dollar_section import DOLLARS_CSV, write_dollars
 from .evidence import remove_evidence, require_own_folder, write_evidence
 from .evidence_links import without_evidence_links
 from .html import html
 from .markdown import markdown
+from .methods import METHODS_MD, methods_markdown
 from .sections import contents
 from .series import runs_of
+from .table_one import TABLE_ONE_CSV, table_one_csv
 
 CHARTS = "charts"
-CHECKLIST = "chart_checklist.md"
 
 
 def write_report(
@@ -29,7 +30,7 @@ def write_report(
     out: Path,
     *,
     judge_check: Path | None = None,
-    checklist: Literal["chart"] | None = None,
+    checklist: str | Sequence[str] | None = None,
     evidence: bool = True,
 ) -> list[Path]:
     """Write one report of one or more runs: CSV, Markdown, HTML, charts, and a page for every trial.
@@ -38,27 +39,29 @@ def write_report(
         runs: Run folders, complete or not.
         out: The folder to write to. Files of an earlier report are replaced.
         judge_check: The folder or file of a judge check of the same judges; corrects accuracy for their error.
-        checklist: `chart` also writes a reporting checklist, filled in from the first run.
+        checklist: Names of reporting checklists, or `all`; each is also written, filled in from the first run.
         evidence: Whether pages with the trials behind the numbers are written too.
 
     Returns:
         The files written; of the evidence pages only the first.
 
     Raises:
-        InputError: Not a run folder, a check of other judges, or `out` is a file.
+        InputError: Not a run folder, a check of other judges, an unknown checklist, or `out` is a file.
         IntegrityError: A file of a run was changed after it was written, or is missing from a complete run.
         StorageError: A file cannot be written.
     """
+    lists = chosen_checklists(checklist) if checklist else ()
     findings = [gather(run) for run in runs]
     storage.require_folder(out)
     if evidence:
         require_own_folder(out)
     check = read_check(judge_check) if judge_check else None
-    written = write_files(findings, [judging(found, check) for found in findings], out, evidence=evidence)
-    if checklist and findings:
-        path = out / CHECKLIST
+    judgings = [judging(found, check) for found in findings]
+    written = write_files(findings, judgings, out, evidence=evidence)
+    for name, text in checklists(lists, findings[0], measured=judgings[0]).items() if lists else ():
+        path = out / file_name(name)
         try:
-            path.write_text(chart_checklist(findings[0]), encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise storage.storage_error(path, error) from None
         written.append(path)
@@ -91,6 +94,8 @@ def write_files(
         stream("codes.csv", lambda file: write_codes(runs, file))
         if runs.have_costs:
             stream(DOLLARS_CSV, lambda file: write_dollars(runs, file))
+        put(METHODS_MD, methods_markdown(runs).encode())
+        put(TABLE_ONE_CSV, table_one_csv(runs).encode())
         put("report.md", markdown(made).encode())
         put("report.html", html(made).encode())
         drawings = made.charts()
