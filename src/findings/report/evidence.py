@@ -119,7 +119,7 @@ class _Source:
                 for row in trials.rows:
                     trial = self._read(file, row)
                     coded.append(Coded(row, tuple(trial.study_codes)))
-                    body += lines.trial(trial)
+                    body.append(lines.trial(trial))
                 body += lines.script.sources(lines.cited)
                 (folder / trials.file).write_bytes(page(_title(trials), _way(plan, trials), body))
         made = scenario_page(plan, self.script(plan.scenario_id), rows, coded)

@@ -114,8 +114,10 @@ def page(title: str, way: Iterable[str], body: Iterable[str]) -> bytes:
 
 
 def safe(text: str) -> str:
-    """Text of others on one line, as HTML."""
-    return escape(plain(text))
+    """Text of others on one line, as HTML: for an element, or an attribute in double quotes."""
+    if not text.isprintable():
+        text = plain(text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def safe_lines(text: str) -> str:
@@ -125,7 +127,7 @@ def safe_lines(text: str) -> str:
         text = "\n".join(line if line.isprintable() else _visible(line) for line in lines)
         if "\n\n\n" in text:
             text = _EMPTY_LINES.sub("\n\n", text)
-    return escape(text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def _visible(line: str) -> str:

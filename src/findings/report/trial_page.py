@@ -7,7 +7,7 @@ decided them and every judge's verdict with its reason; below each question its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -72,23 +72,37 @@ class Span:
 def marked_text(reply: str, spans: Sequence[Span]) -> str:
     """A reply with the words of its claims underlined; spans may overlap and may reach beyond its end."""
     size = len(reply)
-    kept = [span for span in spans if span.start < min(span.end, size)]
-    cuts = sorted({0, size, *(span.start for span in kept), *(min(span.end, size) for span in kept)})
+    ordered = sorted((span for span in spans if span.start < min(span.end, size)), key=lambda span: span.start)
+    cuts = sorted({0, size, *(span.start for span in ordered), *(min(span.end, size) for span in ordered)})
     parts: list[str] = []
+    over: list[Span] = []
+    following = 0
     for start, end in pairwise(cuts):
-        over = [span for span in kept if span.start <= start and span.end >= end]
+        while following < len(ordered) and ordered[following].start == start:
+            over.append(ordered[following])
+            following += 1
         text = safe_lines(reply[start:end])
-        claims = [span.mark for span in over if span.mark]
-        screened = " k" if len(claims) < len(over) else ""
-        if claims:
-            heaviest = max(claims, key=lambda mark: (_WEIGHT[mark.kind], -mark.number))
-            parts.append(f'<a class="m {heaviest.kind}{screened}" href="{heaviest.href}">{text}</a>')
-        else:
-            parts.append(f'<span class="k">{text}</span>' if screened else text)
-        for span in kept:
-            if span.mark and span.last and min(span.end, size) == end:
-                parts.append(f'<sup class="{span.mark.kind}">{span.mark.link}</sup>')
+        if not over:
+            parts.append(text)
+            continue
+        parts.append(_underlined(text, over))
+        parts += [
+            f'<sup class="{span.mark.kind}">{span.mark.link}</sup>'
+            for span in over
+            if span.mark and span.last and (span.end <= end or end == size)
+        ]
+        over = [span for span in over if span.end > end]
     return "".join(parts)
+
+
+def _underlined(text: str, over: Sequence[Span]) -> str:
+    """Words in the color of the heaviest claim over them, and outlined if the screen marked them."""
+    claims = [span.mark for span in over if span.mark]
+    screened = " k" if len(claims) < len(over) else ""
+    if not claims:
+        return f'<span class="k">{text}</span>'
+    heaviest = claims[0] if len(claims) == 1 else max(claims, key=lambda mark: (_WEIGHT[mark.kind], -mark.number))
+    return f'<a class="m {heaviest.kind}{screened}" href="{heaviest.href}">{text}</a>'
 
 
 @dataclass
@@ -98,120 +112,162 @@ class TrialPage:
     script: Script
     cited: set[str] = field(default_factory=set)
 
-    def trial(self, trial: TrialFields) -> Iterator[str]:
-        """A trial as lines of HTML."""
-        yield f'<article class="trial" id="{trial_anchor(trial.repetition)}">'
-        yield from _head(trial)
-        marks = _marks(trial)
+    def trial(self, trial: TrialFields) -> str:
+        """A trial as HTML."""
+        parts = [f'<article class="trial" id="{trial_anchor(trial.repetition)}">', _head(trial)]
+        view = _View.of(trial)
         coded: dict[str, list[CodeFields]] = {}
         for code in trial.study_codes:
             coded.setdefault(code.turn_ids[-1] if code.turn_ids else "", []).append(code)
         for exchange in trial.conversation:
-            yield from self._turn(trial, exchange, marks)
-            for code in coded.pop(exchange.turn_id, ()):
-                yield from self._code(trial.repetition, code, marks)
-        for codes in coded.values():
-            for code in codes:
-                yield from self._code(trial.repetition, code, marks)
-        yield "</article>"
+            parts += self._turn(view, exchange)
+            parts += [self._code(view, code) for code in coded.pop(exchange.turn_id, ())]
+        parts += [self._code(view, code) for codes in coded.values() for code in codes]
+        parts.append("</article>")
+        return "\n".join(parts)
 
-    def _turn(self, trial: TrialFields, exchange: ExchangeFields, marks: Mapping[str, Mark]) -> Iterator[str]:
+    def _turn(self, view: _View, exchange: ExchangeFields) -> list[str]:
         turn_id = exchange.turn_id
-        claims = [claim for claim in trial.claims if claim.turn_id == turn_id]
-        yield f'<section class="turn" id="{turn_anchor(trial.repetition, turn_id)}">'
-        yield (
+        claims = view.claims.get(turn_id, [])
+        parts = [
+            f'<section class="turn" id="{turn_anchor(view.trial.repetition, turn_id)}">'
             f'<div class="say asked" dir="auto"><span class="who">Turn {safe(turn_id)}</span>'
             f"{safe_lines(exchange.user_message)}</div><div>"
-        )
+        ]
         if exchange.reply:
-            reply = marked_text(exchange.reply, _spans(trial, turn_id, claims, marks))
-            yield f'<div class="say reply" dir="auto">{reply}</div>'
+            reply = marked_text(exchange.reply, view.spans(turn_id, claims))
+            parts.append(f'<div class="say reply" dir="auto">{reply}</div>')
         if exchange.outcome != "answered" or not exchange.reply:
             detail = f": {safe(exchange.detail)}" if exchange.detail else ""
-            yield f'<p class="note">{safe(exchange.outcome.replace("_", " ").capitalize())}{detail}.</p>'
-        yield from _noticed(trial, turn_id)
-        yield '</div><div class="claims">' if claims else "</div><div>"
-        finals = {claim.claim_id: claim for claim in trial.final_claims if claim.turn_id == turn_id}
-        for claim in claims:
-            final = finals.pop(claim.claim_id, None)
-            if final:
-                yield from self._claim(trial, final, marks[claim.claim_id])
-        yield from _not_checked(trial, turn_id, claims)
-        yield "</div></section>"
+            parts.append(f'<p class="note">{safe(exchange.outcome.replace("_", " ").capitalize())}{detail}.</p>')
+        parts.append(_listed(_noticed(view.trial, turn_id)))
+        parts.append('</div><div class="claims">' if claims else "</div><div>")
+        parts += [
+            self._claim(view, view.finals[claim.claim_id], mark)
+            for claim in claims
+            if (mark := view.marks.get(claim.claim_id))
+        ]
+        if unchecked := list(_not_checked(view, turn_id, claims)):
+            parts.append(f"<details><summary>{len(unchecked)} not checked</summary>{_listed(unchecked)}</details>")
+        parts.append("</div></section>")
+        return parts
 
-    def _claim(self, trial: TrialFields, claim: FinalClaimFields, mark: Mark) -> Iterator[str]:
+    def _claim(self, view: _View, claim: FinalClaimFields, mark: Mark) -> str:
         wrong = claim.label == "CONTRADICTED"
         self.cited.update(claim.evidence)
         facts = [self.script.cited(name) for name in claim.evidence]
-        against = f'<span class="key">{"<br>".join(facts)}</span>' if wrong else ""
-        yield (
-            f'<details class="{mark.kind}"><summary><b>{mark.text}</b> {safe(claim.text)}{against}</summary>'
-            f'<div id="{claim_anchor(trial.repetition, claim.claim_id)}">'
-        )
         if wrong:
-            yield from (f"<p>{safe(name)}: {self.script.source(name)}</p>" for name in claim.evidence)
+            against = f'<span class="key">{"<br>".join(facts)}</span>'
+            behind = "".join([f"<p>{safe(name)}: {self.script.source(name)}</p>" for name in claim.evidence])
         else:
-            yield from (f"<p>{fact}</p>" for fact in facts)
+            against = ""
+            behind = "".join([f"<p>{fact}</p>" for fact in facts])
         if claim.decided_by != "unanimous":
-            yield f"<p>{LABEL_NAMES[claim.label].capitalize()}: {_DECIDED.get(claim.decided_by, '')}.</p>"
-        yield from self._verdicts(trial, claim.claim_id)
-        yield "</div></details>"
+            behind += f"<p>{LABEL_NAMES[claim.label].capitalize()}: {_DECIDED.get(claim.decided_by, '')}.</p>"
+        return (
+            f'<details class="{mark.kind}"><summary><b>{mark.text}</b> {safe(claim.text)}{against}</summary>'
+            f'<div id="{mark.href[1:]}">{behind}{self._verdicts(view, claim.claim_id)}</div></details>'
+        )
 
-    def _verdicts(self, trial: TrialFields, claim_id: str) -> Iterator[str]:
+    def _verdicts(self, view: _View, claim_id: str) -> str:
         """What each judge said; judges that said the same share a line."""
         said: dict[str, list[str]] = {}
-        for judge, verdicts in trial.verdicts.items():
-            verdict = next((one for one in verdicts if one.claim_id == claim_id), None)
+        for judge, verdicts in view.verdicts.items():
+            verdict = verdicts.get(claim_id)
             text = self._verdict(verdict) if verdict else "no verdict"
-            again = [
-                LABEL_NAMES[one.label]
-                for repeat in trial.repeat_verdicts.get(judge, ())
-                for one in repeat
-                if one.claim_id == claim_id
-            ]
-            if again:
+            if again := view.again.get((judge, claim_id)):
                 text += f" Asked again: {', '.join(again)}."
-            said.setdefault(text, []).append(safe(judge))
-        yield from (f"<p>{', '.join(judges)}: {text}</p>" for text, judges in said.items())
+            said.setdefault(text, []).append(judge)
+        return "".join([f"<p>{safe(', '.join(judges))}: {text}</p>" for text, judges in said.items()])
 
     def _verdict(self, verdict: VerdictFields) -> str:
-        self.cited.update(verdict.evidence)
-        by = f" by {safe(', '.join(verdict.evidence))}" if verdict.evidence else ""
+        by = ""
+        if verdict.evidence:
+            self.cited.update(verdict.evidence)
+            by = f" by {safe(', '.join(verdict.evidence))}"
         severity = f", {verdict.severity}" if verdict.severity != "none" else ""
         notes = f". {safe(verdict.notes)}" if verdict.notes else "."
         return f"{LABEL_NAMES[verdict.label]}{by}{severity}{notes}"
 
-    def _code(self, repetition: int, code: CodeFields, marks: Mapping[str, Mark]) -> Iterator[str]:
+    def _code(self, view: _View, code: CodeFields) -> str:
         """A question's code with its reason, and the points made and missed."""
         mark = code_mark(code.code or code.answer or "–")
         name = code_name(code.code) if code.code else f"answer: {safe(code.answer or 'none')}"
         topic = self.script.topic(code.question_group) or safe(code.question_group)
-        yield f'<section class="coded {mark}" id="{code_anchor(repetition, code.question_group)}">'
-        yield f'<h4><span class="code">{mark}</span> {name} <span class="quiet">{topic}</span></h4>'
-        yield f"<p>{safe(code.reason)}</p><ul>"
-        yield from self._points("Made", code.points_met, marks)
-        yield from (f"<li>Missed: {self._point(name)}</li>" for name in code.points_missed)
-        yield from self._points("Made in part", code.partial_points_met, marks)
+        items = [*self._points("Made", code.points_met, view.marks)]
+        items += [f"Missed: {self._point(name)}" for name in code.points_missed]
+        items += self._points("Made in part", code.partial_points_met, view.marks)
         for heading, claims in (("Wrong", code.wrong), ("Minor error", code.minor)):
             for claim in claims:
                 against = f" against {safe(', '.join(claim.evidence))}" if claim.evidence else ""
-                yield f"<li>{heading}: {_by([claim], marks)}{against}</li>"
-        yield from (f"<li>Cannot be known: “{safe(words)}”</li>" for words in code.fabricated)
-        yield "</ul>"
+                items.append(f"{heading}: {_by([claim], view.marks)}{against}")
+        items += [f"Cannot be known: “{safe(words)}”" for words in code.fabricated]
+        own = ""
         if code.own:
-            yield f"<p>By our own points: {code_name(code.own.code)}.</p><ul>"
-            yield from self._points("Made", code.own.points_met, marks)
-            yield from (f"<li>Missed: {self._point(name)}</li>" for name in code.own.points_missed)
-            yield "</ul>"
-        yield "</section>"
+            mine = [*self._points("Made", code.own.points_met, view.marks)]
+            mine += [f"Missed: {self._point(name)}" for name in code.own.points_missed]
+            own = f"<p>By our own points: {code_name(code.own.code)}.</p>{_listed(mine)}"
+        return (
+            f'<section class="coded {mark}" id="{code_anchor(view.trial.repetition, code.question_group)}">'
+            f'<h4><span class="code">{mark}</span> {name} <span class="quiet">{topic}</span></h4>'
+            f"<p>{safe(code.reason)}</p>{_listed(items)}{own}</section>"
+        )
 
     def _points(self, heading: str, points: Sequence[PointFields], marks: Mapping[str, Mark]) -> Iterator[str]:
         for point in points:
-            yield f"<li>{heading}: {self._point(point.point)} – {_by(point.claims, marks)}</li>"
+            yield f"{heading}: {self._point(point.point)} – {_by(point.claims, marks)}"
 
     def _point(self, name: str) -> str:
         self.cited.update(name.split("|"))
         return self.script.point(name)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _View:
+    """A trial with its parts where they are looked for."""
+
+    trial: TrialFields
+    marks: dict[str, Mark]
+    """By claim; only claims with a final record have one. They are numbered within their turns."""
+    claims: dict[str | None, list[ClaimFields]]
+    """By turn."""
+    finals: dict[str, FinalClaimFields]
+    verdicts: dict[str, dict[str, VerdictFields]]
+    """By judge and claim."""
+    again: dict[tuple[str, str], list[str]]
+    """By judge and claim: the labels it gave when asked again."""
+
+    @classmethod
+    def of(cls, trial: TrialFields) -> _View:
+        finals = {claim.claim_id: claim for claim in trial.final_claims}
+        claims: dict[str | None, list[ClaimFields]] = {}
+        marks: dict[str, Mark] = {}
+        for claim in trial.claims:
+            mine = claims.setdefault(claim.turn_id, [])
+            mine.append(claim)
+            if final := finals.get(claim.claim_id):
+                href = f"#{claim_anchor(trial.repetition, claim.claim_id)}"
+                marks[claim.claim_id] = Mark(LABEL_MARKS[final.label], len(mine), href)
+        verdicts = {judge: {one.claim_id: one for one in given} for judge, given in trial.verdicts.items()}
+        again: dict[tuple[str, str], list[str]] = {}
+        for judge, repeats in trial.repeat_verdicts.items():
+            for repeat in repeats:
+                for one in repeat:
+                    again.setdefault((judge, one.claim_id), []).append(LABEL_NAMES[one.label])
+        return cls(trial, marks, claims, finals, verdicts, again)
+
+    def spans(self, turn_id: str, claims: Sequence[ClaimFields]) -> list[Span]:
+        """What is marked in a reply."""
+        spans = []
+        for claim in claims:
+            mark = self.marks.get(claim.claim_id)
+            if mark:
+                end = max([span.end for span in claim.quote_spans], default=0)
+                spans += [Span(span.start, span.end, mark, span.end == end) for span in claim.quote_spans]
+        for reading in self.trial.readings:
+            if reading.marked and reading.turn_id == turn_id:
+                spans += [Span(passage.start, passage.end, None) for passage in reading.marked]
+        return spans
 
 
 _DECIDED = {
@@ -220,32 +276,6 @@ _DECIDED = {
     "adjudicator": "settled by the adjudicator",
     "unresolved": "the judges left it open",
 }
-
-
-def _marks(trial: TrialFields) -> dict[str, Mark]:
-    """A mark for each claim that has a final record, numbered within its turn."""
-    labels = {claim.claim_id: claim.label for claim in trial.final_claims}
-    numbers: dict[str | None, int] = {}
-    marks = {}
-    for claim in trial.claims:
-        if claim.claim_id in labels:
-            number = numbers[claim.turn_id] = numbers.get(claim.turn_id, 0) + 1
-            href = f"#{claim_anchor(trial.repetition, claim.claim_id)}"
-            marks[claim.claim_id] = Mark(LABEL_MARKS[labels[claim.claim_id]], number, href)
-    return marks
-
-
-def _spans(trial: TrialFields, turn_id: str, claims: Sequence[ClaimFields], marks: Mapping[str, Mark]) -> list[Span]:
-    spans = []
-    for claim in claims:
-        mark = marks.get(claim.claim_id)
-        if mark:
-            last = max(claim.quote_spans, key=lambda span: span.end, default=None)
-            spans += [Span(span.start, span.end, mark, span is last) for span in claim.quote_spans]
-    for reading in trial.readings:
-        if reading.turn_id == turn_id:
-            spans += [Span(passage.start, passage.end, None) for passage in reading.marked]
-    return spans
 
 
 def _by(claims: Sequence[BackingFields], marks: Mapping[str, Mark]) -> str:
@@ -257,54 +287,53 @@ def _by(claims: Sequence[BackingFields], marks: Mapping[str, Mark]) -> str:
     return ", ".join(shown)
 
 
-def _head(trial: TrialFields) -> Iterator[str]:
+def _head(trial: TrialFields) -> str:
     """What happened to the trial, its scores, and where its calls are."""
-    yield f"<h2>Repetition {trial.repetition}: {safe(trial.outcome.replace('_', ' '))}</h2>"
+    parts = [f"<h2>Repetition {trial.repetition}: {safe(trial.outcome.replace('_', ' '))}</h2>"]
     scores = trial.final_scores
     if scores:
-        yield (
+        parts.append(
             f'<p class="facts">Accuracy {score_text(scores.accuracy)}, completeness {score_text(scores.completeness)}, '
             f"safety risk {score_text(scores.safety_risk)}, calibration {score_text(scores.calibration)}.</p>"
         )
     judges = "; ".join(f"{safe(judge)} is {safe(model)}" for judge, model in trial.judged_by.verifiers.items())
     served = safe(", ".join(trial.target.served_models)) or "not stated"
-    yield (
+    parts.append(
         f'<p class="note">Model that answered: {served}. Judges: {judges}. Raw calls: the lines of calls.jsonl in the '
         f"run folder whose call begins with <code>{safe(trial.trial_id)}|</code></p>"
     )
     for reason in trial.review_reasons or ():
-        yield f'<p class="caveat">A person should look at this trial: {safe(reason.detail)}</p>'
+        parts.append(f'<p class="caveat">A person should look at this trial: {safe(reason.detail)}</p>')
     for failure in trial.judge_failures:
         what = f"{failure.stage.capitalize()} failed at {failure.turn_id}: {failure.reason}"
-        yield f'<p class="caveat">{safe(what)}</p>'
+        parts.append(f'<p class="caveat">{safe(what)}</p>')
+    return "\n".join(parts)
+
+
+def _listed(items: Iterable[str]) -> str:
+    lines = "".join([f"<li>{item}</li>" for item in items])
+    return f'<ul class="plainlist">{lines}</ul>' if lines else ""
 
 
 def _noticed(trial: TrialFields, turn_id: str) -> Iterator[str]:
     """What was noticed about a reply: hedges, refusals, passages that the screen marked, sentences left out."""
-    lines = [
-        f"{_OBSERVED.get(one.observation.kind, '')}: “{safe(one.observation.quote)}”"
-        for one in trial.observations
-        if one.turn_id == turn_id
-    ]
+    for one in trial.observations:
+        if one.turn_id == turn_id:
+            seen = one.observation
+            yield f"{_OBSERVED.get(seen.kind) or safe(seen.kind)}: “{safe(seen.quote)}”"
     for reading in trial.readings:
         if reading.turn_id == turn_id:
             if reading.why:
-                lines.append(f"read by {safe(reading.how)}: {safe(reading.why)}")
-            lines += [f"marked by the screen: {safe(passage.why)}" for passage in reading.marked]
-            lines += [f"not covered by a claim: “{safe(text)}”" for text in reading.left_out]
-    if lines:
-        yield f'<ul class="plainlist">{"".join(f"<li>{line}</li>" for line in lines)}</ul>'
+                yield f"read by {safe(reading.how)}: {safe(reading.why)}"
+            yield from (f"marked by the screen: {safe(passage.why)}" for passage in reading.marked)
+            yield from (f"not covered by a claim: “{safe(text)}”" for text in reading.left_out)
 
 
-def _not_checked(trial: TrialFields, turn_id: str, claims: Sequence[ClaimFields]) -> Iterator[str]:
+def _not_checked(view: _View, turn_id: str, claims: Sequence[ClaimFields]) -> Iterator[str]:
     """Claims without a final record, and claims that were rejected."""
-    finals = {claim.claim_id for claim in trial.final_claims}
-    lines = [f"{safe(claim.type)}: {safe(claim.text)}" for claim in claims if claim.claim_id not in finals]
-    lines += [
-        f"rejected: {safe(claim.text)} ({safe(claim.reason)})"
-        for claim in trial.rejected_claims
-        if claim.turn_id == turn_id
-    ]
-    if lines:
-        yield f"<details><summary>{len(lines)} not checked</summary>"
-        yield f'<ul class="plainlist">{"".join(f"<li>{line}</li>" for line in lines)}</ul></details>'
+    for claim in claims:
+        if claim.claim_id not in view.finals:
+            yield f"{safe(claim.type)}: {safe(claim.text)}"
+    for rejected in view.trial.rejected_claims:
+        if rejected.turn_id == turn_id:
+            yield f"rejected: {safe(rejected.text)} ({safe(rejected.reason)})"
