@@ -25,7 +25,7 @@ def report(
     out: PathLike | None = None,
     *,
     judge_check: PathLike | None = None,
-    checklist: Literal["chart"] | None = None,
+    checklist: str | Sequence[str] | None = None,
     evidence: bool = True,
 ) -> list[Path]:
     """Write a report: CSV files, Markdown, a self-contained HTML page, charts, and a page for every trial.
@@ -34,7 +34,8 @@ def report(
         runs: one or more run folders.
         out: the folder to write to; files of an earlier report are replaced. None: `report` in the first run folder.
         judge_check: a judge check whose error rates correct the estimates.
-        checklist: also write a reporting checklist, filled in as far as the run can.
+        checklist: also write these reporting checklists, filled in as far as the run can: chart, tripod-llm,
+            mi-clear-llm, or all.
         evidence: also write pages with the trials behind every number, in the folder `evidence`.
 
     Returns:

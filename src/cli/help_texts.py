@@ -55,10 +55,12 @@ API keys are set, or else offline:rules.
 """
 REPORT = """\
 Write a report: CSV by scenario, question and code, Markdown, a self-contained
-HTML page, charts as SVG.
+HTML page, charts as SVG, and a Methods section with a Table 1 for a paper.
+--checklist also fills in reporting checklists (CHART, TRIPOD-LLM and
+MI-CLEAR-LLM) as far as the run can.
 
   medicare-eval report runs/20260101T120000Z
-  medicare-eval report runs/A runs/B --checklist chart \\
+  medicare-eval report runs/A runs/B --checklist chart,tripod-llm \\
       --judge-check judge-checks/20260101T130000Z
 """
 COMPARE = """\

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import Origin
 
 MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
+CHECKLISTS = ("chart", "tripod-llm", "mi-clear-llm", "all")
 NOT_GIVEN: Any = argparse.SUPPRESS
 """The default of every option that a study file can also set: absent unless the user typed it."""
 FLAGS = {
@@ -81,6 +82,15 @@ def origin(arguments: argparse.Namespace) -> Origin:
 
 def positive(text: str) -> int:
     return _at_least(1, text)
+
+
+def checklists(text: str) -> list[str]:
+    """Names of checklists, with commas between them."""
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in CHECKLISTS:
+            raise argparse.ArgumentTypeError(f"{name!r} is not a checklist. Choose from {', '.join(CHECKLISTS)}")
+    return names
 
 
 def natural(text: str) -> int:

@@ -168,7 +168,13 @@ def _add_findings(commands: _Commands) -> None:
     report.add_argument(
         "--judge-check", type=Path, metavar="DIR", help="correct estimates by the error rates of this judge check"
     )
-    report.add_argument("--checklist", choices=["chart"], help="also write a reporting checklist, prefilled")
+    report.add_argument(
+        "--checklist",
+        type=options.checklists,
+        action="extend",
+        metavar="NAME",
+        help=f"also write a reporting checklist, prefilled: {', '.join(options.CHECKLISTS)}; repeatable",
+    )
     compare = commands.add(
         "compare",
         handlers.compare,
