@@ -1,4 +1,4 @@
-"""The reporting checklist: every item is there, the run's own facts are filled in, the rest is the author's."""
+"""The reporting checklists: every item is there, the run's own facts are filled in, the rest is the author's."""
 
 from __future__ import annotations
 
@@ -7,10 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from src.errors import IntegrityError
-from src.findings.analysis.read_run import gather
-from src.findings.report.checklist import chart_checklist, fill, load_checklist
-from src.findings.report.checklist_facts import AUTHOR, Value, facts_of, registration_lines
+from src.cli import options
+from src.errors import InputError, IntegrityError
+from src.findings.analysis.judge_agreement import judging
+from src.findings.analysis.read_run import Findings, gather
+from src.findings.report import checklist as checklist_module
+from src.findings.report.checklist import (
+    CHECKLISTS,
+    ChecklistName,
+    checklists,
+    chosen_checklists,
+    file_name,
+    fill,
+    load_checklist,
+    shared_lines,
+)
+from src.findings.report.checklist_facts import facts_of, registration_lines
+from src.findings.report.checklist_results import Value
+from src.findings.report.methods import AUTHOR, INTERVALS, MISSING_RULE
+from src.findings.report.series import runs_of
+from src.findings.report.write import write_report
 from src.schemas import Registration, Transcripts
 from src.storage import (
     JOURNAL,
@@ -26,7 +42,12 @@ from ..helpers import HASH, manifest, result, scenario
 from ..runs import ONE, make_run
 from .made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
 
-ITEMS = load_checklist().items
+ITEMS = load_checklist("chart").items
+TOPICS = {"chart": 12, "tripod-llm": 19, "mi-clear-llm": 6}
+
+
+def chart_checklist(found: Findings, registration: Registration | None = None) -> str:
+    return checklists(["chart"], found, registration=registration)["chart"]
 
 
 def section(text: str, item_id: str) -> str:
@@ -43,27 +64,96 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
 
 
-def test_items_have_ids_of_their_own_and_cover_all_twelve_topics() -> None:
-    ids = [item.item_id for item in ITEMS]
+@pytest.mark.parametrize("name", CHECKLISTS)
+def test_items_have_ids_of_their_own_and_cover_all_topics(name: ChecklistName) -> None:
+    texts = load_checklist(name)
+    ids = [item.item_id for item in texts.items]
+    numbers = [item.number for item in texts.items]
     assert len(set(ids)) == len(ids)
-    assert sorted({item.chart_item for item in ITEMS}) == list(range(1, 13))
-    assert [item.chart_item for item in ITEMS] == sorted(item.chart_item for item in ITEMS)
-    assert all(item.topic and item.report.endswith(".") for item in ITEMS)
-    topics = load_checklist().chart_items
-    assert sorted(topics) == list(range(1, 13))
-    assert all(topics.values())
+    assert numbers == sorted(numbers)
+    assert sorted(set(numbers)) == sorted(texts.main_items) == list(range(1, TOPICS[name] + 1))
+    assert all(texts.main_items.values())
+    assert all(item.topic and item.report.endswith(".") for item in texts.items)
+    assert all(item.known or item.ask for item in texts.items)
+    assert "sub-items" in texts.source or "this project's own" in texts.source
 
 
-def test_every_item_is_in_the_text_and_none_is_empty(real: Path) -> None:
-    text = chart_checklist(gather(real))
-    for item in ITEMS:
-        part = section(text, item.item_id)
+@pytest.mark.parametrize("name", CHECKLISTS)
+def test_every_item_is_in_the_text_and_none_is_empty(name: ChecklistName, real: Path) -> None:
+    text = checklists([name], gather(real))[name]
+    for item in load_checklist(name).items:
+        part = section(text, re.escape(item.item_id))
         assert item.report in part
         body = part.split(item.report, 1)[1].strip("* \n")
         assert body, item.item_id
         assert (AUTHOR in part) == bool(item.ask), item.item_id
-    assert "not the numbers or words of the statement's sub-items" in text
+    assert "DECIDE-AI" in text
+    assert "Check your manuscript against" in text
+    assert "{" not in text
     assert "\n\n\n" not in text
+
+
+def test_shared_lines_are_all_used() -> None:
+    used = {
+        line.removeprefix("@")
+        for path in Path(checklist_module.__file__).parent.glob("checklist_*.json")
+        for line in re.findall(r'"(@\w+)"', path.read_text(encoding="utf-8"))
+    }
+    assert used | {"intro"} == set(shared_lines())
+
+
+def test_what_papers_omit_most_is_answered_from_the_run(real: Path) -> None:
+    found = gather(real)
+    texts = checklists(CHECKLISTS, found)
+    settings, stable = section(texts["mi-clear-llm"], "2.1"), section(texts["mi-clear-llm"], "2.3")
+    assert "temperature 0" in settings
+    assert "Seed 42" in settings
+    assert "Asked again in the same words: fake:partial got the same study code each time for 100%" in stable
+    assert "one point in time" in stable
+    assert "no web search, no documents and no tools" in section(texts["mi-clear-llm"], "1.2")
+    independence = section(texts["mi-clear-llm"], "6.1")
+    assert "1 of 1 scenario file is distributed with medicare-eval" in independence
+    assert str(manifest_of(real).plan.scenarios[0].scenario.effective_date) in independence
+    assert "| fake:partial | under test | partial | partial | yes | none |" in section(texts["tripod-llm"], "6.1")
+    assert "were not checked against labeled replies" in section(texts["tripod-llm"], "7.3")
+    assert MISSING_RULE in section(texts["tripod-llm"], "5.5")
+    assert INTERVALS in section(texts["tripod-llm"], "6.5")
+    assert "| Scenarios |  | 1 |" in section(texts["tripod-llm"], "5.2")
+    assert re.search(r"fake:wrong \(target\): \d+ calls, ", section(texts["tripod-llm"], "12.1"))
+
+
+def test_one_repeat_says_that_stability_is_not_known(tmp_path: Path) -> None:
+    found = gather(write_run(tmp_path / "run", [rich()], planned()))
+    assert "stability over repeats is not known" in section(checklists(["chart"], found)["chart"], "Q3")
+
+
+def test_a_scenario_of_ones_own_is_not_called_public(tmp_path: Path) -> None:
+    found = gather(write_run(tmp_path / "run", [rich()], planned()))
+    text = section(checklists(["mi-clear-llm"], found)["mi-clear-llm"], "6.1")
+    assert "not distributed with medicare-eval" in text
+    assert "together with the answer key" not in text
+
+
+def test_lists_are_chosen_by_name_with_commas_or_all() -> None:
+    assert chosen_checklists("chart") == ("chart",)
+    assert chosen_checklists("mi-clear-llm, chart") == ("chart", "mi-clear-llm")
+    assert chosen_checklists(["tripod-llm", "chart", "chart"]) == ("chart", "tripod-llm")
+    assert chosen_checklists(["chart", "all"]) == CHECKLISTS
+    assert [file_name(name) for name in CHECKLISTS] == [
+        "chart_checklist.md", "tripod_llm_checklist.md", "mi_clear_llm_checklist.md",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="'other' is not a checklist"):
+        chosen_checklists("chart,other")
+
+
+def test_the_command_offers_the_lists_that_there_are() -> None:
+    assert (*CHECKLISTS, "all") == options.CHECKLISTS
+
+
+def test_an_unknown_list_is_refused_before_anything_is_written(real: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a checklist"):
+        write_report([real], tmp_path / "out", checklist=["consort"])
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_the_run_knows_is_filled_in(real: Path) -> None:
@@ -78,14 +168,14 @@ def test_what_the_run_knows_is_filled_in(real: Path) -> None:
     assert made.plan.scenarios[0].sha256 in section(text, "Q1")
     assert "planned 2 times with each of 2 models: 4 trials" in section(text, "Q3")
     assert "plan year 2026" in section(text, "E1")
-    assert all(digest in section(text, "E1") for digest in made.plan.references.values())
+    assert f"Filled from {len(made.plan.references)} files of figures" in section(text, "E1")
     assert made.plan.rubrics["v1"].sha256 in section(text, "E2")
     assert "2 verifiers: offline:rules, offline:rules" in section(text, "E3")
     assert "Krippendorff's alpha: 1.00" in section(text, "E3")
-    assert "judge_1 (offline:rules), asked again, changed its label: 0/" in section(text, "E3")
+    assert "judge_1 (offline:rules), asked again, changed its label: 0 of " in section(text, "E3")
     assert "1 conversation × 2 models × 2 repeats = 4 trials; this run's results have 4" in section(text, "S1")
     assert "| fake:wrong | 2 | 2 | 0 |" in section(text, "R1")
-    assert section(text, "R2").count("n=2") >= 4
+    assert "| fake:wrong | 0% (no interval) |" in section(text, "R2")
     assert found.head in section(text, "D5")
     for name in (MANIFEST, JOURNAL, RESULTS, SEAL):
         assert file_sha256(real / name) in section(text, "D5")
@@ -133,7 +223,9 @@ def test_partial_runs_and_runs_of_failures_alone(tmp_path: Path) -> None:
         for item in ITEMS:
             section(text, item.item_id)
     assert "| fake:careful | 30 | 2 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 20 |" in section(text, "R1")
-    assert "| fake:careful | – | – | – | – | – |" in section(chart_checklist(gather(tmp_path / "failures")), "R2")
+    without = section(chart_checklist(gather(tmp_path / "failures")), "R2")
+    assert "| fake:careful | – | – | – | 0.00 (no interval) | 0.00 (no interval) | – | – | 1 |" in without
+    assert "| openai:gpt\\-x | – | – | – | – | – | – | – | 0 |" in without
 
 
 def registered(*deviations: str, **changes: str) -> Registration:
@@ -166,10 +258,11 @@ def test_hostile_words_of_a_pre_registration_are_inert() -> None:
 
 
 def test_every_placeholder_of_the_texts_has_a_value_and_every_value_is_used(real: Path) -> None:
-    texts = load_checklist()
-    lines = [texts.filled_in, *(line for item in texts.items for line in item.known)]
+    lines = [*shared_lines()["intro"]]
+    lines += [line for name in CHECKLISTS for item in load_checklist(name).items for line in item.known]
     used = {name for line in lines for name in re.findall(r"\{(\w+)\}", line)}
-    assert used | {"run_id"} == set(facts_of(gather(real), None))
+    found = gather(real)
+    assert used | {"run_id"} == set(facts_of(runs_of([found], [judging(found)]), None))
 
 
 def test_lines_are_left_out_or_repeated_by_their_values() -> None:
@@ -193,12 +286,11 @@ def test_hostile_names_are_inert(tmp_path: Path) -> None:
     one = rich()
     target = one.target.model_copy(update={"served_models": (evil,), "not_applied": (evil,)})
     made = planned(scenarios=[scenario(title=evil, persona={"language": evil})])
-    text = chart_checklist(
-        gather(write_run(tmp_path / "run", [one.model_copy(update={"target": target}), *hostile()[1:]], made))
-    )
-    assert "<script>" not in text
-    assert "\x1b" not in text
-    assert "](y)" not in text
+    found = gather(write_run(tmp_path / "run", [one.model_copy(update={"target": target}), *hostile()[1:]], made))
+    for text in checklists(CHECKLISTS, found).values():
+        assert "<script>" not in text
+        assert "\x1b" not in text
+        assert "](y)" not in text
 
 
 def test_the_same_run_gives_the_same_text(real: Path) -> None:

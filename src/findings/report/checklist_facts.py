@@ -63,7 +63,7 @@ def _run_facts(found: Findings) -> dict[str, Value]:
         "offline_notice": next(map(inert, offline_notices([manifest])), None),
         "planned": counted(found.planned, "trial"),
         "done": str(done),
-        "repeats": counted(plan.repeats, "time"),
+        "repeats": "once" if plan.repeats == 1 else counted(plan.repeats, "time"),
         "models": counted(len(plan.targets), "model"),
         "size": f"{counted(len(plan.scenarios), 'conversation')} × {counted(len(plan.targets), 'model')} × "
         f"{counted(plan.repeats, 'repeat')}",
@@ -138,7 +138,7 @@ def _question_facts(found: Findings) -> dict[str, Value]:
     conditional = sum(turn.condition is not None for turn in turns)
     several = sum(len(scenario.scripted_turns) > 1 for scenario in scenarios)
     languages = {str(scenario.persona.language) for scenario in scenarios if scenario.persona.language}
-    wording = "the scenarios' own wording; Q1 names their files"
+    wording = "the scenarios' own wording"
     if plan.wording:
         wording = f"the wording of {inert(plan.wording.title)} (sha256 `{plan.wording.sha256}`), otherwise {wording}"
     return {
@@ -189,7 +189,9 @@ def _key_facts(plan: RunPlan) -> dict[str, Value]:
         "confirmed": confirmed_text(facts),
         "sources": counted(len({fact.source for fact in facts}), "source"),
         "expired": [inert(reason) for reason in plan.expired],
-        "reference_files": [f"{inert(name)}, sha256 `{digest}`" for name, digest in plan.references.items()],
+        "references": counted(len(plan.references), "file") + " of figures, facts and invented plans"
+        if plan.references
+        else None,
         "codes": ", ".join(code.replace("_", " ") for code in CODES),
         "rubric_files": [f"{inert(name)}, sha256 `{rubric.sha256}`" for name, rubric in plan.rubrics.items()],
     }

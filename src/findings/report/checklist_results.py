@@ -9,7 +9,7 @@ from ...stats.agreement import Agreement
 from ...text.count import counted
 from ...text.escape import inert
 from ...text.money import money_text
-from ...text.rounded import rounded
+from ...text.rounded import percent, rounded
 from ..analysis.cost import Spending
 from ..analysis.estimates import Estimated, estimate
 from ..analysis.judge_agreement import Judging
@@ -84,10 +84,10 @@ def stability_facts(series: Sequence[Series]) -> dict[str, Value]:
         same = "got the same study code each time"
         if found.repeated:
             questions = counted(found.repeated, "question")
-            repeats.append(f"{share_text(found.same_when_repeated)} of {questions} of {name} {same}")
+            repeats.append(f"{name} {same} for {share_text(found.same_when_repeated)} of {questions}")
         if found.varied:
             questions = counted(found.varied, "question")
-            variants.append(f"{share_text(found.same_when_varied)} of {questions} of {name} {same}")
+            variants.append(f"{name} {same} for {share_text(found.same_when_varied)} of {questions}")
     unknown = (
         "Each question was asked once in the same words, so stability over repeats is not known (`run --repeats`)."
     )
@@ -106,9 +106,10 @@ def result_facts(found: Findings) -> dict[str, Value]:
         rows, name = found.of_target(target), inert(target)
         outcomes = Counter(row.outcome for row in rows)
         flow.append([name, str(each), *(str(outcomes[outcome]) for outcome in ends), str(each - len(rows))])
-        codes = {code: estimate(rows, code) for code in _CODES}
-        scores = [estimate_text(estimate(rows, score)) for score in SCORES]
-        results.append([name, *map(share_text, codes.values()), *scores, share_text(key_coverage(rows)), _units(codes)])
+        codes, scores = ([estimate(rows, one) for one in measures] for measures in (_CODES, SCORES))
+        units = max(one.units for one in (*codes, *scores))
+        cells = (*map(share_text, codes), *map(estimate_text, scores), share_text(key_coverage(rows)), str(units))
+        results.append([name, *cells])
         bounds += [f"{name}: {line}" for line in _bounds(codes)]
         harm.append(f"{name}: {_harm([row for row in rows if row.outcome == 'scored'])}")
     names = [*_CODES.values(), *(name.replace("_", " ") for name in SCORES), "key coverage", "scenarios"]
@@ -124,16 +125,12 @@ def result_facts(found: Findings) -> dict[str, Value]:
     }
 
 
-def _units(codes: dict[str, Estimated]) -> str:
-    return str(codes["accurate_complete"].units)
-
-
-def _bounds(codes: dict[str, Estimated]) -> list[str]:
+def _bounds(codes: Sequence[Estimated]) -> list[str]:
     """What missing answers could change."""
     return [
-        f"{_CODES[code]} if the {counted(one.missing, 'missing answer')} had all been otherwise, or all so: "
-        f"{rounded(one.lowest)} to {rounded(one.highest)}"
-        for code, one in codes.items()
+        f"{name}: {percent(one.lowest)}% if none of {counted(one.missing, 'missing answer')} had been so, "
+        f"{percent(one.highest)}% if all had"
+        for name, one in zip(_CODES.values(), codes, strict=True)
         if one.missing and one.lowest is not None and one.highest is not None
     ]
 
