@@ -11,7 +11,9 @@ of Clopper and Pearson's method. So limits stay within the range and are never e
 - Values within [0, 1] vary at most as much as yes and no do, so the effective n is at least the number of units
   (Kish's number, if weights differ).
 - If all units have the same value, the variance is unknown. With confidence 1 - alpha / 2, the share of units that
-  differ is at most 1 - (alpha / 2) ** (1 / units), and the limits are the farthest means that this allows.
+  differ is at most 1 - (alpha / 2) ** (1 / units), and the limits are the farthest means that this allows. A few
+  stray errors must not promise more than none, so the upper limit is never below that of a mean of 0, and the lower
+  one never above that of a mean of 1.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 from .student import incomplete_beta, student_quantile
@@ -172,16 +175,18 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
     if units < least:
         return Bounded(units, value, None, None, effective, error, degrees)
     tail = (1 - confidence) / 2
+    most = 1 - tail ** (1 / spread.least)
     if same:
-        most = 1 - tail ** (1 / spread.least)
         limits = Limits(share * (1 - most), share + most * (1 - share))
     else:
         ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, spread.degrees)
         limits = mid_p_limits(share, min(MOST_EFFECTIVE, max(spread.least, effective * ratio * ratio)), tail)
-    low, high = (within.low + width * one for one in (limits.low, limits.high))
+    ends = min(limits.low, 1 - most), max(limits.high, most)
+    low, high = (within.low + width * one for one in ends)
     return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees)
 
 
+@lru_cache(maxsize=4_096)
 def mid_p_limits(share: float, n: float, tail: float = 0.025) -> Limits:
     """Mid-P limits of a proportion; n need not be whole."""
     count = share * n

@@ -37,11 +37,16 @@ def student_quantile(p: float, degrees: float) -> float:
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function, by its continued fraction (Lentz's method)."""
+    """The regularized incomplete beta function, by its continued fraction, which converges fast on one side only."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
-        return 1 - incomplete_beta(b, a, 1 - x)
+        return 1 - _continued_fraction(b, a, 1 - x)
+    return _continued_fraction(a, b, x)
+
+
+def _continued_fraction(a: float, b: float, x: float) -> float:
+    """By Lentz's method."""
     front = math.exp(
         math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x) - math.log(a)
     )

@@ -7,7 +7,8 @@ import random
 import pytest
 from scipy import stats as scipy_stats
 
-from src.stats.comparison import clustered_mean, holm
+from src.stats.bounded import DIFFERENCE, bounded_by_cluster
+from src.stats.comparison import holm
 from src.stats.drift import drift, question_drift
 
 
@@ -34,17 +35,14 @@ def test_three_verdicts() -> None:
     assert small.difference.p is not None and small.difference.p < 0.05 and small.verdict == "no evidence"
 
 
-def test_the_inner_interval_is_two_one_sided_tests() -> None:
+def test_the_inner_interval_is_that_of_two_one_sided_tests() -> None:
     draw = random.Random(2)
-    pairs = [(str(at), draw.gauss(0, 1), draw.gauss(0, 1)) for at in range(15)]
+    pairs = [(str(at), draw.random(), draw.random()) for at in range(15)]
     found = drift(pairs, floor=0.1, alpha=0.05, seed=1)
-    changes = [after - before for _, before, after in pairs]
-    assert found.low is not None and found.high is not None
-    above = scipy_stats.ttest_1samp(changes, found.low, alternative="greater").pvalue
-    below = scipy_stats.ttest_1samp(changes, found.high, alternative="less").pvalue
-    assert (above, below) == (pytest.approx(0.05, abs=1e-9), pytest.approx(0.05, abs=1e-9))
-    outer = clustered_mean([(c, after - before) for c, before, after in pairs], 0.95)
-    assert (found.difference.low, found.difference.high) == pytest.approx((outer.low, outer.high))
+    changes = [(c, after - before) for c, before, after in pairs]
+    inner, outer = (bounded_by_cluster(changes, DIFFERENCE, confidence) for confidence in (0.9, 0.95))
+    assert (found.low, found.high) == (inner.low, inner.high)
+    assert (found.difference.low, found.difference.high) == (outer.low, outer.high)
     assert found == drift(pairs, floor=0.1, alpha=0.05, seed=1)
 
 
@@ -61,23 +59,25 @@ def test_error_rates_stay_below_alpha() -> None:
     assert alarms / simulations <= most
 
 
-def test_nothing_changed_is_evidence_only_with_enough_trials() -> None:
-    many = drift([(str(at), 0.5, 0.5) for at in range(40)], floor=0.1, seed=1)
-    assert many.verdict == "no evidence" and many.high == pytest.approx(1 - 0.05 ** (1 / 40))
+def test_identical_answers_are_no_change_and_say_what_would_exclude_one() -> None:
     few = drift([(str(at), 0.5, 0.5) for at in range(5)], floor=0.1, seed=1)
-    assert few.verdict == "cannot tell"
-    assert (few.low, few.high) == pytest.approx((0.05**0.2 - 1, 1 - 0.05**0.2))
+    assert (few.verdict, few.clusters_needed) == ("no change", 29)
     # The bound is Clopper and Pearson's: none of 5 changed.
     assert few.high == pytest.approx(scipy_stats.binomtest(0, 5, alternative="less").proportion_ci(0.95).high)
-    assert drift([("one", 0.5, 0.5)] * 60, floor=0.1, seed=1).verdict == "no evidence"  # pairs of one scenario
-    assert drift([(c, 0.5, 0.5) for c in "abc" for _ in range(30)], floor=0.1, seed=1).verdict == "cannot tell"
+    assert few.low == pytest.approx(-(few.high or 0))
+    enough = drift([(str(at), 0.5, 0.5) for at in range(29)], floor=0.1, seed=1)
+    assert enough.high is not None and enough.high < 0.1
+    almost = drift([(str(at), 0.5, 0.5) for at in range(28)], floor=0.1, seed=1)
+    assert almost.high is not None and almost.high > 0.1
+    moved = drift([*((str(at), 0.5, 0.5) for at in range(20)), ("x", 0.5, 0.6)], floor=0.1, seed=1)
+    assert moved.verdict != "no change" and moved.clusters_needed is None
 
 
 def test_drift_of_very_few_pairs_or_none() -> None:
     for pairs in ([], [("a", 0.1, 0.9)]):
         assert drift(pairs, floor=0.1, seed=1).verdict == "cannot tell"
     shifted = drift([(str(at), 0.25, 0.75) for at in range(8)], floor=0.1, seed=1)
-    assert shifted.verdict == "drifted" and shifted.low is None  # all equal: no interval, but p = 2 / 256
+    assert shifted.verdict == "drifted" and shifted.difference.p == 2 / 256
     for floor, alpha in ((0.0, 0.05), (0.1, 0.0), (0.1, 0.5)):
         with pytest.raises(ValueError, match="drift needs"):
             drift([], floor=floor, alpha=alpha, seed=1)

@@ -11,11 +11,12 @@ import pytest
 from scipy import integrate
 from scipy import stats as scipy_stats
 
-from src.stats.comparison import clustered_mean
 from src.stats.power import (
+    clusters_needed,
     design_effect,
     detectable,
     detectable_from_error,
+    most_power,
     noncentral_power,
     power_of,
     trials_needed,
@@ -83,17 +84,40 @@ def test_clusters_need_more_trials() -> None:
     assert trials_needed(5.0, 1.0, clusters=10, icc=0.9) == 10
 
 
-def test_power_agrees_with_simulated_intervals() -> None:
+def test_the_clusters_needed_are_the_fewest_that_reach_the_power() -> None:
+    for per_cluster, icc in ((1, 0.0), (1, 0.7), (4, 0.3), (10, 1.0)):
+        fewest = clusters_needed(0.1, 0.3, per_cluster=per_cluster, icc=icc)
+        assert fewest is not None
+        reached, before = (power_of(k * per_cluster, 0.1, 0.3, clusters=k, icc=icc) for k in (fewest, fewest - 1))
+        assert reached is not None and before is not None and before < 0.8 <= reached
+    # One pair in each cluster: as many clusters as independent pairs, whatever they would have in common.
+    assert clusters_needed(0.1, 0.3, icc=0.7) == clusters_needed(0.1, 0.3) == trials_needed(0.1, 0.3)
+    # Pairs that are all alike within a cluster add nothing.
+    assert clusters_needed(0.1, 0.3, per_cluster=10, icc=1.0) == clusters_needed(0.1, 0.3)
+    assert clusters_needed(0.0, 0.3) is None and clusters_needed(0.1, 0.0) is None
+
+
+def test_repeats_come_near_to_the_most_power_and_do_not_pass_it() -> None:
+    most = most_power(0.1, 0.3, clusters=12, icc=0.4)
+    steps = [power_of(12 * each, 0.1, 0.3, clusters=12, icc=0.4) for each in (1, 3, 10, 100, 10_000)]
+    assert most is not None and None not in steps
+    assert steps == sorted(steps, key=float) and float(steps[-1] or 0) < most  # type: ignore[arg-type]
+    assert steps[-1] == pytest.approx(most, abs=1e-4)
+    assert most_power(0.1, 0.3, clusters=12, icc=0.0) == 1
+    assert most_power(0.1, 0.3, clusters=1, icc=0.4) is None
+
+
+def test_power_agrees_with_simulated_tests_of_cluster_means() -> None:
     draw = random.Random(5)
     simulations, clusters, size, icc, shift = 400, 8, 4, 0.3, 0.8
     seen = 0
     for _ in range(simulations):
-        values = []
-        for at in range(clusters):
+        means = []
+        for _ in range(clusters):
             shared = shift + draw.gauss(0, math.sqrt(icc))
-            values += [(at, shared + draw.gauss(0, math.sqrt(1 - icc))) for _ in range(size)]
-        low = clustered_mean(values).low
-        seen += low is not None and low > 0
+            means.append(sum(shared + draw.gauss(0, math.sqrt(1 - icc)) for _ in range(size)) / size)
+        test = scipy_stats.ttest_1samp(means, 0)
+        seen += bool(test.pvalue < 0.05 and test.statistic > 0)
     expected = power_of(clusters * size, shift, 1.0, clusters=clusters, icc=icc)
     assert expected is not None
     assert seen / simulations == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / simulations))
