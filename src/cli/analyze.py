@@ -14,7 +14,7 @@ from ..errors import ExportError
 from ..findings.analysis.compare_judges import Change, ChangedCode, JudgesCompared
 from ..findings.analysis.compare_targets import Compared, Comparison
 from ..findings.analysis.drift import ChangedAnswer, Drifts, JudgeDrift, TargetDrift
-from ..findings.analysis.power import PowerDesign, pairs_needed, power_reached, spread
+from ..findings.analysis.power import planned_design
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
 from ..findings.report.document import share_text
 from ..stats.comparison import Difference
@@ -24,6 +24,7 @@ from ..text.count import counted
 from ..text.escape import plain
 from ..text.rounded import percent
 from . import tables
+from .power_text import power_text
 
 DRIFTED, CANNOT_TELL = 7, 8
 """Exit codes of `drift`, for scheduled use; 0 is no evidence of drift."""
@@ -63,9 +64,20 @@ def sensitivity(arguments: argparse.Namespace) -> int:
 
 
 def power(arguments: argparse.Namespace) -> int:
-    sd = spread(arguments.pilot, arguments.sd, arguments.measure)
-    design = PowerDesign(sd, arguments.alpha, arguments.power, arguments.clusters, arguments.icc)
-    return _print(_power_text(design, arguments))
+    design = planned_design(
+        arguments.pilot,
+        arguments.sd,
+        arguments.measure,
+        alpha=arguments.alpha,
+        power=arguments.power,
+        clusters=arguments.clusters,
+        icc=arguments.icc,
+    )
+    return _print(
+        power_text(
+            design, arguments.difference, measure=arguments.measure, pilot=arguments.pilot, pairs=arguments.trials
+        )
+    )
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -78,7 +90,13 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    written = api.report(arguments.run, arguments.out, judge_check=arguments.judge_check, checklist=arguments.checklist)
+    written = api.report(
+        arguments.run,
+        arguments.out,
+        judge_check=arguments.judge_check,
+        checklist=arguments.checklist,
+        evidence=arguments.evidence,
+    )
     return _print(_paths(written))
 
 
@@ -302,20 +320,3 @@ def _variance_table(components: Components) -> str:
         ("between", "left"), ("groups", "right"), ("variance", "right"), ("share", "right"),
     ]  # fmt: skip
     return tables.plain_table(columns, rows)
-
-
-def _power_text(design: PowerDesign, arguments: argparse.Namespace) -> Iterator[str]:
-    if arguments.pilot:
-        yield f"From {arguments.pilot}:"
-        yield f"the standard deviation of paired differences in {arguments.measure} is {design.sd:.3f}."
-    if arguments.trials:
-        reached = power_reached(design, arguments.trials, arguments.difference)
-        pairs = counted(arguments.trials, "pair detects", "pairs detect")
-        yield f"{pairs} a difference of {arguments.difference} with power {_number(reached)}."
-        return
-    rows = [
-        [f"{one.difference:.2f}", "more scenarios needed" if one.pairs is None else f"{one.pairs:,}"]
-        for one in pairs_needed(design, arguments.difference)
-    ]
-    yield tables.plain_table([("difference", "right"), ("pairs of trials needed", "right")], rows)
-    yield f"Paired t test, two-sided alpha {design.alpha}, power {design.power}, icc {design.icc}."

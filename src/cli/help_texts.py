@@ -80,6 +80,16 @@ To check the judges too, have them judge the old transcripts again:
   medicare-eval rejudge runs/OLD --judge-model ... --keep-claims
   medicare-eval drift runs/OLD runs/NEW --frozen runs/REJUDGED
 """
+POWER = """\
+How many scenarios and pairs of trials a comparison of two targets needs. A
+pilot run of two targets, with two repeats or more, tells how much paired
+differences vary and how alike they are within a scenario (ICC). Answers in
+one scenario resemble each other, so more scenarios help more than repeats.
+
+  medicare-eval power --pilot runs/A --difference 0.05
+  medicare-eval power --sd 0.3 --clusters 34 --icc 0.4    no pilot yet
+  medicare-eval power --pilot runs/A --trials 200         what 200 pairs detect
+"""
 FREEZE = """\
 Write a pre-registration before a study is run: hashes of scenarios, keys and
 prompts, models, parameters, n, the primary outcome and the tests. It also

@@ -175,6 +175,9 @@ def _add_findings(commands: _Commands) -> None:
         metavar="NAME",
         help=f"also write a reporting checklist, prefilled: {', '.join(options.CHECKLISTS)}; repeatable",
     )
+    report.add_argument(
+        "--no-evidence", dest="evidence", action="store_false", help="leave out the pages with every trial in full"
+    )
     compare = commands.add(
         "compare",
         handlers.compare,
@@ -224,9 +227,12 @@ def _add_findings(commands: _Commands) -> None:
 
 def _add_power(commands: _Commands) -> None:
     power = commands.add(
-        "power", handlers.power, "trials needed to detect a difference, from a pilot run or an assumed spread"
+        "power",
+        handlers.power,
+        "scenarios and trials needed to detect a difference, from a pilot run or an assumed spread",
+        help_texts.POWER,
     )
-    power.add_argument("--pilot", type=Path, metavar="RUN", help="take the spread from this run")
+    power.add_argument("--pilot", type=Path, metavar="RUN", help="take spread, scenarios and ICC from this run")
     power.add_argument(
         "--sd",
         type=options.amount,
@@ -245,8 +251,13 @@ def _add_power(commands: _Commands) -> None:
     )
     power.add_argument("--power", type=float, default=0.8, metavar="P", help="power wanted (default: 0.8)")
     power.add_argument("--alpha", type=float, default=0.05, metavar="A", help="two-sided (default: 0.05)")
-    power.add_argument("--clusters", type=options.positive, metavar="N", help="scenarios the trials are spread over")
-    power.add_argument("--icc", type=float, default=0.0, metavar="R", help="correlation within a scenario (0)")
+    power.add_argument("--clusters", type=options.positive, metavar="N", help="scenarios (default: as in the pilot)")
+    power.add_argument(
+        "--icc",
+        type=float,
+        metavar="R",
+        help="how alike differences are within a scenario, 0 to 1 (default: as in the pilot; without one, 0)",
+    )
 
 
 def _add_authoring(commands: _Commands) -> None:

@@ -104,6 +104,41 @@ def trials_needed(
     return _fewest(low, enough)
 
 
+def clusters_needed(
+    difference: float,
+    sd: float,
+    *,
+    per_cluster: int = 1,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    icc: float = 0.0,
+) -> int | None:
+    """The smallest number of clusters, with `per_cluster` pairs in each, whose power reaches `power`.
+
+    None if no number of pairs up to `MOST` is enough: there is no difference or no spread.
+    """
+    _check(alpha, power)
+
+    def enough(clusters: int) -> bool:
+        found = power_of(clusters * per_cluster, difference, sd, alpha=alpha, clusters=clusters, icc=icc)
+        return found is not None and found >= power
+
+    if difference == 0 or sd <= 0 or per_cluster < 1 or not enough(max(2, MOST // per_cluster)):
+        return None
+    return _fewest(2, enough)
+
+
+def most_power(difference: float, sd: float, *, clusters: int, icc: float, alpha: float = 0.05) -> float | None:
+    """What power comes near to as the number of pairs in these clusters grows; None without degrees or spread."""
+    _check(alpha)
+    if clusters < 2 or sd <= 0:
+        return None
+    if icc <= 0:
+        return 1.0 if difference else alpha
+    noncentrality = math.sqrt(clusters / icc) * abs(difference) / sd
+    return noncentral_power(student_quantile(1 - alpha / 2, clusters - 1), clusters - 1, noncentrality)
+
+
 def _fewest(low: int, enough: Callable[[int], bool]) -> int:
     """The smallest n >= low that is enough, if all larger ones are."""
     if enough(low):

@@ -705,21 +705,43 @@ def test_power_of_so_many_pairs() -> None:
     )
 
 
-def test_power_from_a_pilot_takes_the_spread_of_its_pairs(tmp_path: Path) -> None:
-    out = said("power", "--pilot", tiny(tmp_path / "run"))
-    assert "the standard deviation of paired differences in accuracy is 0.500." in out  # of 0.5, 0 and 1
+def test_power_from_a_pilot_says_where_its_numbers_come_from(tmp_path: Path) -> None:
+    out = unwrapped(said("power", "--pilot", tiny(tmp_path / "run")))
+    assert "3 pairs of trials in 2 scenarios, of two targets each. Differences in accuracy, centered" in out
+    assert "by REML." in out
+    once = named_run(tmp_path / "once", [trial(t, n, 1, a) for t, n, a in ONCE], planned(names=("s1", "s2", "s3")))
+    told = unwrapped(said("power", "--pilot", once))
+    assert "a standard deviation of 0.500; no scenario has two pairs, so the ICC is not known and taken as 1." in told
+
+
+ONCE = [
+    (CAREFUL, "s1", 0.5), (CAREFUL, "s2", 0.5), (CAREFUL, "s3", 1.0),
+    (WRONG, "s1", 0.0), (WRONG, "s2", 0.5), (WRONG, "s3", 0.0),
+]  # fmt: skip
+"""Differences of 0.5, 0 and 1."""
 
 
 def test_power_from_a_pilot_of_one_target_takes_its_repeats(tmp_path: Path) -> None:
     levels = {"s1": (0.5, 1.0), "s2": (0.5, 0.5), "s3": (1.0, 0.5)}
     trials = [trial(CAREFUL, name, n, a) for name, values in levels.items() for n, a in enumerate(values, 1)]
     run = named_run(tmp_path / "run", trials, planned([CAREFUL], tuple(levels)))
-    assert "in accuracy is 0.500." in said("power", "--pilot", run)  # of 0.5, 0 and -0.5
+    out = unwrapped(said("power", "--pilot", run))
+    assert "have a standard deviation of 0.408." in out  # the root of the mean of 0.25, 0 and 0.25
+    assert "the numbers below are the least that is needed" in out
 
 
-def test_power_from_a_real_pilot(both: Path) -> None:
-    out = said("power", "--pilot", both, "--measure", "completeness")
-    assert out.startswith(f"From {both}:\nthe standard deviation")
+def test_power_from_a_real_pilot_takes_scenarios_and_icc_from_it(both: Path) -> None:
+    out = unwrapped(said("power", "--pilot", both, "--measure", "completeness"))
+    assert out.startswith(f"From {both}: 32 pairs of trials in 8 scenarios")
+    icc = re.search(r"is (\d\.\d\d), by REML", out)
+    assert icc and f"8 scenarios, ICC {icc.group(1)}" in out
+    assert "Repeats in the same scenarios stop helping. In 8 scenarios" in out
+    given = unwrapped(said("power", "--pilot", both, "--measure", "completeness", "--clusters", "40", "--icc", "0.25"))
+    assert "40 scenarios, ICC 0.25" in given and "In 40 scenarios" in given
+
+
+def unwrapped(text: str) -> str:
+    return " ".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -768,7 +790,7 @@ def test_a_pilot_with_too_few_pairs_is_refused(tmp_path: Path) -> None:
 
 def test_a_pilot_without_any_spread_is_refused(tmp_path: Path) -> None:
     run = level_run(tmp_path / "A", CAREFUL, 1.0)
-    assert "all paired differences in accuracy are equal" in refused("power", "--pilot", run)
+    assert "paired differences in accuracy do not vary in the pilot run" in refused("power", "--pilot", run)
 
 
 # freeze and run --registered
