@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from src import storage
+from src.findings.analysis.code_error import corrected_share
+from src.findings.analysis.estimates import estimate
 from src.findings.analysis.judge_agreement import (
     RECORD,
     background_sha256,
@@ -22,9 +24,11 @@ from src.findings.analysis.judge_agreement import (
     require_same_judges,
 )
 from src.findings.analysis.read_run import gather
-from src.records.judge_check import GivenCount, JudgeCheck, JudgeMeasured, ReplyCounts
+from src.records.judge_check import CodesMeasured, GivenCount, JudgeCheck, JudgeMeasured, ReplyCode, ReplyCounts
 from src.stats.confusion import DRAWS, Labels, corrected_accuracy
-from tests.runs import ROOT, call, make_run, newest
+from tests.loopback import Loopback
+from tests.runs import ONE, ROOT, call, make_run, newest
+from tests.test_wire_runs import redirect, sensible
 
 Document = dict[str, Any]
 
@@ -59,6 +63,27 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> JudgeCheck:
     )
     whole = JudgeMeasured(name="end to end", model=None, replies=replies, by_kind={}, same_evidence=0, errors=())
     return record.model_copy(update={"end_to_end": whole})
+
+
+CODED = {
+    ("accurate_complete", "accurate_complete"): 18,
+    ("accurate_complete", "accurate_incomplete"): 2,
+    ("incorrect", "incorrect"): 17,
+    ("incorrect", "accurate_complete"): 1,
+    ("not_substantive", "not_substantive"): 20,
+}
+
+
+def with_codes(record: JudgeCheck) -> JudgeCheck:
+    """The check of judges who find most codes."""
+    replies = tuple(
+        ReplyCode.model_validate(
+            {"reply_id": f"r{n}", "scenario_id": "cobra", "question_group": "Q1", "gold": gold, "given": given}
+        )
+        for (gold, given), number in CODED.items()
+        for n in range(number)
+    )
+    return record.model_copy(update={"codes": CodesMeasured(replies=replies, left_out={})})
 
 
 def written(record: JudgeCheck, folder: Path) -> Path:
@@ -165,12 +190,11 @@ def test_a_check_that_is_not_there_is_refused(run: Path, tmp_path: Path) -> None
     assert len(err.strip().splitlines()) == 1
 
 
-def test_labels_are_counted_by_scenario_if_there_are_enough(run: Path) -> None:
+def test_labels_are_counted_by_scenario(run: Path) -> None:
     (row,) = gather(run).rows[:1]
-    few = [replace(row, scenario_id=f"s{n % 7}", trial_id=f"t{n}") for n in range(14)]
-    enough = [replace(row, scenario_id=f"s{n % 8}", trial_id=f"t{n}") for n in range(16)]
-    assert (len(clusters(few)), len(clusters(enough))) == (14, 8)
-    assert sum(sum(one.values()) for one in clusters(enough)) == 16 * sum(row.labels)
+    rows = [replace(row, scenario_id=f"s{n % 4}", trial_id=f"t{n}") for n in range(16)]
+    assert len(clusters(rows)) == 4
+    assert sum(sum(one.values()) for one in clusters(rows)) == 16 * sum(row.labels)
 
 
 def test_only_scored_trials_count(run: Path) -> None:
@@ -204,3 +228,117 @@ def test_a_record_that_did_not_note_its_background_facts_is_not_compared_by_them
     record = JudgeCheck.model_validate_json(json.dumps(document))
     assert record.background_sha256 is None
     require_same_judges(record, storage.read_manifest(run).plan)
+
+
+# --- study codes ---
+
+
+def reported(run: Path, out: Path, *given: object) -> str:
+    code, _, err = call("report", run, *given, "--out", out)
+    assert code == 0, err
+    return (out / "report.md").read_text(encoding="utf-8")
+
+
+def code_rows(text: str) -> dict[str, list[str]]:
+    """The rows of the table of judge error: what answers are, to the other cells."""
+    lines = text.split("Study codes and judge error.")[1].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| fake")]
+    return {row[1]: row[2:] for row in rows[:2]}
+
+
+def test_study_codes_are_corrected_by_a_check_that_measured_them(
+    run: Path, measured: JudgeCheck, tmp_path: Path
+) -> None:
+    record = with_codes(measured)
+    assert record.codes is not None
+    rows = code_rows(reported(run, tmp_path / "report", "--judge-check", written(record, tmp_path / "check")))
+    assert list(rows) == ["accurate, complete", "incorrect"]
+    found = gather(run).rows
+    for name, code in (("accurate, complete", "accurate_complete"), ("incorrect", "incorrect")):
+        one = corrected_share(estimate(found, code), record.codes, code)  # type: ignore[arg-type]
+        assert one.value is not None and one.low is not None and one.high is not None
+        shown = [float(number) for number in re.findall(r"[\d.]+", rows[name][1])]
+        assert shown == pytest.approx([100 * one.value, 100 * one.low, 100 * one.high], abs=0.6)
+
+
+def test_without_a_check_a_run_of_one_judge_says_that_nothing_is_known(run: Path, tmp_path: Path) -> None:
+    text = reported(run, tmp_path / "report")
+    assert [cells[1:] for cells in code_rows(text).values()] == [["–", "–", "–"]] * 2
+    assert "Where all verifiers are one model, nothing in the run tells how wrong they are." in text
+
+
+def test_a_check_that_did_not_measure_codes_says_so(run: Path, measured: JudgeCheck, tmp_path: Path) -> None:
+    old = measured.model_copy(update={"codes": None})
+    text = reported(run, tmp_path / "report", "--judge-check", written(old, tmp_path / "check"))
+    assert "cannot be corrected, because this check did not measure codes; run judge-check again." in text
+    assert f"Corrected with judge check {measured.check_id}" in text  # accuracy still is
+
+
+def test_judges_that_find_no_code_correct_nothing(run: Path, measured: JudgeCheck, tmp_path: Path) -> None:
+    """The rule-based judge on the dev part."""
+    text = reported(run, tmp_path / "report", "--judge-check", written(measured, tmp_path / "check"))
+    assert "incorrect cannot be corrected, because the judges do not tell incorrect from other answers" in text
+
+
+# --- a check of what judges a run by default ---
+
+
+def small_gold(folder: Path) -> Path:
+    document = json.loads((ROOT / "gold" / "dev" / "cobra.json").read_bytes())
+    document["replies"] = document["replies"][:1]
+    folder.mkdir()
+    (folder / "one.json").write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
+JUDGES = ("--judge-model", "anthropic:claude-sonnet-4-6", "--judge-model", "google:gemini-3.8-flash")
+TARGET = ("--target", "openai:gpt-4.1")
+
+
+@pytest.mark.parametrize(
+    ("keys", "of_run", "of_check", "adjudicator"),
+    [
+        pytest.param(3, JUDGES, JUDGES, None, id="named judges, no key of a fourth family"),
+        pytest.param(4, JUDGES, (*TARGET, *JUDGES), "xai:grok-4.6", id="named judges and the target"),
+        pytest.param(3, (), TARGET, None, id="the target alone"),
+        pytest.param(4, (), TARGET, "xai:grok-4.6", id="the target alone, and a fourth family"),
+    ],
+)
+def test_a_plain_check_fits_a_plain_run(
+    keys: int,
+    of_run: tuple[str, ...],
+    of_check: tuple[str, ...],
+    adjudicator: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        if keys == 3:
+            monkeypatch.delenv("XAI_API_KEY")
+        run = make_run(tmp_path / "runs", "--scenario", ONE, *TARGET, *of_run)
+        gold = ("--split", "dev", "--gold", small_gold(tmp_path / "gold"))
+        code, _, err = call("judge-check", *gold, *of_check, "--out", tmp_path / "checks", "--quiet")
+        assert code == 0, err
+    check = newest(tmp_path / "checks")
+    assert read_check(check).adjudicator == adjudicator
+    require_same_judges(read_check(check), storage.read_manifest(run).plan)
+    reported(run, tmp_path / "report", "--judge-check", check)
+
+
+def test_a_refused_check_names_the_options_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = ("--split", "dev", "--gold", small_gold(tmp_path / "gold"))
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        run = make_run(tmp_path / "runs", "--scenario", ONE, *TARGET, *JUDGES)
+        code, _, err = call("judge-check", *gold, "--out", tmp_path / "other", "--quiet")
+        assert code == 0, err
+        code, _, err = call("report", run, "--judge-check", newest(tmp_path / "other"), "--out", tmp_path / "report")
+        assert (code, err.count("\n")) == (2, 1)
+        options = err.strip().split("medicare-eval judge-check ")[1].split()
+        assert options == [
+            "--judges", "2", *JUDGES, "--adjudicator-model", "xai:grok-4.6", "--isolation", "flagged",
+        ]  # fmt: skip
+        code, _, err = call("judge-check", *gold, *options, "--out", tmp_path / "checks", "--quiet")
+        assert code == 0, err
+    reported(run, tmp_path / "report", "--judge-check", newest(tmp_path / "checks"))

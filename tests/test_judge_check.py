@@ -11,6 +11,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,16 +21,20 @@ from src import storage
 from src.calls.gateway import Stop
 from src.cli.judge_check import LABELS, OUTCOMES, confusions
 from src.errors import IncompleteRun, InputError
+from src.findings.analysis.code_error import CORRECTED_CODES
 from src.findings.analysis.judge_agreement import RECORD, read_check
 from src.judge_check import check as check_module
 from src.judge_check.check import CheckOptions, check_judges, check_judges_async
+from src.judge_check.codes import measure_codes, why_not_coded
 from src.judge_check.gold import Gold, load_gold
+from src.judge_check.judge_reply import JudgedReply
 from src.judge_check.measure import PANEL
 from src.records.gold import ClaimKind, Split
 from src.records.judge_check import CHECK_FORMAT, JudgeCheck, JudgeMeasured
 from src.records.study import JudgeOptions, ModelSettings
 from src.runner.progress import RunProgress
 from src.schemas import ClaimInView, ExtractorInput, VerifierInput
+from src.scoring.result import TurnJudgment, failed
 from src.stats.confusion import precision, recall, share_right
 from src.text.fence import unwrap
 from tests.helpers import with_canary
@@ -261,6 +266,83 @@ def test_the_later_parts_are_measured_like_the_others(
     assert (len(gold[split].items), gold[split].claims) == (replies, claims)
 
 
+# --- study codes ---
+
+
+def test_gold_codes_follow_from_the_gold_labels(dev: tuple[Path, str], gold: dict[Split, Gold]) -> None:
+    codes = read_check(dev[0]).codes
+    assert codes is not None
+    assert codes.left_out == {"several_turns": 1}
+    assert len(codes.replies) == len(gold["dev"].items) - 1
+    by_quality: dict[str, Counter[str]] = {}
+    quality = {item.reply.reply_id: item.reply.quality for item in gold["dev"].items}
+    for one in codes.replies:
+        by_quality.setdefault(quality[one.reply_id], Counter())[one.gold] += 1
+    assert by_quality["good"] == {"accurate_complete": 9}
+    assert by_quality["poor"].keys() == by_quality["mixed"].keys() == {"incorrect"}
+    assert "incorrect" not in by_quality["refusal"]
+
+
+def test_a_gold_reply_without_claims_has_no_point(gold: dict[Split, Gold]) -> None:
+    item = next(item for item in gold["dev"].items if item.reply.reply_id == "cobra-1")
+    silent = replace(item, reply=item.reply.model_copy(update={"claims": ()}), claims=(), spans=())
+    judgment = TurnJudgment(turn_id=item.reply.turn_id)
+    (code,) = measure_codes([JudgedReply(silent, judgment)]).replies
+    assert (code.gold, code.given) == ("not_substantive", "not_substantive")
+    (code,) = measure_codes([JudgedReply(item, judgment)]).replies
+    assert (code.gold, code.given) == ("accurate_complete", "not_substantive")
+
+
+def test_a_judge_that_failed_gives_no_code(gold: dict[Split, Gold]) -> None:
+    (item, *_) = gold["dev"].items
+    broken = TurnJudgment(
+        turn_id=item.reply.turn_id, failures=[failed("extractor", item.reply.turn_id, 0, (), "no answer")]
+    )
+    (code,) = measure_codes([JudgedReply(item, broken)]).replies
+    assert code.given == "incomplete_data"
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ({"fabricated": "incorrect"}, "not_labeled"),
+        ({"referral_alone": "accurate_complete"}, "not_labeled"),
+        ({"hedged": "not_substantive"}, "not_labeled"),
+        ({"material_from": "high"}, None),
+    ],
+)
+def test_a_reply_whose_code_goes_by_more_than_labels_is_left_out(
+    rule: dict[str, str], reason: str | None, gold: dict[Split, Gold]
+) -> None:
+    (item, *_) = gold["dev"].items
+    default = item.rubric.default.model_copy(update=rule)
+    changed = replace(item, rubric=item.rubric.model_copy(update={"default": default}))
+    assert why_not_coded(changed) == reason
+    assert why_not_coded(replace(item, rubric=item.rubric.model_copy(update={"study_codes": False}))) == "no_code"
+
+
+def test_the_codes_that_were_found_are_printed_with_their_intervals(dev: tuple[Path, str]) -> None:
+    folder, printed = dev
+    codes = read_check(folder).codes
+    assert codes is not None
+    assert "Study codes, end to end, of 35 replies:" in printed
+    for code in CORRECTED_CODES:
+        those = [one.given == code for one in codes.replies if one.gold == code]
+        others = [one.given == code for one in codes.replies if one.gold != code]
+        found = rf"  {code} found {sum(those)} of {len(those)} \(\d+-\d+%\), "
+        assert re.search(rf"{found}wrongly given {sum(others)} of {len(others)} \(\d+-\d+%\);", printed)
+    assert "not coded: 1 whose question has several turns." in printed
+
+
+def test_a_record_written_before_codes_were_measured_can_be_read(dev: tuple[Path, str], tmp_path: Path) -> None:
+    """Its bytes have no such field, and must be exactly what was written."""
+    written = (dev[0] / RECORD).read_bytes()
+    codes = re.search(rb'"codes":\{.*?\},"extractor_measured"', written)
+    assert codes is not None
+    (tmp_path / RECORD).write_bytes(written.replace(codes[0], b'"extractor_measured"'))
+    assert read_check(tmp_path) == read_check(dev[0]).model_copy(update={"codes": None})
+
+
 # --- judges that know the gold set, over the wire ---
 
 
@@ -331,6 +413,11 @@ def test_judges_that_know_the_gold_set_are_right_end_to_end(tmp_path: Path, monk
     # What the anchor rejects of the gold claims is judged in its own words, which these judges do not know by heart.
     assert len(whole.errors) == record.claims - right(whole) == extractor.rejected <= 1
     assert whole.same_evidence == right(whole)
+    assert record.codes is not None
+    assert [(one.gold, one.given) for one in record.codes.replies] == [
+        ("accurate_complete", "accurate_complete"),
+        ("incorrect", "incorrect"),
+    ]
 
 
 def test_a_claim_that_the_extractor_leaves_out_is_judged_in_its_own_words_or_missed(
@@ -503,6 +590,12 @@ def test_a_check_is_not_resumed_with_other_settings(flags: tuple[str, str], kept
     assert f"was started with {flag} {kept}" in err
     assert f"cannot be resumed with {flag} {value}" in err
     assert err.count("\n") == 1
+
+
+def test_a_check_is_not_resumed_for_another_target(dev: tuple[Path, str]) -> None:
+    code, out, err = call("judge-check", "--resume", dev[0], "--target", "fake:careful", "--quiet")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "Leave out --target." in err
 
 
 def test_a_check_is_resumed_with_the_settings_it_was_started_with(dev: tuple[Path, str]) -> None:
