@@ -6,21 +6,18 @@ Snapshots are in `snapshots/`. After an intended change, write them again with U
 from __future__ import annotations
 
 import csv
-import http.server
 import io
 import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
-import threading
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,11 +27,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from src.errors import StorageError
+from src.findings.analysis.baseline import MODES, load_baseline
+from src.findings.analysis.human_comparison import OUTCOMES as HUMAN_OUTCOMES
 from src.findings.analysis.judge_agreement import Judging, judging
 from src.findings.analysis.read_run import NOT_RECORDED, REVIEWS_SHOWN, Findings, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
 from src.findings.report import charts
-from src.findings.analysis.baseline import MODES, load_baseline
 from src.findings.report.document import (
     Contents,
     Count,
@@ -51,11 +49,8 @@ from src.findings.report.document import (
 from src.findings.report.exhibits import REVIEW_KINDS, passage
 from src.findings.report.html import html, policy
 from src.findings.report.markdown import CLOSE, OPEN, markdown
-from src.findings.report.sections import (
-    ETHICS,
-    FAKE_NOTICE,
-    contents,
-)
+from src.findings.report.notices import FAKE_NOTICE
+from src.findings.report.sections import ETHICS, contents
 from src.findings.report.write import write_files
 from src.records.result import ReviewKind
 from src.schemas import (
@@ -88,7 +83,6 @@ from tests.helpers import HASH, ROOT, manifest, plan, result
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PARSER = MarkdownIt("gfm-like", {"linkify": False})
 OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def made_of(folder: Path, results: Sequence[TrialResult], of: RunPlan | None = None) -> Contents:
@@ -161,9 +155,9 @@ def test_notices(tmp_path: Path) -> None:
     wording = UsedWording(title="Theirs", sha256=HASH, turns={"medicare_only": ("Q1", "Q2")})
     of_study = notices_of(study.model_copy(update={"wording": wording}), result(target="openai:gpt"))
     assert of_study == [
-        "Expired answer key, allowed by the user: F1 ended.",
         "Wording of Theirs (sha256 0000000000000000) used in medicare_only Q1, Q2.",
         "All other questions are in our own words.",
+        "Expired answer key, allowed by the user: F1 ended.",
     ]
     found = "compatible:model-a was answered by a different model than the one requested: model-b."
     assert found in notices_of(small_plan(), *small_results())
@@ -191,10 +185,10 @@ def test_scores_flow_and_failures_of_the_small_run(tmp_path: Path) -> None:
     found, judges = small_run(tmp_path)
     made = contents([found], [judges])
     scores = numbers(table(made, "Scores"))
-    assert (scores[A]["scored"], scores[A]["accuracy"]) == ("5", "0.70 (0.30–1.00)")
+    assert (scores[A]["scored"], scores[A]["accuracy"]) == ("5", "0.67 (no interval)")
     assert scores[A]["key coverage (95% interval)"].startswith("33% (")
     assert scores[B]["key coverage (95% interval)"].startswith("100% ("), "a claim without a label does not count"
-    assert (scores[B]["scored"], scores[B]["accuracy"]) == ("2", "0.00 (n=1)")
+    assert (scores[B]["scored"], scores[B]["accuracy"]) == ("2", "0.00 (no interval)")
     flow = numbers(table(made, "Flow"))
     assert {name: int(n) for name, n in flow[A].items() if name != "target" and n != "0"} == {
         "planned": 8, "not yet run": 2, "cut off": 1, "answered": 5, "scored": 5,
@@ -237,7 +231,7 @@ def test_a_wrong_claim_is_marked_in_its_reply_beside_the_fact_and_its_source(tmp
 def test_a_disputed_claim_is_shown_with_both_reasons(tmp_path: Path) -> None:
     found, judges = small_run(tmp_path)
     text = markdown(contents([found], [judges]))
-    shown_there = text[text.index("## Trials that need manual review") : text.index("## Judges")]
+    shown_there = text[text.index("## Trials that need manual review") : text.index("## Limits")]
     assert "  - Reason: The verifiers disagree on 100% of the claims." in shown_there
     assert "  - Reason: 1 claim has no final label." in shown_there
     assert r"judge\_1 (openai:x): SUPPORTED by F1. F1 says it." in shown_there
@@ -335,7 +329,7 @@ def test_several_runs_make_one_report(tmp_path: Path) -> None:
     assert f"{second.manifest.run_id} no. 2: Incomplete: this run has 1 of 16" in "".join(
         shown(c) for n in made.notices for c in n
     )
-    dots = charts.svg(made.charts()[0], alone=True)
+    dots = charts.svg(next(chart for chart in made.charts() if chart.name == "scores"), alone=True)
     assert dots.count(">20260101T000000Z no. 2</text>") == 8, "each row of a chart says whose it is"
     written = write_files([first, second], [judges, None], tmp_path / "out")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "per_scenario.csv").read_text(encoding="utf-8"))))
@@ -354,31 +348,32 @@ def test_every_percentage_beside_the_counselors_is_recomputed_from_the_counts(tm
     ]
     turns = [{"turn_id": f"Q{g}", "user_message": "Hm?", "question_group": f"g{g}"} for g in groups]
     made = made_of(tmp_path, results, plan(scenarios=[study_scenario(scripted_turns=turns)], targets=[A], repeats=3))
-    parts = section(made, "Study codes compared with human counselors").sections
-    tables = [block for block in parts[0].blocks if isinstance(block, Table)]
+    parts = section(made, "Question groups beside human counselors").sections
+    tables = [block for block in parts[0].blocks if isinstance(block, Table) and "by code" not in block.caption]
     baseline = load_baseline()
-    seen = []
-    for one, looked_up in zip(tables, (False, True), strict=True):
+    seen: list[int] = []
+    for one, (looked_up, outcome) in zip(tables, product((False, True), HUMAN_OUTCOMES), strict=True):
         for name, row in numbers(one).items():
-            mine = [g for g in groups if baseline.groups[g].lookup_dependent == looked_up]
-            if not name.startswith("all"):
-                mine = [int(name.split()[0])]
-                seen += mine
-            ours = Counter(CODES[(g + n) % 5] for g in mine for n in range(1, 4))
-            assert int(row["n"]) == 3 * len(mine)
-            for one_code, heading in zip(CODES, list(row)[-5:], strict=True):
-                assert int(row[heading]) == ours[one_code]
+            mine = (
+                [int(name.split()[0])]
+                if not name.startswith("all")
+                else [g for g in groups if baseline.groups[g].lookup_dependent == looked_up]
+            )
+            seen += mine if len(mine) == 1 else []
+            given = [[CODES[(g + n) % 5] for n in range(1, 4) if CODES[(g + n) % 5] != "incomplete_data"] for g in mine]
+            ours = sum(codes.count(outcome) / len(codes) for codes in given) / len(mine)
+            assert row["AI (95% interval)"] == f"{percent(ours, 1)}% (no interval)", "one script"
             for mode, heading in zip(MODES, ("phone", "face to face"), strict=True):
                 counts = [baseline.groups[g].by_mode[mode] for g in mine]
-                shops, right = sum(c.shops for c in counts), sum(c.codes["accurate_complete"] for c in counts)
-                assert row[f"{heading}, complete"] == f"{100 * right / shops:.{0 if shops < 100 else 1}f}% of {shops}"
-                gap = 100 * (ours["accurate_complete"] / (3 * len(mine)) - right / shops)
+                decided = sum(c.shops - c.codes["incomplete_data"] for c in counts)
+                theirs = sum(c.codes[outcome] for c in counts) / decided
+                shown_share = float(row[f"counselors, {heading} (95% interval)"].split("%")[0])
+                assert shown_share == pytest.approx(100 * theirs, abs=0.501)
                 shown_gap = float(row[f"AI minus {heading} (points)"].split(" ")[0].replace("−", "-"))
-                assert shown_gap == pytest.approx(gap, abs=0.501)
-                assert ("(" in row[f"AI minus {heading} (points)"]) == (not name.startswith("all"))
-    assert sorted(seen) == groups
-    assert "Not comparable" in markdown(made)
-    described = made.charts()[-1].description
+                assert shown_gap == pytest.approx(100 * (ours - theirs), abs=0.501)
+    assert Counter(seen) == dict.fromkeys(groups, 2)
+    assert "Not like for like" in markdown(made)
+    described = next(chart.description for chart in made.charts() if chart.name.startswith("study-codes"))
     assert "phone 68-54-12-5-0" in described and "face to face 37-7-1-0-0" in described
 
 
@@ -472,7 +467,7 @@ def test_a_run_with_little_in_it(kind: str, tmp_path: Path) -> None:
     made = contents([found], [judging(found)])
     check_flow(made)
     scores = numbers(table(made, "Scores"))
-    assert scores[A]["accuracy"] == ("1.00 (n=1)" if kind == "one" else "–")
+    assert scores[A]["accuracy"] == ("1.00 (no interval)" if kind == "one" else "–")
     assert (not made.charts()) == (not kind.startswith("one"))
     text = markdown(made)
     assert "None: no claim contradicts the answer key." in text and "\nNone.\n" in text
@@ -507,14 +502,14 @@ def test_a_folder_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> N
 
 def test_judge_noise_and_corrected_accuracy_are_reported(tmp_path: Path) -> None:
     from src.findings.analysis.judge_agreement import Noise
+    from src.stats.clustered import ClusteredShare
     from src.stats.confusion import Corrected
-    from src.stats.intervals import wilson
 
     found, judges = small_run(tmp_path)
     noisy = Judging(
         **{
             **{name: getattr(judges, name) for name in Judging.__dataclass_fields__},
-            "noise": (Noise("judge_1", "openai:x", wilson(3, 40)),),
+            "noise": (Noise("judge_1", "openai:x", ClusteredShare(3, 40, 40.0, 0.075, 0.026, 0.199)),),
             "noise_floor": 0.075,
             "corrected": {A: Corrected(0.8, 0.75, 0.5, 0.9)},
         }
@@ -589,14 +584,18 @@ def hostile_run(folder: Path, words: str) -> list[Path]:
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "a", "header", "h1", "h2", "h3", "h4", "ul", "li", "nav", "main",
     "section", "p", "div", "table", "caption", "span", "thead", "tbody", "tr", "th", "td", "code", "bdi", "strong", "mark",
-    "article", "dl", "dt", "dd", "figure", "figcaption", "svg", "desc", "text", "line", "rect", "circle", "path",
+    "article", "dl", "dt", "dd", "figure", "figcaption", "svg", "desc", "text", "line", "rect", "circle", "path", "wbr",
+    "details", "summary", "dfn",
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "http-equiv", "content", "name", "class", "href", "rel", "id", "tabindex", "aria-label", "role",
     "aria-labelledby", "scope", "viewbox", "width", "height", "font-family", "font-size", "font-weight", "x", "y", "x1",
     "y1", "x2", "y2", "cx", "cy", "r", "d", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity",
-    "paint-order", "text-anchor", "stroke-linecap", "color",
+    "paint-order", "text-anchor", "stroke-linecap", "color", "data-label", "stroke-dasharray",
 }  # fmt: skip
+
+
+OWN_PAGE = re.compile(r"evidence/[a-z0-9-]+/[a-z0-9_.-]+\.html(#[A-Za-z0-9._-]+)?")
 
 
 class Page(HTMLParser):
@@ -612,7 +611,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] += 1
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
-        if tag != "meta":
+        if tag not in ("meta", "wbr"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -642,12 +641,15 @@ def check_page(text: str) -> Page:
         for name in has.get("aria-labelledby", "").split():
             assert name in ids
         href = has.get("href", "#")
-        assert href[1:] in ids or href == "#" or (tag == "a" and href.startswith("https://"))
+        assert (
+            href[1:] in ids or href == "#" or (tag == "a" and (href.startswith("https://") or OWN_PAGE.fullmatch(href)))
+        )
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert page.tags["caption"] == page.tags["table"]
-    assert page.tags["desc"] == page.tags["svg"] == page.tags["figcaption"]
+    narrow = sum("narrow" in has.get("class", "") for tag, has in page.elements if tag == "svg")
+    assert page.tags["desc"] == page.tags["svg"] == page.tags["figcaption"] + narrow
     assert ("html", {"lang": "en"}) in page.elements and ("a", {"class": "skip", "href": "#content"}) in page.elements
     policies = [has["content"] for _, has in page.elements if has.get("http-equiv") == "Content-Security-Policy"]
     assert policies == [policy()] and policy().startswith("default-src 'none'; style-src 'sha256-")
@@ -707,7 +709,7 @@ def check_markdown(text: str, usual: str) -> None:
         for child in token.children or []
         if child.type == "link_open"
     ]
-    assert all(link.startswith(("https://doi.org/", "https://x/")) for link in links)
+    assert all(link.startswith(("https://doi.org/", "https://x/", "#")) or OWN_PAGE.fullmatch(link) for link in links)
     images = [
         str(child.attrs["src"])
         for token in PARSER.parse(text)
@@ -782,61 +784,7 @@ def test_png_of_the_real_renderer() -> None:
     assert render(drawn).startswith(b"\x89PNG\r\n") and render(drawn) == render(drawn)
 
 
-# In a real browser
-
-
-@pytest.fixture
-def visits() -> Iterator[tuple[int, list[str]]]:
-    """A server on this machine that notes who asks it for anything."""
-    seen: list[str] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            seen.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1], seen
-        server.shutdown()
-
-
-def browse(page: Path, profile: Path) -> str:
-    """The page as Chromium has it after loading, as HTML."""
-    assert CHROMIUM
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
-    command = [
-        CHROMIUM,
-        *flags.split(),
-        f"--user-data-dir={profile}",
-        "--virtual-time-budget=2000",
-        "--dump-dom",
-        page.as_uri(),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90).stdout
-
-
-@pytest.mark.skipif(not CHROMIUM, reason="no chromium here")
-def test_a_browser_runs_nothing_and_asks_for_nothing(tmp_path: Path, visits: tuple[int, list[str]]) -> None:
-    port, seen = visits
-    words = " ".join(HOSTILE).replace("127.0.0.1:1/", f"127.0.0.1:{port}/")
-    bare = tmp_path / "bare.html"
-    bare.write_text(
-        f"<!DOCTYPE html><title>bare</title>{HOSTILE[0]}<img src=http://127.0.0.1:{port}/x>", encoding="utf-8"
-    )
-    assert "<title>PWNED</title>" in browse(bare, tmp_path / "profile")
-    assert seen == ["/x"], "a page that is not safe is seen to be so"
-    seen.clear()
-    hostile_run(tmp_path, words)
-    dom = browse(tmp_path / "out" / "report.html", tmp_path / "profile")
-    title = re.search(r"<title>(.*?)</title>", dom)
-    assert title and title[1].startswith("AI Medicare evaluation")
-    assert "</html>" in dom and "PWNED" in dom, "its words are there, as words"
-    assert not re.search(r"<(script|img|iframe|object|embed|link|base|form)\b", dom)
-    assert seen == []
+# Tables as files
 
 
 def test_scenario_and_question_files(tmp_path: Path) -> None:
@@ -854,9 +802,10 @@ def test_scenario_and_question_files(tmp_path: Path) -> None:
         ("1", "3"), ("1", "1"), ("0", "0"), ("0", "0"),
     ]  # fmt: skip
     assert (scenarios[0]["key_coverage_share"], scenarios[2]["key_coverage_share"]) == ("0.3333", "")
-    assert (scenarios[0]["accuracy"], scenarios[0]["accuracy_n"], scenarios[1]["accuracy_low"]) == ("0.8333", "3", "")
+    assert (scenarios[0]["accuracy"], scenarios[0]["accuracy_missing"]) == ("0.8333", "1")
+    assert (scenarios[0]["accuracy_scenarios"], scenarios[1]["accuracy_low"]) == ("1", "")
     questions = {(row["target"], row["question_group"]): row for row in rows("per_question.csv")}
-    assert questions[A, "g1"]["n"] == "3" and questions[A, "g1"]["accurate_complete_share"] == "0.3333"
+    assert questions[A, "g1"]["n"] == "3" and questions[A, "g1"]["accurate_complete_share"] == "0.5000"
     assert (questions[A, "g2"]["answer_yes"], questions[A, "g2"]["accurate_complete_share"]) == ("1", "")
     assert questions[B, "g14"]["lookup_dependent"] == "yes"
     assert (questions[A, "g1"]["key_decided"], questions[A, "g1"]["factual_claims"]) == ("1", "3")

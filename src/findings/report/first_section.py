@@ -91,9 +91,10 @@ def _sentence(one: Answered) -> tuple[Cell, ...]:
 def _missing(found: Estimated) -> tuple[Cell, ...]:
     if found.lowest is None or found.highest is None:
         return ()
-    be = "answer is" if found.missing == 1 else "answers are"
-    bounds = f"{of_hundred(found.lowest)} to {of_hundred(found.highest)}"
-    return say(f" {found.missing:,} {be} missing; whatever they were, {bounds} would be accurate and complete.")
+    bounds = f"{of_hundred(found.lowest)} to {of_hundred(found.highest)} accurate and complete"
+    return say(
+        f" {counted(found.missing, 'answer')} missing; counting missing answers as bad or as good gives {bounds}."
+    )
 
 
 def _by_claims(series: Series) -> tuple[Cell, ...]:
@@ -102,7 +103,7 @@ def _by_claims(series: Series) -> tuple[Cell, ...]:
     if accuracy.value is None:
         return say("No answer of ", _name(series), " could be graded.")
     start = say("Of 100 statements of ", _name(series), " that could be checked, ")
-    return (*start, *_value(accuracy), Words(" were right. None of its answers has a code."))
+    return (*start, *_value(accuracy), Words(" were right. Its answers have no codes."))
 
 
 def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]:
@@ -151,9 +152,10 @@ def _caveat(runs: Runs, notices: int) -> tuple[Cell, ...]:
     verifiers = list(dict.fromkeys(name for plan in plans for name in plan.verifiers))
     cells: list[Cell] = []
     if any(run.found.fake for run in runs.runs):
-        cells.append(Words("A demonstration, not a result: fake targets return canned text. ", strong=True))
+        cells += Words("A demonstration, not a result: fake targets return canned text.", strong=True), Words(" ")
     if any(map(judged_offline, plans)):
-        cells.append(Words("Judged by offline:rules, a test double that recognizes few answers. ", strong=not cells))
+        text = "Judged by offline:rules, a test double that recognizes few answers."
+        cells += Words(text, strong=not cells), Words(" ")
     elif verifiers:
         cells += say("Judged by ", Text(" and ".join(verifiers)), ", models that make mistakes too. ")
     cells += [Words("For research only, not advice: see the "), Linked(Words("limits"), f"#{LIMITS_ANCHOR}")]
