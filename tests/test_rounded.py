@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.text.rounded import percent, rounded
+from src.text.rounded import percent, rounded, signed
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,12 @@ def test_percentages_round_halves_up(count: int, n: int, digits: int, expected: 
 )
 def test_numbers_round_halves_away_from_zero_and_zero_has_no_sign(value: float, digits: int, expected: str) -> None:
     assert rounded(value, digits) == expected
+
+
+def test_differences_have_a_sign_unless_they_are_zero() -> None:
+    assert [signed(one) for one in (0.125, -0.125, 0.0, -0.0, 0.004, -0.004)] == [
+        "+0.13", "-0.13", "0.00", "0.00", "0.00", "0.00",
+    ]  # fmt: skip
 
 
 def test_a_number_without_end_is_no_error() -> None:

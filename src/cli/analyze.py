@@ -22,7 +22,7 @@ from ..stats.variance import Components
 from ..stats.variants import RankChange
 from ..text.count import counted
 from ..text.escape import plain
-from ..text.rounded import percent
+from ..text.rounded import percent, signed
 from . import tables
 from .power_text import power_text
 
@@ -124,7 +124,9 @@ def _p(value: float | None) -> str:
 def _interval(one: Difference) -> str:
     if one.mean is None:
         return "-"
-    return f"{one.mean:+.2f}" + (f" ({one.low:+.2f} to {one.high:+.2f})" if one.low is not None else f" (n={one.n})")
+    if one.low is None or one.high is None:
+        return f"{signed(one.mean)} (n={one.n})"
+    return f"{signed(one.mean)} ({signed(one.low)} to {signed(one.high)})"
 
 
 def _comparison_text(compared: Compared) -> Iterator[str]:

@@ -192,7 +192,7 @@ def code_lines(measured: CodesMeasured) -> Iterator[str]:
 
 
 def _of(share: Share) -> str:
-    interval = "" if share.low is None else f" ({100 * share.low:.0f}-{share.high:.0%})"
+    interval = "" if share.low is None or share.high is None else f" ({percent(share.low)}-{percent(share.high)}%)"
     return f"{share.count} of {share.n}{interval}"
 
 

@@ -16,6 +16,12 @@ def percent(share: float, digits: int = 0) -> str:
     return _text(Decimal(repr(float(share))) * 100, digits) if isfinite(share) else str(share)
 
 
+def signed(value: float, digits: int = 2) -> str:
+    """A difference: `+0.13`, `-0.05`, and `0.00` without a sign."""
+    text = rounded(value, digits)
+    return f"+{text}" if value > 0 and float(text) else text
+
+
 def _text(exact: Decimal, digits: int) -> str:
     """`repr` gives the shortest decimal that is this float, so 29 of 200 is exactly 14.5%, as a reader computes it."""
     text = str(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...records.contracts import QuoteSpan
 from ...schemas import Scores, TrialResult
+from ...text.rounded import rounded
 from ..analysis.marked import bounds
 from ..analysis.pairs import MEASURES
 from ..analysis.trial_row import SCORES
@@ -110,6 +111,6 @@ def _scores_text(scores: Scores | None) -> str:
         return "not known, because a judge failed"
     values: list[float | None] = [getattr(scores, name) for name in SCORES]
     return ", ".join(
-        f"{name.replace('_', ' ')} {NOTHING if value is None else f'{value:.2f}'}"
+        f"{name.replace('_', ' ')} {NOTHING if value is None else rounded(value)}"
         for name, value in zip(SCORES, values, strict=True)
     )

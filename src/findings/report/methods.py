@@ -11,6 +11,7 @@ from ...schemas import Manifest, RunPlan
 from ...stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
 from ...text.count import counted
 from ...text.escape import inert
+from ...text.rounded import rounded
 from ..analysis.cost import CallTimes
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings, Service, software_version
@@ -183,7 +184,7 @@ def _judging(plan: RunPlan, measured: Judging | None) -> Iterator[str]:
         return
     alpha = measured.coefficients.get("Krippendorff's alpha")
     if alpha and alpha.value is not None:
-        yield f"On {counted(measured.claims, 'claim')}, Krippendorff's alpha was {alpha.value:.2f}."
+        yield f"On {counted(measured.claims, 'claim')}, Krippendorff's alpha was {rounded(alpha.value)}."
     for one in measured.noise:
         changed = f"{one.changed.count} of {counted(one.changed.n, 'label')}"
         yield f"Asked again about the same claims, {inert(one.model)} changed {changed}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...text.rounded import percent
 from ..analysis.estimates import Answer, Question, answers_of, question_values
 from .document import Block, Cell, Column, Count, Linked, Paragraph, Section, Table, Text, Words, words
 from .links import of_question, of_scenario
@@ -74,7 +75,7 @@ def _best_table(runs: Runs, answers: dict[Series, list[Answer]]) -> list[Block]:
         (
             *runs.lead(one.series),
             Linked(Text(_title(one)), of_scenario(one.series, one.scenario_id)),
-            Words(f"{100 * one.share:.0f}%"),
+            Words(f"{percent(one.share)}%"),
             Count(one.questions),
             Count(one.answers),
         )
