@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from ...schemas import StudyCode
 from ...text.count import counted
@@ -81,7 +82,8 @@ def group_figures(runs: Runs) -> tuple[Figure, ...]:
     ]
     if not groups:
         return ()
-    each = max(1, ROWS // max(len(group.rows) for group in groups))
+    most = max(1, ROWS // max(len(group.rows) for group in groups))
+    each = ceil(len(groups) / ceil(len(groups) / most))
     charts = [
         ForestChart(f"groups-{place}", f"Question groups compared like for like, part {place}", PANELS, tuple(part))
         for place, start in enumerate(range(0, len(groups), each), 1)

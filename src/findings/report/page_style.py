@@ -121,7 +121,7 @@ _PRINT = """
 @media print { :root { color-scheme: light; --ink: #000000; --quiet: #333333; --paper: #ffffff; --soft: #ffffff;
   --line: #b0b0b0; --link: #000000; --mark: #ffffff; --warn: #000000; --warnpaper: #ffffff; --ai: #0072b2;
   --people: #d55e00; }
-  body { font-size: 9.5pt; line-height: 1.4; } h1 { font-size: 17pt; } h2 { font-size: 13pt; margin-top: 1.5rem; }
+  html { font-size: 9.5pt; } body { font-size: 1rem; line-height: 1.4; } h2 { margin-top: 1.5rem; }
   .page { display: block; } .page main, main, .top { padding: 0; max-width: none; }
   nav.sections, a.skip, details.terms { display: none; }
   details.fold > summary { list-style: none; color: inherit; }
