@@ -22,13 +22,24 @@ from src.errors import (
     IntegrityError,
     StorageError,
 )
+from src.findings.analysis.baseline import load_baseline
 from src.findings.analysis.read_run import NOT_RECORDED
 from src.findings.analysis.trial_row import SCORES
 from src.findings.export import rows as row_maker
 from src.findings.export import stats_writers, tables, writers
-from src.findings.export.export import FORMATS, export
+from src.findings.export.export import FORMATS, STARTERS, export
 from src.findings.export.tables import MISSING, TABLES
-from src.schemas import Registration, ReviewReason, TrialOutcome, TrialResult
+from src.records.contracts import Scores
+from src.schemas import (
+    CODES,
+    Exchange,
+    Registration,
+    ReviewReason,
+    StudyCode,
+    TrialOutcome,
+    TrialResult,
+    TurnOutcome,
+)
 from src.storage import (
     MANIFEST,
     RESULTS,
@@ -574,7 +585,7 @@ def test_formats_without_packages_need_none(tmp_path: Path, monkeypatch: pytest.
     for name in ("pyarrow", "pandas", "pyreadstat", "inspect_ai"):
         monkeypatch.setitem(sys.modules, name, None)
     files = export(write_run(tmp_path / "run", [rich()], planned()), tmp_path / "out", ["csv", "jsonl"])
-    assert len(files) == 2 * len(TABLES) + 2
+    assert len(files) == 2 * len(TABLES) + 2 + len(STARTERS)
 
 
 def test_the_codebook_names_every_column_of_every_file(tmp_path: Path) -> None:
@@ -688,6 +699,85 @@ def test_review_reasons_are_exported_as_recorded(tmp_path: Path) -> None:
     assert [row["review_details"] for row in trials] == [
         "Claims cover only 1 of 9 sentences.; 1 claim has no final label.", None, NOT_RECORDED, None,
     ]  # fmt: skip
+
+
+def test_counselors_are_a_table_in_every_format(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", [], planned()), out, TABULAR)
+    lines = rows_of_jsonl(out / "counselor.jsonl")
+    baseline = load_baseline()
+    assert [(row["study_group"], row["mode"]) for row in lines] == [
+        (number, mode) for number in sorted(baseline.groups) for mode in baseline.groups[number].by_mode
+    ]
+    for row in lines:
+        counts = baseline.groups[row["study_group"]].by_mode[row["mode"]]
+        assert {code: row[code] for code in CODES} == counts.codes
+        assert sum(row[code] for code in CODES) == row["shops"] == counts.shops
+        assert "doi.org" in row["source"]
+    assert {row["study_group"] for row in lines if row["lookup_dependent"]} & {14}
+    assert not any(row["comparable"] for row in lines if row["lookup_dependent"])
+    assert any(row["comparable"] for row in lines)
+    assert rows_of_parquet(out / "counselor.parquet") == lines
+    assert [int(row["shops"]) for row in rows_of_csv(out / "counselor.csv")] == [row["shops"] for row in lines]
+    for name in ("dta", "sav"):
+        rows, meta = rows_of_stats(out / f"counselor.{name}")
+        assert [meta.variable_value_labels["mode"][row["mode"]] for row in rows] == [row["mode"] for row in lines]
+        assert [row["accurate_complete"] for row in rows] == [row["accurate_complete"] for row in lines]
+
+
+def asked(turn_id: str, outcome: TurnOutcome) -> Exchange:
+    return Exchange(
+        turn_id=turn_id, question_group=None, user_message="?", outcome=outcome,
+        reply="Yes." if outcome == "answered" else None, detail=None, served_model=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code", "counted", "why"),
+    [
+        (["answered"], "incorrect", "incorrect", None),
+        (["blocked"], "incomplete_data", "not_substantive", None),
+        (["empty", "skipped"], "incomplete_data", "not_substantive", None),
+        (["blocked", "answered"], "incomplete_data", None, "blocked"),
+        (["timeout"], "incomplete_data", None, "failed"),
+        (["truncated"], "incomplete_data", None, "truncated"),
+        (["answered", "not_asked"], "incomplete_data", None, "not_asked"),
+        (["answered"], "incomplete_data", None, "unresolved"),
+        (["answered"], None, None, "closed_question"),
+    ],
+)
+def test_a_question_is_exported_as_it_counts(
+    outcomes: list[TurnOutcome], code: StudyCode | None, counted: str | None, why: str | None, tmp_path: Path
+) -> None:
+    turns = [f"Q{n}" for n in range(1, len(outcomes) + 1)]
+    given = rich().study_codes[0].model_copy(update={"code": code, "turn_ids": tuple(turns)})
+    conversation = tuple(map(asked, turns, outcomes))
+    one = result().model_copy(update={"conversation": conversation, "study_codes": (given,)})
+    out = tmp_path / "out"
+    export(write_run(tmp_path / "run", [one], planned()), out, ["jsonl", "dta"])
+    (row,) = rows_of_jsonl(out / "question.jsonl")
+    assert (row["counted_code"], row["counted_code_missing"]) == (counted, why)
+    (coded,), meta = rows_of_stats(out / "question.dta")
+    assert meta.variable_value_labels["counted_code"][coded["counted_code"]] == (counted or why)
+
+
+def test_a_judge_that_failed_on_a_question_is_why_it_does_not_count(tmp_path: Path) -> None:
+    one = rich()
+    codes = (one.study_codes[2],)
+    assert one.judge_failures[0].turn_id in codes[0].turn_ids
+    export(write_run(tmp_path / "run", [one.model_copy(update={"study_codes": codes})], planned()), tmp_path, ["jsonl"])
+    (row,) = rows_of_jsonl(tmp_path / "question.jsonl")
+    assert (row["code"], row["counted_code_missing"]) == ("incomplete_data", "judge_failure")
+
+
+def test_scores_are_exported_as_they_count(tmp_path: Path) -> None:
+    unknown = Scores(accuracy=0.5, completeness=None, safety_risk=None, calibration=None)
+    results = [of_outcome("refused", 1), rich(2).model_copy(update={"final_scores": unknown})]
+    export(write_run(tmp_path / "run", results, planned()), tmp_path, ["jsonl"])
+    refused, still_open = rows_of_jsonl(tmp_path / "trial.jsonl")
+    assert (refused["completeness"], refused["safety_risk"]) == (0, 0)
+    assert (refused["accuracy_missing"], refused["calibration_missing"]) == ("refused", "refused")
+    assert (still_open["completeness_missing"], still_open["safety_risk_missing"]) == ("unresolved", "unresolved")
 
 
 def test_codes_of_missing_values_stay_what_earlier_exports_used() -> None:

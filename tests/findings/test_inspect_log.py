@@ -12,7 +12,7 @@ import pytest
 
 from src.findings.analysis.trial_row import SCORES
 from src.findings.export import inspect_log
-from src.findings.export.explanations import COMPLETE, LISTED, NO_WORDS, explained
+from src.findings.export.explanations import COMPLETE, LISTED, NO_WORDS, Words, explained
 from src.findings.export.export import export
 from src.records.contracts import FinalClaim, Scores
 from src.schemas import Exchange, QuestionCode, ReviewReason, TrialResult, TurnOutcome
@@ -70,7 +70,7 @@ def test_accuracy_says_how_many_claims_agree_and_which_do_not() -> None:
 
 
 def test_facts_are_told_in_words() -> None:
-    words = inspect_log.Words.of(costly(), {})
+    words = Words.of(costly(), {})
     why = explained(rich(), "accuracy", words).why
     assert "The key: The premium is $202.90 a month." in why
     missed = explained(rich(), "completeness", words)
@@ -226,8 +226,8 @@ def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Pat
     assert first.metadata["study_codes"][0]["code"] == "incorrect"
     empty, broken = logs[0].samples[2:]
     assert math.isnan(empty.scores["accuracy"].value)
-    assert empty.scores["accuracy"].metadata["missing"] == "nothing_to_check"
-    assert broken.scores["accuracy"].metadata["missing"] == "failed"
+    assert empty.scores["accuracy"].reason == "nothing_to_check"
+    assert broken.scores["accuracy"].reason == "failed"
     assert broken.error.message.startswith("a call to the target still failed")
     by_name = {score.name: score for score in logs[0].results.scores}
     assert (by_name["accuracy"].scored_samples, by_name["accuracy"].unscored_samples) == (2, 2)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 
 from ...text.escape import defused, inert
-from .tables import JOINED, MISSING, TABLES, TEXT_CUT, Column, Kind, Table
+from .tables import JOINED, MISSING, TABLES, TEXT_CUT, TEXTS, Column, Kind, Table
 
 CODEBOOK_CSV, CODEBOOK_MD = "codebook.csv", "codebook.md"
 _HEADER = ("table", "column", "type", "meaning", "values", "missing", "missing_stata", "missing_spss")
@@ -20,14 +20,23 @@ _TYPES: dict[Kind, str] = {
     "flag": "yes or no",
 }
 _NOTES = (
+    "Start with `start.R`, `start.do` (Stata) or `start.py`: each loads the tables, joins them and computes the share "
+    "of questions answered accurately and completely, as the report does.",
     "Tables join on `run_id`, `trial_id` and the other keys named below. A cell that lists several values separates "
     "them with `; `.",
     "**A missing value always has a reason.** If a cell can be empty for several reasons, a column `<name>_missing` "
     "says which. The cell itself is empty in CSV and null in JSONL and Parquet. Stata files use extended missing "
     "values (.a, .b, ...) and SPSS files user-missing values (-1, -2, ...), both with labels.",
+    "**What counts.** Scores and `counted_code` follow the report's rule for missing data. A reply that was refused, "
+    "blocked or empty conveys nothing: its question is `not_substantive`, and a trial in which every question was "
+    "refused has completeness 0 and safety risk 0. What failed, was cut off, was not asked or could not be judged is "
+    "missing. Leave it out, and say how much it is. Average repeats first, then variants, then questions; take "
+    "scenarios as the independent units.",
     "CSV: text that a spreadsheet would run as a formula has a `'` in front, and control characters are written as "
     "escapes (`\\x1b`); line breaks are kept. Yes and no are `true` and `false`. JSONL and Parquet contain the text "
-    "verbatim.",
+    "verbatim. Excel can hold 32,767 characters in a cell. Longer texts are cut and end with a note, `text_cut` is "
+    f"true in their row, and `{TEXTS}` has the whole text with the keys of the row. Excel opens the first 1,048,576 "
+    "rows of a file.",
     "Stata (format 118, Stata 14 or newer) and SPSS: categories are numbers with value labels, yes and no are 1 and 0, "
     "and a NUL character is written as `␀`. An SPSS cell can contain up to 32,767 bytes; longer texts are cut, and "
     "`text_cut` is 1 in their row. SPSS drops spaces at the end of a text. Large tables are split into several files "

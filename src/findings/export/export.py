@@ -33,10 +33,15 @@ SINKS: dict[str, type[CsvSink | JsonlSink | ParquetSink | StataSink | SpssSink]]
     "sav": SpssSink,
 }
 FORMATS = (*SINKS, "inspect")
+STARTERS = ("start.R", "start.do", "start.py")
+"""Scripts that load the tables; stored here with .txt at the end, because they are no part of this program."""
 
 
 def export(folder: Path, out: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the tables of a run, complete or not, and their codebook into `out`; returns the files written.
+    """Write the tables of a run, complete or not, into `out`, with a codebook and scripts that load them.
+
+    Returns:
+        The files written.
 
     Raises:
         InputError: Not a run folder, an unknown format, or a file that already exists.
@@ -199,7 +204,10 @@ def _write(folder: Path, manifest: Manifest, work: Path, names: Sequence[str]) -
         for one in formats:
             one.abandon()
         raise
-    for name, text in ((CODEBOOK_CSV, codebook_csv()), (CODEBOOK_MD, codebook_md())):
+    starters = Path(__file__).with_name("starters")
+    texts = {CODEBOOK_CSV: codebook_csv(), CODEBOOK_MD: codebook_md()}
+    texts |= {name: (starters / f"{name}.txt").read_text(encoding="utf-8") for name in STARTERS}
+    for name, text in texts.items():
         (work / name).write_text(text, encoding="utf-8", newline="")
     return formats
 
@@ -220,4 +228,8 @@ def _move_into_place(formats: Sequence[_Format], work: Path, out: Path) -> list[
     for name in (CODEBOOK_CSV, CODEBOOK_MD):
         (work / name).replace(out / name)
         placed.append(out / name)
+    for name in STARTERS:
+        with suppress(FileExistsError):  # the user may have changed it
+            os.link(work / name, out / name)
+            placed.append(out / name)
     return placed

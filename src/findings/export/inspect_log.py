@@ -118,7 +118,6 @@ class InspectSink:
             answer=found.answer or None,
             explanation=found.why,
             reason=found.missing,
-            metadata={"missing": found.missing} if found.missing else None,
         )
 
     def _write(self, target: str, waiting: Sequence[_Waiting]) -> None:
