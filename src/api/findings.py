@@ -69,6 +69,7 @@ def compare(
     by: Literal["target", "judges"] = "target",
     measures: Sequence[str] | None = None,
     floor: float = 0.05,
+    html: PathLike | None = None,
 ) -> Compared | JudgesCompared:
     """Compare targets on the same trials, or two judgings of the same transcripts claim by claim.
 
@@ -77,12 +78,14 @@ def compare(
         by: what is compared. Two runs of which one re-judged the other are always compared by judges.
         measures: accuracy, completeness, safety_risk, calibration, accurate_complete, incorrect. None: all.
         floor: the smallest difference that matters.
+        html: also write a page to this file. Only an earlier page of this program is replaced.
 
     Returns:
         Differences with intervals and tests, or the claims whose label changed.
 
     Raises:
-        InputError: there is nothing to compare.
+        InputError: there is nothing to compare, or `html` is another file.
+        StorageError: the page cannot be written.
 
     Example:
         >>> import medicare_eval as me
@@ -90,10 +93,30 @@ def compare(
         >>> me.compare(run.path, measures=["accuracy"]).measures
         ('accuracy',)
     """
-    return compare_runs(_folders(runs), by=by, measures=measures, floor=floor)
+    from ..findings.report.analysis_pages import write_page
+    from ..findings.report.compare_page import compare_page
+    from ..findings.report.judges_page import judges_page
+
+    folders = _folders(runs)
+    found = compare_runs(folders, by=by, measures=measures, floor=floor)
+    if html:
+        page = (
+            judges_page(found, first=folders[0].name, second=folders[1].name)
+            if isinstance(found, JudgesCompared)
+            else compare_page(found, floor=floor)
+        )
+        write_page(page, as_path(html))
+    return found
 
 
-def drift(old: PathLike, new: PathLike, *, frozen: PathLike | None = None, floor: float = 0.05) -> Drifts:
+def drift(
+    old: PathLike,
+    new: PathLike,
+    *,
+    frozen: PathLike | None = None,
+    floor: float = 0.05,
+    html: PathLike | None = None,
+) -> Drifts:
     """Compare two runs of the same study over time: what changed as fact, and in the answers.
 
     Args:
@@ -101,35 +124,46 @@ def drift(old: PathLike, new: PathLike, *, frozen: PathLike | None = None, floor
         new: the later run.
         frozen: the earlier run's transcripts, judged again by the later run's judges (`rejudge`).
         floor: the smallest difference that matters.
+        html: also write a page to this file. Only an earlier page of this program is replaced.
 
     Returns:
-        Its `verdict` is "drifted", "no evidence of drift" or "cannot tell".
+        Its `verdict` is "drifted", "no evidence" (of a change as large as the floor), "no change" or "cannot tell".
 
     Raises:
-        InputError: not a run folder, or the runs have no target in common.
+        InputError: not a run folder, the runs have no target in common, or `html` is another file.
+        StorageError: the page cannot be written.
 
     Example:
         >>> import medicare_eval as me
         >>> first = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
         >>> second = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
         >>> me.drift(first, second).verdict
-        'cannot tell'
+        'no change'
     """
-    return measure_drift(as_path(old), as_path(new), frozen=as_path(frozen) if frozen else None, floor=floor)
+    from ..findings.report.analysis_pages import write_page
+    from ..findings.report.drift_page import drift_page
+
+    before, after = as_path(old), as_path(new)
+    found = measure_drift(before, after, frozen=as_path(frozen) if frozen else None, floor=floor)
+    if html:
+        write_page(drift_page(found, old=before.name, new=after.name), as_path(html))
+    return found
 
 
-def sensitivity(run: PathLike, measure: Measure = "accuracy") -> Sensitivities:
+def sensitivity(run: PathLike, measure: Measure = "accuracy", *, html: PathLike | None = None) -> Sensitivities:
     """How much scores vary with scenario, wording, voice, repeats and judges.
 
     Args:
         run: the run folder.
         measure: accuracy, completeness, safety_risk, calibration, accurate_complete or incorrect.
+        html: also write a page to this file. Only an earlier page of this program is replaced.
 
     Returns:
-        Components of variance by target.
+        Components of variance by target; their `method` says how they were estimated.
 
     Raises:
-        InputError: not a run folder.
+        InputError: not a run folder, or `html` is another file.
+        StorageError: the page cannot be written.
 
     Example:
         >>> import medicare_eval as me
@@ -137,7 +171,13 @@ def sensitivity(run: PathLike, measure: Measure = "accuracy") -> Sensitivities:
         >>> [one.target for one in me.sensitivity(run).targets]
         ['fake:careful']
     """
-    return variance_components(gather(as_path(run)), measure)
+    from ..findings.report.analysis_pages import write_page
+    from ..findings.report.sensitivity_page import sensitivity_page
+
+    found = variance_components(gather(as_path(run)), measure)
+    if html:
+        write_page(sensitivity_page(found), as_path(html))
+    return found
 
 
 def export(run: PathLike, to: Sequence[str] = ("csv", "jsonl"), out: PathLike | None = None) -> list[Path]:

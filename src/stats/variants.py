@@ -18,7 +18,7 @@ from .bounded import Bounded, Unit, bounded_mean
 
 @dataclass(frozen=True)
 class WorstVariant:
-    """A scenario's variant with the lowest mean, and how far it is below the scenario's mean over variants."""
+    """A scenario's variant with the worst mean, and how far it is from the scenario's mean over variants."""
 
     scenario: str
     n: int
@@ -32,27 +32,30 @@ class WorstVariant:
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The mean over scenarios of the lowest variant mean, with an interval over scenarios."""
+    """The mean over scenarios of the worst variant mean, with an interval over scenarios."""
 
     worst: Bounded
     scenarios: tuple[WorstVariant, ...]
 
 
-def worst_case(values: Sequence[tuple[str, str, float]]) -> WorstCase:
+def worst_case(values: Sequence[tuple[str, str, float]], *, less_is_better: bool = False) -> WorstCase:
     """Each value is (scenario, variant, score in [0, 1]); of variants that tie, the first by name is given.
 
-    The lowest of several noisy means tends to be below the lowest true mean. Read it as an observation, and its
+    The worst of several noisy means tends to be worse than the worst true mean. Read it as an observation, and its
     interval as that of a variant chosen in advance.
     """
+    sign = -1 if less_is_better else 1
     found: dict[str, dict[str, list[float]]] = {}
     for scenario, variant, value in values:
         found.setdefault(scenario, {}).setdefault(variant, []).append(value)
     scenarios = []
     for scenario, variants in found.items():
         means = {variant: _mean(scores) for variant, scores in variants.items()}
-        variant = min(means, key=lambda name: (means[name], name))
+        variant = min(means, key=lambda name: (sign * means[name], name))
         mean, n = _mean(list(means.values())), sum(map(len, variants.values()))
-        scenarios.append(WorstVariant(scenario, n, mean, len(variants), variant, means[variant], mean - means[variant]))
+        scenarios.append(
+            WorstVariant(scenario, n, mean, len(variants), variant, means[variant], abs(mean - means[variant]))
+        )
     return WorstCase(bounded_mean([Unit(one.worst) for one in scenarios]), tuple(scenarios))
 
 

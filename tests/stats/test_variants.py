@@ -27,6 +27,8 @@ def test_the_worst_variant_of_each_scenario() -> None:
     assert first.gap == pytest.approx(0.5625 - 0.375)
     assert (second.variant, second.gap) == ("a", 0)  # a tie: by name
     assert found.worst == bounded_mean([Unit(0.375), Unit(0.5)])
+    less = worst_case(values, less_is_better=True).scenarios[0]
+    assert (less.variant, less.worst, less.gap) == ("plain", 0.75, 0.75 - 0.5625)
     assert worst_case([]).worst.value is None and worst_case([]).scenarios == ()
 
 

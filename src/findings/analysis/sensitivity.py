@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ...stats.clustered import ClusteredShare
 from ...stats.variance import Components, crossed, nested
 from ...stats.variants import RankChange, WorstCase, rank_changes, variant_means, worst_case
+from .compare_targets import LESS_IS_BETTER
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
 from .pairs import value
@@ -79,6 +80,7 @@ def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
     }
     scenarios = {row.trial_id: row.scenario_id for row in rows}
     judges = crossed(judged, ("trial", "judge"), scenarios) if measure == "accuracy" and judged else None
-    worst = worst_case([(row.scenario_id, row.variant or row.wording, one) for row, one in scored])
+    variants = [(row.scenario_id, row.variant or row.wording, one) for row, one in scored]
+    worst = worst_case(variants, less_is_better=measure in LESS_IS_BETTER)
     missing = len(rows) - len(scored)
     return Sensitivity(target, measure, missing, nested(values, LEVELS), judges, worst, key_coverage(rows))

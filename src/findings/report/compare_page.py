@@ -1,0 +1,217 @@
+"""The page of `compare`: which target is better, on which measures, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...stats.comparison import SystemRank
+from ...text.count import counted
+from ...text.rounded import percent, rounded
+from ..analysis.compare_targets import Compared, Comparison
+from ..analysis.estimates import Estimated
+from .analysis_pages import (
+    CHART_ROWS,
+    Page,
+    answers,
+    caveat,
+    difference_mark,
+    difference_panel,
+    methods_section,
+    notice_sections,
+    p_text,
+)
+from .analysis_sentences import MEASURE_NAMES, comparison_sentences
+from .document import (
+    NOTHING,
+    Block,
+    Cell,
+    Column,
+    Count,
+    Figure,
+    Gap,
+    Paragraph,
+    Proportion,
+    Section,
+    Table,
+    Text,
+    Words,
+    say,
+    words,
+)
+from .forest import ForestChart, ForestGroup, ForestRow
+
+ORDER = ("accurate_complete", "incorrect", "accuracy", "completeness", "safety_risk", "calibration")
+"""What a reader wants to know first."""
+COMPARE_NOTE = (
+    "Two targets are compared on the questions that both answered in trials of the same scenario, variant and "
+    "repetition. Answers to one question are averaged over repeats, then over variants. Intervals are 95%, take "
+    "scenarios as the independent units, and stay within the possible range (mid-P limits with the effective n of the "
+    "CR2 variance). p comes from flipping the signs of whole scenarios, adjusted within a measure by the methods of "
+    "Holm and of Benjamini and Hochberg (BH). d_z is the effect size: the mean difference divided by the standard "
+    "deviation of the differences. MDD is the minimum detectable difference at 80% power, from the same error as the "
+    "interval."
+)
+MISSING_NOTE = (
+    "Missing answers (failed, cut off, not asked, or not judged) are left out. Where there are any, a range says where "
+    "the difference would be if all of them had been at one end of the scale. Refused, blocked and empty replies count "
+    "as answers that convey nothing."
+)
+COVERAGE_NOTE = (
+    "Key coverage is the share of the factual claims that the answer keys could decide (95% interval). Accuracy speaks "
+    "of these claims only; the judges found nothing in the keys that decides the rest."
+)
+
+
+def compare_page(found: Compared, *, floor: float) -> Page:
+    """`floor` is the smallest difference that matters."""
+    measures = [name for name in ORDER if name in found.measures]
+    sentences = comparison_sentences(found, measures, floor)
+    first = [*answers(sentences, "the tables below have all comparisons"), *_charts(found, measures[:2])]
+    first.append(caveat(found.systems, found.notices))
+    sections = [
+        _measure_section(found, measure, sentences_of)
+        for measure, sentences_of in zip(measures, _by_measure(found, measures, floor), strict=True)
+    ]
+    return Page(
+        "Which AI assistant answers Medicare questions better?",
+        say(
+            f"{counted(len(found.systems), 'target')} compared on the same questions, "
+            f"{counted(len(measures), 'measure')}. Points are questions of 100, or hundredths of a score."
+        ),
+        tuple(first),
+        (*sections, *_coverage(found), methods_section(method_notes(found, floor)), *notice_sections(found.notices)),
+    )
+
+
+def method_notes(found: Compared, floor: float) -> list[str]:
+    """How it was done, for the terminal and the page."""
+    notes = [COMPARE_NOTE, MISSING_NOTE]
+    if "accuracy" in found.measures:
+        notes.append(COVERAGE_NOTE)
+    notes.append(f"A difference below {percent(floor)} points is not called one (--floor).")
+    if found.noise_floor:
+        noise = rounded(100 * found.noise_floor, 1)
+        notes.append(f"The judges' noise floor is {noise} points; smaller differences are not called better either.")
+    return notes
+
+
+def _by_measure(found: Compared, measures: Sequence[str], floor: float) -> list[list[tuple[Cell, ...]]]:
+    return [comparison_sentences(found, [measure], floor) for measure in measures]
+
+
+def _charts(found: Compared, measures: Sequence[str]) -> list[Block]:
+    """The first measures side by side, one row for each pair of targets."""
+    pairs = list(dict.fromkeys((one.first, one.second) for one in found.comparisons))
+    by_pair = {(one.measure, one.first, one.second): one.difference for one in found.comparisons}
+    if not pairs or not measures:
+        return []
+    panels = tuple(
+        difference_panel(
+            f"{MEASURE_NAMES[measure].capitalize()}, points",
+            (by_pair[measure, first, second] for first, second in pairs),
+        )
+        for measure in measures
+    )
+    rows = tuple(
+        ForestRow(
+            f"{first}\nminus {second}",
+            tuple(difference_mark(by_pair[measure, first, second]) for measure in measures),
+        )
+        for first, second in pairs[:CHART_ROWS]
+    )
+    cut = f" {CHART_ROWS} of {len(pairs)} pairs of targets shown." if len(pairs) > CHART_ROWS else ""
+    beside = f"Dots are differences, the first target minus the second; lines are 95% intervals.{cut}"
+    return [Figure(ForestChart("differences", "Differences between targets", panels, (ForestGroup("", rows),)), beside)]
+
+
+def _measure_section(found: Compared, measure: str, sentences: Sequence[tuple[Cell, ...]]) -> Section:
+    comparisons = [one for one in found.comparisons if one.measure == measure]
+    name = MEASURE_NAMES[measure]
+    blocks: list[Block] = [
+        Table(
+            f"Differences in {name}: the first target minus the second",
+            (
+                Column("first", "text"),
+                Column("second", "text"),
+                Column("difference (95% interval), points", "other"),
+                Column("if missing answers were known", "other"),
+                Column("missing"),
+                Column("questions"),
+                Column("scenarios"),
+                Column("p, Holm", "other"),
+                Column("p, BH", "other"),
+                Column("d_z", "other"),
+                Column("MDD, points", "other"),
+                Column("verdict", "text"),
+            ),
+            tuple(map(_row, comparisons)),
+        ),
+        *(Paragraph(sentence) for sentence in sentences),
+        _own_table(found, measure, name),
+    ]
+    return Section(words(name.capitalize()), tuple(blocks), short=name.capitalize())
+
+
+def _row(one: Comparison) -> tuple[Cell, ...]:
+    gap, paired = one.difference, one.paired
+    return (
+        Text(one.first),
+        Text(one.second),
+        Gap(gap.mean, gap.low, gap.high, gap.clusters),
+        Words(missing_range(paired.lowest, paired.highest)),
+        Count(paired.one_sided + paired.neither),
+        Count(gap.n),
+        Count(gap.clusters),
+        Words(p_text(one.p_holm)),
+        Words(p_text(one.p_bh)),
+        Words(NOTHING if gap.effect.d_z is None else rounded(gap.effect.d_z).replace("-", "−")),
+        Words(NOTHING if one.minimum is None else percent(one.minimum)),
+        Text(one.verdict),
+    )
+
+
+def missing_range(low: float | None, high: float | None) -> str:
+    """Where a difference would be if missing answers had been at one end of the scale."""
+    if low is None or high is None:
+        return NOTHING
+    return " to ".join(percent(one).replace("-", "−") for one in (low, high))
+
+
+def _own_table(found: Compared, measure: str, name: str) -> Table:
+    ranks = {rank.system: rank for rank in found.ranks.get(measure, ())}
+    ordered = [*ranks, *(system for system in found.systems if system not in ranks)]
+    return Table(
+        f"Each target on its own, {name}, the best first",
+        (
+            Column("target", "text"),
+            Column("value (95% interval)", "share"),
+            Column("questions"),
+            Column("scenarios"),
+            Column("effective n", "other"),
+            Column("missing"),
+            Column("best in so many of 100 resamples", "other"),
+        ),
+        tuple(_own_row(system, found.means[measure][system], ranks.get(system)) for system in ordered),
+    )
+
+
+def _own_row(system: str, one: Estimated, rank: SystemRank | None) -> tuple[Cell, ...]:
+    best = percent(rank.ranks[0]) if rank and rank.ranks else NOTHING
+    return (
+        Text(system),
+        Proportion(one),
+        Count(one.questions),
+        Count(one.units),
+        Words(NOTHING if one.effective is None else rounded(one.effective, 0)),
+        Count(one.missing),
+        Words(best),
+    )
+
+
+def _coverage(found: Compared) -> tuple[Section, ...]:
+    if "accuracy" not in found.measures:
+        return ()
+    rows = tuple((Text(name), Proportion(share), Count(share.n)) for name, share in found.coverage.items())
+    columns = (Column("target", "text"), Column("key coverage (95% interval)", "share"), Column("factual claims"))
+    table = Table("Factual claims that the answer keys could decide", columns, rows)
+    return (Section(words("Key coverage"), (Paragraph(words(COVERAGE_NOTE)), table)),)
