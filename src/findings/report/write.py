@@ -94,10 +94,10 @@ def write_files(
         stream("codes.csv", lambda file: write_codes(runs, file))
         if runs.have_costs:
             stream(DOLLARS_CSV, lambda file: write_dollars(runs, file))
-        put(METHODS_MD, methods_markdown(runs).encode())
-        put(TABLE_ONE_CSV, table_one_csv(runs).encode())
         put("report.md", markdown(made).encode())
         put("report.html", html(made).encode())
+        put(METHODS_MD, methods_markdown(runs).encode())
+        put(TABLE_ONE_CSV, table_one_csv(runs).encode())
         drawings = made.charts()
         to_png = renderer() if drawings else None
         for chart in drawings:
