@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from src.cli import options
 from src.errors import InputError, IntegrityError
-from src.findings.analysis.judge_agreement import judging
+from src.findings.analysis.judge_agreement import judging, read_check
 from src.findings.analysis.read_run import Findings, gather
 from src.findings.report import checklist as checklist_module
 from src.findings.report.checklist import (
@@ -24,7 +25,7 @@ from src.findings.report.checklist import (
 )
 from src.findings.report.checklist_facts import facts_of, registration_lines
 from src.findings.report.checklist_results import Value
-from src.findings.report.methods import AUTHOR, INTERVALS, MISSING_RULE
+from src.findings.report.methods import AUTHOR, INTERVALS, MISSING_RULE, methods_markdown
 from src.findings.report.series import runs_of
 from src.findings.report.write import write_report
 from src.schemas import Registration, Transcripts
@@ -39,7 +40,7 @@ from src.storage import (
 from src.store.hash_chain import chain_value
 
 from ..helpers import HASH, manifest, result, scenario
-from ..runs import ONE, make_run
+from ..runs import ONE, call, make_run, newest
 from .made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
 
 ITEMS = load_checklist("chart").items
@@ -120,6 +121,22 @@ def test_what_papers_omit_most_is_answered_from_the_run(real: Path) -> None:
     assert INTERVALS in section(texts["tripod-llm"], "6.5")
     assert "| Scenarios |  | 1 |" in section(texts["tripod-llm"], "5.2")
     assert re.search(r"fake:wrong \(target\): \d+ calls, ", section(texts["tripod-llm"], "12.1"))
+
+
+def test_a_judge_check_says_how_many_labels_the_judges_found(real: Path, tmp_path: Path) -> None:
+    code, _, err = call("judge-check", "--split", "dev", "--only", "end-to-end", "--out", tmp_path, "--quiet")
+    assert code == 0, err
+    check = read_check(newest(tmp_path))
+    found = gather(real)
+    measured = replace(judging(found), check=check)
+    part = section(checklists(["tripod-llm"], found, measured=measured)["tripod-llm"], r"7\.3")
+    assert f"on {check.replies} labeled replies with {check.claims} claims" in part
+    assert check.end_to_end
+    for label in ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY"):
+        row = {given: n for (gold, given), n in check.end_to_end.matrix().items() if gold == label}
+        assert f"{label.replace('_', ' ')}: {row.get(label, 0)} of {sum(row.values())} claims found" in part
+    assert "not checked" not in part
+    assert f"checked on {check.replies} replies" in methods_markdown(runs_of([found], [measured]))
 
 
 def test_one_repeat_says_that_stability_is_not_known(tmp_path: Path) -> None:

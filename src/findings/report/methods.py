@@ -95,7 +95,7 @@ def _models(run: Run) -> Iterator[str]:
     elif days:
         yield f"They were called through their APIs {days} (UTC)."
     requested = parameters_text(plan.target_parameters)
-    yield f"Requested of them were {requested} per reply, and seeds derived from {plan.seed}."
+    yield f"Settings requested: {requested} per reply, and seeds derived from {plan.seed}."
     for model, own in plan.model_parameters.items():
         yield f"For {inert(model)}: {parameters_text(own)}."
     left_out = [
@@ -192,7 +192,7 @@ def _judging(plan: RunPlan, measured: Judging | None) -> Iterator[str]:
         yield (
             f"The same judges were checked on {counted(measured.check.replies, 'reply', 'replies')} with "
             f"{counted(measured.check.claims, 'labeled claim')} (judge check {inert(measured.check.check_id)}), and "
-            f"estimates are corrected for their error. {AUTHOR} say who labeled these replies."
+            f"accuracy is also given corrected for their error. {AUTHOR} say who labeled these replies."
         )
     else:
         yield f"{AUTHOR} the judges were not checked against labeled replies (`judge-check`); say so, or check them."
