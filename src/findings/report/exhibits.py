@@ -22,6 +22,7 @@ from .document import (
     Entry,
     Exhibit,
     Link,
+    Linked,
     Paragraph,
     Passage,
     Piece,
@@ -32,7 +33,8 @@ from .document import (
     say,
     words,
 )
-from .series import Run, Runs
+from .links import of_claim, of_trial
+from .series import Run, Runs, Series
 
 EXAMPLES = 6
 """Wrong claims shown for each run."""
@@ -164,9 +166,13 @@ def _likeness(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> tuple[int, int
 
 
 def exhibit_title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tuple[Cell, ...]:
-    """The trial's id, after its run if there are several."""
+    """The trial's id with a link to its page, after its run if there are several."""
     named = say(Text(run.name, code=True), ", ") if runs.several else ()
-    return (*named, Text(trial.trial_id, code=True), *rest)
+    return (*named, Linked(Text(trial.trial_id, code=True), of_trial(_series(runs, run, trial), trial.trial_id)), *rest)
+
+
+def _series(runs: Runs, run: Run, trial: TrialResult) -> Series:
+    return next(series for series in runs.series if series.run is run and series.target == trial.target.name)
 
 
 def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
@@ -179,7 +185,9 @@ def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
         *(Entry("Contradicts", cells) for cells in contradicted(run.found, trial, claim.evidence)),
         *_by_judge(trial, claim.claim_id),
     ]
-    return Exhibit(exhibit_title(runs, run, trial, Words(", claim "), Text(claim.claim_id, code=True)), tuple(entries))
+    href = of_claim(_series(runs, run, trial), trial.trial_id, claim.claim_id)
+    named = Linked(Text(claim.claim_id, code=True), href)
+    return Exhibit(exhibit_title(runs, run, trial, Words(", claim "), named), tuple(entries))
 
 
 def in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:
