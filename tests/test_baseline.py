@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from src.errors import ConfigError
-from src.findings.report import baseline
+from src.findings.analysis import baseline
 from src.schemas import CODES
 from src.stats.intervals import wilson
 from tests.runs import ROOT

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-import statistics
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from scipy import stats as scipy_stats
 
 from src.cli.tables import summary_table
 from src.errors import IntegrityError
+from src.findings.analysis.estimates import Estimated
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
 from src.findings.report.notices import FAKE_NOTICE
 from src.reporting import (
@@ -30,7 +28,6 @@ from src.reporting import (
     summary_json,
 )
 from src.schemas import RunPlan, Scores, TrialResult
-from src.stats.intervals import Estimate, mean_interval
 from src.storage import RESULTS
 from src.text.escape import defused, inert
 from tests.helpers import manifest, plan, result, scenario, write_results
@@ -63,7 +60,7 @@ def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
         made,
     )
     assert (summary.planned, summary.done) == (4, 4)
-    assert {name: tally.estimate("accuracy").mean for name, tally in summary.by_target.items()} == {
+    assert {name: tally.estimate("accuracy").value for name, tally in summary.by_target.items()} == {
         "fake:careful": 0.75,
         "fake:wrong": 0.0,
     }
@@ -72,8 +69,9 @@ def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", ["x" * 190, "gpt-4.1", "organisation/a-rather-long-name-of-a-model-2026-01-01"])
 def test_the_table_fits_a_terminal_and_cuts_no_name(tmp_path: Path, model: str) -> None:
     name = f"openai:{model}"
-    made = plan(targets=[name, "fake:careful"], repeats=3)
-    scored = [result(target=name, accuracy=value, repetition=n) for n, value in enumerate((0.0, 0.5, 1.0), 1)]
+    scenarios = [scenario(scenario_id=f"s{n}") for n in (1, 2, 3)]
+    made = plan(scenarios=scenarios, targets=[name, "fake:careful"])
+    scored = [result(target=name, accuracy=value, scenario_id=f"s{n}") for n, value in enumerate((0.0, 0.5, 1.0), 1)]
     table = summary_table(summary_of(tmp_path, [*scored, result(refusal=True)], made), 80)
     lines = table.splitlines()
     assert max(len(line) for line in lines) <= 80
@@ -81,8 +79,8 @@ def test_the_table_fits_a_terminal_and_cuts_no_name(tmp_path: Path, model: str) 
     assert name in folded, "a long name is folded, not cut"
     assert "3/3" in table
     assert "0.50" in table
-    assert "0.00–1.00" in table
-    assert "n=1" in table
+    assert "0.06–0.94" in table
+    assert "no interval" in table
     assert "…" not in table
 
 
@@ -115,8 +113,9 @@ def test_the_summary_as_json_can_be_written_and_holds_the_numbers(tmp_path: Path
     read = json.loads(json.dumps(document, allow_nan=False))
     target = read["targets"]["fake:careful"]
     assert (read["planned"], read["done"], target["trials"]) == (2, 2, 2)
-    assert target["scores"]["accuracy"] == {"mean": 0.5, "low": 0.0, "high": 1.0, "n": 2}
-    assert target["scores"]["calibration"] == {"mean": 0.9, "low": None, "high": None, "n": 2}
+    found = target["scores"]["accuracy"]
+    assert (found["mean"], found["low"], found["scenarios"], found["n"], found["missing"]) == (0.5, None, 1, 2, 0)
+    assert found["why_no_interval"] == "1 scenario: 3 are needed for an interval"
     assert (target["outcomes"], target["fabricated_specifics"]) == ({"scored": 2}, 1)
 
 
@@ -170,31 +169,15 @@ def test_a_torn_last_line_is_left_out_and_a_changed_one_refused(tmp_path: Path) 
         summarize(tmp_path, manifest(plan(repeats=2)))
 
 
-def test_an_estimate_is_shown_with_its_interval_or_its_n() -> None:
-    assert estimate_text(Estimate(0, None, None, None)) == "–"
-    assert estimate_text(Estimate(1, 0.5, None, None)) == "0.50 (n=1)"
-    assert estimate_text(Estimate(4, 0.934, 0.776, 1.0)) == "0.93 (0.78–1.00)"
-    assert estimate_text(Estimate(4, 0.934, 0.776, 1.0), two_lines=True) == "0.93\n0.78–1.00"
+def estimated(value: float | None, low: float | None = None, high: float | None = None) -> Estimated:
+    return Estimated(value, low, high, 4, "scenario", 4, 4, 0, 4.0)
 
 
-@given(VALUES, st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-def test_mean_and_interval_agree_with_scipy(values: list[float], confidence: float) -> None:
-    found = mean_interval(values, confidence)
-    assert found.n == len(values)
-    assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-12)
-    if min(values) == max(values):
-        assert (found.low, found.high) == (None, None)
-        return
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    low, high = scipy_stats.t.interval(confidence, len(values) - 1, loc=statistics.fmean(values), scale=error)
-    assert found.low == pytest.approx(max(0.0, low), abs=1e-9)
-    assert found.high == pytest.approx(min(1.0, high), abs=1e-9)
-
-
-def test_without_a_spread_there_is_no_interval() -> None:
-    assert mean_interval([]) == Estimate(0, None, None, None)
-    assert mean_interval([0.3]) == Estimate(1, 0.3, None, None)
-    assert mean_interval([0.5, 0.5, 0.5]) == Estimate(3, 0.5, None, None)
+def test_an_estimate_is_shown_with_its_interval_or_without_one() -> None:
+    assert estimate_text(estimated(None)) == "–"
+    assert estimate_text(estimated(0.5)) == "0.50 (no interval)"
+    assert estimate_text(estimated(0.934, 0.776, 1.0)) == "0.93 (0.78–1.00)"
+    assert estimate_text(estimated(0.934, 0.776, 1.0), two_lines=True) == "0.93\n0.78–1.00"
 
 
 def test_every_score_of_the_record_is_reported() -> None:

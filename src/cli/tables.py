@@ -134,9 +134,11 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
 
 
 def _coverage_text(share: ClusteredShare) -> str:
-    """33%, then its interval on a second line."""
-    if share.value is None or share.low is None or share.high is None:
+    """33%, then its interval, if it has one, on a second line."""
+    if share.value is None:
         return "–"
+    if share.low is None or share.high is None:
+        return f"{percent(share.value)}%"
     return f"{percent(share.value)}%\n{percent(share.low)}–{percent(share.high)}%"
 
 

@@ -33,9 +33,9 @@ def test_labels_that_differ_are_counted_by_judge(tmp_path: Path) -> None:
 def test_the_effect_on_accuracy_is_that_of_shared_calls(tmp_path: Path) -> None:
     """Alone: 2 of 2 decided verdicts support. Shared: 2 of 3."""
     write_run(tmp_path, [audited(result(target=A, repetition=n)) for n in (1, 2)], small_manifest())
-    effect = gather(tmp_path).audit.effect()
-    assert effect.n == 2
-    assert effect.mean == pytest.approx(-1 / 3)
+    audit = gather(tmp_path).audit
+    assert len(audit.accuracy) == 2 and audit.effect().units == 1
+    assert audit.effect().value == pytest.approx(-1 / 3)
 
 
 def test_a_judge_that_failed_one_way_is_left_out(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_trial_that_was_not_scored_is_not_audited(tmp_path: Path) -> None:
     failed = audited(result(target=A, repetition=2, outcome="judge_failure"))
     write_run(tmp_path, [audited(result(target=A)), failed], small_manifest())
     audit = gather(tmp_path).audit
-    assert (audit.replies, audit.claims, audit.effect().n) == (1, 3, 1)
+    assert (audit.replies, audit.claims, len(audit.accuracy)) == (1, 3, 1)
     assert (audit.differing("judge_1").n, audit.pooled().total()) == (3, 6)
 
 
@@ -69,7 +69,7 @@ def test_the_report_gives_the_difference(tmp_path: Path) -> None:
     assert (
         "Verified both ways: 1 reply with 3 claims, with one claim per call, which counts, and in shared calls, as other "
         "replies are. In shared calls, accuracy over these claims differs from one claim per call by −0.33 on average "
-        "over 1 trial (intervals as for key coverage)."
+        "over 1 trial of 1 scenario."
     ) in text
     assert "| judge\\_2 | google:y | 33% (" in text
     assert "| NOT_IN_KEY | 0 | 1 | 3 |" in text
@@ -79,7 +79,7 @@ def test_the_report_gives_the_difference(tmp_path: Path) -> None:
 def test_a_run_without_an_audit_says_that_nothing_was_measured(tmp_path: Path) -> None:
     write_run(tmp_path, [result(target=A)], small_manifest())
     found = gather(tmp_path)
-    assert found.audit.effect().mean is None
+    assert found.audit.effect().value is None
     assert "Effect of shared calls: none measured" in markdown(contents([found], [None]))
 
 

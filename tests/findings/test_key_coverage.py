@@ -14,7 +14,7 @@ from src.findings.analysis.compare_targets import compare_targets
 from src.findings.analysis.key_coverage import group_coverage, key_coverage
 from src.findings.analysis.read_run import Findings, GroupKey, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
-from src.findings.analysis.trial_row import LEAST_SCENARIOS, ClaimCount, Row
+from src.findings.analysis.trial_row import ClaimCount, Row
 from src.findings.export.rows import coverage_of
 from src.findings.report.coverage_section import LEAST_COVERED, coverage_sentence
 from src.findings.report.markdown import markdown
@@ -69,7 +69,7 @@ def test_claims_are_counted_in_the_question_group_of_their_turn(tmp_path: Path) 
     found = found_in(tmp_path, [made.model_copy(update={"conversation": (grouped,)})])
     (key,) = found.group_claims
     assert key == GroupKey("fake:careful", "s1", "g7")
-    assert group_coverage([found.group_claims[key]]).value == 0.5
+    assert group_coverage(found.group_claims[key]).value == 0.5
 
 
 def rows_of(scenarios: int, counts: Sequence[tuple[int, int]]) -> list[Row]:
@@ -87,12 +87,10 @@ def rows_of(scenarios: int, counts: Sequence[tuple[int, int]]) -> list[Row]:
     return made
 
 
-def test_scenarios_are_the_units_where_there_are_enough_of_them() -> None:
-    few, many = rows_of(LEAST_SCENARIOS - 1, [(0, 10), (10, 10)]), rows_of(LEAST_SCENARIOS, [(0, 10), (10, 10)])
-    by_trial, by_scenario = key_coverage(few), key_coverage(many)
-    assert by_trial.value == by_scenario.value == 0.5
-    assert by_trial.effective < len(few), "trials that are all or nothing tell as much as a claim each"
-    assert by_scenario.effective > len(many), "scenarios that are all alike tell more"
+def test_scenarios_are_the_units_and_repeats_add_nothing() -> None:
+    once, often = ([row for row in rows_of(4, [(at, 10)] * 3) if row.repetition < n] for n, at in ((1, 5), (3, 5)))
+    assert key_coverage(once).low == key_coverage(often).low is not None
+    assert key_coverage(rows_of(2, [(5, 10)])).low is None
 
 
 def test_without_a_claim_there_is_no_share() -> None:
@@ -121,7 +119,7 @@ def test_it_stands_beside_accuracy_in_the_summary_the_report_and_compare(tmp_pat
     found = gather(folder)
     text = markdown(contents([found], [None]))
     assert sentence in text
-    assert "| target | scored | accuracy | key coverage (95% interval) | completeness |" in text
+    assert "| target | scored | scenarios | accuracy | key coverage (95% interval) | completeness |" in text
     compared = compare_targets([found], ["accuracy"])
     assert compared.coverage["fake:careful"].value == pytest.approx(1 / 3)
     code, out, _ = call("compare", folder, "--measure", "accuracy")

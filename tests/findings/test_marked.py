@@ -93,11 +93,12 @@ def gathered(folder: Path, results: list[TrialResult]) -> Findings:
 def test_marked_replies_are_counted_bounded_and_shown(tmp_path: Path) -> None:
     made = contents([gathered(tmp_path, two())], [None])
     text = markdown(made)
-    part = text[text.index("## Replies that speak to their checkers") : text.index("## Judges")]
+    start = text.index("## Replies that speak to their checkers")
+    part = text[start : text.index("\n## ", start)]
     assert r"| compatible:model\-a | 1 | 1 | 1 |" in part
     lines = [line for line in part.splitlines() if "| accuracy |" in line or "| safety risk |" in line]
     assert [line.split(" | ")[2:] for line in lines] == [
-        ["1.00", "0.62", "0.62", "1.00 |"],
+        ["1.00", "0.63", "0.63", "1.00 |"],
         ["0.10", "0.25", "0.10", "0.25 |"],
     ]
     assert "  - Marked: speaks to the one who checks it" in part

@@ -16,7 +16,7 @@ from src.findings.report.csv import write_codes
 from src.findings.report.document import Bullets, Section, Table, shown
 from src.findings.report.sections import contents
 from src.findings.report.series import runs_of
-from src.findings.report.study_section import COMPARABLE, LOOKED_UP, OTHER_RULES
+from src.findings.report.study_section import CAPTIONS
 from src.schemas import Backing, MadePoint, OwnPoints, QuestionCode, RunPlan, StudyCode
 from tests.findings.report_run import A, code, coded, small_manifest, study_scenario, write_run
 from tests.helpers import plan, result
@@ -53,7 +53,7 @@ def study_parts(folder: Path) -> dict[str, Section]:
     """The parts of the section on the study, by their titles."""
     found = gather(folder)
     made = contents([found], [judging(found)])
-    title = "Study codes compared with human counselors"
+    title = "Question groups beside human counselors"
     whole = next(one for one in made.sections if "".join(map(shown, one.title)) == title)
     return {"".join(map(shown, part.title)): part for part in whole.sections}
 
@@ -63,14 +63,23 @@ def rows(table: Table) -> list[dict[str, str]]:
     return [{c.heading: shown(cell) for c, cell in zip(columns, row, strict=True)} for row in cells]
 
 
+COMPARABLE, OTHER_RULES, LOOKED_UP = CAPTIONS.values()
+
+
 def groups_by_table(part: Section) -> dict[str, list[str]]:
-    tables = [block for block in part.blocks if isinstance(block, Table)]
-    return {
-        table.caption.rstrip("."): [
-            row["group"].split()[0] for row in rows(table) if not row["group"].startswith("all")
-        ]
-        for table in tables
+    """The groups in the tables on complete answers; those on wrong answers have the same."""
+    tables = {block.caption: block for block in part.blocks if isinstance(block, Table)}
+    listed = {
+        caption: [row["group"].split()[0] for row in rows(table) if not row["group"].startswith("all")]
+        for caption, table in tables.items()
     }
+    ends = ": accurate and complete.", ": wrong."
+    complete, wrong = (
+        {caption.removesuffix(end): groups for caption, groups in listed.items() if caption.endswith(end)}
+        for end in ends
+    )
+    assert complete == wrong
+    return complete
 
 
 def notes(part: Section) -> list[str]:
@@ -124,11 +133,11 @@ def test_our_own_points_have_a_table_of_their_own(tmp_path: Path) -> None:
     assert (row["n"], row["accurate, complete"], row["accurate, incomplete"], row["incorrect"]) == ("3", "1", "1", "1")
     assert row["points made"] == "40% of 42"
     of_study = next(one for one in rows(study_table(parts[A])) if one["group"].startswith("10 "))
-    assert of_study["AI: accurate, complete"] == "2", "the codes of our own points are counted nowhere else"
+    assert of_study["accurate, complete"] == "2", "the codes of our own points are counted nowhere else"
 
 
 def study_table(part: Section) -> Table:
-    return next(block for block in part.blocks if isinstance(block, Table))
+    return next(b for b in part.blocks if isinstance(b, Table) and b.caption.startswith("The same answers by code"))
 
 
 def test_without_a_second_set_there_is_no_table_of_it(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from src.findings.analysis.missing import MISSING
-from src.findings.analysis.stability import Stability, stability
+from src.findings.analysis.stability import stability
 from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
 
 
@@ -23,5 +23,9 @@ def test_a_question_is_stable_if_all_its_codes_are_the_same() -> None:
         row(3, g1=MISSING, g2="accurate_complete"),
         row(1, "other", g1="accurate_complete"),
     ]
-    assert stability(rows) == Stability(questions=2, same=1)
-    assert stability(rows[3:]) == Stability(questions=0, same=0)
+    found = stability(rows)
+    assert (found.repeated, found.same_when_repeated.value) == (2, 0.5)
+    assert (found.varied, found.same_when_varied.value) == (1, 0.0)  # g1 is wrong in one variant only
+    assert found.same_when_repeated.low is None  # one scenario
+    nothing = stability(rows[3:])
+    assert (nothing.repeated, nothing.same_when_repeated.value, nothing.varied) == (0, None, 0)

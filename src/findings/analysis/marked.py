@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
+from .missing import MISSING, NOT_CODED
 from .pairs import value
 from .trial_row import SCORES, Row
 
@@ -49,7 +50,8 @@ def _without(row: Row, measure: str) -> float | None:
         return value(row, measure)
     if row.without.scores is None:
         return None
-    return value(replace(row, scores=row.without.scores, codes=row.without.codes), measure)
+    counted = tuple(one._replace(value=MISSING) if one.value == NOT_CODED else one for one in row.without.codes)
+    return value(replace(row, scores=row.without.scores, counted=counted), measure)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
