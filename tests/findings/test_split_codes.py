@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -54,11 +55,14 @@ class Judged:
         (code,) = study_codes(replace(judged(ASKED), claims=self.claims, final=final))
         return code
 
-    @property
-    def line(self) -> TrialFields:
-        """The trial as a report reads it."""
+    def split_codes(self, **changes: object) -> tuple[SplitCode, ...]:
+        """As found in the trial, with some fields changed."""
+        payload = json.dumps(self._document() | changes).encode()
+        return split_codes(msgspec.json.decode(payload, type=TrialFields), payload, KEYS)
+
+    def _document(self) -> dict[str, Any]:
         code = self.code(self.final).model_dump(mode="json")
-        document: dict[str, Any] = {
+        return {
             "trial_id": "t", "scenario_id": ASKED.scenario_id, "variant": None, "repetition": 1, "outcome": "scored",
             "target": {"name": "fake:x", "served_models": [], "served_as_requested": None, "fingerprints": [], "not_applied": []},
             "conversation": [], "claims": [], "rejected_claims": [], "repeat_verdicts": {}, "scores_by_judge": {},
@@ -68,7 +72,6 @@ class Judged:
             "readings": [], "severity_disagreements": 0, "disagreement": None, "judge_failures": [], "judge_services": [],
             "flags": {"refusal": False, "hallucinated_specifics": False},
         }  # fmt: skip
-        return msgspec.convert(document, TrialFields)
 
     def other_ways(self) -> Iterator[tuple[FinalClaim, ...]]:
         """The final claims in every way in which split verdicts could fall."""
@@ -112,7 +115,7 @@ def kind(code: str | None) -> str:
 
 def found(given: Judged) -> tuple[str, ...]:
     """The codes that are possible; the code itself if no split verdict decides it."""
-    listed = split_codes(given.line, KEYS)
+    listed = given.split_codes()
     assert [one.group for one in listed] in ([], ["Q1"])
     return listed[0].possible if listed else (kind(given.code(given.final).code),)
 
@@ -149,7 +152,7 @@ def test_an_open_code_that_can_only_be_one_is_still_listed() -> None:
     """It is missing in the estimate, although all that the judges disagree on cannot change what it would be."""
     given = by_judges(*ALL_POINTS[2:], (YES["F1"], UNKNOWN))
     assert given.code(given.final).code == NOT_CODED
-    assert split_codes(given.line, KEYS) == (SplitCode("Q1", (OTHER,)),)
+    assert given.split_codes() == (SplitCode("Q1", (OTHER,)),)
 
 
 def test_an_error_too_light_to_matter_is_no_other_code() -> None:
@@ -164,10 +167,10 @@ def test_a_claim_without_verdicts_could_be_anything() -> None:
 
 
 def test_a_question_that_was_not_answered_hangs_on_nothing() -> None:
-    line = by_judges(*ALL_POINTS, (UNKNOWN, WRONG)).line
-    (code,) = line.study_codes
-    code.code, line.outcome = NOT_CODED, "failed"
-    assert split_codes(line, KEYS) == ()
+    given = by_judges(*ALL_POINTS, (UNKNOWN, WRONG))
+    assert given.code(given.final).code == NOT_CODED
+    assert given.split_codes() != ()
+    assert given.split_codes(outcome="failed") == ()
 
 
 def drawn(draw: random.Random) -> Judged:

@@ -240,7 +240,7 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
         path = found.folder / storage.RESULTS
         raise IntegrityError(f"{path}, line {raw.number}: this version cannot read the result ({error}).") from None
     by_group = claim_counts(line)
-    found.rows.append(row_of(line, by_group, split_codes(line, found.keys)))
+    found.rows.append(row_of(line, by_group, split_codes(line, raw.payload, found.keys)))
     for group, counts in by_group.items() if line.outcome == "scored" else ():
         key = GroupKey(line.target.name, line.scenario_id, group)
         found.group_claims.setdefault(key, Counter())[counts] += 1

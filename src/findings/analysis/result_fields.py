@@ -35,8 +35,6 @@ class ClaimFields(msgspec.Struct):
 class VerdictFields(msgspec.Struct):
     claim_id: str
     label: str
-    evidence: list[str]
-    severity: Severity
 
 
 class FinalClaimFields(msgspec.Struct):
@@ -67,23 +65,12 @@ class OwnPointsFields(msgspec.Struct):
     points_missed: list[msgspec.Raw]
 
 
-class BackingFields(msgspec.Struct):
-    claim_id: str
-
-
-class MadePointFields(msgspec.Struct):
-    claims: list[BackingFields]
-
-
 class CodeFields(msgspec.Struct):
     question_group: str
     turn_ids: list[str]
     code: str | None
     answer: str | None
     lookup_dependent: bool
-    points_met: list[MadePointFields]
-    points_missed: list[str]
-    wrong: list[BackingFields]
     own: OwnPointsFields | None = None
 
 

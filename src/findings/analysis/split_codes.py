@@ -12,13 +12,49 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...records.base import severity_rank
+import msgspec
+
+from ...records.base import Severity, severity_rank
 from ...schemas import GroupRule, RunPlan
-from .result_fields import CodeFields, FinalClaimFields, TrialFields, VerdictFields
+from .result_fields import FinalClaimFields, TrialFields
 
 COMPLETE, INCORRECT, OTHER = "accurate_complete", "incorrect", "accurate_incomplete"
 """`OTHER` stands for any code that is neither of the first two."""
 NOT_CODED = "incomplete_data"
+
+
+class _Backing(msgspec.Struct):
+    claim_id: str
+
+
+class _MadePoint(msgspec.Struct):
+    claims: list[_Backing]
+
+
+class _Code(msgspec.Struct):
+    question_group: str
+    turn_ids: list[str]
+    code: str | None
+    points_met: list[_MadePoint]
+    points_missed: list[str]
+    wrong: list[_Backing]
+
+
+class _Verdict(msgspec.Struct):
+    claim_id: str
+    label: str
+    evidence: list[str]
+    severity: Severity
+
+
+class SplitFields(msgspec.Struct):
+    """What a line of results.jsonl says of the verdicts behind its codes."""
+
+    verdicts: dict[str, list[_Verdict]]
+    study_codes: list[_Code]
+
+
+_decode = msgspec.json.Decoder(SplitFields).decode
 
 
 class SplitCode(NamedTuple):
@@ -47,17 +83,24 @@ def keys_of(plan: RunPlan, rules: Mapping[tuple[str, str], GroupRule]) -> Keys:
     return Keys(rules, facts)
 
 
-def split_codes(line: TrialFields, keys: Keys) -> tuple[SplitCode, ...]:
-    """Questions of a trial with more than one possible code, or with none because a claim was left open."""
+def split_codes(line: TrialFields, payload: bytes, keys: Keys) -> tuple[SplitCode, ...]:
+    """Questions of a trial with more than one possible code, or with none because a claim was left open.
+
+    Args:
+        line: the trial.
+        payload: the same in full. Decoded only if a verdict is split, because evidence takes long to decode.
+        keys: of the run.
+    """
     split = {one.claim_id: one for one in line.final_claims if one.label is None or len(set(one.labels_given)) > 1}
     if not split:
         return ()
-    verdicts: dict[str, list[VerdictFields]] = {}
-    for verdict in (one for listed in line.verdicts.values() for one in listed):
+    full = _decode(payload)
+    verdicts: dict[str, list[_Verdict]] = {}
+    for verdict in (one for listed in full.verdicts.values() for one in listed):
         if verdict.claim_id in split:
             verdicts.setdefault(verdict.claim_id, []).append(verdict)
     found = []
-    for code in line.study_codes:
+    for code in full.study_codes:
         if code.code:
             possible = _Question(line, code, split, verdicts, keys).possible()
             if len(possible) > 1 or (possible and code.code == NOT_CODED):
@@ -69,9 +112,9 @@ class _Question:
     def __init__(
         self,
         line: TrialFields,
-        code: CodeFields,
+        code: _Code,
         split: Mapping[str, FinalClaimFields],
-        verdicts: Mapping[str, list[VerdictFields]],
+        verdicts: Mapping[str, list[_Verdict]],
         keys: Keys,
     ) -> None:
         self._code = code
@@ -125,7 +168,7 @@ class _Question:
             self._is_grave(verdict) for name in self._split for verdict in self._verdicts.get(name, ())
         )
 
-    def _is_grave(self, verdict: VerdictFields) -> bool:
+    def _is_grave(self, verdict: _Verdict) -> bool:
         """Whether the contradiction that this verdict saw would make the answer incorrect."""
         if verdict.label != "CONTRADICTED":
             return False
