@@ -80,7 +80,7 @@ def test_the_table_fits_a_terminal_and_cuts_no_name(tmp_path: Path, model: str) 
     assert "3/3" in table
     assert "0.50" in table
     assert "0.06–0.94" in table
-    assert "no interval" in table
+    assert "1/1" in table
     assert "…" not in table
 
 

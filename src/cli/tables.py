@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..records.model_name import split_name
+from ..stats.bounded import LEAST_UNITS
 from ..text.escape import plain
 from ..text.money import money_text
 from ..text.rounded import percent
@@ -127,7 +128,7 @@ def summary_table(summary: Summary, width: int | None = None) -> str:
             ]
         )
     caption = (
-        "Mean over scenarios, then its 95% interval, which takes scenarios as the independent units. "
+        f"Mean over scenarios, then its 95% interval, for which {LEAST_UNITS} scenarios are needed. "
         f"{coverage_sentence(summary.coverage)}"
     )
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)

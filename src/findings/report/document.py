@@ -206,12 +206,12 @@ def percent(share: float, n: int) -> str:
 
 
 def estimate_text(estimate: Estimated, *, two_lines: bool = False) -> str:
-    """0.93 (0.78–1.00), or that there is no interval."""
+    """0.93 (0.78–1.00), or that there is no interval; on two lines, the value alone then."""
     if estimate.value is None:
         return NOTHING
-    interval = NO_INTERVAL
-    if estimate.low is not None and estimate.high is not None:
-        interval = f"{rounded(estimate.low)}–{rounded(estimate.high)}"
+    if estimate.low is None or estimate.high is None:
+        return rounded(estimate.value) if two_lines else f"{rounded(estimate.value)} ({NO_INTERVAL})"
+    interval = f"{rounded(estimate.low)}–{rounded(estimate.high)}"
     return f"{rounded(estimate.value)}\n{interval}" if two_lines else f"{rounded(estimate.value)} ({interval})"
 
 
