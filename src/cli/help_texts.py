@@ -64,21 +64,32 @@ MI-CLEAR-LLM) as far as the run can.
       --judge-check judge-checks/20260101T130000Z
 """
 COMPARE = """\
-Compare targets on the same trials, paired by scenario, variant and
-repetition. If one of two runs judged the other's transcripts again, compare
-the judges claim by claim.
+Compare targets on the same questions, in trials of the same scenario,
+variant and repetition. The first sentence says which one is better, or that
+one cannot tell and how many scenarios would. If one of two runs judged the
+other's transcripts again, compare the judges claim by claim.
 
-  medicare-eval compare runs/A           the targets of one run
-  medicare-eval compare runs/A runs/B    of several runs, or two judgings
+  medicare-eval compare runs/A                    the targets of one run
+  medicare-eval compare runs/A runs/B             of several runs, or judgings
+  medicare-eval compare runs/A --html compare.html    as a page with a chart
 """
 DRIFT = """\
 What changed between two runs of the same study: first the facts (served
-model, parameters, prompts, key), then the answers. Exit code 0: no evidence
-of drift; 7: drifted; 8: cannot tell.
+model, parameters, prompts, key), then the answers. Exit code 0: no change,
+or no evidence of one as large as --floor; 7: drifted; 8: cannot tell.
 
 To check the judges too, have them judge the old transcripts again:
   medicare-eval rejudge runs/OLD --judge-model ... --keep-claims
   medicare-eval drift runs/OLD runs/NEW --frozen runs/REJUDGED
+"""
+SENSITIVITY = """\
+What the scores depend on: how much of their variance is between scenarios,
+between variants and wordings of one scenario, and between repeats. A large
+part between repeats means that single answers are a matter of luck; a large
+part between wordings, that the way of asking decides.
+
+  medicare-eval sensitivity runs/A --measure completeness
+  medicare-eval sensitivity runs/A --html sensitivity.html
 """
 POWER = """\
 How many scenarios and pairs of trials a comparison of two targets needs. A

@@ -193,6 +193,7 @@ def _add_findings(commands: _Commands) -> None:
     compare.add_argument(
         "--show", type=options.natural, default=20, metavar="N", help="changed claims to show (default: 20)"
     )
+    _add_html(compare)
     _add_json(compare)
     drift = commands.add(
         "drift",
@@ -207,14 +208,17 @@ def _add_findings(commands: _Commands) -> None:
     drift.add_argument(
         "--show", type=options.natural, default=5, metavar="N", help="changed answers to show (default: 5)"
     )
+    _add_html(drift)
     _add_json(drift)
     sensitivity = commands.add(
         "sensitivity",
         handlers.sensitivity,
         "how much scores vary with wording, voice, knobs, repeats and judges",
+        help_texts.SENSITIVITY,
     )
     sensitivity.add_argument("run", type=Path, metavar="RUN")
     options.add_measure(sensitivity, default="accuracy", text="default: accuracy")
+    _add_html(sensitivity)
     _add_json(sensitivity)
     _add_power(commands)
     export = commands.add("export", handlers.export, "write tidy tables with a codebook for other tools")
@@ -223,6 +227,12 @@ def _add_findings(commands: _Commands) -> None:
         "--to", default="csv,jsonl", metavar="LIST", help="csv,parquet,jsonl,dta,sav,inspect or plugins (csv,jsonl)"
     )
     export.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: RUN/export)")
+
+
+def _add_html(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write a page; replaces only an earlier page of this program"
+    )
 
 
 def _add_power(commands: _Commands) -> None:

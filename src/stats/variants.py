@@ -96,8 +96,8 @@ def rank_changes(
     """A system's score with a variant is the mean over scenarios; with the other variants, the mean of their scores.
 
     The interval is a percentile interval from resampling whole scenarios, the same ones for all systems. Resampling
-    adds noise to both orders, so the interval is biased toward 0. It is None with fewer than 3 scenarios, or if a
-    resample has no tau.
+    adds noise to both orders, so the interval is biased toward 0. It is None with fewer than 3 scenarios, if a
+    resample has no tau, or if all resamples have the same.
     """
     variants = list(dict.fromkeys(variant for found in scores.values() for variant in found))
     cells = {
@@ -118,7 +118,8 @@ def rank_changes(
     for variant in variants:
         point = points[variant]
         ordered = sorted(one for one in draws[variant] if one is not None)
-        known = point.tau is not None and ordered and len(ordered) == len(draws[variant])
+        # If all resamples agree, the percentiles would seem to say that nothing is uncertain.
+        known = point.tau is not None and len(ordered) == len(draws[variant]) and len(set(ordered)) > 1
         low, high = (quantile(ordered, tail), quantile(ordered, 1 - tail)) if known else (None, None)
         changes.append(RankChange(variant, point.n, point.tau, low, high, point.swapped))
     return tuple(changes)

@@ -20,8 +20,8 @@ from .trial_row import Row
 class Sensitivity:
     target: str
     measure: str
-    missing: int
-    """Trials without a value, by the rule of `missing`; they are left out."""
+    left_out: int
+    """Trials without a value: missing by the rule of `missing`, or without anything to score."""
     components: Components
     """Between scenarios, between variants of a scenario, between wordings of a variant, and between repeats."""
     judges: Components | None
@@ -82,5 +82,5 @@ def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
     judges = crossed(judged, ("trial", "judge"), scenarios) if measure == "accuracy" and judged else None
     variants = [(row.scenario_id, row.variant or row.wording, one) for row, one in scored]
     worst = worst_case(variants, less_is_better=measure in LESS_IS_BETTER)
-    missing = len(rows) - len(scored)
-    return Sensitivity(target, measure, missing, nested(values, LEVELS), judges, worst, key_coverage(rows))
+    left_out = len(rows) - len(scored)
+    return Sensitivity(target, measure, left_out, nested(values, LEVELS), judges, worst, key_coverage(rows))

@@ -227,7 +227,10 @@ def sensitivity_sentence(one: Sensitivity) -> tuple[Cell, ...]:
     if not parts:
         return say(f"The {name} of ", Text(one.target), f" is the same in {counted(one.components.n, 'trial')}.")
     ordered = sorted(parts, key=lambda part: -(part.share or 0.0))
-    told = [f"{percent(part.share or 0.0)}% is {level_name(part.name, one.components)}" for part in ordered]
+    large = [part for part in ordered if (part.share or 0.0) >= 0.005]
+    told = [f"{percent(part.share or 0.0)}% is {level_name(part.name, one.components)}" for part in large]
+    if small := [level_name(part.name, one.components) for part in ordered if part not in large]:
+        told.append(f"and less than 1% is {' or '.join(small)}")
     start = say(f"Of the variation in the {name} of ", Text(one.target), f", {', '.join(told)}.")
     return (*start, *_worst(one))
 
@@ -252,8 +255,8 @@ def level_name(name: str, components: Components) -> str:
 
 def _worst(one: Sensitivity) -> tuple[Cell, ...]:
     several = [case for case in one.worst.scenarios if case.variants > 1]
-    if not several:
+    gap = math.fsum(case.gap for case in several) / len(several) if several else 0.0
+    if gap < 0.0005:
         return ()
-    gap = math.fsum(case.gap for case in several) / len(several)
     where = counted(len(several), "scenario")
     return say(f" In {where} with several variants, the worst variant is {points(gap)} worse than the mean.")

@@ -44,7 +44,8 @@ ORDER = ("accurate_complete", "incorrect", "accuracy", "completeness", "safety_r
 """What a reader wants to know first."""
 COMPARE_NOTE = (
     "Two targets are compared on the questions that both answered in trials of the same scenario, variant and "
-    "repetition. Answers to one question are averaged over repeats, then over variants. Intervals are 95%, take "
+    "repetition. Answers to one question are averaged over repeats, then over variants; n is the number of different "
+    "questions (of scenarios, for scores of whole trials). Intervals are 95%, take "
     "scenarios as the independent units, and stay within the possible range (mid-P limits with the effective n of the "
     "CR2 variance). p comes from flipping the signs of whole scenarios, adjusted within a measure by the methods of "
     "Holm and of Benjamini and Hochberg (BH). d_z is the effect size: the mean difference divided by the standard "
@@ -89,10 +90,15 @@ def method_notes(found: Compared, floor: float) -> list[str]:
     if "accuracy" in found.measures:
         notes.append(COVERAGE_NOTE)
     notes.append(f"A difference below {percent(floor)} points is not called one (--floor).")
-    if found.noise_floor:
-        noise = rounded(100 * found.noise_floor, 1)
-        notes.append(f"The judges' noise floor is {noise} points; smaller differences are not called better either.")
+    if found.noise_floor is not None:
+        notes.append(noise_text(found.noise_floor))
     return notes
+
+
+def noise_text(floor: float) -> str:
+    if not floor:
+        return "Asked again, the judges changed no label; the report says how many labels that is."
+    return f"The judges' noise floor is {percent(floor, 1)}%; smaller differences are not called better."
 
 
 def _by_measure(found: Compared, measures: Sequence[str], floor: float) -> list[list[tuple[Cell, ...]]]:
@@ -136,7 +142,7 @@ def _measure_section(found: Compared, measure: str, sentences: Sequence[tuple[Ce
                 Column("difference (95% interval), points", "other"),
                 Column("if missing answers were known", "other"),
                 Column("missing"),
-                Column("questions"),
+                Column("n"),
                 Column("scenarios"),
                 Column("p, Holm", "other"),
                 Column("p, BH", "other"),
@@ -185,7 +191,7 @@ def _own_table(found: Compared, measure: str, name: str) -> Table:
         (
             Column("target", "text"),
             Column("value (95% interval)", "share"),
-            Column("questions"),
+            Column("n"),
             Column("scenarios"),
             Column("effective n", "other"),
             Column("missing"),

@@ -116,7 +116,7 @@ def _measure_table(target: TargetDrift) -> Table:
             Column("change (95% interval), points", "other"),
             Column("if missing answers were known", "other"),
             Column("missing"),
-            Column("questions"),
+            Column("n"),
             Column("scenarios"),
             Column("p", "other"),
             Column("decides", "word"),

@@ -40,8 +40,8 @@ VARIANCE_NOTE = (
     "wordings of a variant, and between repeats. A part of 0% means that no variance above 0 fits the data better. A "
     "level with one value per group cannot be told from the repeats and is counted there; a level with the same groups "
     "as the one above it has no estimate of its own. How judges differ is estimated by Henderson's method 1, with "
-    "trials and judges crossed. Trials without a value are left out by the same rule as in reports. Means over "
-    "scenarios give each scenario the same weight."
+    "trials and judges crossed. Trials without a value (failed, not judged, or with nothing to score) are left out, as "
+    "in reports. Means over scenarios give each scenario the same weight."
 )
 RANK_NOTE = (
     "tau is Kendall's tau-b between the order of the targets with one voice and with the others: 1 is the same order, "
@@ -107,7 +107,7 @@ def _chart(found: Sensitivities) -> list[Block]:
 
 
 def _target_section(one: Sensitivity, voices: dict[str, float]) -> Section:
-    told = f"{counted(one.components.n, 'trial')} with a value, {one.missing:,} missing."
+    told = f"{counted(one.components.n, 'trial')} with a value, {one.left_out:,} without one."
     covered = say(" Key coverage ", Proportion(one.coverage), ".") if one.measure == "accuracy" else ()
     blocks: list[Block] = [
         Paragraph((Words(told), *covered)),

@@ -1,0 +1,235 @@
+"""What `compare`, `drift` and `sensitivity` print: a sentence in plain words first, then the numbers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from textwrap import indent
+
+from ..findings.analysis.compare_targets import Compared, Comparison
+from ..findings.analysis.drift import ChangedAnswer, Drifts, TargetDrift
+from ..findings.analysis.pairs import PairedQuestions
+from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
+from ..findings.analysis.trial_row import SCORES
+from ..findings.report.analysis_pages import p_text
+from ..findings.report.analysis_sentences import compared_sentence, drift_sentence, sensitivity_sentence
+from ..findings.report.compare_page import method_notes
+from ..findings.report.document import Cell, Text, share_text, shown
+from ..findings.report.drift_page import NO_KNOWN_CHANGE, changed_questions, frozen_text
+from ..findings.report.sensitivity_page import method_text
+from ..stats.comparison import Difference
+from ..stats.variance import Components
+from ..stats.variants import RankChange
+from ..text.count import counted
+from ..text.escape import plain
+from ..text.rounded import percent, rounded, signed
+from . import tables
+
+QUESTIONS_SHOWN = 30
+WORST_SHOWN = 5
+
+
+def notice_lines(notices: Sequence[str]) -> Iterator[str]:
+    for notice in notices:
+        yield f"\n{tables.wrapped(notice)}"
+
+
+def _told(cells: Sequence[Cell], before: str = "") -> str:
+    """A sentence for the terminal, where text of others has no control characters."""
+    text = "".join(plain(cell.text) if isinstance(cell, Text) else shown(cell) for cell in cells)
+    return _wrapped(text, before)
+
+
+def _wrapped(text: str, before: str) -> str:
+    width = shutil.get_terminal_size().columns - len(before)
+    return indent(tables.wrapped(text, width), before)
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else rounded(value, digits)
+
+
+def _p(value: float | None) -> str:
+    return p_text(value).replace("–", "-")
+
+
+def _interval(one: Difference) -> str:
+    if one.mean is None:
+        return "-"
+    if one.low is None or one.high is None:
+        return f"{signed(one.mean)} (no interval)"
+    return f"{signed(one.mean)} ({signed(one.low)} to {signed(one.high)})"
+
+
+# compare
+
+
+def comparison_text(compared: Compared, floor: float) -> Iterator[str]:
+    least = max(floor, compared.noise_floor or 0.0)
+    for measure in compared.measures:
+        yield measure
+        for one in compared.comparisons:
+            if one.measure == measure:
+                yield from _pair_text(one, least)
+        for rank in compared.ranks[measure]:
+            first = f"{percent(rank.ranks[0])}%" if rank.ranks else "-"
+            yield f"  {rank.system}: {_own_text(compared, measure, rank.system)}, best in {first} of resamples"
+            if measure == "accuracy":
+                yield f"    key coverage {share_text(compared.coverage[rank.system])}"
+        yield ""
+    for note in method_notes(compared, floor):
+        yield tables.wrapped(note)
+    yield from notice_lines(compared.notices)
+
+
+def _own_text(compared: Compared, measure: str, system: str) -> str:
+    one = compared.means[measure][system]
+    if one.low is None or one.high is None:
+        return f"mean {_number(one.value)}"
+    return f"mean {_number(one.value)} ({rounded(one.low)} to {rounded(one.high)})"
+
+
+def _pair_text(one: Comparison, floor: float) -> Iterator[str]:
+    gap = one.difference
+    yield f"  {one.first} - {one.second}: {one.verdict}"
+    yield _told(compared_sentence(one, floor), "    ")
+    what = counted(one.paired.answers, "pair") + " of trials" if one.measure in SCORES else counted(gap.n, "question")
+    yield f"    difference {_interval(gap)}, {what} in {counted(gap.clusters, 'scenario')}"
+    yield (f"    p Holm {_p(one.p_holm)}, BH {_p(one.p_bh)}; d_z {_number(gap.effect.d_z)}; MDD {_number(one.minimum)}")
+    yield from _missing_text(one.paired, turned=False)
+
+
+def _missing_text(paired: PairedQuestions, *, turned: bool) -> Iterator[str]:
+    """What was left out; `turned` if the difference is second minus first."""
+    missing = paired.one_sided + paired.neither
+    if paired.lowest is not None and paired.highest is not None:
+        ends = (-paired.highest, -paired.lowest) if turned else (paired.lowest, paired.highest)
+        low, high = map(signed, ends)
+        yield (
+            f"    missing: {paired.one_sided} on one side, {paired.neither} on both, of "
+            f"{counted(paired.answers + missing, 'pair')}; with them, {low} to {high}"
+        )
+    if paired.unmatched:
+        yield f"    {counted(paired.unmatched, 'trial')} without a partner left out"
+
+
+# drift
+
+
+def drift_text(found: Drifts, show: int) -> Iterator[str]:
+    yield "Judges"
+    yield from (f"  {plain(fact)}" for fact in found.judge_facts or (NO_KNOWN_CHANGE,))
+    yield _wrapped(frozen_text(found.judge), "  ")
+    for target in found.targets:
+        yield from _target_text(target, show)
+    yield from notice_lines(found.notices)
+    yield f"\nVerdict: {found.verdict}."
+
+
+def _target_text(target: TargetDrift, show: int) -> Iterator[str]:
+    yield f"\n{target.target}: {target.verdict}"
+    yield _told(drift_sentence(target), "  ")
+    yield from (f"  {plain(fact)}" for fact in target.facts or (NO_KNOWN_CHANGE,))
+    rows = [
+        [
+            name,
+            str(one.difference.n),
+            str(one.difference.clusters),
+            _interval(one.difference),
+            _p(one.difference.p),
+            one.verdict,
+        ]
+        for name, one in target.measures.items()
+    ]
+    columns: tables.Columns = [
+        ("measure", "left"), ("n", "right"), ("scenarios", "right"), ("new - old", "right"), ("p", "right"),
+        ("verdict", "right"),
+    ]  # fmt: skip
+    yield tables.plain_table(columns, rows)
+    yield from _missing_text(target.paired["accurate_complete"], turned=True)
+    covered = target.coverage
+    yield f"  key coverage {share_text(covered.before)} before, {share_text(covered.after)} now"
+    yield from _questions_text(target)
+    for answer in target.answers[:show]:
+        yield from _answer_text(answer)
+    if target.answers_changed > min(show, len(target.answers)):
+        shown_now = min(show, len(target.answers))
+        yield f"\n  {shown_now} of {counted(target.answers_changed, 'changed answer')} shown; --show N shows more"
+
+
+def _questions_text(target: TargetDrift) -> Iterator[str]:
+    moved = changed_questions(target.questions)
+    rows = [
+        [one.question, str(one.better), str(one.worse), str(one.same), _p(one.p_holm)]
+        for one in moved[:QUESTIONS_SHOWN]
+    ]
+    names: tables.Columns = [
+        ("question", "left"), ("better", "right"), ("worse", "right"), ("same", "right"), ("p Holm", "right"),
+    ]  # fmt: skip
+    yield tables.plain_table(names, rows) if rows else "  No question's code changed."
+    if len(moved) > len(rows):
+        yield f"  {len(rows)} of {len(moved)} questions with a changed code shown; --json and --html have all"
+
+
+def _answer_text(one: ChangedAnswer) -> Iterator[str]:
+    yield f"\n  {one.trial_id} {one.group}: {one.before} -> {one.after}"
+    yield f"    asked: {plain(one.question)[:200]}"
+    yield f"    old:   {plain(one.old_reply)[:400]}"
+    yield f"    new:   {plain(one.new_reply)[:400]}"
+
+
+# sensitivity
+
+
+def sensitivity_text(found: Sensitivities) -> Iterator[str]:
+    for one in found.targets:
+        yield from _variance_text(one)
+        voices = ", ".join(f"{voice} {rounded(mean)}" for voice, mean in found.styles[one.target].items())
+        yield f"  by voice: {voices or '-'}\n"
+    if len(found.ranks) == 1:
+        yield f"Rank order by voice: all trials have voice {found.ranks[0].variant!r}, so nothing can be compared."
+    elif found.ranks:
+        yield "Rank order of the targets for each voice vs. the other voices:"
+        yield from map(_rank_text, found.ranks)
+    yield from notice_lines(found.notices)
+
+
+def _rank_text(change: RankChange) -> str:
+    tau = "tau undefined" if change.tau is None else f"tau {_number(change.tau)}"
+    if change.low is not None and change.high is not None:
+        tau += f" ({rounded(change.low)} to {rounded(change.high)})"
+    swapped = "; ".join(f"{a} and {b}" for a, b in change.swapped)
+    return f"  {change.variant}: {tau}; {f'swapped: {swapped}' if swapped else 'no targets swapped'}"
+
+
+def _variance_text(one: Sensitivity) -> Iterator[str]:
+    covered = f"; key coverage {share_text(one.coverage)}" if one.measure == "accuracy" else ""
+    left_out = f", {one.left_out} without a value left out" if one.left_out else ""
+    yield f"{one.target}: {one.measure}, {counted(one.components.n, 'trial')}{left_out}{covered}"
+    yield _told(sensitivity_sentence(one), "  ")
+    yield _variance_table(one.components)
+    if one.judges:
+        yield f"{one.target}: {one.measure} according to each judge, {one.judges.n} values"
+        yield _variance_table(one.judges)
+    cases = sorted((case for case in one.worst.scenarios if case.gap > 0), key=lambda case: (-case.gap, case.scenario))
+    for case in cases[:WORST_SHOWN]:
+        yield f"  {case.scenario}: worst variant {case.variant} {rounded(case.worst)}, mean {rounded(case.mean)}"
+    if len(cases) > WORST_SHOWN:
+        yield f"  {WORST_SHOWN} of {len(cases)} scenarios shown; --json and --html have all"
+
+
+def _variance_table(components: Components) -> str:
+    rows = [
+        [
+            part.name,
+            str(part.groups),
+            _number(part.variance, 4),
+            "-" if part.share is None else f"{percent(part.share)}%",
+        ]
+        for part in components.parts
+    ]
+    columns: tables.Columns = [
+        ("between", "left"), ("groups", "right"), ("variance", "right"), ("share", "right"),
+    ]  # fmt: skip
+    method = [] if components.method == "none" else [_wrapped(f"Estimated by {method_text(components)}.", "  ")]
+    return "\n".join([tables.plain_table(columns, rows), *method])
