@@ -188,16 +188,16 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
 
 @lru_cache(maxsize=4_096)
 def mid_p_limits(share: float, n: float, tail: float = 0.025) -> Limits:
-    """Mid-P limits of a proportion; n need not be whole."""
+    """Mid-P limits of a proportion; n need not be whole. At 0 and at 1 the limit is the exact one."""
     count = share * n
+    if min(count, n - count) <= 1e-9:
+        most = 1 - tail ** (1 / n)
+        return Limits(0.0, most) if share < 0.5 else Limits(1 - most, 1.0)
     return Limits(_lower(count, n - count, tail), 1 - _lower(n - count, count, tail))
 
 
 def _lower(count: float, rest: float, tail: float) -> float:
     """Where half the chance of this count, plus that of more, is `tail`."""
-    if count <= 1e-9:
-        return 0.0
-    rest = max(rest, 1e-9)
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -73,7 +73,7 @@ def compare_targets(
         tuple(systems),
         tuple(measures),
         {measure: {name: estimate(rows, measure) for name, rows in systems.items()} for measure in measures},
-        tuple(one for measure in measures for one in _comparisons(systems, measure, least)),
+        tuple(one for measure in measures for one in compare_systems(systems, measure, least)),
         {measure: _ranks(systems, measure) for measure in measures},
         noise,
         {name: key_coverage(rows) for name, rows in systems.items()},
@@ -81,7 +81,8 @@ def compare_targets(
     )
 
 
-def _comparisons(systems: dict[str, list[Row]], measure: str, floor: float) -> list[Comparison]:
+def compare_systems(systems: dict[str, list[Row]], measure: str, floor: float) -> list[Comparison]:
+    """Every pair of systems on one measure."""
     names = list(combinations(systems, 2))
     paired = [pair_questions(systems[a], systems[b], measure) for a, b in names]
     differences = [paired_difference(one.pairs, seed=SEED) for one in paired]
