@@ -78,9 +78,10 @@ def test_the_first_sentence_is_the_answer_of_100_with_its_interval(tmp_path: Pat
 
 def test_a_number_without_an_interval_says_why(tmp_path: Path) -> None:
     made = made_of(tmp_path, *many_scenarios(right=1, wrong=1, of=2))
-    assert "answered 50 accurately and completely (no interval from 2 scenarios)" in first_paragraphs(made)[0]
+    sentence = first_paragraphs(made)[0]
+    assert sentence.endswith("50 accurately and completely and 50 wrongly (no interval from 2 scenarios).")
     (chart,) = [one for one in made.charts() if isinstance(one, ForestChart)]
-    assert chart.groups[0].rows[0].marks[0] == Mark(0.5, None, None, "50", "no interval from 2 scenarios")
+    assert chart.groups[0].rows[0].marks[0] == Mark(0.5, None, None, "50", "only 2 scenarios")
 
 
 def test_answers_that_are_missing_are_counted_with_both_ends(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_counselors_stand_beside_the_questions_of_the_study(tmp_path: Path) -> N
     sentence = first_paragraphs(made)[1]
     assert sentence.startswith(
         "On 2 question groups of the published study, compared like for like, counselors by phone answered 53 "
-        "accurately and completely (45–62) and 7 wrongly (4–13); compatible:model-a 50 (no interval from 1 script)"
+        "accurately and completely (45–62) and 7 wrongly (4–13); compatible:model-a 50 and 50."
     )
     chart = next(one for one in made.charts() if one.name == "answer")
     assert isinstance(chart, ForestChart)

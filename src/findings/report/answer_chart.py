@@ -50,7 +50,8 @@ def _mark(found: Estimated | CounselorShare) -> Mark:
     value = of_hundred(found.value)
     if found.low is not None and found.high is not None:
         return Mark(found.value, found.low, found.high, f"{value} ({range_text(found)})")
-    return Mark(found.value, None, None, value, range_text(found))
+    note = f"only {counted(found.units, found.unit)}" if isinstance(found, Estimated) else ""
+    return Mark(found.value, None, None, value, note)
 
 
 def answer_figure(answered: Sequence[Answered]) -> Figure:
@@ -64,8 +65,8 @@ def answer_figure(answered: Sequence[Answered]) -> Figure:
     asked = max((one.found.complete for one in answered), key=lambda found: found.questions)
     size = f"{counted(asked.questions, 'different question')} in {counted(asked.units, asked.unit)}"
     return Figure(
-        ForestChart("answer", "Answers that were accurate and complete, and answers that were wrong", PANELS, groups),
-        f"Dots are estimates from {size}; lines are 95% intervals: the range that fits the data. Other answers were "
+        ForestChart("answer", "Complete answers and wrong answers", PANELS, groups),
+        f"Dots are estimates from {size}; lines are 95% intervals, the range that fits the data. Other answers were "
         "incomplete or said nothing that helps.",
     )
 

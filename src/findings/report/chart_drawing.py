@@ -39,9 +39,10 @@ def cut(text: str, most: int) -> str:
 
 
 def squeezed(text: str, most: int) -> str:
-    """Cut in the middle: both ends of a model's name are needed to recognize it."""
+    """Cut after a third: the start of a model's name is its provider, and the end tells it from others."""
     shown = plain(text)
-    return shown if len(shown) <= most else f"{shown[: most // 2 - 1]}…{shown[-(most - most // 2) :]}"
+    head = most // 3
+    return shown if len(shown) <= most else f"{shown[: head - 1]}…{shown[-(most - head) :]}"
 
 
 def text(x: float, y: float, content: str, *, anchor: str = "start", extra: str = "") -> str:

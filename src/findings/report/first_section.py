@@ -68,11 +68,12 @@ def _headline(series: Series) -> Headline:
     return Headline(complete, wrong, series.beside_counselors.primary)
 
 
-def _value(found: Estimated | CounselorShare, what: str = "") -> tuple[Cell, ...]:
+def _value(found: Estimated | CounselorShare, what: str = "", *, with_range: bool = True) -> tuple[Cell, ...]:
     """`62 accurately and completely (54–70)`."""
     if found.value is None:
         return say("no answer")
-    return Words(of_hundred(found.value), strong=True), Words(f"{what} "), Words(f"({range_text(found)})", whole=True)
+    value = (Words(of_hundred(found.value), strong=True), Words(what))
+    return (*value, Words(" "), Words(f"({range_text(found)})", whole=True)) if with_range else value
 
 
 def _name(series: Series) -> Cell:
@@ -84,7 +85,9 @@ def _sentence(one: Answered) -> tuple[Cell, ...]:
     complete, wrong = one.found.complete, one.found.incorrect
     if complete.value is None or wrong.value is None:
         return _by_claims(one.series)
-    counts = (*_value(complete, " accurately and completely"), Words(" and "), *_value(wrong, " wrongly"))
+    known = complete.low is not None
+    right = _value(complete, " accurately and completely", with_range=known)
+    counts = (*right, Words(" and "), *_value(wrong, " wrongly"))
     return (*say("Of 100 questions, ", _name(one.series), " answered "), *counts, Words("."), *_missing(complete))
 
 
@@ -107,7 +110,10 @@ def _by_claims(series: Series) -> tuple[Cell, ...]:
 
 
 def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]:
-    """On the questions of the published study: counselors and targets, one sentence for the same questions."""
+    """On the questions of the published study: counselors and targets, one sentence for the same questions.
+
+    The targets' intervals are in the chart below it.
+    """
     by_groups: dict[tuple[int, ...], list[tuple[Series, ComparedGroups]]] = {}
     for one in answered:
         if one.found.study:
@@ -119,7 +125,8 @@ def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]
         cells += (*_value(complete, " accurately and completely"), Words(" and "), *_value(wrong, " wrongly"))
         for series, study in listed:
             mine, mine_wrong = (study.outcomes[code].target for code in OUTCOMES)
-            cells += (*say("; ", _name(series), " "), *_value(mine), Words(" and "), *_value(mine_wrong))
+            counts = (*_value(mine, with_range=False), Words(" and "), *_value(mine_wrong, with_range=False))
+            cells += (*say("; ", _name(series), " "), *counts)
         yield (*cells, Words("."))
 
 

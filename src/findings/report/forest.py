@@ -13,7 +13,7 @@ from typing import Literal
 from .chart_drawing import BLUE, BOLD, PAPER, SMALL, VERMILLION, Drawing, line, px, squeezed, text
 
 WIDE, NARROW = 976, 356
-NAMES = 196
+NAMES = 204
 """Width of the names of rows beside wide panels."""
 VALUES = 128
 """Width of the numbers beside a panel."""
@@ -54,7 +54,7 @@ class Mark:
     high: float | None
     text: str
     note: str = ""
-    """Shown in place of an interval, if there is none."""
+    """Shown beside the number if there is no interval: why."""
 
     @property
     def spoken(self) -> str:
@@ -141,15 +141,15 @@ def drawn_narrow(chart: ForestChart) -> Drawing:
 
 def _name(x: float, y: float, label: str) -> Iterator[str]:
     name, _, run = label.partition("\n")
-    yield text(x, y - 5 if run else y, squeezed(name, 26))
+    yield text(x, y - 5 if run else y, squeezed(name, 25))
     if run:
         yield text(x, y + 6, squeezed(run, 36), extra=' font-size="9"')
 
 
 def _value(mark: Mark, x: float, y: float) -> Iterator[str]:
-    yield text(x, y - 5 if mark.note else y, mark.text)
+    yield text(x, y, mark.text)
     if mark.note:
-        yield text(x, y + 6, mark.note, extra=' font-size="9"')
+        yield text(x + 6 + 8.5 * len(mark.text), y, mark.note, extra=' font-size="10"')
 
 
 @dataclass(frozen=True, slots=True)

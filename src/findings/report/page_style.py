@@ -29,8 +29,8 @@ a.skip:focus { left: .5rem; top: .5rem; padding: .5rem; background: var(--paper)
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 code { font: .85em ui-monospace, "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
 mark { background: var(--mark); color: inherit; font-weight: 600; border-bottom: 2px solid currentColor; }
-.about { color: var(--quiet); margin: 0 0 .75rem; font-size: .9375rem; max-width: none; }
-.answer { font-size: 1.0625rem; line-height: 1.4; margin: .4rem 0; max-width: none; }
+.about { color: var(--quiet); margin: 0 0 .5rem; font-size: .9375rem; max-width: none; }
+.answer { line-height: 1.4; margin: .3rem 0; max-width: none; }
 .caveat { margin: .5rem 0; padding: .5rem .75rem; border-left: 4px solid var(--warn); background: var(--warnpaper);
   font-size: .9375rem; max-width: none; }
 .notices { list-style: none; margin: .5rem 0; padding: .5rem .75rem; background: var(--warnpaper); max-width: none;
@@ -56,7 +56,7 @@ nav.sections .part { display: none; }
   nav.sections .part { display: block; margin: .9rem 0 .15rem; font-size: .75rem; font-weight: 600; color: var(--quiet);
     text-transform: uppercase; letter-spacing: .05em; }
   nav.sections .part:first-child { margin-top: 0; }
-  .page main { margin: 0; padding: 1.25rem 2rem 4rem; } }
+  .page main { margin: 0; padding: .9rem 2rem 4rem; } }
 """
 _TABLES = """
 .box { overflow-x: auto; margin: .75rem 0 1.5rem; }
@@ -75,7 +75,8 @@ tbody th { font-weight: 400; text-align: left; white-space: normal; min-width: 9
   overflow-wrap: break-word; position: sticky; left: 0; background: var(--paper); }
 figure { margin: .75rem 0 1.5rem; }
 figure svg { display: block; width: 100%; height: auto; max-width: 54rem; }
-figure.forest svg { max-width: 62rem; }
+figure.forest svg, figure.forest figcaption { max-width: 62rem; }
+main > figure.forest { margin: .5rem 0; }
 figure svg.narrow { display: none; }
 figcaption { font-size: .8125rem; color: var(--quiet); max-width: 54rem; }
 svg .ai { fill: var(--ai); stroke: var(--paper); }
@@ -126,7 +127,7 @@ _PRINT = """
   nav.sections, a.skip, details.terms { display: none; }
   details.fold > summary { list-style: none; color: inherit; }
   details.fold:not([open]) > summary::after { content: " (folded; open it on the page to print it)"; }
-  .box { overflow: visible; } p, ul { max-width: none; } .answer { font-size: 10.5pt; }
+  .box { overflow: visible; } p, ul { max-width: none; } .answer { font-size: 1.1rem; }
   table { font-size: 7.5pt; max-width: 100%; } th, td { padding: .15rem .3rem; }
   th, td { white-space: normal; } td.text { min-width: 0; } tbody th { min-width: 26mm; position: static; }
   thead th { overflow-wrap: break-word; }
