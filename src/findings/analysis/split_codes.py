@@ -101,7 +101,7 @@ def split_codes(line: TrialFields, payload: bytes, keys: Keys) -> tuple[SplitCod
             verdicts.setdefault(verdict.claim_id, []).append(verdict)
     found = []
     for code in full.study_codes:
-        if code.code:
+        if code.code and (line.scenario_id, code.question_group) in keys.rules:
             possible = _Question(line, code, split, verdicts, keys).possible()
             if len(possible) > 1 or (possible and code.code == NOT_CODED):
                 found.append(SplitCode(code.question_group, possible))
