@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.findings.analysis.code_error import corrected_share
+from src.findings.analysis.code_error import JudgeBounds, corrected_share
 from src.findings.analysis.estimates import estimate
 from src.findings.analysis.judge_agreement import (
     RECORD,
@@ -24,11 +24,15 @@ from src.findings.analysis.judge_agreement import (
     require_same_judges,
 )
 from src.findings.analysis.read_run import gather
+from src.findings.report.series import runs_of
 from src.records.judge_check import CodesMeasured, GivenCount, JudgeCheck, JudgeMeasured, ReplyCode, ReplyCounts
+from src.schemas import VerifierInput
 from src.stats.confusion import DRAWS, Labels, corrected_accuracy
-from tests.loopback import Loopback
+from src.text.fence import unwrap
+from tests.helpers import with_canary
+from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, ROOT, call, make_run, newest
-from tests.test_wire_runs import redirect, sensible
+from tests.test_wire_runs import redirect, said, sensible
 
 Document = dict[str, Any]
 
@@ -242,7 +246,11 @@ def reported(run: Path, out: Path, *given: object) -> str:
 def code_rows(text: str) -> dict[str, list[str]]:
     """The rows of the table of judge error: what answers are, to the other cells."""
     lines = text.split("Study codes and judge error.")[1].splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| fake")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith(("| fake", "| openai"))
+    ]
     return {row[1]: row[2:] for row in rows[:2]}
 
 
@@ -342,3 +350,34 @@ def test_a_refused_check_names_the_options_that_fit(tmp_path: Path, monkeypatch:
         code, _, err = call("judge-check", *gold, *options, "--out", tmp_path / "checks", "--quiet")
         assert code == 0, err
     reported(run, tmp_path / "report", "--judge-check", newest(tmp_path / "checks"))
+
+
+def finds_nothing(request: Received) -> Scripted:
+    """Judges by rule, except that one verifier finds nothing in the key."""
+    system, user = said(request)
+    if request.model != "grok-x" or not system.startswith("You check claims"):
+        return sensible(request)
+    claims = VerifierInput.model_validate_json(unwrap(user)[1]).claims
+    nothing = {"label": "NOT_IN_KEY", "evidence": [], "severity": "none", "notes": "Not there."}
+    verdicts = [{"claim_id": claim.claim_id, **nothing} for claim in claims]
+    return Scripted(text=with_canary(json.dumps({"verdicts": verdicts}), user))
+
+
+def test_without_a_check_split_verdicts_show_how_far_a_share_could_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One verifier finds every point, the other none, and a third model agrees with the other."""
+    with Loopback(finds_nothing) as server:
+        redirect(monkeypatch, server)
+        run = make_run(
+            tmp_path / "runs", "--scenario", ONE, "--target", "fake:careful", "--judge-model", "compatible:llama-3",
+            "--judge-model", "xai:grok-x", "--adjudicator-model", "anthropic:claude-x",
+        )  # fmt: skip
+    (row,) = gather(run).rows
+    assert {one.value for one in row.counted} == {"not_substantive"}
+    (errors,) = [one.judge_errors for one in runs_of([gather(run)], [None]).series]
+    assert errors["accurate_complete"].bounds == JudgeBounds(0.0, 1.0, len(row.counted))
+    assert errors["incorrect"].bounds == JudgeBounds(0.0, 0.0, 0)
+    rows = code_rows(reported(run, tmp_path / "report"))
+    assert rows["accurate, complete"] == ["0% (no interval)", "–", "0–100%", str(len(row.counted))]
+    assert rows["incorrect"] == ["0% (no interval)", "–", "0%", "0"]

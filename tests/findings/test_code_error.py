@@ -21,7 +21,7 @@ from src.findings.analysis.code_error import (
 from src.findings.analysis.estimates import Estimated, estimate
 from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, SplitCode
 from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
-from src.findings.report.judge_error import judge_error_text
+from src.findings.report.judge_error import bounds_text, judge_error_text
 from src.records.judge_check import CodesMeasured, ReplyCode
 from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson
@@ -144,5 +144,6 @@ def test_what_stands_beside_a_share() -> None:
     assert judge_error_text(JudgeError(given, None, split)) == "could be 59–66% if split verdicts fell the other way"
     assert judge_error_text(JudgeError(given, None, agreed)) == "the judges agreed wherever it could have changed this"
     assert judge_error_text(JudgeError(given, None, None)).startswith("judge error unknown: one model judged")
+    assert bounds_text(agreed, 50) == "62%"
     nothing = Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)
     assert judge_error_text(JudgeError(nothing, None, split)) == ""

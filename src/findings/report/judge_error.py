@@ -46,9 +46,9 @@ def corrected_text(corrected: CorrectedShare, n: int) -> str:
 
 
 def bounds_text(bounds: JudgeBounds, n: int) -> str:
-    """59–66%"""
+    """59–66%, or 62% if both ends are the same."""
     assert bounds.lowest is not None and bounds.highest is not None
-    return f"{percent(bounds.lowest, n)}–{percent(bounds.highest, n)}%"
+    return "–".join(dict.fromkeys(percent(one, n) for one in (bounds.lowest, bounds.highest))) + "%"
 
 
 def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[CorrectedCode, JudgeError]:
