@@ -114,7 +114,7 @@ class _Source:
         coded: list[Coded] = []
         with self.path.open("rb") as file:
             for trials in plan.trial_pages:
-                lines = TrialPage(self.scripts[trials.script])
+                lines = TrialPage(self._script(trials))
                 body = [*_head(plan, trials, lines.script)]
                 for row in trials.rows:
                     trial = self._read(file, row)
@@ -124,6 +124,12 @@ class _Source:
                 (folder / trials.file).write_bytes(page(_title(trials), _way(plan, trials), body))
         made = scenario_page(plan, self.script(plan.scenario_id), rows, coded)
         (folder / plan.file).write_bytes(made)
+
+    def _script(self, trials: TrialPagePlan) -> Script:
+        script = self.scripts.get(trials.script)
+        if script is None:
+            raise IntegrityError(f"{self.path}: trial {trials.rows[0].trial_id} is of no scenario of the run's plan.")
+        return script
 
     def _read(self, file: BinaryIO, row: Row) -> TrialFields:
         place = self.places[row.trial_id]
