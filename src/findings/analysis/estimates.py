@@ -8,7 +8,7 @@ scripts (a scenario with one of its variants) as the units.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Literal, NamedTuple
@@ -80,20 +80,48 @@ def answers_of(rows: Iterable[Row], measure: str) -> list[Answer]:
     return found
 
 
-def question_values(answers: Iterable[Answer]) -> list[QuestionValue]:
-    """One value per question: the mean over variants of the mean over repeats. Missing answers are left out."""
-    return [QuestionValue(name, _mean(list(variants.values()))) for name, variants in _by_variant(answers).items()]
+@dataclass(slots=True)
+class Tally:
+    """The answers to one question in one variant."""
+
+    total: float = 0.0
+    n: int = 0
+    missing: int = 0
+
+    def mean(self, end: float | None = None) -> float | None:
+        """The mean over repeats; with an end, missing answers have that value."""
+        if end is None:
+            return self.total / self.n if self.n else None
+        return (self.total + end * self.missing) / (self.n + self.missing)
 
 
-def _by_variant(answers: Iterable[Answer]) -> dict[Question, dict[str, float]]:
-    listed: dict[Question, dict[str, list[float]]] = {}
+Tallies = dict[Question, dict[str, Tally]]
+"""By question and variant."""
+
+
+def tallied(answers: Iterable[Answer]) -> Tallies:
+    found: Tallies = {}
     for question, variant, value in answers:
-        if value is not None:
-            listed.setdefault(question, {}).setdefault(variant, []).append(value)
-    return {
-        question: {variant: _mean(values) for variant, values in variants.items()}
-        for question, variants in listed.items()
-    }
+        tally = found.setdefault(question, {}).setdefault(variant, Tally())
+        if value is None:
+            tally.missing += 1
+        else:
+            tally.total += value
+            tally.n += 1
+    return found
+
+
+def question_values(tallies: Tallies, end: float | None = None) -> list[QuestionValue]:
+    """One value per question: the mean over variants of the mean over repeats.
+
+    Missing answers are left out, or have the value `end`.
+    """
+    found = []
+    for question, variants in tallies.items():
+        means = [mean for tally in variants.values() if (mean := tally.mean(end)) is not None]
+        if means:
+            found.append(QuestionValue(question, _mean(means)))
+    return found
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -102,69 +130,66 @@ def _mean(values: Sequence[float]) -> float:
 
 def estimate(rows: Iterable[Row], measure: str) -> Estimated:
     """A measure over all questions, by scenario."""
-    answers = answers_of(rows, measure)
-    by_question = question_values(answers)
+    tallies = tallied(answers_of(rows, measure))
+    by_question = question_values(tallies)
     found = bounded_by_cluster((one.question.scenario_id, one.value) for one in by_question)
-    return _estimated(found, "scenario", len(by_question), len(by_question), answers)
+    return _estimated(found, "scenario", tallies, most=len(by_question))
 
 
 def estimate_groups(
     rows: Iterable[Row], measure: str, wanted: Container[tuple[str, str]], confidence: float = 0.95
 ) -> Estimated:
     """A measure over certain (scenario, group) questions, by script."""
-    answers = [one for one in answers_of(rows, measure) if one.question in wanted]
-    by_variant = _by_variant(answers)
-    most = sum(map(len, by_variant.values()))
-    return _estimated(
-        stratified_mean(_strata(by_variant), confidence=confidence), "script", len(by_variant), most, answers
-    )
+    return estimate_questions(tallied(answers_of(rows, measure)), wanted, confidence)
 
 
-def _strata(by_variant: Mapping[Question, Mapping[str, float]]) -> list[Stratum]:
+def estimate_questions(tallies: Tallies, wanted: Container[tuple[str, str]], confidence: float = 0.95) -> Estimated:
+    """The same from answers that were tallied before, for many estimates from one run."""
+    mine = {question: variants for question, variants in tallies.items() if question in wanted}
+    found = stratified_mean(_strata(mine), confidence=confidence)
+    scripts = sum(tally.n > 0 for variants in mine.values() for tally in variants.values())
+    return _estimated(found, "script", mine, most=scripts)
+
+
+def _strata(tallies: Tallies) -> list[Stratum]:
     """One stratum per scenario: the mean of each script over the questions, weighted by the number of questions.
 
     Scripts that lack some question count with what they have.
     """
     scripts: dict[str, dict[str, list[float]]] = {}
     questions: dict[str, int] = {}
-    for question, variants in by_variant.items():
-        questions[question.scenario_id] = questions.get(question.scenario_id, 0) + 1
-        for variant, value in variants.items():
-            scripts.setdefault(question.scenario_id, {}).setdefault(variant, []).append(value)
+    for question, variants in tallies.items():
+        means = {variant: mean for variant, tally in variants.items() if (mean := tally.mean()) is not None}
+        questions[question.scenario_id] = questions.get(question.scenario_id, 0) + bool(means)
+        for variant, mean in means.items():
+            scripts.setdefault(question.scenario_id, {}).setdefault(variant, []).append(mean)
     return [
         Stratum(tuple(_mean(values) for values in variants.values()), float(questions[scenario_id]))
         for scenario_id, variants in scripts.items()
     ]
 
 
-def _estimated(found: Bounded, unit: UnitKind, questions: int, most: int, answers: Sequence[Answer]) -> Estimated:
-    missing = sum(one.value is None for one in answers)
-    lowest = highest = None
-    if missing:
-        ends = [
-            _mean([one.value for one in question_values(_filled(answers, end))]) if answers else None
-            for end in (0.0, 1.0)
-        ]
-        lowest, highest = ends
+def _estimated(found: Bounded, unit: UnitKind, tallies: Tallies, *, most: int) -> Estimated:
+    """`most` is the highest effective n that is printed."""
+    every = [tally for variants in tallies.values() for tally in variants.values()]
+    missing = sum(tally.missing for tally in every)
+    lowest, highest = (
+        (_mean([one.value for one in question_values(tallies, end)]) for end in (0.0, 1.0)) if missing else (None, None)
+    )
     return Estimated(
         found.value,
         found.low,
         found.high,
         found.units,
         unit,
-        questions,
-        len(answers) - missing,
+        len(question_values(tallies)),
+        sum(tally.n for tally in every),
         missing,
         None if found.effective is None else min(found.effective, float(most)),
         lowest,
         highest,
         _why_no_interval(found, unit),
     )
-
-
-def _filled(answers: Iterable[Answer], end: float) -> list[Answer]:
-    """The answers, with every missing one at an end of the scale."""
-    return [one if one.value is not None else one._replace(value=end) for one in answers]
 
 
 def _why_no_interval(found: Bounded, unit: UnitKind) -> str | None:

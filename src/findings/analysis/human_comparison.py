@@ -15,7 +15,7 @@ from typing import Literal
 from ...schemas import GroupRule, StudyCode
 from ...stats.bounded import mid_p_limits
 from .baseline import MODES, Baseline, BaselineGroup, Counts
-from .estimates import Estimated, Question, estimate_groups
+from .estimates import Estimated, Question, Tallies, answers_of, estimate_questions, tallied
 from .trial_row import Row
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
@@ -123,11 +123,12 @@ def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baselin
         kinds.setdefault(kind_of(baseline.groups[number], ours.get(number)), []).append(number)
     several = [kind for kind, numbers in kinds.items() if len(numbers) > 1]
     comparisons = (len(asked) + len(several)) * len(OUTCOMES) * len(MODES)
+    tallies = {code: tallied(answers_of(rows, code)) for code in OUTCOMES}
 
     def compared(numbers: Sequence[int], topic: str) -> ComparedGroups:
         wanted = {question for number in numbers for question in asked[number]}
         return ComparedGroups(
-            tuple(numbers), topic, _outcomes(rows, wanted, [baseline.groups[n] for n in numbers], comparisons)
+            tuple(numbers), topic, _outcomes(tallies, wanted, [baseline.groups[n] for n in numbers], comparisons)
         )
 
     return HumanComparison(
@@ -138,13 +139,13 @@ def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baselin
 
 
 def _outcomes(
-    rows: Sequence[Row], wanted: set[Question], groups: Sequence[BaselineGroup], comparisons: int
+    tallies: Mapping[StudyCode, Tallies], wanted: set[Question], groups: Sequence[BaselineGroup], comparisons: int
 ) -> dict[StudyCode, BesideCounselors]:
     found: dict[StudyCode, BesideCounselors] = {}
     adjusted = 1 - (1 - CONFIDENCE) / max(1, comparisons)
     for code in OUTCOMES:
-        target = estimate_groups(rows, code, wanted)
-        strict = estimate_groups(rows, code, wanted, adjusted)
+        target = estimate_questions(tallies[code], wanted)
+        strict = estimate_questions(tallies[code], wanted, adjusted)
         people = {mode: counselor_share(groups, mode, code) for mode in MODES}
         strictly = {mode: counselor_share(groups, mode, code, adjusted) for mode in MODES}
         found[code] = BesideCounselors(

@@ -10,7 +10,7 @@ from statistics import stdev
 from typing import NamedTuple
 
 from ...errors import InputError
-from .estimates import Answer, Question, answers_of, estimate, question_values
+from .estimates import Answer, Question, answers_of, estimate, question_values, tallied
 from .missing import MISSING, measured_score
 from .read_run import Findings
 from .trial_row import SCORES, Row
@@ -157,7 +157,7 @@ def _by_question(answers: Sequence[_AnswerPair]) -> list[ScorePair]:
 
 
 def _values(answers: Sequence[_AnswerPair], place: int) -> dict[Question, float]:
-    return {one.question: one.value for one in question_values(both[place] for both in answers)}
+    return {one.question: one.value for one in question_values(tallied(both[place] for both in answers))}
 
 
 def _mean_difference(answers: Sequence[_AnswerPair], first: float, second: float) -> float:
@@ -186,7 +186,7 @@ def by_system(found: Sequence[Findings]) -> dict[str, list[Row]]:
 def by_cluster(rows: Iterable[Row], measure: str) -> dict[str, list[float]]:
     """The values of questions by scenario."""
     found: dict[str, list[float]] = {}
-    for one in question_values(answers_of(rows, measure)):
+    for one in question_values(tallied(answers_of(rows, measure))):
         found.setdefault(one.question.scenario_id, []).append(one.value)
     return found
 

@@ -56,9 +56,11 @@ def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[Corrected
     questions = study_questions(series.run.found.rules)
     wanted = {question for number in numbers for question in questions.get(number, ())}
     run = series.run
+    scenarios = {question.scenario_id for question in wanted}
+    rows = [row for row in series.rows if row.scenario_id in scenarios]
     return {
         code: judge_error(
-            series.rows,
+            rows,
             code,
             partial(estimate_groups, measure=code, wanted=wanted),
             verifiers=run.found.manifest.plan.verifiers,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...text.rounded import percent
-from ..analysis.estimates import Answer, Question, answers_of, question_values
+from ..analysis.estimates import Answer, Question, answers_of, question_values, tallied
 from .document import Block, Cell, Column, Count, Linked, Paragraph, Section, Table, Text, Words, words
 from .links import of_question, of_scenario
 from .series import Runs, Series
@@ -35,7 +35,11 @@ def strength_section(runs: Runs) -> Section:
 
 def _full_table(runs: Runs, answers: dict[Series, list[Answer]]) -> list[Block]:
     """Questions to which every answer of every target was accurate and complete."""
-    full = [{one.question for one in question_values(given) if one.value == 1.0} for given in answers.values() if given]
+    full = [
+        {one.question for one in question_values(tallied(given)) if one.value == 1.0}
+        for given in answers.values()
+        if given
+    ]
     if not full:
         return []
     every = set.intersection(*full)
@@ -93,7 +97,7 @@ def _best_table(runs: Runs, answers: dict[Series, list[Answer]]) -> list[Block]:
 
 def _best(series: Series, answers: Sequence[Answer]) -> list[_Best]:
     by_scenario: dict[str, list[float]] = {}
-    for one in question_values(answers):
+    for one in question_values(tallied(answers)):
         by_scenario.setdefault(one.question.scenario_id, []).append(one.value)
     listed = [
         _Best(

@@ -11,8 +11,8 @@ from ...records.study_code import HEADINGS
 from ...schemas import CODES, StudyCode
 from ...text.rounded import rounded
 from ..analysis.baseline import MODES, Baseline, load_baseline
-from ..analysis.estimates import Estimated, estimate, estimate_groups
-from ..analysis.human_comparison import OUTCOMES as HUMAN_OUTCOMES
+from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError
+from ..analysis.estimates import Estimated, answers_of, estimate, estimate_questions, tallied
 from ..analysis.human_comparison import (
     STUDY_SCENARIOS,
     ComparedGroups,
@@ -43,6 +43,7 @@ from .document import (
     say,
     words,
 )
+from .judge_error import judge_error_text, study_judge_errors
 from .links import of_scenario, of_study_group, of_target
 from .own_points import own_points_section
 from .series import Runs, Series, slug
@@ -133,6 +134,12 @@ class _Place:
     kind: Kind
     groups: tuple[ComparedGroups, ...]
     pooled: ComparedGroups | None
+    errors: dict[tuple[int, ...], dict[CorrectedCode, JudgeError]]
+    """By the numbers of the groups."""
+
+    @property
+    def rows(self) -> list[ComparedGroups]:
+        return [*self.groups, *([self.pooled] if self.pooled else [])]
 
 
 def study_section(runs: Runs, counted: Counted) -> Section:
@@ -178,12 +185,13 @@ def _of_target(series: Series, groups: Mapping[int, CodeCounts], found: HumanCom
     rules = study_rules(series.run.found.rules)
     blocks: list[Block] = []
     for kind, caption in CAPTIONS.items():
-        place = _Place(series, kind, found.groups.get(kind, ()), found.pooled.get(kind))
+        place = _Place(series, kind, found.groups.get(kind, ()), found.pooled.get(kind), {})
         if not place.groups:
             continue
+        place.errors.update({one.numbers: study_judge_errors(series, one.numbers) for one in place.rows})
         if kind == "lookup":
             blocks.append(Paragraph(say(Words("Not like for like:", strong=True), LOOKUP_NOTE)))
-        blocks += [_comparison_table(place, code, f"{caption}: {OUTCOME_NAMES[code]}.") for code in HUMAN_OUTCOMES]
+        blocks += [_comparison_table(place, code, f"{caption}: {OUTCOME_NAMES[code]}.") for code in CORRECTED_CODES]
     scored = {n: counts for n, counts in groups.items() if n in baseline.groups and counts.n}
     if notes := [f"Group {n}: {rules[n].differs}" for n in scored if n in rules and rules[n].differs]:
         blocks.append(Paragraph(words("Where our rules still differ from the study's:")))
@@ -207,13 +215,13 @@ def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> BarGroup:
     return BarGroup(f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human))
 
 
-def _comparison_table(place: _Place, code: StudyCode, caption: str) -> Table:
-    listed = [*place.groups, *([place.pooled] if place.pooled else [])]
-    missing = any(one.outcomes[code].target.missing for one in listed)
+def _comparison_table(place: _Place, code: CorrectedCode, caption: str) -> Table:
+    missing = any(one.outcomes[code].target.missing for one in place.rows)
     columns = (
         Column("group", "text"),
         Column("AI (95% interval)", "share"),
         Column("effective n"),
+        Column("judge error", "text"),
         *((Column("AI, if missing answers were no or yes", "other"),) if missing else ()),
         *(
             column
@@ -224,11 +232,11 @@ def _comparison_table(place: _Place, code: StudyCode, caption: str) -> Table:
             )
         ),
     )
-    rows = [_comparison_row(place, one, code, missing=missing) for one in listed]
+    rows = [_comparison_row(place, one, code, missing=missing) for one in place.rows]
     return Table(caption, columns, tuple(rows))
 
 
-def _comparison_row(place: _Place, one: ComparedGroups, code: StudyCode, *, missing: bool) -> tuple[Cell, ...]:
+def _comparison_row(place: _Place, one: ComparedGroups, code: CorrectedCode, *, missing: bool) -> tuple[Cell, ...]:
     beside = one.outcomes[code]
     target = beside.target
     alone = len(one.numbers) == 1
@@ -236,6 +244,7 @@ def _comparison_row(place: _Place, one: ComparedGroups, code: StudyCode, *, miss
     href = of_study_group(place.series, one.numbers[0]) if alone else of_target(place.series)
     cells: list[Cell] = [Linked(name, href), Linked(Proportion(target), href)]
     cells.append(Words(NOTHING if target.effective is None else rounded(target.effective, 1)))
+    cells.append(Words(judge_error_text(place.errors[one.numbers][code])))
     if missing:
         cells.append(Range(target.lowest, target.highest, in_percent=True))
     for mode in MODES:
@@ -317,6 +326,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
         *(Column(answer, key=f"answer_{answer}") for answer in ANSWERS),
         *COVERAGE_COLUMNS,
     )
+    tallies = {series: tallied(answers_of(series.rows, "accurate_complete")) for series in runs.series}
     rows = []
     for (series, scenario_id, group), counts in counted.items():
         rule = series.run.found.rules.get((scenario_id, group))
@@ -330,7 +340,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
                 Words("yes" if rule and rule.lookup_dependent else "no"),
                 Count(counts.n),
                 *(Count(counts.codes[code]) for code in CODES),
-                Proportion(estimate_groups(series.rows, "accurate_complete", {(scenario_id, group)})),
+                Proportion(estimate_questions(tallies[series], {(scenario_id, group)})),
                 *(Count(counts.answers[answer]) for answer in ANSWERS),
                 *coverage_cells(of_group(series, scenario_id, group)),
             )
