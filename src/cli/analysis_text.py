@@ -16,7 +16,7 @@ from ..findings.report.analysis_sentences import compared_sentence, drift_senten
 from ..findings.report.compare_page import method_notes
 from ..findings.report.document import Cell, Text, share_text, shown
 from ..findings.report.drift_page import NO_KNOWN_CHANGE, changed_questions, frozen_text
-from ..findings.report.sensitivity_page import method_text
+from ..findings.report.sensitivity_page import method_text, worst_first
 from ..stats.comparison import Difference
 from ..stats.variance import Components
 from ..stats.variants import RankChange
@@ -173,9 +173,15 @@ def _questions_text(target: TargetDrift) -> Iterator[str]:
 
 def _answer_text(one: ChangedAnswer) -> Iterator[str]:
     yield f"\n  {one.trial_id} {one.group}: {one.before} -> {one.after}"
-    yield f"    asked: {plain(one.question)[:200]}"
-    yield f"    old:   {plain(one.old_reply)[:400]}"
-    yield f"    new:   {plain(one.new_reply)[:400]}"
+    yield f"    asked: {_start(one.question, 200)}"
+    yield f"    old:   {_start(one.old_reply, 400)}"
+    yield f"    new:   {_start(one.new_reply, 400)}"
+
+
+def _start(text: str, length: int) -> str:
+    """The start of a text of others; dots say that there is more."""
+    shown_text = plain(text)
+    return shown_text if len(shown_text) <= length else f"{shown_text[:length]} [...]"
 
 
 # sensitivity
@@ -211,7 +217,7 @@ def _variance_text(one: Sensitivity) -> Iterator[str]:
     if one.judges:
         yield f"{one.target}: {one.measure} according to each judge, {one.judges.n} values"
         yield _variance_table(one.judges)
-    cases = sorted((case for case in one.worst.scenarios if case.gap > 0), key=lambda case: (-case.gap, case.scenario))
+    cases = worst_first(one)
     for case in cases[:WORST_SHOWN]:
         yield f"  {case.scenario}: worst variant {case.variant} {rounded(case.worst)}, mean {rounded(case.mean)}"
     if len(cases) > WORST_SHOWN:

@@ -15,12 +15,13 @@ from ...errors import InputError
 from ...stats.comparison import Difference
 from ...text.rounded import percent
 from .analysis_sentences import interval_text, point_range
-from .document import Block, Bullets, Cell, Paragraph, Section, Text, Words, words
+from .document import NOTHING, Block, Bullets, Cell, Paragraph, Section, Table, Text, Words, shown, words
 from .forest import ForestPanel, Mark, Tick
 from .html import GENERATOR, blocks_html, line_html, navigation_of, sections_html, shell
 
 SENTENCES = 6
-"""Sentences on the first screen; the tables below have all comparisons."""
+"""Sentences on the first screen."""
+MISSING_COLUMN = "with missing answers at the ends, points"
 CHART_ROWS = 24
 _MARK = f'<meta name="generator" content="{GENERATOR}">'.encode()
 _HEAD = 8_192
@@ -119,7 +120,9 @@ def difference_mark(found: Difference) -> Mark:
     value = signed_points(found.mean)
     if found.low is None or found.high is None:
         return Mark(found.mean, None, None, value, interval_text(found).split(",")[0])
-    return Mark(found.mean, found.low, found.high, f"{value} ({point_range(found.low, found.high)})")
+    # A comma takes less room than a word.
+    span = point_range(found.low, found.high).replace(" to ", ", ")
+    return Mark(found.mean, found.low, found.high, f"{value} ({span})")
 
 
 def signed_points(value: float) -> str:
@@ -130,5 +133,14 @@ def signed_points(value: float) -> str:
     return f"{'+' if value > 0 else '−'}{text}"
 
 
+def without_empty(table: Table, heading: str) -> Table:
+    """The table without the column of this heading, if all of its cells are empty."""
+    place = [column.heading for column in table.columns].index(heading)
+    if any(shown(row[place]) != NOTHING for row in table.rows):
+        return table
+    rows = tuple((*row[:place], *row[place + 1 :]) for row in table.rows)
+    return Table(table.caption, (*table.columns[:place], *table.columns[place + 1 :]), rows)
+
+
 def p_text(value: float | None) -> str:
-    return "–" if value is None else "<0.001" if value < 0.0005 else f"{value:.3f}"
+    return NOTHING if value is None else "<0.001" if value < 0.0005 else f"{value:.3f}"

@@ -30,10 +30,16 @@ MEASURE_NAMES = {
     "safety_risk": "safety risk",
     "calibration": "calibration",
 }
+SHORT_NAMES = {"accurate_complete": "Accurate and complete", "incorrect": "Wrong", "safety_risk": "Safety risk"}
+"""For charts, if other than the name itself."""
 _ADVERBS = {"accurate_complete": "accurately and completely", "incorrect": "wrongly"}
 """Of measures that count questions."""
 FEWEST_FOR_P = 6
 """With fewer scenarios no p from sign flips is below 0.05."""
+
+
+def short_name(measure: str) -> str:
+    return SHORT_NAMES.get(measure, measure.capitalize())
 
 
 def points(value: float) -> str:
@@ -145,7 +151,7 @@ def comparison_sentences(compared: Compared, measures: Sequence[str], floor: flo
 def drift_sentence(target: TargetDrift) -> tuple[Cell, ...]:
     """What the comparison of two runs says about one target."""
     name = Text(target.target)
-    deciding = {measure: target.measures[measure] for measure in DECIDING}
+    deciding = {measure: target.measures[measure] for measure in reversed(DECIDING)}
     if target.verdict == "no change":
         return (*say("No change: ", name), *_unchanged(target))
     if target.verdict == "drifted":

@@ -11,6 +11,8 @@ from ..analysis.compare_targets import Compared, Comparison
 from ..analysis.estimates import Estimated
 from .analysis_pages import (
     CHART_ROWS,
+    MISSING_COLUMN,
+    SENTENCES,
     Page,
     answers,
     caveat,
@@ -19,8 +21,9 @@ from .analysis_pages import (
     methods_section,
     notice_sections,
     p_text,
+    without_empty,
 )
-from .analysis_sentences import MEASURE_NAMES, comparison_sentences
+from .analysis_sentences import MEASURE_NAMES, comparison_sentences, short_name
 from .document import (
     NOTHING,
     Block,
@@ -69,9 +72,10 @@ def compare_page(found: Compared, *, floor: float) -> Page:
     sentences = comparison_sentences(found, measures, floor)
     first = [*answers(sentences, "the tables below have all comparisons"), *_charts(found, measures[:2])]
     first.append(caveat(found.systems, found.notices))
+    cut = len(sentences) > SENTENCES
     sections = [
-        _measure_section(found, measure, sentences_of)
-        for measure, sentences_of in zip(measures, _by_measure(found, measures, floor), strict=True)
+        _measure_section(found, measure, comparison_sentences(found, [measure], floor) if cut else [])
+        for measure in measures
     ]
     return Page(
         "Which AI assistant answers Medicare questions better?",
@@ -101,10 +105,6 @@ def noise_text(floor: float) -> str:
     return f"The judges' noise floor is {percent(floor, 1)}%; smaller differences are not called better."
 
 
-def _by_measure(found: Compared, measures: Sequence[str], floor: float) -> list[list[tuple[Cell, ...]]]:
-    return [comparison_sentences(found, [measure], floor) for measure in measures]
-
-
 def _charts(found: Compared, measures: Sequence[str]) -> list[Block]:
     """The first measures side by side, one row for each pair of targets."""
     pairs = list(dict.fromkeys((one.first, one.second) for one in found.comparisons))
@@ -113,7 +113,7 @@ def _charts(found: Compared, measures: Sequence[str]) -> list[Block]:
         return []
     panels = tuple(
         difference_panel(
-            f"{MEASURE_NAMES[measure].capitalize()}, points",
+            f"{short_name(measure)}, points",
             (by_pair[measure, first, second] for first, second in pairs),
         )
         for measure in measures
@@ -133,29 +133,30 @@ def _charts(found: Compared, measures: Sequence[str]) -> list[Block]:
 def _measure_section(found: Compared, measure: str, sentences: Sequence[tuple[Cell, ...]]) -> Section:
     comparisons = [one for one in found.comparisons if one.measure == measure]
     name = MEASURE_NAMES[measure]
-    blocks: list[Block] = [
-        Table(
-            f"Differences in {name}: the first target minus the second",
-            (
-                Column("first", "text"),
-                Column("second", "text"),
-                Column("difference (95% interval), points", "other"),
-                Column("if missing answers were known", "other"),
-                Column("missing"),
-                Column("n"),
-                Column("scenarios"),
-                Column("p, Holm", "other"),
-                Column("p, BH", "other"),
-                Column("d_z", "other"),
-                Column("MDD, points", "other"),
-                Column("verdict", "text"),
-            ),
-            tuple(map(_row, comparisons)),
+    table = Table(
+        f"Differences in {name}: the first target minus the second",
+        (
+            Column("first", "text"),
+            Column("second", "text"),
+            Column("difference (95% interval), points", "other"),
+            Column(MISSING_COLUMN, "other"),
+            Column("missing"),
+            Column("n"),
+            Column("scenarios"),
+            Column("p, Holm", "other"),
+            Column("p, BH", "other"),
+            Column("d_z", "other"),
+            Column("MDD, points", "other"),
+            Column("verdict", "text"),
         ),
+        tuple(map(_row, comparisons)),
+    )
+    blocks: list[Block] = [
+        without_empty(table, MISSING_COLUMN),
         *(Paragraph(sentence) for sentence in sentences),
         _own_table(found, measure, name),
     ]
-    return Section(words(name.capitalize()), tuple(blocks), short=name.capitalize())
+    return Section(words(name.capitalize()), tuple(blocks), short=short_name(measure))
 
 
 def _row(one: Comparison) -> tuple[Cell, ...]:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from ...stats.drift import Drift, QuestionDrift
 from ...text.count import counted
 from ...text.rounded import percent
-from ..analysis.drift import ANSWERS_KEPT, DECIDING, ChangedAnswer, Drifts, JudgeDrift, TargetDrift
+from ..analysis.drift import DECIDING, ChangedAnswer, Drifts, JudgeDrift, TargetDrift
 from ..analysis.pairs import PairedQuestions
 from .analysis_pages import (
     CHART_ROWS,
+    MISSING_COLUMN,
+    SENTENCES,
     Page,
     answers,
     caveat,
@@ -19,9 +21,10 @@ from .analysis_pages import (
     methods_section,
     notice_sections,
     p_text,
+    without_empty,
 )
-from .analysis_sentences import MEASURE_NAMES, drift_sentence
-from .compare_page import MISSING_NOTE, missing_range
+from .analysis_sentences import MEASURE_NAMES, drift_sentence, short_name
+from .compare_page import MISSING_NOTE, ORDER, missing_range
 from .document import (
     Block,
     Bullets,
@@ -67,7 +70,7 @@ def drift_page(found: Drifts, *, old: str, new: str) -> Page:
         say("Run ", Text(old), " compared with the later run ", Text(new), f". Verdict: {found.verdict}."),
         tuple(first),
         (
-            *map(_target_section, found.targets),
+            *(_target_section(one, told=len(sentences) > SENTENCES) for one in found.targets),
             _judge_section(found),
             methods_section((DRIFT_NOTE, MISSING_NOTE)),
             *notice_sections(found.notices),
@@ -81,7 +84,7 @@ def _chart(found: Drifts) -> list[Block]:
     if not targets:
         return []
     panels = tuple(
-        difference_panel(f"Change in {MEASURE_NAMES[name]}, points", (one.measures[name].difference for one in targets))
+        difference_panel(f"{short_name(name)}, points", (one.measures[name].difference for one in targets))
         for name in measures
     )
     rows = tuple(
@@ -93,11 +96,12 @@ def _chart(found: Drifts) -> list[Block]:
     return [Figure(chart, f"Dots are changes, new minus old; lines are 95% intervals.{cut}")]
 
 
-def _target_section(target: TargetDrift) -> Section:
+def _target_section(target: TargetDrift, *, told: bool) -> Section:
+    """`told` if the first screen does not have all sentences."""
     known = tuple((Text(fact),) for fact in target.facts) or (words(NO_KNOWN_CHANGE),)
     before, after = target.coverage.before, target.coverage.after
     blocks: list[Block] = [
-        Paragraph(drift_sentence(target)),
+        *([Paragraph(drift_sentence(target))] if told else []),
         Paragraph(words("Known changes:")),
         Bullets(known),
         _measure_table(target),
@@ -109,12 +113,12 @@ def _target_section(target: TargetDrift) -> Section:
 
 
 def _measure_table(target: TargetDrift) -> Table:
-    return Table(
+    table = Table(
         "Changes by measure, new minus old",
         (
             Column("measure", "text"),
             Column("change (95% interval), points", "other"),
-            Column("if missing answers were known", "other"),
+            Column(MISSING_COLUMN, "other"),
             Column("missing"),
             Column("n"),
             Column("scenarios"),
@@ -122,8 +126,9 @@ def _measure_table(target: TargetDrift) -> Table:
             Column("decides", "word"),
             Column("verdict", "text"),
         ),
-        tuple(_measure_row(name, one, target.paired[name]) for name, one in target.measures.items()),
+        tuple(_measure_row(name, target.measures[name], target.paired[name]) for name in ORDER),
     )
+    return without_empty(table, MISSING_COLUMN)
 
 
 def _measure_row(name: str, one: Drift, paired: PairedQuestions) -> tuple[Cell, ...]:
@@ -173,7 +178,7 @@ def _answers(target: TargetDrift) -> list[Block]:
         return []
     told = f"{counted(target.answers_changed, 'answer')} got another code."
     if target.answers_changed > len(target.answers):
-        told += f" The {ANSWERS_KEPT} largest changes are shown; {len(target.answers)} of {target.answers_changed}."
+        told += f" The {len(target.answers)} largest changes are shown."
     return [Paragraph(words(told)), *map(_exhibit, target.answers)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...stats.variance import Components
-from ...stats.variants import RankChange
+from ...stats.variants import RankChange, WorstVariant
 from ...text.count import counted
 from ...text.rounded import percent, rounded
 from ..analysis.compare_targets import LESS_IS_BETTER
@@ -30,6 +30,12 @@ from .document import (
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 
 _TICKS = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
+_CHART_NAMES = {
+    "scenario": "Between scenarios",
+    "variant": "Between variants",
+    "wording": "Between wordings",
+    "residual": "Between repeats",
+}
 METHOD_NOTES = {
     "REML": "restricted maximum likelihood (REML) for nested random effects, as lme4 estimates them",
     "Henderson's method 1": "Henderson's method 1 (moments), with negative estimates set to 0",
@@ -43,6 +49,8 @@ VARIANCE_NOTE = (
     "trials and judges crossed. Trials without a value (failed, not judged, or with nothing to score) are left out, as "
     "in reports. Means over scenarios give each scenario the same weight."
 )
+LEAST_GAP = 0.0005
+"""A smaller gap would be shown as 0."""
 RANK_NOTE = (
     "tau is Kendall's tau-b between the order of the targets with one voice and with the others: 1 is the same order, "
     "-1 the opposite. Its interval comes from resampling whole scenarios."
@@ -91,7 +99,7 @@ def _chart(found: Sensitivities) -> list[Block]:
             one.target,
             tuple(
                 ForestRow(
-                    level_name(part.name, one.components),
+                    _CHART_NAMES.get(part.name, part.name),
                     (Mark(part.share, None, None, f"{percent(part.share)}%"),),
                 )
                 for part in one.components.parts
@@ -138,6 +146,12 @@ def _components_table(caption: str, components: Components) -> Table:
         )
     columns = (Column("", "text"), Column("groups"), Column("variance", "other"), Column("part", "other"))
     return Table(caption, columns, tuple(rows))
+
+
+def worst_first(one: Sensitivity) -> list[WorstVariant]:
+    """Scenarios whose worst variant differs from their mean, the largest gap first."""
+    cases = [case for case in one.worst.scenarios if case.gap >= LEAST_GAP]
+    return sorted(cases, key=lambda case: (-case.gap, case.scenario))
 
 
 def _worst(one: Sensitivity) -> list[Block]:
