@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,10 @@ def test_every_item_is_in_the_text_and_none_is_empty(name: ChecklistName, real: 
     assert "DECIDE-AI" in text
     assert "Check your manuscript against" in text
     assert "{" not in text
+    lines = text.splitlines()
+    assert all(before[:1] in ("", "|") for before, line in pairwise(lines) if line.startswith("|")), (
+        "tables stand alone"
+    )
     assert "\n\n\n" not in text
 
 

@@ -19,7 +19,6 @@ from ..analysis.stability import stability
 from ..analysis.trial_row import SCORES, Row
 from .document import estimate_text, share_text
 from .methods import DIFFERENCES, INTERVALS, MISSING_RULE
-from .run_section import NO_ADJUDICATOR
 from .score_section import OUTCOME_NAMES, knows_tampered
 from .series import Run, Series
 
@@ -35,7 +34,7 @@ def judge_facts(run: Run) -> dict[str, Value]:
     return {
         "verifiers": f"{counted(len(plan.verifiers), 'verifier')}: {inert(', '.join(plan.verifiers))}",
         "extractor": inert(plan.extractor),
-        "adjudicator": inert(plan.adjudicator or NO_ADJUDICATOR),
+        "ties": f"were settled by {inert(plan.adjudicator)}" if plan.adjudicator else "stay open for a person",
         "claims": counted(run.judging.claims, "claim"),
         "agreement": [f"{name}: {_agreement(value)}" for name, value in run.judging.coefficients.items()],
         "noise": _noise(run.judging),
