@@ -24,6 +24,8 @@ from src.findings.analysis.judge_agreement import (
     require_same_judges,
 )
 from src.findings.analysis.read_run import gather
+from src.findings.analysis.split_codes import SplitCode
+from src.findings.report.judge_error import study_judge_errors
 from src.findings.report.series import runs_of
 from src.records.judge_check import CodesMeasured, GivenCount, JudgeCheck, JudgeMeasured, ReplyCode, ReplyCounts
 from src.schemas import VerifierInput
@@ -381,3 +383,17 @@ def test_without_a_check_split_verdicts_show_how_far_a_share_could_move(
     rows = code_rows(reported(run, tmp_path / "report"))
     assert rows["accurate, complete"] == ["0% (no interval)", "–", "0–100%", str(len(row.counted))]
     assert rows["incorrect"] == ["0% (no interval)", "–", "0%", "0"]
+
+
+def test_split_verdicts_on_other_questions_do_not_count_for_a_group_of_the_study(run: Path) -> None:
+    found = gather(run)
+    plan = found.manifest.plan.model_copy(update={"verifiers": ("openai:a", "xai:b")})
+    found.manifest = found.manifest.model_copy(update={"plan": plan})
+    split = (SplitCode("g1", ("accurate_incomplete", "accurate_complete")),)
+    found.rows = [replace(row, split_codes=split) for row in found.rows if row.scenario_id == "medicare_only"]
+    assert found.rows
+    (series,) = runs_of([found], [None]).series
+    for number, asked in ((1, len(found.rows)), (9, 0)):
+        error = study_judge_errors(series, [number])["accurate_complete"]
+        assert error.bounds is not None and error.bounds.questions == asked
+        assert (error.bounds.highest == 1.0) == (asked > 0)

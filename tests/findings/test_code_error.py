@@ -21,7 +21,7 @@ from src.findings.analysis.code_error import (
 from src.findings.analysis.estimates import Estimated, estimate
 from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, SplitCode
 from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
-from src.findings.report.judge_error import bounds_text, judge_error_text
+from src.findings.report.judge_error import bounds_text, judge_error_cell, judge_error_sentence, judge_error_text
 from src.records.judge_check import CodesMeasured, ReplyCode
 from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson
@@ -147,3 +147,35 @@ def test_what_stands_beside_a_share() -> None:
     assert bounds_text(agreed, 50) == "62%"
     nothing = Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)
     assert judge_error_text(JudgeError(nothing, None, split)) == ""
+    assert judge_error_cell(JudgeError(given, corrected, split)) == "corrected 58% (47–68%)"
+    assert judge_error_cell(JudgeError(given, None, split)) == "59–66% by split verdicts"
+    assert judge_error_cell(JudgeError(given, None, agreed)) == "no split verdict"
+    assert judge_error_cell(JudgeError(given, None, None)) == "unknown"
+    assert judge_error_cell(JudgeError(nothing, None, split)) == "–"
+
+
+def sentence(
+    complete: CorrectedShare | JudgeBounds | None, wrong: CorrectedShare | JudgeBounds | None, given: Estimated
+) -> str:
+    errors = [
+        JudgeError(
+            given, one if isinstance(one, CorrectedShare) else None, one if isinstance(one, JudgeBounds) else SPLIT
+        )
+        if one
+        else JudgeError(given, None, None)
+        for one in (complete, wrong)
+    ]
+    return judge_error_sentence({"accurate_complete": errors[0], "incorrect": errors[1]})
+
+
+SPLIT = JudgeBounds(0.59, 0.66, 4)
+
+
+def test_one_sentence_for_the_first_screen() -> None:
+    given, corrected, agreed = share(31, 50), CorrectedShare(0.62, 0.58, 0.47, 0.68), JudgeBounds(0.08, 0.08, 0)
+    assert sentence(corrected, corrected, given) == "Corrected for judge error: 58 (47–68) and 58 (47–68)."
+    assert sentence(corrected, SPLIT, given) == "If split verdicts had fallen the other way: 59–66 and 59–66."
+    assert sentence(SPLIT, agreed, given) == "If split verdicts had fallen the other way: 59–66 and 8."
+    assert sentence(agreed, agreed, given) == "The judges agreed wherever it could have changed these numbers."
+    assert sentence(None, None, given).startswith("How often the judges erred is unknown")
+    assert sentence(SPLIT, SPLIT, Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)) == ""

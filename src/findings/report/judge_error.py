@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from ..analysis.code_error import (
@@ -13,9 +14,10 @@ from ..analysis.code_error import (
     JudgeError,
     judge_error,
 )
-from ..analysis.estimates import estimate_groups
+from ..analysis.estimates import Question, estimate_groups
 from ..analysis.human_comparison import study_questions
-from .document import percent, size_of
+from ..analysis.trial_row import Row
+from .document import NOTHING, percent, size_of
 from .series import Series
 
 UNKNOWN = "judge error unknown: one model judged, and no judge check corrects it"
@@ -38,6 +40,39 @@ def judge_error_text(error: JudgeError) -> str:
     return f"could be {bounds_text(error.bounds, n)} if split verdicts fell the other way"
 
 
+def judge_error_cell(error: JudgeError) -> str:
+    """The same in a column named judge error: `corrected 58% (47–68%)`, `59–66% by split verdicts`."""
+    if error.share.value is None:
+        return NOTHING
+    n = size_of(error.share)
+    if error.corrected:
+        return f"corrected {corrected_text(error.corrected, n)}"
+    if error.bounds is None:
+        return "unknown"
+    return f"{bounds_text(error.bounds, n)} by split verdicts" if error.bounds.questions else "no split verdict"
+
+
+def judge_error_sentence(errors: Mapping[CorrectedCode, JudgeError]) -> str:
+    """The same for the first screen, of 100 answers, complete ones first; empty if there is no share."""
+    listed = [errors[code] for code in CORRECTED_CODES]
+    if any(one.share.value is None for one in listed):
+        return ""
+    corrected = [_of_hundred(one.corrected) for one in listed if one.corrected]
+    if len(corrected) == len(listed):
+        return f"Corrected for judge error: {' and '.join(corrected)}."
+    bounds = [one.bounds for one in listed if one.bounds]
+    if len(bounds) < len(listed):
+        return "How often the judges erred is unknown: one model judged. Measure it with judge-check."
+    if not any(one.questions for one in bounds):
+        return "The judges agreed wherever it could have changed these numbers."
+    ranges = " and ".join(bounds_text(one, 0).removesuffix("%") for one in bounds)
+    return f"If split verdicts had fallen the other way: {ranges}."
+
+
+def _of_hundred(corrected: CorrectedShare) -> str:
+    return corrected_text(corrected, 0).replace("%", "")
+
+
 def corrected_text(corrected: CorrectedShare, n: int) -> str:
     """58% (47–68%)"""
     assert corrected.value is not None and corrected.low is not None and corrected.high is not None
@@ -57,7 +92,7 @@ def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[Corrected
     wanted = {question for number in numbers for question in questions.get(number, ())}
     run = series.run
     scenarios = {question.scenario_id for question in wanted}
-    rows = [row for row in series.rows if row.scenario_id in scenarios]
+    rows = [_only(row, wanted) for row in series.rows if row.scenario_id in scenarios]
     return {
         code: judge_error(
             rows,
@@ -68,3 +103,11 @@ def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[Corrected
         )
         for code in CORRECTED_CODES
     }
+
+
+def _only(row: Row, wanted: Container[Question]) -> Row:
+    """The trial without split codes of other questions."""
+    if not row.split_codes:
+        return row
+    kept = tuple(one for one in row.split_codes if Question(row.scenario_id, one.group) in wanted)
+    return replace(row, split_codes=kept)
