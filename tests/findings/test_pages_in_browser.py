@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from src import api, storage
 from src.findings.analysis.judge_agreement import judging
 from src.findings.analysis.read_run import gather
 from src.findings.report.write import write_files
 from src.schemas import TrialResult
+from src.store import hash_chain
 from tests.findings.report_run import code, coded, small_manifest, small_run, study_scenario, write_run
 from tests.findings.test_report import HOSTILE, hostile_run
 from tests.helpers import plan, result, scenario
@@ -28,6 +30,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed here"),
 ]
+ANALYSES = ("compare.html", "judges.html", "drift.html", "sensitivity.html")
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 LONG_WORD = "Krankenversicherung" * 12
 HOSTILE_WORDS = (
@@ -122,12 +125,34 @@ def test_a_page_that_is_not_safe_is_seen_to_be_so(browser: Any, tmp_path: Path) 
 # All pages
 
 
+def judged_again(run: Path, folder: Path) -> Path:
+    """The same replies, and every label of a claim another one."""
+    lines = hash_chain.ChainReader(run / storage.RESULTS, hash_chain.GENESIS)
+    results = []
+    for line in lines:
+        trial = TrialResult.model_validate_json(line.payload)
+        claims = tuple(
+            claim.model_copy(update={"label": "NOT_IN_KEY" if claim.label != "NOT_IN_KEY" else "SUPPORTED"})
+            for claim in trial.final_claims
+        )
+        results.append(trial.model_copy(update={"final_claims": claims}))
+    write_run(folder, results, gather(run).manifest)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pages in which someone else's words are wherever they can be."""
     folder = tmp_path_factory.mktemp("hostile")
     for place, words in enumerate(HOSTILE_WORDS):
         hostile_run(folder / str(place), words)
+    hostile_run(folder / "later", f"{HOSTILE_WORDS[1]} later")
+    shutil.rmtree(folder / "later" / "out")
+    first, second = (folder / str(place) / "run" for place in range(len(HOSTILE_WORDS)))
+    api.compare([first, second], html=folder / "compare.html")
+    api.compare([second, judged_again(second, folder / "again")], by="judges", html=folder / "judges.html")
+    api.drift(second, folder / "later" / "run", html=folder / "drift.html")
+    api.sensitivity(second, html=folder / "sensitivity.html")
     return folder
 
 
@@ -137,6 +162,11 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found, judges = small_run(folder / "run")
     (folder / "out").mkdir()
     write_files([found], [judges], folder / "out")
+    api.compare([folder / "run"], html=folder / "compare.html")
+    again = judged_again(folder / "run", folder / "again")
+    api.compare([folder / "run", again], by="judges", html=folder / "judges.html")
+    api.drift(folder / "run", folder / "run", html=folder / "drift.html")
+    api.sensitivity(folder / "run", html=folder / "sensitivity.html")
     return folder
 
 
@@ -148,7 +178,7 @@ def test_every_page_fits_and_loads_and_runs_nothing(
 ) -> None:
     folder: Path = request.getfixturevalue(kind)
     paths = pages_in(folder)
-    assert {"report.html", "index.html"} <= {path.name for path in paths}, "the report and its evidence"
+    assert {"report.html", "index.html", *ANALYSES} <= {path.name for path in paths}, "every kind of page is there"
     context = context_of(browser, size, scheme)
     for path in paths:
         check(visit(context, path), path)
