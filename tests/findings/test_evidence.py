@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -561,7 +562,7 @@ def test_work_is_done_once_by_some_process(tmp_path: Path, monkeypatch: pytest.M
         with (tmp_path / str(piece)).open("x") as file:
             file.write(str(os.getpid()))
 
-    in_processes(range(40), work, trials=1)
+    in_processes([partial(work, n) for n in range(40)], trials=1)
     assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(40))
 
 
@@ -575,13 +576,13 @@ def test_an_error_in_any_process_is_raised(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(evidence_processes, "process_count", lambda trials: 2)
     here = os.getpid()
 
-    def fails_elsewhere(_: int) -> None:
+    def fails_elsewhere() -> None:
         if os.getpid() != here:
             raise InputError("not here")
         wait_for_children()
 
     with pytest.raises(InputError, match="not here"):
-        in_processes(range(4), fails_elsewhere, trials=1)
+        in_processes([fails_elsewhere] * 4, trials=1)
 
 
 @FORKS
@@ -589,13 +590,13 @@ def test_a_process_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(evidence_processes, "process_count", lambda trials: 2)
     here = os.getpid()
 
-    def dies_elsewhere(_: int) -> None:
+    def dies_elsewhere() -> None:
         if os.getpid() != here:
             os._exit(3)
         wait_for_children()
 
     with pytest.raises(StorageError, match=r"ended early \(exit code 3\)"):
-        in_processes(range(4), dies_elsewhere, trials=1)
+        in_processes([dies_elsewhere] * 4, trials=1)
 
 
 def test_series_are_named_by_their_place(tmp_path: Path) -> None:

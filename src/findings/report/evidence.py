@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -28,7 +29,7 @@ from . import links
 from .evidence_fields import TrialFields, decode
 from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
-from .evidence_processes import in_processes
+from .evidence_processes import Piece, in_processes
 from .evidence_script import Script, scripts_of
 from .evidence_shell import link, page, safe
 from .scenario_page import Coded, scenario_page
@@ -57,8 +58,11 @@ def remove_evidence(out: Path) -> None:
             shutil.rmtree(out / name)
 
 
-def write_evidence(runs: Runs, out: Path) -> Path:
-    """Write all evidence pages of a report and return the first; the pages of an earlier report are replaced."""
+def write_evidence(runs: Runs, out: Path, *, beside: Sequence[Piece] = ()) -> Path:
+    """Write all evidence pages of a report and return the first; the pages of an earlier report are replaced.
+
+    `beside` is other work of the report that reads every trial; it is shared out with the pages.
+    """
     require_own_folder(out)
     new, old, folder = out / _NEW, out / _OLD, out / links.FOLDER
     for left in (new, old):
@@ -66,7 +70,8 @@ def write_evidence(runs: Runs, out: Path) -> Path:
             shutil.rmtree(left)
     new.mkdir()
     (new / MARKER).write_text(_MARKED, encoding="utf-8")
-    _write_pages(runs, new)
+    trials = sum(len(series.rows) for series in runs.series)
+    in_processes([*beside, *_pages(runs, new)], trials=trials)
     if folder.exists():
         folder.rename(old)
     new.rename(folder)
@@ -75,7 +80,8 @@ def write_evidence(runs: Runs, out: Path) -> Path:
     return folder / links.INDEX
 
 
-def _write_pages(runs: Runs, folder: Path) -> None:
+def _pages(runs: Runs, folder: Path) -> Iterator[Piece]:
+    """Write the pages above the scenarios, and give the work of writing the others."""
     sources = {run.name: _Source.of(run) for run in runs.runs}
     (folder / links.INDEX).write_bytes(top_page(runs))
     for series in runs.series:
@@ -84,13 +90,9 @@ def _write_pages(runs: Runs, folder: Path) -> None:
         (mine / links.INDEX).write_bytes(target_page(series))
         (mine / links.STUDY).write_bytes(study_page(series, sources[series.run.name].scripts))
     rows = {series: scenarios_of(series) for series in runs.series}
-    pages = list(planned_pages(runs))
-
-    def write(plan: ScenarioPagePlan) -> None:
+    for plan in planned_pages(runs):
         source = sources[plan.series.run.name]
-        source.write(plan, rows[plan.series][plan.scenario_id], folder / plan.folder)
-
-    in_processes(pages, write, trials=sum(len(series.rows) for series in runs.series))
+        yield partial(source.write, plan, rows[plan.series][plan.scenario_id], folder / plan.folder)
 
 
 @dataclass

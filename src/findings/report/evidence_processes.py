@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from multiprocessing.sharedctypes import Synchronized
-from typing import TypeVar
 
 from ...errors import StorageError
 
-T = TypeVar("T")
+Piece = Callable[[], None]
 WORTH_IT = 1_000
 """Trials from which on processes are started."""
 MOST = 8
@@ -32,12 +31,12 @@ def process_count(trials: int) -> int:
     return max(1, min(MOST, len(os.sched_getaffinity(0))))
 
 
-def in_processes(pieces: Sequence[T], work: Callable[[T], None], *, trials: int) -> None:
+def in_processes(pieces: Sequence[Piece], *, trials: int) -> None:
     """Do every piece of work once, in any order. The first error ends all of it and is raised here."""
     count = min(process_count(trials), len(pieces))
     if count <= 1:
         for piece in pieces:
-            work(piece)
+            piece()
         return
     context = multiprocessing.get_context("fork")
     following = context.Value("q", 0)
@@ -45,11 +44,11 @@ def in_processes(pieces: Sequence[T], work: Callable[[T], None], *, trials: int)
     try:
         for _ in range(count - 1):
             here, there = context.Pipe(duplex=False)
-            process = context.Process(target=_child, args=(pieces, work, following, there), daemon=True)
+            process = context.Process(target=_child, args=(pieces, following, there), daemon=True)
             process.start()
             there.close()
             started.append((process, here))
-        _share(pieces, work, following)
+        _share(pieces, following)
         for process, here in started:
             _finish(process, here)
     finally:
@@ -59,7 +58,7 @@ def in_processes(pieces: Sequence[T], work: Callable[[T], None], *, trials: int)
             here.close()
 
 
-def _share(pieces: Sequence[T], work: Callable[[T], None], following: Synchronized[int]) -> None:
+def _share(pieces: Sequence[Piece], following: Synchronized[int]) -> None:
     """Take the next piece until none is left."""
     while True:
         with following.get_lock():
@@ -67,13 +66,13 @@ def _share(pieces: Sequence[T], work: Callable[[T], None], following: Synchroniz
             following.value += 1
         if place >= len(pieces):
             return
-        work(pieces[place])
+        pieces[place]()
 
 
-def _child(pieces: Sequence[T], work: Callable[[T], None], following: Synchronized[int], there: Connection) -> None:
+def _child(pieces: Sequence[Piece], following: Synchronized[int], there: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the parent tells the user; a child ends without a word
     try:
-        _share(pieces, work, following)
+        _share(pieces, following)
     except Exception as error:
         there.send(error)
     else:

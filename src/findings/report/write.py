@@ -22,7 +22,7 @@ from .sections import contents
 from .series import runs_of
 from .table_one import TABLE_ONE_CSV, table_one_csv
 
-CHARTS = "charts"
+CHARTS, CODES_CSV = "charts", "codes.csv"
 
 
 def write_report(
@@ -86,12 +86,16 @@ def write_files(
             write(file)
         written.append(out / name)
 
+    def codes() -> None:
+        with (out / CODES_CSV).open("w", encoding="utf-8", newline="") as file:
+            write_codes(runs, file)
+
     try:
         (out / CHARTS).mkdir(parents=True, exist_ok=True)
         put("per_scenario.csv", table_csv(made.per_scenario).encode())
         put("per_question.csv", table_csv(made.per_question).encode())
         runs = runs_of(findings, judgings)
-        stream("codes.csv", lambda file: write_codes(runs, file))
+        written.append(out / CODES_CSV)
         if runs.have_costs:
             stream(DOLLARS_CSV, lambda file: write_dollars(runs, file))
         put("report.md", markdown(made).encode())
@@ -106,9 +110,10 @@ def write_files(
             if to_png:
                 put(f"{CHARTS}/{chart.name}.png", to_png(drawn))
         if evidence:
-            written.append(write_evidence(runs, out))
+            written.append(write_evidence(runs, out, beside=[codes]))
         else:
             remove_evidence(out)
+            codes()
     except OSError as error:
         raise storage.storage_error(out, error) from None
     return written
