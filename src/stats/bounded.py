@@ -12,8 +12,8 @@ of Clopper and Pearson's method. So limits stay within the range and are never e
   (Kish's number, if weights differ).
 - If all units have the same value, the variance is unknown. With confidence 1 - alpha / 2, the share of units that
   differ is at most 1 - (alpha / 2) ** (1 / units), and the limits are the farthest means that this allows. A few
-  stray errors must not promise more than none, so the upper limit is never below that of a mean of 0, and the lower
-  one never above that of a mean of 1.
+  stray errors must not promise more than none, so the upper limit of a share is never below that of a share of 0, and
+  the lower one never above that of a share of 1.
 """
 
 from __future__ import annotations
@@ -181,8 +181,9 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
     else:
         ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, spread.degrees)
         limits = mid_p_limits(share, min(MOST_EFFECTIVE, max(spread.least, effective * ratio * ratio)), tail)
-    ends = min(limits.low, 1 - most), max(limits.high, most)
-    low, high = (within.low + width * one for one in ends)
+    if within == SHARE:
+        limits = Limits(min(limits.low, 1 - most), max(limits.high, most))
+    low, high = (within.low + width * one for one in (limits.low, limits.high))
     return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees)
 
 
