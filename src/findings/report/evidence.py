@@ -87,7 +87,7 @@ def _pages(runs: Runs, folder: Path) -> Iterator[Piece]:
     for series in runs.series:
         mine = folder / links.folder_of(series)
         mine.mkdir()
-        (mine / links.INDEX).write_bytes(target_page(series))
+        (mine / links.INDEX).write_bytes(target_page(series, sources[series.run.name].scripts))
         (mine / links.STUDY).write_bytes(study_page(series, sources[series.run.name].scripts))
     rows = {series: scenarios_of(series) for series in runs.series}
     for plan in planned_pages(runs):

@@ -33,9 +33,10 @@ def top_page(runs: Runs) -> bytes:
     return page("Evidence", (link("../report.html", "Report"), "Evidence"), body)
 
 
-def target_page(series: Series) -> bytes:
+def target_page(series: Series, scripts: Scripts) -> bytes:
     """One target: its scenarios with scores and codes."""
     scenarios = scenarios_of(series)
+    titles = {scenario_id: script.title for (scenario_id, _), script in scripts.items()}
     way = (link("../../report.html", "Report"), link("../index.html", "Evidence"), safe(series.label))
     body = [
         f"<h1>{safe(series.label)}</h1>",
@@ -45,7 +46,7 @@ def target_page(series: Series) -> bytes:
         '<div class="box" role="region" aria-label="Scenarios" tabindex="0"><table class="wide">',
         "<caption><span>Scenarios: trials, mean scores of scored trials, and codes of all answers.</span></caption>",
         f"<thead><tr>{''.join(_heads())}</tr></thead><tbody>",
-        *(_scenario_row(scenario_id, rows) for scenario_id, rows in scenarios.items()),
+        *(_scenario_row(scenario_id, titles.get(scenario_id, ""), rows) for scenario_id, rows in scenarios.items()),
         "</tbody></table></div>",
     ]
     return page(series.label, way, body)
@@ -56,9 +57,10 @@ def _heads() -> Iterator[str]:
         yield f'<th scope="col">{head}</th>'
 
 
-def _scenario_row(scenario_id: str, rows: Sequence[Row]) -> str:
+def _scenario_row(scenario_id: str, title: str, rows: Sequence[Row]) -> str:
     codes = CodeTotals(rows).total()
-    cells = [f'<th scope="row">{link(links.scenario_file(scenario_id), safe(scenario_id))}</th>']
+    name = f'{link(links.scenario_file(scenario_id), safe(scenario_id))}<br><span class="quiet">{safe(title)}</span>'
+    cells = [f'<th scope="row">{name}</th>']
     cells.append(f'<td data-label="trials">{len(rows):,}</td>')
     cells.append(f'<td data-label="scored">{sum(row.outcome == "scored" for row in rows):,}</td>')
     for place, head in enumerate(SCORE_HEADS):

@@ -70,7 +70,8 @@ sup { font-size: .7em; font-weight: 700; color: var(--mark-ink, inherit); line-h
 .AC { --k: #009e73; } .AI { --k: #56b4e9; } .NS { --k: #9aa1a9; } .IN { --k: #d55e00; } .ID { --k: #cc79a7; }
 .code { display: inline-block; min-width: 1.9rem; padding: 0 .25rem; text-align: center; font-weight: 700;
   font-size: .8125rem; border-bottom: 4px solid var(--k, var(--line)); text-decoration: none; color: inherit; }
-table.wide td { padding: .2rem .3rem; } table.wide tbody th { white-space: nowrap; min-width: 0; }
+table.wide td, table.wide tbody th { padding: .2rem .4rem; } table.wide thead th:first-child { text-align: left; }
+table.wide tbody th { white-space: nowrap; min-width: 0; } .code { line-height: 1.2; }
 td.reason { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 article.trial { border: 0; border-top: 3px solid var(--ink); margin: 2.5rem 0 0; padding: 0; max-width: none; }
 .trial h2 { border: 0; margin: .5rem 0; padding: 0; }
@@ -80,7 +81,7 @@ article.trial { border: 0; border-top: 3px solid var(--ink); margin: 2.5rem 0 0;
   table.wide, table.wide caption, table.wide tbody, table.wide tr { display: block; border: 0; }
   table.wide thead { position: absolute; left: -9999px; }
   table.wide tr { padding: .4rem 0; border-top: 1px solid var(--line); }
-  table.wide tbody th { display: block; position: static; border: 0; }
+  table.wide tbody th { display: block; position: static; border: 0; white-space: normal; max-width: none; }
   table.wide td { display: inline-block; border: 0; margin-right: .5rem; }
   table.wide td::before { content: attr(data-label) " "; color: var(--quiet); font-size: .75rem; }
   table.wide td.reason { display: block; }

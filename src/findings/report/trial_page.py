@@ -242,12 +242,13 @@ class _View:
         finals = {claim.claim_id: claim for claim in trial.final_claims}
         claims: dict[str | None, list[ClaimFields]] = {}
         marks: dict[str, Mark] = {}
+        numbers: dict[str | None, int] = {}
         for claim in trial.claims:
-            mine = claims.setdefault(claim.turn_id, [])
-            mine.append(claim)
+            claims.setdefault(claim.turn_id, []).append(claim)
             if final := finals.get(claim.claim_id):
+                number = numbers[claim.turn_id] = numbers.get(claim.turn_id, 0) + 1
                 href = f"#{claim_anchor(trial.repetition, claim.claim_id)}"
-                marks[claim.claim_id] = Mark(LABEL_MARKS[final.label], len(mine), href)
+                marks[claim.claim_id] = Mark(LABEL_MARKS[final.label], number, href)
         verdicts = {judge: {one.claim_id: one for one in given} for judge, given in trial.verdicts.items()}
         again: dict[tuple[str, str], list[str]] = {}
         for judge, repeats in trial.repeat_verdicts.items():
