@@ -161,7 +161,7 @@ def _caveat(runs: Runs, notices: int) -> tuple[Cell, ...]:
     if any(run.found.fake for run in runs.runs):
         cells += Words("A demonstration, not a result: fake targets return canned text.", strong=True), Words(" ")
     if any(map(judged_offline, plans)):
-        text = "Judged by offline:rules, a test double that recognizes few answers."
+        text = "Judged by offline:rules, fixed rules for demonstrations and tests."
         cells += Words(text, strong=not cells), Words(" ")
     elif verifiers:
         cells += say("Judged by ", Text(" and ".join(verifiers)), ", models that make mistakes too. ")
