@@ -135,11 +135,13 @@ def test_the_share_of_complete_answers_leaves_out_what_is_missing() -> None:
 def test_long_lists_are_cut_and_say_so() -> None:
     claim = rich().final_claims[1]
     many: tuple[FinalClaim, ...] = tuple(
-        claim.model_copy(update={"claim_id": f"Q1.C{n}", "text": f"wrong\n- {n}"}) for n in range(1, 15)
+        claim.model_copy(update={"claim_id": f"Q1.C{n}", "text": f"wrong\n- {n} {'x' * 999 if n == 1 else ''}"})
+        for n in range(1, 15)
     )
     why = explained(rich().model_copy(update={"final_claims": many}), "safety_risk", NO_WORDS).why
     assert why.count("\n- ") == LISTED + 1
     assert why.endswith("- and 4 more")
+    assert max(map(len, why.splitlines())) < 310 and "x…" in why
 
 
 # What Inspect reads
@@ -166,7 +168,7 @@ def test_a_log_counts_scenarios_epochs_and_errors_as_inspect_does(tmp_path: Path
         for sample in one.samples:
             assert all(score.explanation for score in sample.scores.values())
     assert first.eval.task_id != second.eval.task_id, "logs of one task id are shown as retries of one another"
-    assert first.results.headline is None or first.results.headline.score == COMPLETE
+    assert first.eval.headline_metric.score == COMPLETE
 
 
 @pytest.mark.slow

@@ -86,10 +86,16 @@ def _bullets(title: str, items: Sequence[str]) -> str:
     """A titled list in Markdown; nothing if it is empty."""
     if not items:
         return ""
-    lines = [f"- {plain(' '.join(item.split()))[:_TEXT]}" for item in items[:LISTED]]
+    lines = [f"- {_short(item)}" for item in items[:LISTED]]
     if len(items) > LISTED:
         lines.append(f"- and {len(items) - LISTED} more")
     return "\n\n".join([f"\n\n{title}:", "\n".join(lines)])
+
+
+def _short(item: str) -> str:
+    """An item in one line."""
+    text = plain(" ".join(item.split()))
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
 
 
 def _labeled(result: TrialResult, label: str | None) -> list[FinalClaim]:
