@@ -195,10 +195,11 @@ def bootstrap(
     tail = (1 - confidence) / 2
     low, high = quantile(found, tail), quantile(found, 1 - tail)
     if low == high:
-        # Resampling clusters that are all alike shows no spread. If none of G differs, at most this share does.
+        # Resampling clusters that are all alike shows no spread. If none of G differs, at most a certain share does;
+        # what that means for a coefficient beyond chance is not known.
         at_most = 1 - tail ** (1 / len(clusters))
-        lowest = 0.0 if coefficient is percent_agreement else -1.0
-        return Agreement(value, value - at_most * (value - lowest), value, resamples - len(found))
+        plain = coefficient is percent_agreement
+        return Agreement(value, value * (1 - at_most) if plain else None, value if plain else None)
     return Agreement(value, low, high, resamples - len(found))
 
 
