@@ -396,4 +396,4 @@ def test_split_verdicts_on_other_questions_do_not_count_for_a_group_of_the_study
     for number, asked in ((1, len(found.rows)), (9, 0)):
         error = study_judge_errors(series, [number])["accurate_complete"]
         assert error.bounds is not None and error.bounds.questions == asked
-        assert (error.bounds.highest == 1.0) == (asked > 0)
+        assert (error.bounds.lowest == error.bounds.highest) == (asked == 0)
