@@ -324,6 +324,18 @@ def test_a_study_group_counts_both_of_its_scenarios(tmp_path: Path) -> None:
     assert '<a href="medicare_only.html#q-g1">medicare_only</a>' in section
 
 
+def test_what_incomplete_data_counts_as_is_said(tmp_path: Path) -> None:
+    unlike = [coded(result(scenario_id="medicare_only", target=A, repetition=n), code("g1", "incomplete_data"))
+              for n in (1, 2, 3)]  # fmt: skip
+    said_no = unlike[2].conversation[0].model_copy(update={"outcome": "refused"})
+    unlike[2] = unlike[2].model_copy(update={"conversation": (said_no,)})
+    out = written(tmp_path, unlike)
+    text = (out / "evidence" / "1-compatible-model-a" / "medicare_only.html").read_text(encoding="utf-8")
+    assert "Of those with incomplete data, 2 count as missing, 1 count as not substantive." in text
+    assert text.count("Why. Counts as missing.") == 2
+    assert text.count("Why. Counts as not substantive.") == 1
+
+
 # Splitting
 
 

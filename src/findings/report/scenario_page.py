@@ -12,7 +12,7 @@ from . import links
 from .evidence_fields import CodeFields
 from .evidence_pages import ScenarioPagePlan
 from .evidence_script import Script
-from .evidence_shell import CODE_MARKS, code_legend, code_mark, link, page, safe, score_text
+from .evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, link, page, safe, score_text
 
 SCORE_HEADS = tuple(name.replace("_", " ") for name in SCORES)
 
@@ -30,9 +30,14 @@ class CodeTotals:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.by_group: dict[str, Counter[str]] = {}
+        self.counted_as: dict[str, Counter[str]] = {}
+        """How often an answer counts in estimates as another code than it has; by question group."""
         for row in rows:
             for group, value in (*row.codes, *row.answers):
                 self.by_group.setdefault(group, Counter())[value] += 1
+            for given, counted in zip(row.codes, row.counted, strict=False):
+                if given != counted:
+                    self.counted_as.setdefault(counted.group, Counter())[counted.value] += 1
 
     def total(self) -> Counter[str]:
         found: Counter[str] = Counter()
@@ -69,7 +74,7 @@ def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], c
     ]
     cited: set[str] = set()
     for group in groups:
-        body += _question(group, script, totals.by_group.get(group, Counter()), coded)
+        body += _question(group, script, totals, coded)
         cited.update(fact for point in script.points_of(group) for fact in point.split("|"))
     body += script.sources(cited)
     body += _pages(plan)
@@ -122,13 +127,16 @@ def _trial_row(one: Coded, groups: Sequence[str]) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _question(group: str, script: Script, counts: Counter[str], coded: Sequence[Coded]) -> Iterator[str]:
+def _question(group: str, script: Script, totals: CodeTotals, coded: Sequence[Coded]) -> Iterator[str]:
     """A question: its words, its counts over all trials, its points, and each answer on this page."""
     topic = script.topic(group)
     name = f"{safe(group)}: {topic}" if topic else safe(group)
     yield f'<section><h2 id="{links.question_anchor(group)}">{name}</h2>'
     yield from (f'<p class="say asked" dir="auto">{text}</p>' for text in script.questions(group))
-    yield f"<p>All trials of this scenario: {counts_text(counts)}.</p>"
+    yield f"<p>All trials of this scenario: {counts_text(totals.by_group.get(group, {}))}.</p>"
+    if counted := totals.counted_as.get(group):
+        shown = [f"{number:,} count as {code_name(code)}" for code, number in sorted(counted.items())]
+        yield f"<p>Of those with incomplete data, {', '.join(shown)}.</p>"
     points = [f"<li>{script.point(name)}</li>" for name in script.points_of(group)]
     if points:
         yield f'<p class="facts">A complete answer makes {"this point" if len(points) == 1 else "these points"}:</p>'
@@ -145,7 +153,9 @@ def _question(group: str, script: Script, counts: Counter[str], coded: Sequence[
 def _answer(one: Coded, code: CodeFields) -> str:
     href = f"{links.file_of_row(one.row)}#{links.code_anchor(one.row.repetition, code.question_group)}"
     mark = code_mark(code.code or code.answer or "–")
+    counted = dict(one.row.counted).get(code.question_group)
+    note = f" Counts as {code_name(counted)}." if counted and counted != code.code else ""
     return (
         f'<tr><th scope="row">{link(href, name_of(one.row))}</th><td data-label=""><span class="code {mark}">{mark}'
-        f'</span></td><td class="reason" data-label="">{safe(code.reason)}</td></tr>'
+        f'</span></td><td class="reason" data-label="">{safe(code.reason)}{note}</td></tr>'
     )
