@@ -39,7 +39,8 @@ TOPICS = (
 """Topics of two variants on which the rule-based judge finds something right and something wrong in canned replies."""
 EIGHT = tuple(argument for name in TOPICS for argument in ("--scenario", SCENARIOS / "topics" / f"{name}.json"))
 NAMES = tuple(f"s{number}" for number in range(1, 9))
-MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
+SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
+MEASURES = (*SCORES, "accurate_complete", "incorrect")
 
 
 @pytest.fixture(scope="module")
@@ -185,30 +186,55 @@ def test_compare_gives_the_numbers_worked_out_by_hand(tmp_path: Path) -> None:
     found = one_comparison(tiny(tmp_path / "run"))
     difference = found["difference"]
     assert (found["first"], found["second"]) == (CAREFUL, WRONG)
-    assert (difference["n"], difference["clusters"]) == (3, 2)
-    assert difference["mean"] == pytest.approx(0.5)
-    # CR2: ((-0.5)**2 / (1/3) + 0.5**2 / (2/3)) / 9 = 1/8, with one degree of freedom (t = 12.7062).
-    assert difference["low"] == pytest.approx(0.5 - 12.7062047 * math.sqrt(1 / 8), abs=1e-5)
-    assert difference["high"] == pytest.approx(0.5 + 12.7062047 * math.sqrt(1 / 8), abs=1e-5)
-    assert difference["p"] == found["p_holm"] == found["p_bh"] == pytest.approx(0.5)  # 2 of 4 flips reach 1.5
-    assert difference["effect"]["d_z"] == pytest.approx(1.0)
-    assert difference["effect"]["delta"] == pytest.approx(2 / 3)
+    # A mean of 0.25 on s1 and of 1 on s2; every scenario has the same weight.
+    assert (difference["n"], difference["clusters"]) == (2, 2)
+    assert difference["mean"] == pytest.approx(0.625)
+    assert (difference["low"], difference["high"]) == (None, None)  # two scenarios cannot carry an interval
+    assert difference["p"] == found["p_holm"] == found["p_bh"] == pytest.approx(0.5)  # 2 of 4 flips reach 1.25
+    assert difference["effect"]["d_z"] == pytest.approx(0.625 / statistics.stdev([0.25, 1]))
+    assert difference["effect"]["delta"] == 1
     assert found["verdict"] == "cannot tell"
 
 
-def test_compare_counts_pairs_scored_on_one_side_and_trials_without_a_partner(tmp_path: Path) -> None:
+def test_compare_says_what_is_missing_and_what_it_could_change(tmp_path: Path) -> None:
     run = tiny(tmp_path / "run")
-    found = one_comparison(run)
-    assert (found["one_sided"], found["unmatched"]) == (1, 2)
-    assert "one-sided 1, unmatched 2\n" in said("compare", run, "--measure", "accuracy")
+    paired = one_comparison(run)["paired"]
+    assert (paired["answers"], paired["one_sided"], paired["neither"], paired["unmatched"]) == (3, 1, 1, 2)
+    # On s2, all missing: (1 + 0 + 0) / 3 - (0 + 0.25 + 1) / 3, or (1 + 1 + 1) / 3 - (0 + 0.25 + 0) / 3.
+    assert paired["lowest"] == pytest.approx((0.25 - 0.25 / 3) / 2)
+    assert paired["highest"] == pytest.approx((0.25 + 2.75 / 3) / 2)
+    out = said("compare", run, "--measure", "accuracy")
+    assert "    missing: 1 on one side, 1 on both, of 5 pairs; with them, +0.08 to +0.58\n" in out
+    assert "    2 trials without a partner left out\n" in out
 
 
 def test_compare_explains_every_abbreviation_it_prints(tmp_path: Path) -> None:
-    out = " ".join(said("compare", tiny(tmp_path / "run"), "--measure", "accuracy").split())
-    numbers, note = out.split(" Pairs are trials of ")
-    for name in ("Holm", "BH", "d_z", "MDD", "one-sided", "unmatched"):
+    numbers, note = unwrapped(said("compare", tiny(tmp_path / "run"), "--measure", "accuracy")).split(
+        " Two targets are compared on "
+    )
+    for name in ("Holm", "BH", "d_z", "MDD"):
         assert name in numbers
         assert name in note
+
+
+def test_compare_answers_in_words_first(tmp_path: Path) -> None:
+    levels = [(0.9, 0.5), (0.8, 0.5), (0.9, 0.6), (1.0, 0.5), (0.8, 0.6), (0.9, 0.4), (1.0, 0.6), (0.7, 0.5)]
+    trials = [
+        trial(target, name, 1, level)
+        for name, both_levels in zip(NAMES, levels, strict=True)
+        for target, level in zip((CAREFUL, WRONG), both_levels, strict=True)
+    ]
+    out = unwrapped(said("compare", named_run(tmp_path / "run", trials, planned()), "--measure", "accuracy"))
+    sentence = re.search(
+        rf"The accuracy of {CAREFUL} is 35 points higher than that of {WRONG} \((\d+) to (\d+)\)\.", out
+    )
+    assert sentence and 0 < int(sentence.group(1)) < 35 < int(sentence.group(2))
+    few = unwrapped(said("compare", tiny(tmp_path / "tiny"), "--measure", "accuracy"))
+    unclear = (
+        f"Cannot tell whether the accuracy of {CAREFUL} is higher than that of {WRONG}: the difference is 63 points"
+    )
+    assert f"{unclear} (no interval: 2 scenarios, and 3 are needed)." in few
+    assert re.search(r"About [\d,]+ scenarios would be needed to detect 5 points; there are 2\.", few)
 
 
 def test_compare_prints_no_negative_zero(tmp_path: Path) -> None:
@@ -218,7 +244,11 @@ def test_compare_prints_no_negative_zero(tmp_path: Path) -> None:
 
 def test_compare_gives_the_means_of_all_trials_that_were_scored(tmp_path: Path) -> None:
     means = as_json("compare", tiny(tmp_path / "run"), "--measure", "accuracy")["means"]["accuracy"]
-    assert means == pytest.approx({CAREFUL: fmean([1, 0.5, 1, 1]), WRONG: fmean([0.5, 0.5, 0, 0.25, 0])})
+    by_scenario = {CAREFUL: [fmean([1, 0.5, 1]), 1], WRONG: [fmean([0.5, 0.5]), fmean([0, 0.25, 0])]}
+    assert {name: one["value"] for name, one in means.items()} == pytest.approx(
+        {name: fmean(values) for name, values in by_scenario.items()}
+    )
+    assert (means[CAREFUL]["missing"], means[CAREFUL]["units"]) == (2, 2)
 
 
 def test_compare_pairs_within_a_variant_and_a_repetition_whatever_the_order(tmp_path: Path) -> None:
@@ -228,7 +258,7 @@ def test_compare_pairs_within_a_variant_and_a_repetition_whatever_the_order(tmp_
     second = [trial(WRONG, name, n, level - 0.25, variant=v) for (name, v, n), level in levels.items()]
     run = named_run(tmp_path / "run", [*first, *reversed(second)], planned(names=("s1", "s2")))
     found = one_comparison(run)
-    assert (found["difference"]["n"], found["unmatched"]) == (4, 0)
+    assert (found["difference"]["n"], found["paired"]["answers"], found["paired"]["unmatched"]) == (2, 4, 0)
     assert found["difference"]["mean"] == pytest.approx(0.25)
     assert found["difference"]["effect"]["d_z"] is None
 
@@ -236,7 +266,7 @@ def test_compare_pairs_within_a_variant_and_a_repetition_whatever_the_order(tmp_
 def test_other_variants_have_no_partner(tmp_path: Path) -> None:
     trials = [trial(CAREFUL, "s1", variant="a"), trial(WRONG, "s1", variant="b")]
     found = one_comparison(named_run(tmp_path / "run", trials, planned(names=("s1",))))
-    assert (found["difference"]["n"], found["one_sided"], found["unmatched"]) == (0, 0, 2)
+    assert (found["difference"]["n"], found["paired"]["one_sided"], found["paired"]["unmatched"]) == (0, 0, 2)
     assert (found["difference"]["mean"], found["p_holm"], found["verdict"]) == (None, None, "cannot tell")
 
 
@@ -244,8 +274,9 @@ def test_other_variants_have_no_partner(tmp_path: Path) -> None:
 def test_careful_is_better_than_wrong_on_eight_scenarios_by_every_measure(both: Path, measure: str) -> None:
     found = one_comparison(both, measure)
     assert found["verdict"] == f"{CAREFUL} better"
-    assert (found["difference"]["n"], found["difference"]["clusters"]) == (32, 8)
-    assert (found["one_sided"], found["unmatched"]) == (0, 0)
+    assert found["difference"]["clusters"] == 8
+    assert found["difference"]["n"] == (8 if measure in SCORES else 38)  # scenarios, or different questions
+    assert (found["paired"]["one_sided"], found["paired"]["unmatched"]) == (0, 0)
     assert found["p_holm"] == pytest.approx(2 / 2**8)
 
 
@@ -256,11 +287,11 @@ def test_up_to_five_scenarios_are_too_few_to_tell(scenarios: int, tmp_path: Path
     assert one_comparison(named_run(tmp_path / "run", trials, planned(names=names)))["verdict"] == "cannot tell"
 
 
-def test_many_repeats_of_one_scenario_are_evidence_about_that_scenario_alone(tmp_path: Path) -> None:
+def test_many_repeats_of_one_scenario_carry_neither_interval_nor_test(tmp_path: Path) -> None:
     trials = [trial(t, "s1", r, a) for t, a in ((CAREFUL, 1.0), (WRONG, 0.0)) for r in range(1, 9)]
     found = one_comparison(named_run(tmp_path / "run", trials, planned(names=("s1",), repeats=8)))
-    assert found["difference"]["clusters"] == 1
-    assert found["difference"]["method"].endswith("of pairs")
+    assert (found["difference"]["n"], found["difference"]["clusters"]) == (1, 1)
+    assert (found["difference"]["low"], found["difference"]["p"], found["verdict"]) == (None, None, "cannot tell")
 
 
 def test_three_real_scenarios_are_too_few_to_tell(three: Path) -> None:
@@ -268,7 +299,8 @@ def test_three_real_scenarios_are_too_few_to_tell(three: Path) -> None:
 
 
 def test_a_difference_below_the_floor_is_not_called_one(tmp_path: Path) -> None:
-    trials = [trial(t, n, r, a) for t, a in ((CAREFUL, 0.8), (WRONG, 0.7)) for n in NAMES for r in (1, 2)]
+    steps = {name: 0.01 * (at % 3) for at, name in enumerate(NAMES)}
+    trials = [trial(t, n, 1, a + f * steps[n]) for t, a, f in ((CAREFUL, 0.8, 1), (WRONG, 0.7, -1)) for n in NAMES]
     run = named_run(tmp_path / "run", trials, planned())
     assert one_comparison(run)["verdict"] == f"{CAREFUL} better"
     assert one_comparison(run, "accuracy", "--floor", "0.2")["verdict"] != f"{CAREFUL} better"
@@ -377,18 +409,29 @@ def test_a_run_of_failures_only_can_be_compared_with_no_verdict(tmp_path: Path) 
 # drift
 
 
-def test_a_run_has_not_drifted_from_itself(both: Path, three: Path) -> None:
-    for run in (both, three):
-        out = said("drift", run, run, exit_code=8)
+def test_a_run_has_not_changed_from_itself(both: Path, three: Path) -> None:
+    for run, scenarios in ((both, 8), (three, 3)):
+        out = said("drift", run, run)
         assert "no known change" in out
         assert "No question's code changed." in out
-        assert out.endswith("Verdict: cannot tell.\n")
+        assert f"No change: {CAREFUL} has the same result in both runs for " in unwrapped(out)
+        # If 59 scenarios do not change, at most 1 - 0.05 ** (1/59) = 0.0495 of all do, at 95%.
+        assert (
+            f"in {scenarios} scenarios. 59 scenarios without a change would exclude a change of 5 points."
+            in unwrapped(out)
+        )
+        assert out.endswith("Verdict: no change.\n")
 
 
-def test_no_evidence_takes_enough_scenarios_for_the_floor(both: Path) -> None:
-    """Of 8 unchanged scenarios at most 1 - 0.05 ** (1/8) = 0.31 may change, at 95%."""
-    assert said("drift", both, both, "--floor", "0.32").endswith("Verdict: no evidence.\n")
-    assert said("drift", both, both, "--floor", "0.31", exit_code=8).endswith("Verdict: cannot tell.\n")
+def test_no_evidence_takes_changes_that_are_small_for_the_floor(tmp_path: Path) -> None:
+    old = [trial(CAREFUL, name, n, 0.5) for name in NAMES for n in (1, 2)]
+    new = [trial(CAREFUL, name, n, 0.5 + 0.01 * (at % 3)) for at, name in enumerate(NAMES) for n in (1, 2)]
+    runs = [named_run(tmp_path / name, trials, planned([CAREFUL])) for name, trials in (("A", old), ("B", new))]
+    close = as_json("drift", *runs, "--floor", "0.3")["targets"][0]["measures"]["accuracy"]
+    assert (close["verdict"], close["clusters_needed"]) == ("no evidence", None)
+    assert close["low"] < close["difference"]["mean"] < close["high"]
+    far = as_json("drift", *runs, "--floor", "0.005", exit_code=8)["targets"][0]["measures"]["accuracy"]
+    assert far["verdict"] == "cannot tell"
 
 
 def test_a_changed_target_has_drifted_with_facts_and_both_answers(careful: Path, wrong: Path) -> None:
@@ -398,8 +441,10 @@ def test_a_changed_target_has_drifted_with_facts_and_both_answers(careful: Path,
     assert "served by careful before, wrong now" in out
     assert out.count("\n    asked: ") == out.count("\n    old:   ") == out.count("\n    new:   ") == 5
     assert "accurate_complete -> incorrect" in out
+    assert re.search(r"\n  5 of \d+ changed answers shown; --show N shows more\n", out)
     assert out.endswith("Verdict: drifted.\n")
-    assert said("drift", careful, wrong, "--show", "0", exit_code=7).count("\n    old:   ") == 0
+    none = said("drift", careful, wrong, "--show", "0", exit_code=7)
+    assert none.count("\n    old:   ") == 0 and re.search(r"\n  0 of \d+ changed answers shown", none)
 
 
 def test_drift_as_json_holds_both_answers_and_the_numbers(careful: Path, wrong: Path) -> None:
@@ -477,7 +522,9 @@ def judged_runs(folder: Path) -> tuple[Path, Path]:
 
 def test_judges_that_are_not_shown_to_be_the_same_leave_it_open(tmp_path: Path) -> None:
     out = said("drift", *judged_runs(tmp_path), exit_code=8)
-    assert "not checked on frozen transcripts" in out
+    assert "Not checked on frozen transcripts" in out
+    told = f"Cannot tell whether {CAREFUL} has changed: its scores did, but the judges are not shown to be the same"
+    assert told in unwrapped(out)
     assert out.endswith("Verdict: cannot tell.\n")
 
 
@@ -518,20 +565,20 @@ def test_judges_shown_to_be_the_same_on_frozen_transcripts_let_one_tell(tmp_path
     old, new = judged_runs(tmp_path)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES)
     out = said("drift", old, new, "--frozen", frozen, exit_code=7)
-    assert "on frozen transcripts, 0 of 16 labels changed: within bounds" in out
+    assert "On frozen transcripts, 0 of 16 labels changed (0%): within bounds." in out
 
 
 def test_judges_that_changed_on_frozen_transcripts_leave_it_open(tmp_path: Path) -> None:
     old, new = judged_runs(tmp_path)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES, label="CONTRADICTED")
     out = said("drift", old, new, "--frozen", frozen, exit_code=8)
-    assert "on frozen transcripts, 16 of 16 labels changed: drifted" in out
+    assert "On frozen transcripts, 16 of 16 labels changed (100%): more than judges may drift." in unwrapped(out)
     assert out.endswith("Verdict: cannot tell.\n")
 
 
 def test_a_real_run_judged_again_shows_its_judges_to_be_the_same(careful: Path, wrong: Path, rejudged: Path) -> None:
     out = said("drift", careful, wrong, "--frozen", rejudged, exit_code=7)
-    assert "labels changed: within bounds" in out
+    assert "labels changed (0%): within bounds" in out
     assert as_json("drift", careful, wrong, "--frozen", rejudged, exit_code=7)["judge"]["changed"]["count"] == 0
 
 
@@ -555,7 +602,7 @@ def test_frozen_transcripts_without_a_claim_show_nothing(tmp_path: Path) -> None
     new = level_run(tmp_path / "B", CAREFUL, 0.0, verifiers=JUDGES, claims=False)
     frozen = level_run(tmp_path / "C", CAREFUL, 1.0, verifiers=JUDGES, claims=False)
     out = said("drift", old, new, "--frozen", frozen, exit_code=8)
-    assert "0 of 0 labels changed: drifted" in out
+    assert "the two judgings have no claim in common, so nothing is known." in unwrapped(out)
     assert out.endswith("Verdict: cannot tell.\n")
 
 
@@ -565,7 +612,7 @@ def test_two_runs_without_a_common_target_are_refused(both: Path, tmp_path: Path
 
 
 def test_targets_that_both_runs_have_are_looked_at_one_by_one(both: Path, careful: Path) -> None:
-    document = as_json("drift", both, careful, exit_code=8)
+    document = as_json("drift", both, careful)
     assert [one["target"] for one in document["targets"]] == [CAREFUL]
 
 
@@ -686,7 +733,7 @@ def test_a_single_trial_has_no_variance_at_all(tmp_path: Path) -> None:
 
 def test_a_run_of_failures_has_nothing_to_vary(tmp_path: Path) -> None:
     run = named_run(tmp_path / "run", [trial(CAREFUL, name, 1, None) for name in NAMES], planned([CAREFUL]))
-    assert f"{CAREFUL}: accuracy, 0 trials; key coverage –\n" in said("sensitivity", run)
+    assert f"{CAREFUL}: accuracy, 0 trials, 8 without a value left out; key coverage –\n" in said("sensitivity", run)
     assert as_json("sensitivity", run)["targets"][0]["worst"]["scenarios"] == []
 
 
