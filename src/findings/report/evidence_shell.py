@@ -86,7 +86,8 @@ article.trial { border: 0; border-top: 3px solid var(--ink); margin: 2.5rem 0 0;
   table.wide td::before { content: attr(data-label) " "; color: var(--quiet); font-size: .75rem; }
   table.wide td.reason { display: block; }
   .say { padding: .5rem .6rem; } }
-@media print { .turn { display: block; } article.trial, .turn { break-inside: auto; } details::details-content { content-visibility: visible; } }
+@media print { .turn { display: block; } article.trial, .turn { break-inside: auto; }
+  details::details-content { content-visibility: visible; } }
 """
 _STYLE = STYLE + _PAGE_STYLE
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode("utf-8")).digest()).decode("ascii")
