@@ -87,9 +87,9 @@ def compared_sentence(one: Comparison, floor: float) -> tuple[Cell, ...]:
     if found.mean is None:
         about = MEASURE_NAMES[one.measure]
         return say(Text(one.first), " and ", Text(one.second), f" cannot be compared on {about}: nothing in common.")
-    if one.verdict == "no meaningful difference":
-        return (*_same(one.measure, first, second, found), Words(f"; {points(floor)} or more would matter."))
     ordered = _ordered(first, second, found)
+    if one.verdict == "no meaningful difference":
+        return (*_same(one.measure, ordered), Words(f"; {points(floor)} or more would matter."))
     if one.verdict != "cannot tell":
         return (*_more(one.measure, ordered), Words("."))
     return (*_unclear(one.measure, ordered), *_needed(found, floor))
@@ -105,10 +105,10 @@ def _more(measure: str, one: _Ordered) -> tuple[Cell, ...]:
     return (*start, *one.higher, Words(f" is {gap} higher than that of "), *one.lower, Words(" "), span)
 
 
-def _same(measure: str, first: tuple[Cell, ...], second: tuple[Cell, ...], found: Difference) -> tuple[Cell, ...]:
+def _same(measure: str, one: _Ordered) -> tuple[Cell, ...]:
     what = f"{_ADVERBS[measure]} answered questions" if measure in _ADVERBS else MEASURE_NAMES[measure]
-    start = (*say("No difference that matters between "), *first, Words(" and "), *second)
-    return (*start, *say(f" in {what}: {points(abs(found.mean or 0.0))} ({interval_text(found)})"))
+    start = (*say("No difference that matters between "), *one.higher, Words(" and "), *one.lower)
+    return (*start, *say(f" in {what}: {points(one.difference.mean or 0.0)} ({interval_text(one.difference)})"))
 
 
 def _unclear(measure: str, one: _Ordered) -> tuple[Cell, ...]:
