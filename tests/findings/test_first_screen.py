@@ -70,7 +70,7 @@ def test_the_first_sentence_is_the_answer_of_100_with_its_interval(tmp_path: Pat
     assert found
     low, high, wrong_low, wrong_high = map(int, found.groups())
     assert 30 < low < 40 and 60 < high < 70 and 1 < wrong_low < 6 and 18 < wrong_high < 28
-    assert caveat.startswith("Judged by openai:x and google:y, models that make mistakes too. For research only")
+    assert caveat.startswith("Judged by openai:x and google:y, models that make mistakes too. The judges agreed")
     title = "".join(map(shown, made.title))
     assert title == "How well do AI assistants answer Medicare questions?"
     assert "plan year 2026, 40 scenarios" in "".join(map(shown, made.about))
@@ -82,6 +82,21 @@ def test_a_number_without_an_interval_says_why(tmp_path: Path) -> None:
     assert sentence.endswith("50 accurately and completely and 50 wrongly (no interval from 2 scenarios).")
     (chart,) = [one for one in made.charts() if isinstance(one, ForestChart)]
     assert chart.groups[0].rows[0].marks[0] == Mark(0.5, None, None, "50", "only 2 scenarios")
+
+
+def test_judge_error_is_said_once_if_it_is_the_same_for_all_and_else_beside_each_target(tmp_path: Path) -> None:
+    results, scenarios = many_scenarios(2, 1, 4)
+    found = []
+    for place, verifiers in enumerate((["openai:x", "google:y"], ["openai:x", "openai:x"])):
+        of = plan(scenarios=scenarios, targets=[A], verifiers=verifiers)
+        write_run(tmp_path / str(place), results, small_manifest(of))
+        found.append(gather(tmp_path / str(place)))
+    agreed, unknown = "The judges agreed wherever it could have changed these numbers.", "is unknown: one model judged."
+    first, caveat = first_paragraphs(contents([found[0]], [judging(found[0])]))
+    assert agreed not in first and agreed in caveat
+    first, second, caveat = first_paragraphs(contents(found, [judging(one) for one in found]))
+    assert first.endswith(agreed) and unknown in second
+    assert agreed not in caveat and unknown not in caveat
 
 
 def test_answers_that_are_missing_are_counted_with_both_ends(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...text.count import counted
+from ..analysis.code_error import CORRECTED_CODES
 from ..analysis.estimates import Estimated, estimate
 from ..analysis.headline import Headline
 from ..analysis.human_comparison import ComparedGroups, CounselorShare
 from ..analysis.read_run import judged_offline
 from .answer_chart import OUTCOMES, Answered, answer_figure, of_hundred, range_text
 from .document import Block, Cell, Linked, Paragraph, Text, Words, say
+from .judge_error import judge_error_sentence
 from .links import of_target
 from .series import Runs, Series
 
@@ -55,16 +57,20 @@ def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
     """What a reader sees first; `notices` is how many there are further down."""
     answered = [Answered(series, _headline(series)) for series in runs.series]
     blocks: list[Block] = [*_registered(runs)]
-    blocks += [Paragraph(_sentence(one), "answer") for one in answered]
+    errors = [judge_error_sentence(series.judge_errors) for series in runs.series]
+    shared = errors[0] if len(set(errors)) == 1 else ""
+    for one, error in zip(answered, errors, strict=True):
+        own = say(f" {error}") if error and not shared else ()
+        blocks.append(Paragraph((*_sentence(one), *own), "answer"))
     blocks += [Paragraph(cells, "answer") for cells in _study_sentences(answered)]
     if any(one.found.complete.value is not None for one in answered):
         blocks.append(answer_figure(answered))
-    blocks.append(Paragraph(_caveat(runs, notices), "caveat"))
+    blocks.append(Paragraph(_caveat(runs, notices, shared), "caveat"))
     return tuple(blocks)
 
 
 def _headline(series: Series) -> Headline:
-    complete, wrong = (estimate(series.rows, code) for code in OUTCOMES)
+    complete, wrong = (series.judge_errors[code].share for code in CORRECTED_CODES)
     return Headline(complete, wrong, series.beside_counselors.primary)
 
 
@@ -153,8 +159,8 @@ def named_measure(outcome: str) -> str | None:
     return min(found, key=lambda name: found[name]) if found else None
 
 
-def _caveat(runs: Runs, notices: int) -> tuple[Cell, ...]:
-    """Who judged, whether it is a demonstration, and that it is no advice."""
+def _caveat(runs: Runs, notices: int, judge_error: str) -> tuple[Cell, ...]:
+    """Who judged, how far to trust them, whether it is a demonstration, and that it is no advice."""
     plans = [run.found.manifest.plan for run in runs.runs]
     verifiers = list(dict.fromkeys(name for plan in plans for name in plan.verifiers))
     cells: list[Cell] = []
@@ -165,6 +171,8 @@ def _caveat(runs: Runs, notices: int) -> tuple[Cell, ...]:
         cells += Words(text, strong=not cells), Words(" ")
     elif verifiers:
         cells += say("Judged by ", Text(" and ".join(verifiers)), ", models that make mistakes too. ")
+    if judge_error:
+        cells.append(Words(f"{judge_error} "))
     cells += [Words("For research only, not advice: see the "), Linked(Words("limits"), f"#{LIMITS_ANCHOR}")]
     if notices:
         cells += [Words(" and "), Linked(Words(counted(notices, "notice")), f"#{NOTICES_ANCHOR}")]

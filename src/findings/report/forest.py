@@ -18,7 +18,7 @@ NAMES = 204
 VALUES = 128
 """Width of the numbers beside a panel."""
 BETWEEN = 20
-STEP, TITLE = 22, 28
+STEP, TITLE = 21, 27
 """Height of a row, and of a group's title with the space above it."""
 Who = Literal["ai", "people"]
 _FILL: dict[Who, str] = {"ai": BLUE, "people": VERMILLION}

@@ -31,7 +31,7 @@ code { font: .85em ui-monospace, "DejaVu Sans Mono", Menlo, monospace; overflow-
 mark { background: var(--mark); color: inherit; font-weight: 600; border-bottom: 2px solid currentColor; }
 .about { color: var(--quiet); margin: 0 0 .5rem; font-size: .9375rem; max-width: none; }
 .answer { line-height: 1.4; margin: .3rem 0; max-width: none; }
-.caveat { margin: .5rem 0; padding: .5rem .75rem; border-left: 4px solid var(--warn); background: var(--warnpaper);
+.caveat { margin: .4rem 0; padding: .35rem .75rem; border-left: 4px solid var(--warn); background: var(--warnpaper);
   font-size: .9375rem; max-width: none; }
 .notices { list-style: none; margin: .5rem 0; padding: .5rem .75rem; background: var(--warnpaper); max-width: none;
   border-left: 4px solid var(--warn); font-size: .9375rem; }
