@@ -287,7 +287,7 @@ def test_a_check_that_did_not_measure_codes_says_so(run: Path, measured: JudgeCh
 def test_judges_that_find_no_code_correct_nothing(run: Path, measured: JudgeCheck, tmp_path: Path) -> None:
     """The rule-based judge on the dev part."""
     text = reported(run, tmp_path / "report", "--judge-check", written(measured, tmp_path / "check"))
-    assert "incorrect cannot be corrected, because the judges do not tell incorrect from other answers" in text
+    assert "incorrect cannot be corrected, because the judges do not tell “incorrect” from other answers" in text
 
 
 # --- a check of what judges a run by default ---

@@ -80,12 +80,12 @@ def test_a_corrected_share_stays_in_range() -> None:
 @pytest.mark.parametrize(
     ("codes", "estimated", "said"),
     [
-        (measured(complete__complete=LEAST_REPLIES - 1, other__other=30), share(5, 10), "9 gold replies that are accurate_complete, and 10"),
-        (measured(complete__complete=30, other__other=LEAST_REPLIES - 1), share(5, 10), "9 gold replies that are not accurate_complete, and 10"),
-        (measured(complete__complete=4, complete__other=16, other__other=20), share(5, 10), "do not tell accurate_complete from other answers: they find 4 of 20 and wrongly give it to 0 of 20"),
+        (measured(complete__complete=LEAST_REPLIES - 1, other__other=30), share(5, 10), "9 gold replies that are “accurate, complete”, and 10"),
+        (measured(complete__complete=30, other__other=LEAST_REPLIES - 1), share(5, 10), "9 gold replies that are not “accurate, complete”, and 10"),
+        (measured(complete__complete=4, complete__other=16, other__other=20), share(5, 10), "do not tell “accurate, complete” from other answers: on the gold set they find 4 of 20 and wrongly give it to 0 of 20"),
         (GOOD, Estimated(0.5, None, None, 2, "scenario", 4, 4, 0, 2.0, why_no_interval="2 scenarios: 3 are needed"), "2 scenarios: 3 are needed"),
         (GOOD, Estimated(None, None, None, 0, "scenario", 0, 0, 0, None), "no question was coded"),
-        (measured(complete__complete=30, other__complete=15, other__other=15), share(0, 500), "do not fit how often this run has accurate_complete"),
+        (measured(complete__complete=30, other__complete=15, other__other=15), share(0, 500), "do not fit how many answers of this run are “accurate, complete”"),
     ],
 )  # fmt: skip
 def test_a_share_that_cannot_be_corrected_says_why(codes: CodesMeasured, estimated: Estimated, said: str) -> None:

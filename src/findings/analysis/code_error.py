@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...records.judge_check import CodesMeasured, JudgeCheck
+from ...records.study_code import HEADINGS
 from ...stats.bounded import Limits
 from ...stats.clustered import Tally
 from ...stats.intervals import Share, wilson
@@ -86,22 +87,24 @@ def corrected_share(
     size = independent_size(raw, Limits(estimated.low, estimated.high))
     limits = corrected_limits(raw, size, counts, seed=seed, draws=draws)
     if limits is None:
-        return CorrectedShare(raw, why_not=f"their errors on the gold set do not fit how often this run has {code}")
+        what = f"their errors on the gold set do not fit how many answers of this run are “{HEADINGS[code]}”"
+        return CorrectedShare(raw, why_not=what)
     value = min(1.0, max(0.0, rogan_gladen(raw, counts.sensitivity, counts.false_alarms)))
     return CorrectedShare(raw, value, min(value, limits.low), max(value, limits.high))
 
 
 def _unusable(rates: CodeRates, code: CorrectedCode) -> str | None:
     """Why a check cannot correct this code."""
-    for words, share in ((f"that are {code}", rates.found), (f"that are not {code}", rates.wrongly)):
+    name = f"“{HEADINGS[code]}”"
+    for words, share in ((name, rates.found), (f"not {name}", rates.wrongly)):
         if share.n < LEAST_REPLIES:
-            few = f"the check coded {share.n} gold replies {words}, and {LEAST_REPLIES} are needed"
+            few = f"the check coded {share.n} gold replies that are {words}, and {LEAST_REPLIES} are needed"
             return f"{few}; measure the judges on more of the gold set"
     assert rates.found.value is not None and rates.wrongly.value is not None
     if rates.found.value - rates.wrongly.value <= LEAST_APART:
         return (
-            f"the judges do not tell {code} from other answers: they find {rates.found.count} of {rates.found.n} and "
-            f"wrongly give it to {rates.wrongly.count} of {rates.wrongly.n}"
+            f"the judges do not tell {name} from other answers: on the gold set they find {rates.found.count} of "
+            f"{rates.found.n} and wrongly give it to {rates.wrongly.count} of {rates.wrongly.n}"
         )
     return None
 

@@ -7,7 +7,7 @@ from collections import Counter
 from ...records.model_name import family
 from ...records.study_code import HEADINGS
 from ...text.count import counted
-from ..analysis.code_error import JudgeError
+from ..analysis.code_error import CorrectedCode, JudgeError
 from ..analysis.judge_agreement import METHOD, Judging
 from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import DECIDED, LABELS, OPEN_TIE, Findings
@@ -278,9 +278,12 @@ def _code_notes(runs: Runs) -> list[Block]:
     notes: list[tuple[Cell, ...]] = []
     if any(error.bounds is None for series in runs.series for error in series.judge_errors.values()):
         notes.append(words(_ONE_JUDGE))
+    reasons: dict[tuple[CorrectedCode, str], list[str]] = {}
     for series in runs.series:
         for code, error in series.judge_errors.items():
             if error.why_not and error.share.value is not None:
-                what = f": {HEADINGS[code]} cannot be corrected, because "
-                notes.append(say(Text(series.label), what, Words(error.why_not), "."))
+                reasons.setdefault((code, error.why_not), []).append(series.label)
+    for (code, why_not), labels in reasons.items():
+        what = f": {HEADINGS[code]} cannot be corrected, because "
+        notes.append(say(Text(", ".join(labels)), what, Words(why_not), "."))
     return [Paragraph(note) for note in notes]

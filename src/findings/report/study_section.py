@@ -43,7 +43,7 @@ from .document import (
     say,
     words,
 )
-from .judge_error import judge_error_text, study_judge_errors
+from .judge_error import judge_error_cell, study_judge_errors
 from .links import of_scenario, of_study_group, of_target
 from .own_points import own_points_section
 from .series import Runs, Series, slug
@@ -244,7 +244,7 @@ def _comparison_row(place: _Place, one: ComparedGroups, code: CorrectedCode, *, 
     href = of_study_group(place.series, one.numbers[0]) if alone else of_target(place.series)
     cells: list[Cell] = [Linked(name, href), Linked(Proportion(target), href)]
     cells.append(Words(NOTHING if target.effective is None else rounded(target.effective, 1)))
-    cells.append(Words(judge_error_text(place.errors[one.numbers][code])))
+    cells.append(Words(judge_error_cell(place.errors[one.numbers][code])))
     if missing:
         cells.append(Range(target.lowest, target.highest, in_percent=True))
     for mode in MODES:
