@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from src.findings.analysis.estimates import estimate
+from src.findings.analysis.read_run import gather
 from src.findings.analysis.trial_row import SCORES
 from src.findings.export import inspect_log
 from src.findings.export.explanations import COMPLETE, LISTED, NO_WORDS, Words, explained
@@ -187,23 +189,33 @@ def test_a_log_is_cut_between_scenarios_so_each_has_its_own_right_counts(
 
 
 @pytest.mark.slow
-def test_a_mean_is_over_scenarios_of_the_mean_over_repeats(tmp_path: Path) -> None:
-    def scored(name: str, repetition: int, value: float | None) -> TrialResult:
-        scores = Scores(accuracy=value, completeness=0.0, safety_risk=0.0, calibration=None)
-        return named(result(repetition=repetition, scores=scores), name)
+def test_means_are_those_of_the_report(tmp_path: Path) -> None:
+    def trial(name: str, variant: str, repetition: int, accuracy: float | None, *codes: Any) -> TrialResult:
+        scores = Scores(accuracy=accuracy, completeness=0.25 * repetition, safety_risk=0.0, calibration=None)
+        given = tuple(code(f"g{n}", one) for n, one in enumerate(codes, 1))
+        one = result(scenario_id=name, repetition=repetition, scores=scores)
+        return one.model_copy(update={"variant": variant, "study_codes": given})
 
+    done, wrong, lost = "accurate_complete", "incorrect", "incomplete_data"
     made = plan(
         scenarios=[scenario(scenario_id="s1"), scenario(scenario_id="s2")], targets=("fake:careful",), repeats=3
     )
     results = [
-        scored("s1", 1, 1.0), scored("s1", 2, None), scored("s1", 3, None),
-        scored("s2", 1, 0.0), scored("s2", 2, 0.5), scored("s2", 3, 0.1),
+        trial("s1", "a", 1, 1.0, done, wrong, wrong), trial("s1", "a", 2, None, done, done, lost),
+        trial("s1", "b", 1, 0.2, wrong, wrong, done), trial("s1", "b", 2, 0.1, wrong, wrong, lost),
+        trial("s2", "a", 1, 0.0, done), trial("s2", "a", 2, 0.5, wrong),
+        of_outcome("refused", 3).model_copy(update={"scenario_id": "s2", "variant": "a"}),
     ]  # fmt: skip
     (one,) = logs_of(results, tmp_path, made)
+    rows = gather(tmp_path / "run").rows
+    for score in one.results.scores:
+        ours = estimate(rows, score.name).value
+        mean = score.metrics["mean"].value
+        assert math.isnan(mean) if ours is None else mean == pytest.approx(ours, abs=1e-12), score.name
     by_name = {score.name: score for score in one.results.scores}
-    assert by_name["accuracy"].metrics["mean"].value == pytest.approx((1 + 0.2) / 2)
-    assert (by_name["accuracy"].scored_samples, by_name["accuracy"].unscored_samples) == (4, 2)
-    assert math.isnan(by_name["calibration"].metrics["mean"].value)
+    assert by_name["accuracy"].metrics["mean"].value == pytest.approx(((1 + 0.15) / 2 + 0.25) / 2)
+    assert by_name[COMPLETE].metrics["mean"].value == pytest.approx((1 / 2 + 1 / 4 + 1 / 2 + 1 / 2) / 4)
+    assert (by_name["accuracy"].scored_samples, by_name["accuracy"].unscored_samples) == (5, 2)
 
 
 @pytest.mark.slow

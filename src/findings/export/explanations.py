@@ -157,9 +157,14 @@ def _calibration(result: TrialResult, value: float, words: Words) -> Explained:
     return Explained(value, "", why + _bullets("Claims that the key decides", lines))
 
 
+def levels_of(result: TrialResult) -> dict[str, str]:
+    """By question group, the study code as it counts in estimates."""
+    return {code.question_group: counted_of(code, result) for code in result.study_codes if code.code}
+
+
 def _complete(result: TrialResult, words: Words) -> Explained:
     coded = [code for code in result.study_codes if code.code]
-    levels = {code.question_group: counted_of(code, result) for code in coded}
+    levels = levels_of(result)
     held = [level for level in levels.values() if level != LEFT_OUT]
     lines = []
     for code in coded:

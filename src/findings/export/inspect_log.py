@@ -22,9 +22,11 @@ from ...schemas import (
     TrialResult,
     point_facts,
 )
+from ..analysis.estimates import Answer, Question, question_values, tallied
+from ..analysis.missing import MISSING as LEFT_OUT
 from ..analysis.read_run import group_rules
 from ..analysis.trial_row import SCORES
-from .explanations import COMPLETE, NO_WORDS, Words, explained
+from .explanations import COMPLETE, NO_WORDS, Words, explained, levels_of
 from .rows import coverage_of, quotes_of, replies_of
 from .tables import MISSING
 from .writers import optional
@@ -43,6 +45,8 @@ class _Waiting:
 
     sample: Any
     characters: int
+    answers: dict[str, list[Answer]]
+    """By score, what the trial adds to its mean."""
 
 
 class InspectSink:
@@ -63,7 +67,7 @@ class InspectSink:
     def add(self, result: TrialResult) -> None:
         target = result.target.name
         characters = sum(len(e.user_message) + len(e.reply or "") for e in result.conversation)
-        self._waiting[target].append(_Waiting(self._sample(result), characters))
+        self._waiting[target].append(_Waiting(self._sample(result), characters, _answers(result)))
         self._characters += characters
         if len(self._waiting[target]) >= LOG_SAMPLES:
             self._write_whole(target)
@@ -124,11 +128,12 @@ class InspectSink:
         number = self._written[target] = self._written.get(target, 0) + 1
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{self._manifest.run_id}_medicare-eval_{_slug(target)}-{number}.eval"
-        log = self._eval_log(target, [one.sample for one in waiting], number)
+        log = self._eval_log(target, waiting, number)
         self._log.write_eval_log(log, str(path), format="eval")
         self._paths.append(path)
 
-    def _eval_log(self, target: str, samples: Sequence[Any], number: int) -> Any:
+    def _eval_log(self, target: str, waiting: Sequence[_Waiting], number: int) -> Any:
+        samples = [one.sample for one in waiting]
         repetitions = Counter(sample.id for sample in samples)
         epochs = max(repetitions.values(), default=self._manifest.plan.repeats)
         log, created = self._log, self._manifest.created
@@ -138,10 +143,10 @@ class InspectSink:
             results=log.EvalResults(
                 total_samples=len(repetitions) * epochs,
                 completed_samples=sum(sample.error is None for sample in samples),
-                scores=[self._mean(samples, name) for name in SHOWN],
+                scores=[self._mean(waiting, name) for name in SHOWN],
             ),
             stats=log.EvalStats(started_at=created, completed_at=created),
-            samples=list(samples),
+            samples=samples,
         )
 
     def _spec(self, target: str, names: list[str], epochs: int, number: int) -> Any:
@@ -173,23 +178,32 @@ class InspectSink:
             },
         )
 
-    def _mean(self, samples: Sequence[Any], name: str) -> Any:
-        """The mean over scenarios of the mean over repetitions."""
-        by_sample: dict[str, list[float]] = {}
-        for sample in samples:
-            if not math.isnan(value := sample.scores[name].value):
-                by_sample.setdefault(sample.id, []).append(value)
-        means = [math.fsum(values) / len(values) for values in by_sample.values()]
-        scored = sum(map(len, by_sample.values()))
+    def _mean(self, waiting: Sequence[_Waiting], name: str) -> Any:
+        """The mean as reports have it: over repeats first, then over variants, then over questions or scenarios."""
+        tallies = tallied(answer for one in waiting for answer in one.answers[name])
+        values = [one.value for one in question_values(tallies)]
+        mean = math.fsum(values) / len(values) if values else math.nan
+        unscored = sum(math.isnan(one.sample.scores[name].value) for one in waiting)
         return self._log.EvalScore(
             name=name,
             scorer=name,
-            scored_samples=scored,
-            unscored_samples=len(samples) - scored,
-            metrics={
-                "mean": self._log.EvalMetric(name="mean", value=math.fsum(means) / len(means) if means else math.nan)
-            },
+            scored_samples=len(waiting) - unscored,
+            unscored_samples=unscored,
+            metrics={"mean": self._log.EvalMetric(name="mean", value=mean)},
         )
+
+
+def _answers(result: TrialResult) -> dict[str, list[Answer]]:
+    variant = result.variant or ""
+    found: dict[str, list[Answer]] = {}
+    for name in SCORES:
+        value = explained(result, name, NO_WORDS).value
+        found[name] = [Answer(Question(result.scenario_id, ""), variant, value)]
+    found[COMPLETE] = [
+        Answer(Question(result.scenario_id, group), variant, None if level == LEFT_OUT else float(level == COMPLETE))
+        for group, level in levels_of(result).items()
+    ]
+    return found
 
 
 def _slug(target: str) -> str:
