@@ -173,12 +173,12 @@ def _questions_text(target: TargetDrift) -> Iterator[str]:
 
 def _answer_text(one: ChangedAnswer) -> Iterator[str]:
     yield f"\n  {one.trial_id} {one.group}: {one.before} -> {one.after}"
-    yield f"    asked: {_start(one.question, 200)}"
-    yield f"    old:   {_start(one.old_reply, 400)}"
-    yield f"    new:   {_start(one.new_reply, 400)}"
+    yield f"    asked: {start_of(one.question, 200)}"
+    yield f"    old:   {start_of(one.old_reply, 400)}"
+    yield f"    new:   {start_of(one.new_reply, 400)}"
 
 
-def _start(text: str, length: int) -> str:
+def start_of(text: str, length: int) -> str:
     """The start of a text of others; dots say that there is more."""
     shown_text = plain(text)
     return shown_text if len(shown_text) <= length else f"{shown_text[:length]} [...]"

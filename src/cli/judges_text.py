@@ -11,7 +11,7 @@ from ..findings.report.drift_page import NO_KNOWN_CHANGE
 from ..text.count import counted
 from ..text.escape import plain
 from . import tables
-from .analysis_text import notice_lines
+from .analysis_text import notice_lines, start_of
 
 CODES_SHOWN = 10
 
@@ -61,13 +61,13 @@ def judges_text(found: JudgesCompared, show: int) -> Iterator[str]:
 
 def _changed_claim_text(change: Change) -> Iterator[str]:
     yield f"\n{change.trial_id} {change.turn_id}: {change.before.label} -> {change.after.label}"
-    yield f"  “{plain(change.quote)[:300]}”"
+    yield f"  “{start_of(change.quote, 300)}”"
     for name, side in (("first", change.before), ("second", change.after)):
         yield f"  {name}: {side.label} ({', '.join(side.evidence) or '-'})"
-        yield from (f"    {plain(reason)[:200]}" for reason in side.reasons)
+        yield from (f"    {start_of(reason, 200)}" for reason in side.reasons)
 
 
 def _changed_code_text(change: ChangedCode) -> Iterator[str]:
     yield f"\n{change.trial_id} {change.question_group}: {change.before} -> {change.after}"
-    yield f"  first: {plain(change.reason_before)[:300] or '-'}"
-    yield f"  second: {plain(change.reason_after)[:300] or '-'}"
+    yield f"  first: {start_of(change.reason_before, 300) or '-'}"
+    yield f"  second: {start_of(change.reason_after, 300) or '-'}"
