@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import multiprocessing
 import os
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,9 +16,8 @@ from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError, StorageError
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.report import evidence, evidence_pages, evidence_processes, links
+from src.findings.report import evidence, evidence_pages, links
 from src.findings.report.evidence import MARKER, write_evidence
-from src.findings.report.evidence_processes import in_processes, process_count
 from src.findings.report.evidence_shell import page, safe, safe_lines, web_link
 from src.findings.report.series import Runs, Series, runs_of
 from src.findings.report.trial_page import Mark, Span, marked_text
@@ -487,7 +484,8 @@ def test_the_same_run_gives_the_same_bytes_however_many_processes_write_it(
     monkeypatch.setattr(evidence_pages, "TRIALS_OF_A_SCENARIO_PAGE", 10)
     out = written(tmp_path, repeated(33))
     before = read_all(out / "evidence")
-    monkeypatch.setattr(evidence_processes, "process_count", lambda trials: 3)
+    monkeypatch.setattr(evidence, "WORTH_IT", 1)
+    monkeypatch.setattr(evidence, "process_count", lambda: 3)
     write_report([tmp_path / "run"], out)
     assert read_all(out / "evidence") == before
     assert sorted(path.name for path in out.iterdir() if path.name.startswith(".")) == []
@@ -557,58 +555,6 @@ def test_a_trial_of_no_scenario_of_the_plan_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(IntegrityError, match=r"elsewhere\.\S+ is of no scenario of the run's plan"):
         write_evidence(series_of(gather(tmp_path / "run")), tmp_path / "out")
-
-
-# Processes
-
-
-def test_small_runs_start_no_process() -> None:
-    assert process_count(evidence_processes.WORTH_IT - 1) == 1
-
-
-@FORKS
-def test_work_is_done_once_by_some_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence_processes, "process_count", lambda trials: 3)
-
-    def work(piece: int) -> None:
-        with (tmp_path / str(piece)).open("x") as file:
-            file.write(str(os.getpid()))
-
-    in_processes([partial(work, n) for n in range(40)], trials=1)
-    assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(40))
-
-
-def wait_for_children() -> None:
-    while multiprocessing.active_children():
-        pass
-
-
-@FORKS
-def test_an_error_in_any_process_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence_processes, "process_count", lambda trials: 2)
-    here = os.getpid()
-
-    def fails_elsewhere() -> None:
-        if os.getpid() != here:
-            raise InputError("not here")
-        wait_for_children()
-
-    with pytest.raises(InputError, match="not here"):
-        in_processes([fails_elsewhere] * 4, trials=1)
-
-
-@FORKS
-def test_a_process_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence_processes, "process_count", lambda trials: 2)
-    here = os.getpid()
-
-    def dies_elsewhere() -> None:
-        if os.getpid() != here:
-            os._exit(3)
-        wait_for_children()
-
-    with pytest.raises(StorageError, match=r"ended early \(exit code 3\)"):
-        in_processes([dies_elsewhere] * 4, trials=1)
 
 
 def test_series_are_named_by_their_place(tmp_path: Path) -> None:

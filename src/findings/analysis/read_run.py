@@ -8,12 +8,12 @@ megabytes. The hash chain is checked on the way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
@@ -33,6 +33,7 @@ from ...store import hash_chain
 from .cost import CallTotals, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
+from .read_parts import joined, read_in_parts
 from .result_fields import TrialFields
 from .split_codes import NO_KEYS, Keys, keys_of, split_codes
 from .trial_row import ClaimCount, Row, claim_counts, row_of
@@ -90,6 +91,12 @@ class Place(NamedTuple):
     length: int
 
 
+class WrongTrial(NamedTuple):
+    target: str
+    example: Example
+    place: Place
+
+
 Pattern = tuple[str | None, ...]
 """The labels the judges gave to one claim, in their order; None for a judge that gave none."""
 LabelPair = tuple[str | None, str | None]
@@ -134,6 +141,8 @@ class Findings:
     """By target and kind of reason; the kind is `NOT_RECORDED` in runs of format 1."""
     marked: list[str] = field(default_factory=list)
     """Ids of trials with marked replies, up to `MARKED_SHOWN`."""
+    wrong: list[WrongTrial] = field(default_factory=list)
+    """While a run is read: every trial with a wrong claim; the examples are taken from them."""
     examples: dict[str, list[Example]] = field(default_factory=dict)
     """By target: the trials with the most severe wrong claims."""
     places: dict[str, Place] = field(default_factory=dict)
@@ -221,16 +230,41 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
     found.dollars.costs = costs_of(plan)
     found.sealed = storage.read_seal(folder, found.manifest) is not None
     path = folder / storage.RESULTS
-    if path.exists():
+    if path.exists() and not _read_in_parts(found, path):
         reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
         for line in reader:
             _add(found, line)
         found.head = reader.head
+    for example in found.wrong:
+        _remember_example(found, example)
+    found.wrong.clear()
     found.review.sort()
     found.marked.sort()
     costly = {error.trial_id for error in found.dollars.errors}
     found.places = {name: found.places[name] for name in {*found.review, *found.marked, *found.example_ids, *costly}}
     return found
+
+
+def _read_in_parts(found: Findings, path: Path) -> bool:
+    """Read a large file in several processes; whether it was done."""
+    parts = read_in_parts(path, lambda lines: _read_part(found, lines))
+    for part in parts:
+        for name, value in part.found.items():
+            setattr(found, name, joined(getattr(found, name), value))
+        found.head = part.head
+    del found.review[REVIEWS_SHOWN:], found.marked[MARKED_SHOWN:]
+    return bool(parts)
+
+
+def _read_part(empty: Findings, lines: Iterator[hash_chain.ChainedLine]) -> dict[str, Any]:
+    """What is found in some of a run's lines: the fields of `Findings` that lines add to."""
+    part = Findings(empty.folder, empty.manifest, keys=empty.keys)
+    part.dollars.costs = empty.dollars.costs
+    for line in lines:
+        _add(part, line)
+    part.dollars.costs = {}
+    told = {"folder", "manifest", "rules", "keys", "head", "sealed"}
+    return {name: value for name, value in vars(part).items() if name not in told}
 
 
 def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
@@ -313,13 +347,17 @@ def _remember(found: Findings, line: TrialFields, place: Place) -> None:
         found.marked.append(line.trial_id)
         found.places[line.trial_id] = place
     wrong = [severity_rank(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
-    if not wrong:
-        return
-    worst = max(wrong)
-    kept = found.examples.setdefault(line.target.name, [])
-    new_scenario = all(one.scenario_id != line.scenario_id for one in kept)
-    if len(kept) < EXAMPLES or (new_scenario and worst >= kept[-1].severity) or worst > kept[-1].severity:
-        kept.append(Example(worst, line.scenario_id, line.trial_id))
+    if wrong:
+        found.wrong.append(WrongTrial(line.target.name, Example(max(wrong), line.scenario_id, line.trial_id), place))
+
+
+def _remember_example(found: Findings, trial: WrongTrial) -> None:
+    """Keep a trial among the examples of its target if it is more severe, or as severe and of another scenario."""
+    new = trial.example
+    kept = found.examples.setdefault(trial.target, [])
+    new_scenario = all(one.scenario_id != new.scenario_id for one in kept)
+    if len(kept) < EXAMPLES or (new_scenario and new.severity >= kept[-1].severity) or new.severity > kept[-1].severity:
+        kept.append(new)
         kept.sort(key=lambda one: -one.severity)
         del kept[EXAMPLES:]
-        found.places[line.trial_id] = place
+        found.places[new.trial_id] = trial.place

@@ -23,13 +23,13 @@ import msgspec
 from ... import storage
 from ...errors import InputError, IntegrityError
 from ...store import hash_chain
+from ..analysis.processes import Piece, in_processes, process_count
 from ..analysis.read_run import Findings, Place
 from ..analysis.trial_row import Row
 from . import links
 from .evidence_fields import TrialFields, decode
 from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
-from .evidence_processes import Piece, in_processes
 from .evidence_script import Script, scripts_of
 from .evidence_shell import link, page, safe
 from .scenario_page import Coded, scenario_page
@@ -38,6 +38,8 @@ from .trial_page import LEGEND, TrialPage
 
 MARKER = "WRITTEN-BY-MEDICARE-EVAL.txt"
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
+WORTH_IT = 1_000
+"""Trials from which on processes are started."""
 _NEW, _OLD = ".evidence-new", ".evidence-old"
 
 
@@ -70,8 +72,8 @@ def write_evidence(runs: Runs, out: Path, *, beside: Sequence[Piece] = ()) -> Pa
             shutil.rmtree(left)
     new.mkdir()
     (new / MARKER).write_text(_MARKED, encoding="utf-8")
-    trials = sum(len(series.rows) for series in runs.series)
-    in_processes([*beside, *_pages(runs, new)], trials=trials)
+    large = sum(len(series.rows) for series in runs.series) >= WORTH_IT
+    in_processes([*beside, *_pages(runs, new)], process_count() if large else 1)
     if folder.exists():
         folder.rename(old)
     new.rename(folder)

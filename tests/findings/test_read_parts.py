@@ -1,0 +1,194 @@
+"""Large runs are read and written in several processes: the findings are the same, and no error is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from src.errors import InputError, IntegrityError, StorageError
+from src.findings.analysis import read_parts
+from src.findings.analysis.processes import in_processes, process_count, results_of
+from src.findings.analysis.read_parts import joined
+from src.findings.analysis.read_run import Findings, gather
+from src.schemas import TrialResult
+from tests.findings import made_runs
+from tests.findings.report_run import small_manifest, small_results, write_run
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
+
+
+def many_results() -> list[TrialResult]:
+    """Trials of every kind, over and over, with wrong claims of several severities among them."""
+    found = []
+    for repetition in range(1, 40, 4):
+        for one in small_results():
+            again = one.repetition + repetition - 1
+            name = f"{one.trial_id.rpartition('.r')[0]}.r{again}"
+            found.append(one.model_copy(update={"repetition": again, "trial_id": name}))
+    return found
+
+
+def in_parts(folder: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> Findings:
+    monkeypatch.setattr(read_parts, "WORTH_IT", 1)
+    monkeypatch.setattr(read_parts, "process_count", lambda: count)
+    return gather(folder)
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_findings_are_the_same_in_any_number_of_parts(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path / "run", many_results(), small_manifest())
+    whole = gather(tmp_path / "run")
+    assert whole.examples and whole.review and whole.marked and whole.audit.claims and whole.head
+    assert len(whole.rows) == 100
+    read: list[int] = []
+
+    def counted(pieces: Sequence[Callable[[], Any]]) -> list[Any]:
+        read.append(len(pieces))
+        return results_of(pieces)
+
+    monkeypatch.setattr(read_parts, "results_of", counted)
+    found = in_parts(tmp_path / "run", count, monkeypatch)
+    assert read == [count]
+    assert found == whole
+    for name in ("turns", "judged", "decided", "services", "group_claims", "review_reasons"):
+        assert list(getattr(found, name)) == list(getattr(whole, name)), f"{name} in the same order"
+
+
+def test_costs_and_repeated_verdicts_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = [made_runs.rich(n, f"Claim {n} about $5.") for n in range(1, 9)]
+    folder = made_runs.write_run(tmp_path / "run", results, made_runs.planned())
+    whole = gather(folder)
+    assert whole.dollars.errors and whole.noise and whole.rejected_claims == 8 and whole.judge_failures
+    assert in_parts(folder, 3, monkeypatch) == whole
+
+
+@pytest.mark.parametrize("trials", [0, 1, 2, 3])
+def test_a_file_can_have_fewer_lines_than_parts(trials: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path / "run", many_results()[:trials], small_manifest())
+    whole = gather(tmp_path / "run")
+    assert in_parts(tmp_path / "run", 7, monkeypatch) == whole
+
+
+def damaged(lines: list[bytes], how: str, place: int) -> bytes:
+    if how == "changed":
+        lines[place] = lines[place].replace(b"Why.", b"Who.", 1).replace(b'"scored"', b'"Scored"', 1)
+    elif how == "removed":
+        del lines[place]
+    else:
+        lines[place], lines[place - 1] = lines[place - 1], lines[place]
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize("how", ["changed", "removed", "swapped"])
+@pytest.mark.parametrize("place", [1, 49, 50, 51, 98])
+def test_damage_is_found_where_it_is(how: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path / "run", many_results(), small_manifest())
+    path = tmp_path / "run" / "results.jsonl"
+    path.write_bytes(damaged(path.read_bytes().splitlines(keepends=True), how, place))
+    with pytest.raises(IntegrityError) as whole:
+        gather(tmp_path / "run")
+    with pytest.raises(IntegrityError) as parts:
+        in_parts(tmp_path / "run", 2, monkeypatch)
+    assert str(parts.value) == str(whole.value)
+
+
+def test_a_line_that_a_crash_cut_off_is_tolerated_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path / "run", many_results(), small_manifest())
+    path = tmp_path / "run" / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-100])
+    whole = gather(tmp_path / "run")
+    assert len(whole.rows) == 99
+    assert in_parts(tmp_path / "run", 2, monkeypatch) == whole
+
+
+def test_small_files_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path / "run", many_results(), small_manifest())
+    monkeypatch.setattr(read_parts, "results_of", None)
+    assert len(gather(tmp_path / "run").rows) == 100
+
+
+def test_findings_of_every_kind_are_joined() -> None:
+    first = {"count": Counter(a=1), "list": [1], "set": {1}, "number": 1, "yes": False, "text": "kept"}
+    second = {"count": Counter(a=2, b=1), "list": [2], "set": {2}, "number": 2, "yes": True, "text": "not", "new": [3]}
+    assert joined(first, second) == {
+        "count": Counter(a=3, b=1), "list": [1, 2], "set": {1, 2}, "number": 3, "yes": True, "text": "kept", "new": [3],
+    }  # fmt: skip
+
+
+# Processes
+
+
+def test_a_program_with_threads_starts_no_process() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert process_count() == 1
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_work_is_done_once_by_some_process(tmp_path: Path) -> None:
+    def work(piece: int) -> None:
+        with (tmp_path / str(piece)).open("x") as file:
+            file.write(str(os.getpid()))
+
+    in_processes([partial(work, n) for n in range(40)], 3)
+    assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(40))
+    assert results_of([partial(divmod, n, 2) for n in range(5)]) == [divmod(n, 2) for n in range(5)]
+    assert results_of([]) == []
+
+
+def wait_for_children() -> None:
+    while multiprocessing.active_children():
+        pass
+
+
+def test_an_error_in_any_process_is_raised() -> None:
+    here = os.getpid()
+
+    def fails_elsewhere() -> None:
+        if os.getpid() != here:
+            raise InputError("not here")
+        wait_for_children()
+
+    with pytest.raises(InputError, match="not here"):
+        in_processes([fails_elsewhere] * 4, 2)
+    with pytest.raises(InputError, match="not here"):
+        results_of([fails_elsewhere] * 2)
+
+
+def test_an_error_here_ends_the_other_processes() -> None:
+    here = os.getpid()
+
+    def fails_here() -> None:
+        if os.getpid() == here:
+            raise InputError("here")
+        threading.Event().wait()
+
+    with pytest.raises(InputError, match="here"):
+        results_of([fails_here] * 3)
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_that_dies_is_an_error() -> None:
+    here = os.getpid()
+
+    def dies_elsewhere() -> None:
+        if os.getpid() != here:
+            os._exit(3)
+        wait_for_children()
+
+    with pytest.raises(StorageError, match=r"ended early \(exit code 3\)"):
+        in_processes([dies_elsewhere] * 4, 2)
