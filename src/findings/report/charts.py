@@ -34,10 +34,11 @@ from .chart_drawing import (
     safe,
     text,
 )
-from .forest import ForestChart, drawn_narrow, drawn_wide
+from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick, drawn_narrow, drawn_wide
 
 __all__ = [
     "BINS",
+    "NARROW_FORMS",
     "PAPER",
     "WIDTH",
     "Bar",
@@ -158,6 +159,8 @@ def _spoken(counts: Sequence[int]) -> str:
 
 
 Chart = DotChart | Histogram | StackChart | ForestChart
+NARROW_FORMS = (DotChart, ForestChart)
+"""Charts that are drawn a second time for phones."""
 
 
 def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
@@ -166,11 +169,11 @@ def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
     Args:
         chart: What to draw.
         alone: For a separate file, with a white background.
-        narrow: For the width of a phone; only forest plots have such a form, and the page shows one of the two.
+        narrow: For the width of a phone; only charts of `NARROW_FORMS` have such a form.
     """
     match chart:
         case DotChart():
-            drawing = _dots(chart)
+            drawing = drawn_narrow(_as_forest(chart)) if narrow else _dots(chart)
         case Histogram():
             drawing = _bars(chart)
         case StackChart():
@@ -191,6 +194,17 @@ def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
     if alone:
         head.append(f'<rect x="{-edge}" width="{width}" height="{height}" fill="{PAPER}"/>')
     return "\n".join([*head, *drawing.elements, "</svg>"]) + "\n"
+
+
+def _as_forest(chart: DotChart) -> ForestChart:
+    """The same estimates, for a phone. All panels have the same rows."""
+    scale = tuple(Tick(tick / 4, f"{tick / 4:.2f}") for tick in range(5))
+    rows = tuple(
+        ForestRow(dots[0].label, tuple(Mark(dot.value, dot.low, dot.high, dot.text) for dot in dots))
+        for dots in zip(*(panel.dots for panel in chart.panels), strict=True)
+    )
+    panels = tuple(ForestPanel(panel.title, scale) for panel in chart.panels)
+    return ForestChart(chart.name, chart.title, panels, (ForestGroup("", rows),))
 
 
 def _dots(chart: DotChart) -> Drawing:
@@ -223,10 +237,10 @@ def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
     if dot.value is None:
         return
     if dot.low is not None and dot.high is not None:
-        yield line(at(dot.low), y, at(dot.high), y, ' stroke-width="2"')
-        for end in (dot.low, dot.high):
-            yield line(at(end), y - 5, at(end), y + 5, ' stroke-width="2"')
-    yield f'<circle cx="{px(at(dot.value))}" cy="{px(y)}" r="5" fill="{BLUE}" stroke="{PAPER}" stroke-width="1"/>'
+        ends = f'x1="{px(at(dot.low))}" y1="{px(y)}" x2="{px(at(dot.high))}" y2="{px(y)}"'
+        yield f'<line {ends} class="reach ai" stroke="{BLUE}" stroke-width="3" stroke-linecap="round"/>'
+    look = f'class="ai" fill="{BLUE}" stroke="{PAPER}" stroke-width="1.5"'
+    yield f'<circle cx="{px(at(dot.value))}" cy="{px(y)}" r="6" {look}/>'
 
 
 def _bars(chart: Histogram) -> Drawing:

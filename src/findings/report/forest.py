@@ -122,7 +122,7 @@ def drawn_narrow(chart: ForestChart) -> Drawing:
     elements: list[str] = []
     y = 0.0
     for place, panel in enumerate(chart.panels):
-        plot = _Plot(panel, 8, NARROW - VALUES)
+        plot = _Plot(panel, 14, NARROW - VALUES)
         elements.append(text(0, y + 18, panel.title, extra=BOLD))
         y = top = y + 24
         for group in chart.groups:

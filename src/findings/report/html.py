@@ -12,7 +12,7 @@ from html import escape
 from itertools import chain, groupby
 
 from ...text.escape import plain
-from .charts import Chart, ForestChart, StackChart, svg
+from .charts import NARROW_FORMS, Chart, ForestChart, StackChart, svg
 from .document import (
     NOTHING,
     Block,
@@ -201,8 +201,8 @@ def _block(block: Block, level: int) -> Iterator[str]:
 
 def _figure(chart: Chart, beside: str) -> Iterator[str]:
     title = _safe(chart.title)
-    if isinstance(chart, ForestChart):
-        yield '<figure class="both forest">'
+    if isinstance(chart, NARROW_FORMS):
+        yield f'<figure class="both{" forest" if isinstance(chart, ForestChart) else ""}">'
         yield svg(chart, alone=False).rstrip("\n")
         yield svg(chart, alone=False, narrow=True).rstrip("\n")
     else:

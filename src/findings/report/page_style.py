@@ -64,14 +64,14 @@ table { border-collapse: collapse; font-size: .8125rem; line-height: 1.35; overf
   border-top: 2px solid var(--ink); border-bottom: 1px solid var(--ink); }
 caption { text-align: left; font-weight: 600; font-size: .875rem; padding: .25rem 0 .5rem; }
 caption span { display: inline-block; position: sticky; left: 0; max-width: min(60rem, calc(100vw - 2rem)); }
-th, td { padding: .35rem .5rem; text-align: right; vertical-align: top; white-space: nowrap; }
+th, td { padding: .35rem .4rem; text-align: right; vertical-align: top; white-space: nowrap; }
 tbody tr + tr > * { border-top: 1px solid var(--line); }
 thead th { vertical-align: bottom; white-space: normal; font-weight: 600; border-bottom: 1px solid var(--ink); }
 th.text, td.text, th.word, td.word { text-align: left; }
 td code { white-space: nowrap; }
 td code.long { white-space: normal; }
 td.text { white-space: normal; min-width: 6rem; max-width: 26rem; overflow-wrap: break-word; }
-tbody th { font-weight: 400; text-align: left; white-space: normal; min-width: 9.5rem; max-width: 22rem;
+tbody th { font-weight: 400; text-align: left; white-space: normal; min-width: 8rem; max-width: 22rem;
   overflow-wrap: break-word; position: sticky; left: 0; background: var(--paper); }
 figure { margin: .75rem 0 1.5rem; }
 figure svg { display: block; width: 100%; height: auto; max-width: 54rem; }
