@@ -114,6 +114,8 @@ class Findings:
     """By scenario and question group."""
     keys: Keys = NO_KEYS
     """What study codes rest on."""
+    closed: frozenset[tuple[str, str]] = frozenset()
+    """Scenario and question group of closed questions."""
     services: dict[str, Service] = field(default_factory=dict)
     turns: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By target and outcome of the turn."""
@@ -226,6 +228,7 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
     plan = found.manifest.plan
     found.services = {name: Service(api_id) for name, api_id in plan.api_ids.items()}
     found.rules = group_rules(plan)
+    found.closed = frozenset(name for name, rule in found.rules.items() if rule.closed)
     found.keys = keys_of(plan, found.rules)
     found.dollars.costs = costs_of(plan)
     found.sealed = storage.read_seal(folder, found.manifest) is not None
@@ -274,7 +277,7 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
         path = found.folder / storage.RESULTS
         raise IntegrityError(f"{path}, line {raw.number}: this version cannot read the result ({error}).") from None
     by_group = claim_counts(line)
-    found.rows.append(row_of(line, by_group, split_codes(line, raw.payload, found.keys)))
+    found.rows.append(row_of(line, by_group, split_codes(line, raw.payload, found.keys), found.closed))
     for group, counts in by_group.items() if line.outcome == "scored" else ():
         key = GroupKey(line.target.name, line.scenario_id, group)
         found.group_claims.setdefault(key, Counter())[counts] += 1
@@ -306,8 +309,8 @@ def _add_services(found: Findings, line: TrialFields) -> None:
 def _add_judging(found: Findings, line: TrialFields) -> None:
     by_judge = [{v.claim_id: v.label for v in verdicts} for verdicts in line.verdicts.values()]
     patterns = found.judged.setdefault(line.scenario_id, Counter())
-    for claim_id in dict.fromkeys(name for labels in by_judge for name in labels):
-        patterns[tuple(labels.get(claim_id) for labels in by_judge)] += 1
+    claim_ids = dict.fromkeys([name for labels in by_judge for name in labels])
+    patterns.update([tuple([labels.get(claim_id) for labels in by_judge]) for claim_id in claim_ids])
     for judge, repeats in line.repeat_verdicts.items():
         first = {v.claim_id: v.label for v in line.verdicts.get(judge, [])}
         pairs = found.noise.setdefault(judge, {}).setdefault(line.scenario_id, Counter())
@@ -315,9 +318,9 @@ def _add_judging(found: Findings, line: TrialFields) -> None:
             again = {v.claim_id: v.label for v in repeat}
             for claim_id in first.keys() | again.keys():
                 pairs[first.get(claim_id), again.get(claim_id)] += 1
-    for claim in line.final_claims:
-        found.decided[claim.decided_by] += 1
-        found.decided[OPEN_TIE] += found.open_tie(claim.decided_by, claim.labels_given)
+    found.decided.update([claim.decided_by for claim in line.final_claims])
+    unresolved = [claim for claim in line.final_claims if claim.decided_by == "unresolved"]
+    found.decided[OPEN_TIE] += sum(found.open_tie(claim.decided_by, claim.labels_given) for claim in unresolved)
     for reading in line.readings:
         found.readings[reading.how] += 1
         found.readings["sentences"] += reading.sentences

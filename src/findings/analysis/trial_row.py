@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -103,13 +104,16 @@ def claim_counts(line: TrialFields) -> dict[str, ClaimCount]:
     """By question group, or by turn where it is in none."""
     groups = {exchange.turn_id: exchange.question_group or exchange.turn_id for exchange in line.conversation}
     factual = {claim.claim_id for claim in line.claims if claim.type == "factual"}
-    found: dict[str, ClaimCount] = {}
+    total: dict[str, int] = {}
+    decided: dict[str, int] = {}
     for claim in line.final_claims:
-        if claim.claim_id in factual and claim.label is not None:
+        label = claim.label
+        if label is not None and claim.claim_id in factual:
             group = groups.get(claim.turn_id, claim.turn_id)
-            decided, total = found.get(group, (0, 0))
-            found[group] = ClaimCount(decided + (claim.label != "NOT_IN_KEY"), total + 1)
-    return found
+            total[group] = total.get(group, 0) + 1
+            if label != "NOT_IN_KEY":
+                decided[group] = decided.get(group, 0) + 1
+    return {group: ClaimCount(decided.get(group, 0), count) for group, count in total.items()}
 
 
 def _scores(scores: ScoreFields) -> Scored:
@@ -120,14 +124,15 @@ def _codes(codes: list[CodeFields]) -> tuple[CodedQuestion, ...]:
     return tuple(CodedQuestion(code.question_group, code.code) for code in codes if code.code)
 
 
-def _counted(line: TrialFields) -> tuple[CodedQuestion, ...]:
+def _counted(line: TrialFields, closed: Container[tuple[str, str]]) -> tuple[CodedQuestion, ...]:
+    """Closed questions are in no estimate, answered or not."""
     outcomes = {exchange.turn_id: exchange.outcome for exchange in line.conversation}
     return tuple(
         CodedQuestion(
             code.question_group, counted_code(code.code, (outcomes.get(turn, "not_asked") for turn in code.turn_ids))
         )
         for code in line.study_codes
-        if code.code
+        if code.code and (line.scenario_id, code.question_group) not in closed
     )
 
 
@@ -146,8 +151,13 @@ def _without(line: TrialFields) -> Without | None:
     return Without(_scores(without.final_scores) if without.final_scores else None, _codes(without.study_codes))
 
 
-def row_of(line: TrialFields, by_group: dict[str, ClaimCount], split: tuple[SplitCode, ...] = ()) -> Row:
-    counts = Counter(claim.label for claim in line.final_claims)
+def row_of(
+    line: TrialFields,
+    by_group: dict[str, ClaimCount],
+    split: tuple[SplitCode, ...] = (),
+    closed: Container[tuple[str, str]] = (),
+) -> Row:
+    counts = Counter([claim.label for claim in line.final_claims])
     return Row(
         line.trial_id,
         line.scenario_id,
@@ -170,6 +180,6 @@ def row_of(line: TrialFields, by_group: dict[str, ClaimCount], split: tuple[Spli
         sum(bool(reading.marked) for reading in line.readings),
         _without(line),
         _own_codes(line.study_codes),
-        _counted(line),
+        _counted(line, closed),
         split,
     )
