@@ -93,19 +93,22 @@ def compare(
         >>> me.compare(run.path, measures=["accuracy"]).measures
         ('accuracy',)
     """
-    from ..findings.report.analysis_pages import write_page
+    from ..findings.report.analysis_pages import require_page, write_page
     from ..findings.report.compare_page import compare_page
     from ..findings.report.judges_page import judges_page
 
     folders = _folders(runs)
+    page = as_path(html) if html else None
+    if page:
+        require_page(page)
     found = compare_runs(folders, by=by, measures=measures, floor=floor)
-    if html:
-        page = (
+    if page:
+        made = (
             judges_page(found, first=folders[0].name, second=folders[1].name)
             if isinstance(found, JudgesCompared)
             else compare_page(found, floor=floor)
         )
-        write_page(page, as_path(html))
+        write_page(made, page)
     return found
 
 
@@ -140,13 +143,16 @@ def drift(
         >>> me.drift(first, second).verdict
         'no change'
     """
-    from ..findings.report.analysis_pages import write_page
+    from ..findings.report.analysis_pages import require_page, write_page
     from ..findings.report.drift_page import drift_page
 
     before, after = as_path(old), as_path(new)
+    page = as_path(html) if html else None
+    if page:
+        require_page(page)
     found = measure_drift(before, after, frozen=as_path(frozen) if frozen else None, floor=floor)
-    if html:
-        write_page(drift_page(found, old=before.name, new=after.name), as_path(html))
+    if page:
+        write_page(drift_page(found, old=before.name, new=after.name), page)
     return found
 
 
@@ -171,12 +177,15 @@ def sensitivity(run: PathLike, measure: Measure = "accuracy", *, html: PathLike 
         >>> [one.target for one in me.sensitivity(run).targets]
         ['fake:careful']
     """
-    from ..findings.report.analysis_pages import write_page
+    from ..findings.report.analysis_pages import require_page, write_page
     from ..findings.report.sensitivity_page import sensitivity_page
 
+    page = as_path(html) if html else None
+    if page:
+        require_page(page)
     found = variance_components(gather(as_path(run)), measure)
-    if html:
-        write_page(sensitivity_page(found), as_path(html))
+    if page:
+        write_page(sensitivity_page(found), page)
     return found
 
 

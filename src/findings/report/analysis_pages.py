@@ -51,22 +51,30 @@ def page_html(page: Page) -> str:
     return shell(page.title, body, navigation=navigation_of(page.sections))
 
 
-def write_page(page: Page, path: Path) -> Path:
-    """Write a page to a file; only an earlier page of ours is replaced.
+def require_page(path: Path) -> None:
+    """Refuse a place that a page cannot be written to, before anything is computed.
 
     Raises:
-        InputError: The file exists and is not such a page, or is a folder.
-        StorageError: It cannot be written.
+        InputError: The file exists and is not an earlier page of ours, or is a folder, or is below a file.
+        StorageError: It cannot be read.
     """
     storage.require_folder(path.parent)
     if path.is_dir():
         raise InputError(f"{path} is a folder. Give the name of a file in it, such as {path / 'page.html'}.")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         if path.exists():
             with path.open("rb") as file:
                 if _MARK not in file.read(_HEAD):
                     raise InputError(f"{path} exists and is not a page of this program. Give another name.")
+    except OSError as error:
+        raise storage.storage_error(path, error) from None
+
+
+def write_page(page: Page, path: Path) -> Path:
+    """Write a page to a file; only an earlier page of ours is replaced. Errors as of `require_page`."""
+    require_page(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(page_html(page), encoding="utf-8", newline="\n")
         temporary.replace(path)
