@@ -112,14 +112,14 @@ def drawn_wide(chart: ForestChart) -> Drawing:
             for plot, mark in zip(plots, row.marks, strict=True):
                 elements += (*_mark(plot, mark, row.who, middle), *_value(mark, plot.right + 12, middle + 4))
             y += STEP
-    for plot in plots:
-        elements += _scale(plot, top, y + 4)
-    return Drawing(elements, int(y + 26), WIDE, 0)
+    scales = [element for plot in plots for element in _scale(plot, top, y + 4)]
+    return Drawing([*scales, *elements], int(y + 26), WIDE, 0)
 
 
 def drawn_narrow(chart: ForestChart) -> Drawing:
     """Panels one below the other, with each name above its row."""
     elements: list[str] = []
+    scales: list[str] = []
     y = 0.0
     for place, panel in enumerate(chart.panels):
         plot = _Plot(panel, 14, NARROW - VALUES)
@@ -134,9 +134,9 @@ def drawn_narrow(chart: ForestChart) -> Drawing:
                 elements.append(text(0, y + 14, squeezed(row.label.replace("\n", ", "), 46), extra=SMALL))
                 elements += (*_mark(plot, mark, row.who, y + 26), *_value(mark, plot.right + 12, y + 30))
                 y += 36
-        elements += _scale(plot, top, y + 4)
+        scales += _scale(plot, top, y + 4)
         y += 30
-    return Drawing(elements, int(y), NARROW, 0)
+    return Drawing([*scales, *elements], int(y), NARROW, 0)
 
 
 def _name(x: float, y: float, label: str) -> Iterator[str]:
