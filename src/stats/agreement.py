@@ -197,7 +197,7 @@ def bootstrap(
     if low == high:
         # Resampling clusters that are all alike shows no spread. If none of G differs, at most a certain share does;
         # what that means for a coefficient beyond chance is not known.
-        at_most = 1 - tail ** (1 / len(clusters))
+        at_most = 1 - (1 - confidence) ** (1 / len(clusters))
         plain = coefficient is percent_agreement
         return Agreement(value, value * (1 - at_most) if plain else None, value if plain else None)
     return Agreement(value, low, high, resamples - len(found))

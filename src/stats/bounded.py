@@ -10,8 +10,9 @@ of Clopper and Pearson's method. So limits stay within the range and are never e
   where k is the number of units that really contribute to the variance: (sum of squares)**2 / (sum of fourth powers).
 - Values within [0, 1] vary at most as much as yes and no do, so the effective n is at least the number of units
   (Kish's number, if weights differ).
-- If all units have the same value, the variance is unknown. With confidence 1 - alpha / 2, the share of units that
-  differ is at most 1 - (alpha / 2) ** (1 / units), and the limits are the farthest means that this allows. A few
+- If all units have the same value, the variance is unknown. With confidence 1 - alpha, the share of units that differ
+  is at most 1 - alpha ** (1 / units), exactly, and the limits are the farthest means that this allows (for
+  differences, with alpha / 2). A few
   stray errors must not promise more than none, so the upper limit of a share is never below that of a share of 0, and
   the lower one never above that of a share of 1.
 """
@@ -175,24 +176,27 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
     if units < least:
         return Bounded(units, value, None, None, effective, error, degrees)
     tail = (1 - confidence) / 2
-    most = 1 - tail ** (1 / spread.least)
+    # A share that is 0 or 1 can be missed on one side only; a difference on both.
+    most = 1 - (2 * tail if within == SHARE else tail) ** (1 / spread.least)
     if same:
         limits = Limits(share * (1 - most), share + most * (1 - share))
     else:
         ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, spread.degrees)
         limits = mid_p_limits(share, min(MOST_EFFECTIVE, max(spread.least, effective * ratio * ratio)), tail)
-    if within == SHARE:
-        limits = Limits(min(limits.low, 1 - most), max(limits.high, most))
+    if within == SHARE and share < 1 - most:
+        limits = Limits(limits.low, max(limits.high, most))
+    if within == SHARE and share > most:
+        limits = Limits(min(limits.low, 1 - most), limits.high)
     low, high = (within.low + width * one for one in (limits.low, limits.high))
     return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees)
 
 
 @lru_cache(maxsize=4_096)
 def mid_p_limits(share: float, n: float, tail: float = 0.025) -> Limits:
-    """Mid-P limits of a proportion; n need not be whole. At 0 and at 1 the limit is the exact one."""
+    """Mid-P limits of a proportion; n need not be whole. At 0 and at 1 it is the exact one-sided limit."""
     count = share * n
     if min(count, n - count) <= 1e-9:
-        most = 1 - tail ** (1 / n)
+        most = 1 - (2 * tail) ** (1 / n)
         return Limits(0.0, most) if share < 0.5 else Limits(1 - most, 1.0)
     return Limits(_lower(count, n - count, tail), 1 - _lower(n - count, count, tail))
 

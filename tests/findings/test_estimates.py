@@ -191,7 +191,7 @@ def test_a_group_of_the_study_takes_scripts_as_units_and_repeats_add_nothing() -
     )
     assert (once.unit, once.units, once.questions) == ("script", 2, 1)
     assert (once.low, once.high) == (often.low, often.high)
-    assert once.low == pytest.approx(math.sqrt(0.025))
+    assert once.low == pytest.approx(math.sqrt(0.05))
     alone = estimate_groups(asked(1, ALL_RIGHT, 3), COMPLETE, {("medicare_only", "g9")})
     assert (alone.low, alone.why_no_interval) == (None, "one script in a scenario: 2 are needed for an interval")
 

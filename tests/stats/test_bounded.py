@@ -84,7 +84,8 @@ def test_limits_are_the_mid_p_limits_of_a_proportion(count: int, n: int) -> None
 
     exact = proportion.proportion_confint(count, n, method="beta")
     if count in (0, n):
-        assert (found.low, found.high) == pytest.approx(exact)
+        one_sided = proportion.proportion_confint(count, n, alpha=0.1, method="beta")
+        assert (found.low, found.high) == pytest.approx(one_sided)
         return
     low, high = (optimize.brentq(one, 1e-12, 1 - 1e-12) for one in (above, below))
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
@@ -109,9 +110,10 @@ def test_copies_within_a_unit_change_nothing(copies: int) -> None:
 @pytest.mark.parametrize("units", [3, 34])
 def test_units_that_agree_have_an_exact_bound_within_the_range(value: float, units: int) -> None:
     found = bounded_mean([Unit(value)] * units)
-    most = scipy_stats.binomtest(0, units).proportion_ci(0.95).high  # Clopper and Pearson: none of these differs
-    assert found.low == pytest.approx(min(value - most * value, 1 - most))
-    assert found.high == pytest.approx(max(value + most * (1 - value), most))
+    most = scipy_stats.binomtest(0, units, alternative="less").proportion_ci(0.95).high  # exact: none of these differs
+    low, high = value - most * value, value + most * (1 - value)
+    assert found.low == pytest.approx(min(low, 1 - most) if value > most else low)
+    assert found.high == pytest.approx(max(high, most) if value < 1 - most else high)
     assert found.low is not None and found.high is not None and 0 <= found.low < found.high <= 1
 
 
@@ -139,7 +141,6 @@ def test_limits_stay_within_the_range_and_around_the_value() -> None:
         moved = bounded_mean([Unit(2 * one.value - 1, one.weight) for one in units], DIFFERENCE)
         assert moved.low is not None and moved.high is not None and moved.value is not None
         assert -1 <= moved.low <= moved.value <= moved.high <= 1 and moved.low < moved.high
-        assert moved.low >= 2 * share.low - 1 - 1e-9 and moved.high <= 2 * share.high - 1 + 1e-9
 
 
 def test_more_confidence_is_wider() -> None:
@@ -159,4 +160,4 @@ def test_fixed_strata_leave_out_the_differences_between_them() -> None:
     assert stratified_mean([Stratum((0.5, 0.7), 1.0), Stratum((0.2,), 1.0)]).low is None
     assert stratified_mean([]) == Bounded(0, None)
     two = stratified_mean([Stratum((1.0, 1.0), 1.0)])
-    assert (two.low, two.high) == pytest.approx((0.025**0.5, 1.0))
+    assert (two.low, two.high) == pytest.approx((0.05**0.5, 1.0))

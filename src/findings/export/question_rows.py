@@ -25,8 +25,12 @@ def counted_of(code: QuestionCode, result: TrialResult) -> str:
     return counted_code(code.code or "", _turn_outcomes(code, result))
 
 
+def _why(code: QuestionCode, result: TrialResult, *, closed: bool) -> str:
+    return "closed_question" if closed else why_not_counted(code, result)
+
+
 def why_not_counted(code: QuestionCode, result: TrialResult) -> str:
-    """Why a question is in no estimate: a name of `MISSING`."""
+    """Why a question that is not closed is in no estimate: a name of `MISSING`."""
     if code.code is None:
         return "closed_question"
     if result.outcome in ("questioner_failure", "tampered"):
@@ -42,7 +46,7 @@ def question_row(code: QuestionCode, result: TrialResult, rules: Rules, compared
     """What a question group of a trial adds to the question table."""
     rule = rules.get((result.scenario_id, code.question_group))
     closed = bool(rule and rule.closed) or code.answer is not None
-    counted = counted_of(code, result) if code.code else LEFT_OUT
+    counted = counted_of(code, result) if code.code and not closed else LEFT_OUT
     level = None if counted == LEFT_OUT else counted
     return {
         "question_group": code.question_group,
@@ -53,7 +57,7 @@ def question_row(code: QuestionCode, result: TrialResult, rules: Rules, compared
         "code": code.code,
         "code_missing": "closed_question" if code.code is None else None,
         "counted_code": level,
-        "counted_code_missing": why_not_counted(code, result) if level is None else None,
+        "counted_code_missing": _why(code, result, closed=closed) if level is None else None,
         "compared": code.code is not None and (result.scenario_id, code.question_group) in compared,
         "answer": code.answer,
         "answer_missing": None if code.answer else "incomplete_data" if closed else "open_question",
