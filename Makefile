@@ -82,7 +82,8 @@ docs: $(VENV)/.dev ## run the commands shown in the documents and write their ou
 schemas: $(VENV)/.dev ## write the JSON Schemas under schemas/ again
 	$(PY) -m src.schemas schemas
 
-COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade
+# Extras stay in the lock files: without them, old releases of pip look for the newest version and then refuse it.
+COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras --upgrade
 lock: $(VENV)/.slow ## resolve dependencies again; lock files hold versions and hashes only, no address
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
 	$(COMPILE) --group dev --extra all pyproject.toml -o requirements-dev.lock
