@@ -378,7 +378,10 @@ def test_rejudge_takes_settings() -> None:
 def test_a_report_is_written_where_it_was_asked_for(done: me.Run, tmp_path: Path) -> None:
     before = files(done.path)
     written = me.report([done.path], tmp_path / "report")
-    assert {path.relative_to(tmp_path).as_posix() for path in written} == set(files(tmp_path))
+    there = {name for name in files(tmp_path) if not name.startswith("report/evidence/")}
+    assert {path.relative_to(tmp_path).as_posix() for path in written} == {*there, "report/evidence/index.html"}
+    me.report([done.path], tmp_path / "short", evidence=False)
+    assert not (tmp_path / "short" / "evidence").exists()
     assert "fake:wrong" in (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
     assert files(done.path) == before
     run = me.run(**SMALL)

@@ -132,7 +132,7 @@ def refused(*arguments: object) -> str:
 @pytest.mark.parametrize("arguments", [*COMMANDS, ("verify", "RUN"), ("replay", "RUN")], ids=" ".join)
 def test_a_run_that_is_as_it_was_written_is_read(arguments: tuple[str, ...], run: Path, new: Path) -> None:
     code, out, err = call(*filled(arguments, run, new))
-    assert code == (8 if arguments[0] == "drift" else 0), err  # two trials are too few to see drift
+    assert code == 0, err
     assert out
 
 

@@ -22,7 +22,6 @@ from src.adapters import fake_adapter
 from src.agents.scorer import ScoredClaim, score
 from src.findings.analysis.judge_agreement import SEED as REPORT_SEED
 from src.findings.analysis.read_run import REVIEWS_SHOWN
-from src.findings.analysis.trial_row import LEAST_SCENARIOS
 from src.judge_check.gold import load_gold
 from src.planning import judges
 from src.planning.library import Library
@@ -414,7 +413,6 @@ def test_the_corrected_estimate_is_computed_correctly() -> None:
     assert alone.low is not None and alone.low < 0.9
     for limit in (
         f"comes from {DRAWS:,} draws",
-        f"if there are fewer than {LEAST_SCENARIOS} scenarios",
         f"fewer than {LEAST_GOLD_REPLIES} replies, or fewer than {LEAST_GOLD_CLAIMS} gold claims of a label",
         f"by more than a factor of {MOST_AMPLIFIED:.0f}",
     ):

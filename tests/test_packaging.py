@@ -33,7 +33,7 @@ def pins(lock: str) -> dict[str, set[str]]:
     """Versions by package; a package may have one for each range of Python versions."""
     text = (ROOT / lock).read_text(encoding="utf-8")
     found: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([a-z0-9._-]+)==([^ ]+)", text, re.MULTILINE):
+    for name, version in re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,-]+\])?==([^ ]+)", text, re.MULTILINE):
         found.setdefault(name, set()).add(version)
     return found
 
@@ -98,7 +98,9 @@ def test_lock_files_pin_by_version_and_hash_and_name_no_host() -> None:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert not re.search(r"https?://|index.url|find.links|trusted.host", text)
         found = re.findall(
-            r"^([A-Za-z0-9._-]+)==[^ ]+.*\\\n(?:    --hash=sha256:[0-9a-f]{64}.*\n)+", text, re.MULTILINE
+            r"^([A-Za-z0-9._-]+)(?:\[[a-z,-]+\])?==[^ ]+.*\\\n(?:    --hash=sha256:[0-9a-f]{64}.*\n)+",
+            text,
+            re.MULTILINE,
         )
         assert len(found) == len(re.findall(r"^[A-Za-z0-9]", text, re.MULTILINE)) > 0
 

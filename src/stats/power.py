@@ -152,21 +152,7 @@ def _fewest(low: int, enough: Callable[[int], bool]) -> int:
     return high
 
 
-def detectable(
-    sd: float, n: int, *, power: float = 0.8, alpha: float = 0.05, clusters: int | None = None, icc: float = 0.0
-) -> float | None:
-    """The smallest true mean difference that n pairs show with probability `power`: the inverse of `power_of`.
-
-    None without degrees of freedom or spread, or if power is not above alpha (any difference would do).
-    """
-    degrees = (n if clusters is None else clusters) - 1
-    if degrees < 1:
-        return None
-    error = sd * math.sqrt(design_effect(n, clusters, icc) / n)
-    return detectable_from_error(error, degrees, power=power, alpha=alpha)
-
-
-def detectable_from_error(error: float, degrees: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
+def detectable(error: float, degrees: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """The smallest true difference that an estimate with this standard error shows with probability `power`.
 
     Args:

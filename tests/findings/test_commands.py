@@ -949,9 +949,11 @@ def manifest_of(folder: Path) -> Manifest:
 
 
 def report(*runs: Path, out: Path, more: Sequence[object] = ()) -> str:
-    """The report as Markdown; that every file named is there, and no other."""
+    """The report as Markdown; that every file named is there, and no other but evidence pages behind the first one."""
     listed = said("report", *runs, "--out", out, *more).splitlines()
-    assert sorted(listed) == sorted(str(path) for path in out.rglob("*") if path.is_file())
+    evidence = out / "evidence"
+    beside = [path for path in out.rglob("*") if path.is_file() and not path.is_relative_to(evidence)]
+    assert sorted(listed) == sorted(map(str, [*beside, evidence / "index.html"]))
     assert {"report.md", "report.html", "per_scenario.csv", "per_question.csv", "codes.csv"} <= files(out).keys()
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
     return (out / "report.md").read_text(encoding="utf-8")
@@ -1044,7 +1046,7 @@ def test_an_export_writes_its_tables_and_a_codebook(three: Path, tmp_path: Path)
 def test_other_formats_are_written(name: str, three: Path, tmp_path: Path) -> None:
     listed = [Path(line) for line in said("export", three, "--to", name, "--out", tmp_path / "out").splitlines()]
     suffixes = {path.suffix for path in listed} - {".md", ".csv"}
-    assert suffixes == {".eval" if name == "inspect" else f".{name}"}
+    assert suffixes - {".R", ".do", ".py"} == {".eval" if name == "inspect" else f".{name}"}
     assert all(path.stat().st_size for path in listed)
 
 

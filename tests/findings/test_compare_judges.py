@@ -122,8 +122,11 @@ def test_changes_that_are_not_shown_are_counted(tmp_path: Path) -> None:
     found = compared(tmp_path, judging([at("Plans have networks.")], [S]), judging([at("Plans have networks.")], [N]))
     assert len(found.changed) == 1
     runs = (tmp_path / "old", tmp_path / "new")
-    assert "not shown" not in call("compare", *runs, "--by", "judges")[1]
-    assert "1 change not shown" in call("compare", *runs, "--by", "judges", "--show", 0)[1]
+    assert "shown;" not in call("compare", *runs, "--by", "judges")[1]
+    assert (
+        "0 of 1 changed label shown; --show N or --json has more."
+        in call("compare", *runs, "--by", "judges", "--show", 0)[1]
+    )
 
 
 @pytest.mark.parametrize("release", ["0.1", "0.2"])

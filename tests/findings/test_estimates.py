@@ -238,10 +238,11 @@ def test_counselors_leave_out_what_was_not_coded_and_count_a_shop_once() -> None
 
 def test_the_headline_has_all_questions_and_those_of_the_study() -> None:
     rows = [*asked(2, ALL_RIGHT), row("other", {"q": WRONG}), row("third", {"q": WRONG})]
-    found = headline(rows, rules(), load_baseline())
+    found = headline(rows, compare_with_counselors(rows, rules(), load_baseline()))
     assert found.complete.value == pytest.approx(2 / 5) and found.incorrect.value == pytest.approx(2 / 5)
     assert found.study is not None and found.study.outcomes["accurate_complete"].target.value == 1.0
-    assert headline([row("other", {"q": WRONG})], {}, load_baseline()).study is None
+    others = [row("other", {"q": WRONG})]
+    assert headline(others, compare_with_counselors(others, {}, load_baseline())).study is None
 
 
 @pytest.mark.slow

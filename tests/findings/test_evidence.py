@@ -200,6 +200,21 @@ def test_every_link_leads_to_a_place(tmp_path: Path) -> None:
         assert not [name for name, count in one.ids.items() if count > 1], path
 
 
+PUBLISHED = ("counselors, phone (95% interval)", "counselors, face to face (95% interval)")
+"""Columns of numbers that no trial is behind."""
+NUMBER_CELL = re.compile(r'<td data-label="([^"]*)">([+−]?[0-9$].*?)</td>')
+
+
+def test_every_number_of_a_table_leads_to_its_evidence(tmp_path: Path) -> None:
+    found, judges = small_run(tmp_path / "run")
+    write_files([found], [judges], tmp_path / "report")
+    text = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    before, published = text.split('aria-label="Counts of counselors', 1)
+    results = before + published.split("</table>", 1)[1]
+    assert results.count('<a class="number"') > 200
+    assert [found for found in NUMBER_CELL.findall(results) if found[0] not in PUBLISHED] == []
+
+
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<p id="x"><a href="#x">1</a><a href="#y">2</a><a href="b.html">3</a></p>')
     assert dead_links(tmp_path) == ["a.html: #y", "a.html: b.html"]

@@ -145,8 +145,8 @@ def test_the_groups_that_the_keys_cover_least_come_first(tmp_path: Path) -> None
     assert part[0] == "Question groups with the lowest key coverage; 2 more are in per_question.csv."
     lines = part[1].splitlines()[2:]
     assert len(lines) == LEAST_COVERED
-    assert lines[0].startswith("| fake:careful | s0 | Q1 | 0 of 1 | 0% (")
-    assert lines[1].startswith("| fake:careful | s1 | Q1 | 1 of 2 | 50% (")
+    assert lines[0].startswith("| fake:careful | s0 | [Q1](evidence/1-fake-careful/s0.html) | 0 of 1 | 0% (")
+    assert lines[1].startswith("| fake:careful | s1 | [Q1](evidence/1-fake-careful/s1.html#q-Q1) | 1 of 2 | 50% (")
 
 
 def test_scores_of_the_rule_based_judge_come_with_what_it_is(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_the_same_findings_give_the_same_bytes(tmp_path: Path) -> None:
     assert write_files([found], [judges], tmp_path / "one") == first, "and again into the same folder"
     names = {path.name for path in first}
     assert {"per_scenario.csv", "per_question.csv", "codes.csv", "report.md", "report.html"} <= names
-    assert {"accuracy.svg", "scores.svg", "study-codes-compatible-model-a-1.svg"} <= names
+    assert {"accuracy.svg", "scores.svg", "study-codes-compatible-model-a-1-like.svg"} <= names
 
 
 def test_notices(tmp_path: Path) -> None:
@@ -595,7 +595,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 
 
-OWN_PAGE = re.compile(r"evidence/[a-z0-9-]+/[a-z0-9_.-]+\.html(#[A-Za-z0-9._-]+)?")
+OWN_PAGE = re.compile(r"evidence/(?:[a-z0-9-]+/)?[a-z0-9_.-]+\.html(#[A-Za-z0-9._-]+)?")
 
 
 class Page(HTMLParser):

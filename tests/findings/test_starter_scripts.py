@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from src.findings.analysis.baseline import load_baseline
 from src.findings.analysis.headline import Headline, headline
+from src.findings.analysis.human_comparison import compare_with_counselors
 from src.findings.analysis.read_run import gather
 from src.findings.export.export import STARTERS, export
 from src.schemas import Exchange, QuestionCode, RunPlan, StudyCode, TrialResult, TurnOutcome
@@ -108,7 +110,11 @@ def agreeing() -> list[TrialResult]:
 def headlines(folder: Path) -> dict[str, Headline]:
     """What the report says of each target."""
     found = gather(folder)
-    return {target: headline(found.of_target(target), found.rules, load_baseline()) for target in found.plan_targets}
+    baseline = load_baseline()
+    rows = {target: found.of_target(target) for target in found.plan_targets}
+    return {
+        target: headline(mine, compare_with_counselors(mine, found.rules, baseline)) for target, mine in rows.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +223,8 @@ def r_has(package: str) -> bool:
 
 
 def in_r(out: Path) -> dict[str, Any]:
-    done = subprocess.run(["Rscript", "-e", IN_R], cwd=out, capture_output=True, text=True)
+    environment = {**os.environ, "RETICULATE_PYTHON": sys.executable}
+    done = subprocess.run(["Rscript", "-e", IN_R], cwd=out, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert "Share of questions answered accurately and completely" in done.stdout
     found: dict[str, dict[str, dict[str, Any]]] = {"headline": {}, "same_questions": {}, "counselors": {}}
@@ -235,8 +242,8 @@ def in_r(out: Path) -> dict[str, Any]:
 def test_r_gets_the_headline_number_from_every_format(name: str, run: Path, tmp_path: Path) -> None:
     if name in ("dta", "sav") and not r_has("haven"):
         pytest.skip("the R package haven is not installed")
-    if name == "parquet" and not (r_has("nanoparquet") or r_has("arrow")):
-        pytest.skip("neither of the R packages nanoparquet and arrow is installed")
+    if name == "parquet" and not any(map(r_has, ("nanoparquet", "arrow", "reticulate"))):
+        pytest.skip("none of the R packages nanoparquet, arrow and reticulate is installed")
     checked(in_r(exported(run, name, tmp_path / "out")), run)
 
 

@@ -28,7 +28,6 @@ from src.stats.comparison import (
     verdict,
 )
 from src.stats.intervals import NO_INTERVAL
-from src.stats.power import detectable, power_of
 
 multitest = importlib.import_module("statsmodels.stats.multitest")
 
@@ -275,14 +274,3 @@ def test_ranks_of_very_few_values() -> None:
     assert [(r.system, r.n, r.ranks) for r in one] == [("b", 1, None), ("a", 2, None), ("c", 0, None), ("d", 0, None)]
     apart = rank_stability({"a": {"x": [0.1]}, "b": {"y": [0.9]}}, seed=1)
     assert [r.ranks for r in apart] == [(1.0, 0.0), (0.0, 1.0)]  # only resamples with both clusters count
-
-
-def test_the_smallest_detectable_difference() -> None:
-    for clusters, icc in ((None, 0.0), (10, 0.2)):
-        least = detectable(0.3, 40, clusters=clusters, icc=icc)
-        assert least is not None
-        assert power_of(40, least, 0.3, clusters=clusters, icc=icc) == pytest.approx(0.8, abs=1e-9)
-    assert detectable(0.3, 1) is None
-    assert detectable(0.0, 10) is None
-    assert detectable(0.3, 10, clusters=1) is None
-    assert detectable(0.3, 10, power=0.05) is None

@@ -15,7 +15,6 @@ from src.stats.power import (
     clusters_needed,
     design_effect,
     detectable,
-    detectable_from_error,
     most_power,
     noncentral_power,
     power_of,
@@ -125,7 +124,7 @@ def test_power_agrees_with_simulated_tests_of_cluster_means() -> None:
 
 def test_the_detectable_difference_is_the_inverse_of_power() -> None:
     for n, power, alpha in ((5, 0.8, 0.05), (30, 0.9, 0.01), (400, 0.5, 0.2)):
-        least = detectable(2.0, n, power=power, alpha=alpha)
+        least = detectable(2.0 / math.sqrt(n), n - 1, power=power, alpha=alpha)
         assert least is not None
         assert power_of(n, least, 2.0, alpha=alpha) == pytest.approx(power, abs=1e-9)
         solved = theirs.TTestPower().solve_power(nobs=n, alpha=alpha, power=power)
@@ -135,7 +134,7 @@ def test_the_detectable_difference_is_the_inverse_of_power() -> None:
 @pytest.mark.parametrize("degrees", [1, 2.4, 3.7, 9, 33, 400])
 def test_the_detectable_difference_from_an_error_has_the_wanted_power(degrees: float) -> None:
     for error, power, alpha in ((0.02, 0.8, 0.05), (0.3, 0.9, 0.01), (4.0, 0.5, 0.2)):
-        least = detectable_from_error(error, degrees, power=power, alpha=alpha)
+        least = detectable(error, degrees, power=power, alpha=alpha)
         assert least is not None
         critical = float(scipy_stats.t.ppf(1 - alpha / 2, degrees))
         below = float(scipy_stats.nct.cdf(-critical, degrees, least / error))
@@ -145,16 +144,16 @@ def test_the_detectable_difference_from_an_error_has_the_wanted_power(degrees: f
 
 def test_the_detectable_difference_is_wider_than_half_the_interval() -> None:
     for degrees in (2.0, 9.0, 40.0):
-        least = detectable_from_error(0.1, degrees)
+        least = detectable(0.1, degrees)
         assert least is not None and least > 0.1 * float(scipy_stats.t.ppf(0.975, degrees))
 
 
 def test_no_detectable_difference_without_error_or_degrees() -> None:
-    assert detectable_from_error(0.0, 9) is None
-    assert detectable_from_error(0.1, 0) is None
-    assert detectable_from_error(0.1, 9, power=0.05) is None
+    assert detectable(0.0, 9) is None
+    assert detectable(0.1, 0) is None
+    assert detectable(0.1, 9, power=0.05) is None
     with pytest.raises(ValueError, match="alpha and power"):
-        detectable_from_error(0.1, 9, alpha=1)
+        detectable(0.1, 9, alpha=1)
 
 
 def test_none_where_there_is_no_answer() -> None:

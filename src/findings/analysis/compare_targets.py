@@ -16,7 +16,7 @@ from ...stats.comparison import (
     rank_stability,
     verdict,
 )
-from ...stats.power import detectable_from_error
+from ...stats.power import detectable
 from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
@@ -108,7 +108,7 @@ def compare_systems(systems: dict[str, list[Row]], measure: str, floor: float) -
 def _detectable(difference: Difference) -> float | None:
     if difference.error is None or difference.degrees is None:
         return None
-    return detectable_from_error(difference.error, difference.degrees)
+    return detectable(difference.error, difference.degrees)
 
 
 def _ranks(systems: dict[str, list[Row]], measure: str) -> tuple[SystemRank, ...]:

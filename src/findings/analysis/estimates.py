@@ -8,6 +8,7 @@ scripts (a scenario with one of its variants) as the units.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum
@@ -111,6 +112,52 @@ def tallied(answers: Iterable[Answer]) -> Tallies:
     return found
 
 
+def tallied_rows(rows: Iterable[Row], measure: str) -> Tallies:
+    """The same as `tallied(answers_of(rows, measure))`, for many rows: trials with the same codes are counted first."""
+    return _tallied_scores(rows, measure) if measure in SCORES else _tallied_codes(rows, measure)
+
+
+def _tallied_codes(rows: Iterable[Row], code: str) -> Tallies:
+    found: Tallies = {}
+    alike = Counter([(row.scenario_id, row.variant, row.counted) for row in rows])
+    for (scenario_id, variant, coded), n in alike.items():
+        for group, given in coded:
+            tally = found.setdefault(Question(scenario_id, group), {}).setdefault(variant or "", Tally())
+            if given == MISSING:
+                tally.missing += n
+            else:
+                tally.total += n * float(given == code)
+                tally.n += n
+    return found
+
+
+def _tallied_scores(rows: Iterable[Row], name: str) -> Tallies:
+    found: dict[tuple[str, str | None], Tally] = {}
+    place = SCORES.index(name)
+    for row in rows:
+        value = row.scores[place]
+        if row.outcome != "scored":
+            measured = measured_score(row.outcome, name, value)
+            if not measured.missing and measured.value is None:
+                continue
+            value = measured.value
+        elif value is None:
+            continue
+        key = (row.scenario_id, row.variant)
+        tally = found.get(key)
+        if tally is None:
+            tally = found[key] = Tally()
+        if value is None:
+            tally.missing += 1
+        else:
+            tally.total += value
+            tally.n += 1
+    tallies: Tallies = {}
+    for (scenario_id, variant), tally in found.items():
+        tallies.setdefault(Question(scenario_id, ""), {})[variant or ""] = tally
+    return tallies
+
+
 def question_values(tallies: Tallies, end: float | None = None) -> list[QuestionValue]:
     """One value per question: the mean over variants of the mean over repeats.
 
@@ -130,7 +177,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def estimate(rows: Iterable[Row], measure: str) -> Estimated:
     """A measure over all questions, by scenario."""
-    tallies = tallied(answers_of(rows, measure))
+    tallies = tallied_rows(rows, measure)
     by_question = question_values(tallies)
     found = bounded_by_cluster((one.question.scenario_id, one.value) for one in by_question)
     return _estimated(found, "scenario", tallies, most=len(by_question))
@@ -140,7 +187,7 @@ def estimate_groups(
     rows: Iterable[Row], measure: str, wanted: Container[tuple[str, str]], confidence: float = 0.95
 ) -> Estimated:
     """A measure over certain (scenario, group) questions, by script."""
-    return estimate_questions(tallied(answers_of(rows, measure)), wanted, confidence)
+    return estimate_questions(tallied_rows(rows, measure), wanted, confidence)
 
 
 def estimate_questions(tallies: Tallies, wanted: Container[tuple[str, str]], confidence: float = 0.95) -> Estimated:

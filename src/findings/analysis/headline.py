@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .baseline import Baseline
 from .estimates import Estimated, estimate
-from .human_comparison import ComparedGroups, Rules, compare_with_counselors
+from .human_comparison import ComparedGroups, HumanComparison
 from .trial_row import Row
 
 
@@ -20,9 +19,5 @@ class Headline:
     """The same on the study's questions that are compared like for like, beside counselors; None if none was asked."""
 
 
-def headline(rows: Sequence[Row], rules: Rules, baseline: Baseline) -> Headline:
-    return Headline(
-        estimate(rows, "accurate_complete"),
-        estimate(rows, "incorrect"),
-        compare_with_counselors(rows, rules, baseline).primary,
-    )
+def headline(rows: Sequence[Row], compared: HumanComparison) -> Headline:
+    return Headline(estimate(rows, "accurate_complete"), estimate(rows, "incorrect"), compared.primary)

@@ -15,7 +15,7 @@ from typing import Literal
 from ...schemas import GroupRule, StudyCode
 from ...stats.bounded import mid_p_limits
 from .baseline import MODES, Baseline, BaselineGroup, Counts
-from .estimates import Estimated, Question, Tallies, answers_of, estimate_questions, tallied
+from .estimates import Estimated, Question, Tallies, estimate_questions, tallied_rows
 from .trial_row import Row
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
@@ -123,7 +123,7 @@ def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baselin
         kinds.setdefault(kind_of(baseline.groups[number], ours.get(number)), []).append(number)
     several = [kind for kind, numbers in kinds.items() if len(numbers) > 1]
     comparisons = (len(asked) + len(several)) * len(OUTCOMES) * len(MODES)
-    tallies = {code: tallied(answers_of(rows, code)) for code in OUTCOMES}
+    tallies = {code: tallied_rows(rows, code) for code in OUTCOMES}
 
     def compared(numbers: Sequence[int], topic: str) -> ComparedGroups:
         wanted = {question for number in numbers for question in asked[number]}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import fsum
-from statistics import stdev
 from typing import NamedTuple
 
-from ...errors import InputError
-from .estimates import Answer, Question, answers_of, estimate, question_values, tallied
+from .estimates import Answer, Question, answers_of, question_values, tallied, tallied_rows
 from .missing import MISSING, measured_score
 from .read_run import Findings
 from .trial_row import SCORES, Row
@@ -186,13 +183,9 @@ def by_system(found: Sequence[Findings]) -> dict[str, list[Row]]:
 def by_cluster(rows: Iterable[Row], measure: str) -> dict[str, list[float]]:
     """The values of questions by scenario."""
     found: dict[str, list[float]] = {}
-    for one in question_values(tallied(answers_of(rows, measure))):
+    for one in question_values(tallied_rows(rows, measure)):
         found.setdefault(one.question.scenario_id, []).append(one.value)
     return found
-
-
-def means(systems: Mapping[str, Sequence[Row]], measure: str) -> dict[str, float | None]:
-    return {name: estimate(rows, measure).value for name, rows in systems.items()}
 
 
 def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> list[CodePair]:
@@ -204,26 +197,3 @@ def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> list[CodePair]:
         for group, code in mine.counted
         if group in theirs
     ]
-
-
-def pilot_sd(found: Findings, measure: str) -> float:
-    """The standard deviation of paired differences between a run's targets, or between repeats of its one target."""
-    rows = list(by_system([found]).values())
-    gaps = [
-        one.first - one.second
-        for first, second in pairwise(rows)
-        for one in pair(first, second, measure).pairs
-    ]  # fmt: skip
-    if not gaps and rows:
-        repeats: dict[tuple[str, str | None], list[float]] = {}
-        for row in rows[0]:
-            one = value(row, measure)
-            if one is not None:
-                repeats.setdefault((row.scenario_id, row.variant), []).append(one)
-        gaps = [b - a for values in repeats.values() for a, b in pairwise(values)]
-    if len(gaps) < 2:
-        raise InputError(f"power: the pilot run has too few pairs of trials with {measure}. Give `sd` instead.")
-    sd = stdev(gaps)
-    if not sd:
-        raise InputError(f"power: all paired differences in {measure} are equal in the pilot run. Give `sd` instead.")
-    return sd

@@ -182,14 +182,14 @@ class InspectSink:
         """The mean as reports have it: over repeats first, then over variants, then over questions or scenarios."""
         tallies = tallied(answer for one in waiting for answer in one.answers[name])
         values = [one.value for one in question_values(tallies)]
-        mean = math.fsum(values) / len(values) if values else math.nan
+        mean = {"mean": self._log.EvalMetric(name="mean", value=math.fsum(values) / len(values))} if values else {}
         unscored = sum(math.isnan(one.sample.scores[name].value) for one in waiting)
         return self._log.EvalScore(
             name=name,
             scorer=name,
             scored_samples=len(waiting) - unscored,
             unscored_samples=unscored,
-            metrics={"mean": self._log.EvalMetric(name="mean", value=mean)},
+            metrics=mean,  # none rather than NaN, with which Inspect's viewer does not count the samples
         )
 
 

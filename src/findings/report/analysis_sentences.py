@@ -34,6 +34,7 @@ SHORT_NAMES = {"accurate_complete": "Accurate and complete", "incorrect": "Wrong
 """For charts, if other than the name itself."""
 _ADVERBS = {"accurate_complete": "accurately and completely", "incorrect": "wrongly"}
 """Of measures that count questions."""
+ADJUSTED = ", adjusted for the number of comparisons"
 FEWEST_FOR_P = 6
 """With fewer scenarios no p from sign flips is below 0.05."""
 
@@ -92,7 +93,7 @@ def compared_sentence(one: Comparison, floor: float) -> tuple[Cell, ...]:
         return (*_same(one.measure, ordered), Words(f"; {points(floor)} or more would matter."))
     if one.verdict != "cannot tell":
         return (*_more(one.measure, ordered), Words("."))
-    return (*_unclear(one.measure, ordered), *_needed(found, floor))
+    return (*_unclear(one.measure, ordered), *_why_not(found, one.p_holm, ADJUSTED), *_needed(found, floor))
 
 
 def _more(measure: str, one: _Ordered) -> tuple[Cell, ...]:
@@ -133,7 +134,23 @@ def scenarios_to_detect(found: Difference, floor: float) -> int | None:
     return None if fewest is None else max(fewest, FEWEST_FOR_P)
 
 
+def _excludes_zero(found: Difference) -> bool:
+    return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
+
+
+def _why_not(found: Difference, p: float | None, how: str = "") -> tuple[Cell, ...]:
+    """Why an interval that excludes 0 is not enough."""
+    if not _excludes_zero(found) or p is None or p < ALPHA:
+        return ()
+    if found.clusters < FEWEST_FOR_P:
+        have = counted(found.clusters, "scenario")
+        return say(f" The test cannot confirm it with {have}; at least {FEWEST_FOR_P} are needed.")
+    return say(f" The test does not confirm it: p is {p:.2f}{how}.")
+
+
 def _needed(found: Difference, floor: float) -> tuple[Cell, ...]:
+    if _excludes_zero(found):
+        return ()
     fewest = scenarios_to_detect(found, floor)
     if fewest is None or fewest <= found.clusters:
         return ()
@@ -221,7 +238,7 @@ def _why_unclear(target: TargetDrift, deciding: dict[str, Drift]) -> tuple[Cell,
     if not told:
         return say("there is nothing to compare.")
     first = next(one for one in deciding.values() if one.difference.mean is not None)
-    return (*told, Words("."), *_needed(first.difference, first.floor))
+    return (*told, Words("."), *_why_not(first.difference, first.difference.p), *_needed(first.difference, first.floor))
 
 
 def sensitivity_sentence(one: Sensitivity) -> tuple[Cell, ...]:

@@ -72,9 +72,11 @@ def compare_page(found: Compared, *, floor: float) -> Page:
     sentences = comparison_sentences(found, measures, floor)
     first = [*answers(sentences, "the tables below have all comparisons"), *_charts(found, measures[:2])]
     first.append(caveat(found.systems, found.notices))
-    cut = len(sentences) > SENTENCES
+    said = set(sentences[:SENTENCES])
     sections = [
-        _measure_section(found, measure, comparison_sentences(found, [measure], floor) if cut else [])
+        _measure_section(
+            found, measure, [one for one in comparison_sentences(found, [measure], floor) if one not in said]
+        )
         for measure in measures
     ]
     return Page(

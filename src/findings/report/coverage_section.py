@@ -10,7 +10,8 @@ from ...stats.clustered import ClusteredShare
 from ..analysis.key_coverage import group_coverage, key_coverage
 from ..analysis.read_run import GroupKey
 from ..analysis.trial_row import Row
-from .document import Cell, Column, Count, Of, Paragraph, Proportion, Table, Text, say, share_text
+from .document import Cell, Column, Count, Linked, Of, Paragraph, Proportion, Table, Text, say, share_text
+from .links import of_question, of_scenario
 from .series import Runs, Series
 
 LEAST_COVERED = 10
@@ -62,6 +63,12 @@ class _Group(NamedTuple):
     group: str
     share: ClusteredShare
 
+    def evidence(self) -> str:
+        """A turn outside all question groups has no place of its own on the page of its scenario."""
+        known = (self.scenario_id, self.group) in self.series.run.found.rules
+        where = of_question(self.series, self.scenario_id, self.group)
+        return where if known else of_scenario(self.series, self.scenario_id)
+
 
 def least_covered_table(runs: Runs) -> Table:
     """The question groups about which the keys say least, so that one knows where to extend them."""
@@ -76,7 +83,7 @@ def least_covered_table(runs: Runs) -> Table:
         (
             *runs.lead(one.series),
             Text(one.scenario_id),
-            Text(one.group),
+            Linked(Text(one.group), one.evidence()),
             Of(one.share.count, one.share.n),
             Proportion(one.share),
         )

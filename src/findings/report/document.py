@@ -149,6 +149,8 @@ class Linked:
     cell: Cell
     href: str
     """Relative, from `links.py`; an address of any other form is not made a link."""
+    pages_only: bool = False
+    """Whether only HTML shows it, because so many links would make a table in Markdown hard to read."""
 
     def address(self) -> str | None:
         return own_address(self.href)

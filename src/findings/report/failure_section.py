@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from .document import Block, Cell, Column, Count, Money, Of, Paragraph, Section, Table, Text, Words, say, words
+from .document import Block, Cell, Column, Count, Linked, Money, Of, Paragraph, Section, Table, Text, Words, say, words
+from .links import of_question
 from .score_section import scored
 from .series import Runs, Series
 from .study_section import CodeCounts, Counted
@@ -62,7 +63,8 @@ def _incorrect_table(runs: Runs, counted: Counted) -> Table:
     rows = []
     for one in wrong[:MOST_INCORRECT]:
         rule = one.series.run.found.rules.get((one.scenario_id, one.group))
-        named = (Text(one.scenario_id), Text(one.group), Text(rule.topic if rule else ""))
+        group = Linked(Text(one.group), of_question(one.series, one.scenario_id, one.group))
+        named = (Text(one.scenario_id), group, Text(rule.topic if rule else ""))
         rows.append((*runs.lead(one.series), *named, Of(one.incorrect, one.counts.n)))
     columns = (
         *runs.lead_columns(),

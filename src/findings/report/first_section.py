@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...text.count import counted
-from ..analysis.code_error import CORRECTED_CODES
 from ..analysis.estimates import Estimated, estimate
-from ..analysis.headline import Headline
+from ..analysis.headline import headline
 from ..analysis.human_comparison import ComparedGroups, CounselorShare
+from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import judged_offline
 from .answer_chart import OUTCOMES, Answered, answer_figure, of_hundred, range_text
 from .document import Block, Cell, Linked, Paragraph, Text, Words, say
@@ -55,7 +55,7 @@ def about(runs: Runs) -> tuple[Cell, ...]:
 
 def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
     """What a reader sees first; `notices` is how many there are further down."""
-    answered = [Answered(series, _headline(series)) for series in runs.series]
+    answered = [Answered(series, headline(series.rows, series.beside_counselors)) for series in runs.series]
     blocks: list[Block] = [*_registered(runs)]
     errors = [judge_error_sentence(series.judge_errors) for series in runs.series]
     shared = errors[0] if len(set(errors)) == 1 else ""
@@ -69,16 +69,14 @@ def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _headline(series: Series) -> Headline:
-    complete, wrong = (series.judge_errors[code].share for code in CORRECTED_CODES)
-    return Headline(complete, wrong, series.beside_counselors.primary)
-
-
-def _value(found: Estimated | CounselorShare, what: str = "", *, with_range: bool = True) -> tuple[Cell, ...]:
-    """`62 accurately and completely (54–70)`."""
+def _value(
+    found: Estimated | CounselorShare, what: str = "", *, of: Series | None = None, with_range: bool = True
+) -> tuple[Cell, ...]:
+    """`62 accurately and completely (54–70)`; a target's number leads to its trials."""
     if found.value is None:
         return say("no answer")
-    value = (Words(of_hundred(found.value), strong=True), Words(what))
+    number = Words(of_hundred(found.value), strong=True)
+    value = (Linked(number, of_target(of), pages_only=True) if of else number, Words(what))
     return (*value, Words(" "), Words(f"({range_text(found)})", whole=True)) if with_range else value
 
 
@@ -92,8 +90,8 @@ def _sentence(one: Answered) -> tuple[Cell, ...]:
     if complete.value is None or wrong.value is None:
         return _by_claims(one.series)
     known = complete.low is not None
-    right = _value(complete, " accurately and completely", with_range=known)
-    counts = (*right, Words(" and "), *_value(wrong, " wrongly"))
+    right = _value(complete, " accurately and completely", of=one.series, with_range=known)
+    counts = (*right, Words(" and "), *_value(wrong, " wrongly", of=one.series))
     return (*say("Of 100 questions, ", _name(one.series), " answered "), *counts, Words("."), *_missing(complete))
 
 
@@ -112,7 +110,7 @@ def _by_claims(series: Series) -> tuple[Cell, ...]:
     if accuracy.value is None:
         return say("No answer of ", _name(series), " could be graded.")
     start = say("Of 100 statements of ", _name(series), " that could be checked, ")
-    return (*start, *_value(accuracy), Words(" were right. Its answers have no codes."))
+    return (*start, *_value(accuracy, of=series), Words(" were right. Its answers have no codes."))
 
 
 def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]:
@@ -131,8 +129,8 @@ def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]
         cells += (*_value(complete, " accurately and completely"), Words(" and "), *_value(wrong, " wrongly"))
         for series, study in listed:
             mine, mine_wrong = (study.outcomes[code].target for code in OUTCOMES)
-            counts = (*_value(mine, with_range=False), Words(" and "), *_value(mine_wrong, with_range=False))
-            cells += (*say("; ", _name(series), " "), *counts)
+            right, bad = (_value(one, of=series, with_range=False) for one in (mine, mine_wrong))
+            cells += (*say("; ", _name(series), " "), *right, Words(" and "), *bad)
         yield (*cells, Words("."))
 
 
@@ -149,7 +147,7 @@ def _registered(runs: Runs) -> Iterator[Paragraph]:
             continue
         cells += say(f"{MEASURES[measure].capitalize()}, of 100")
         for place, one in enumerate(series for series in runs.series if series.run is run):
-            cells += (*say("; " if place else ": ", _name(one), " "), *_value(estimate(one.rows, measure)))
+            cells += (*say("; " if place else ": ", _name(one), " "), *_value(estimate(one.rows, measure), of=one))
         yield Paragraph((*cells, Words(".")), "answer")
 
 
@@ -173,6 +171,9 @@ def _caveat(runs: Runs, notices: int, judge_error: str) -> tuple[Cell, ...]:
         cells += say("Judged by ", Text(" and ".join(verifiers)), ", models that make mistakes too. ")
     if judge_error:
         cells.append(Words(f"{judge_error} "))
+    checked = key_coverage([row for run in runs.runs for row in run.found.rows])
+    if checked.value is not None:
+        cells.append(Words(f"Of 100 factual statements, the answer keys could decide {of_hundred(checked.value)}. "))
     cells += [Words("For research only, not advice: see the "), Linked(Words("limits"), f"#{LIMITS_ANCHOR}")]
     if notices:
         cells += [Words(" and "), Linked(Words(counted(notices, "notice")), f"#{NOTICES_ANCHOR}")]

@@ -18,8 +18,8 @@ NAMES = 204
 VALUES = 128
 """Width of the numbers beside a panel."""
 BETWEEN = 20
-STEP, TITLE = 21, 27
-"""Height of a row, and of a group's title with the space above it."""
+STEP, TALL_STEP, TITLE = 21, 30, 27
+"""Height of a row, of a row whose name takes two lines, and of a group's title with the space above it."""
 Who = Literal["ai", "people"]
 _FILL: dict[Who, str] = {"ai": BLUE, "people": VERMILLION}
 
@@ -107,11 +107,12 @@ def drawn_wide(chart: ForestChart) -> Drawing:
             y += TITLE
             elements.append(text(0, y - 5, group.title, extra=f"{SMALL}{BOLD}"))
         for row in group.rows:
-            middle = y + STEP / 2
+            step = TALL_STEP if "\n" in row.label else STEP
+            middle = y + step / 2
             elements += _name(0, middle + 4, row.label)
             for plot, mark in zip(plots, row.marks, strict=True):
                 elements += (*_mark(plot, mark, row.who, middle), *_value(mark, plot.right + 12, middle + 4))
-            y += STEP
+            y += step
     scales = [element for plot in plots for element in _scale(plot, top, y + 4)]
     return Drawing([*scales, *elements], int(y + 26), WIDE, 0)
 
@@ -141,9 +142,9 @@ def drawn_narrow(chart: ForestChart) -> Drawing:
 
 def _name(x: float, y: float, label: str) -> Iterator[str]:
     name, _, run = label.partition("\n")
-    yield text(x, y - 5 if run else y, squeezed(name, 25))
+    yield text(x, y - 6 if run else y, squeezed(name, 25))
     if run:
-        yield text(x, y + 6, squeezed(run, 36), extra=' font-size="9"')
+        yield text(x, y + 7, squeezed(run, 36), extra=' font-size="10"')
 
 
 def _value(mark: Mark, x: float, y: float) -> Iterator[str]:

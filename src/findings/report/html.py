@@ -12,12 +12,14 @@ from html import escape
 from itertools import chain, groupby
 
 from ...text.escape import plain
-from .charts import NARROW_FORMS, Chart, ForestChart, StackChart, svg
+from ..analysis.human_comparison import CounselorShare
+from .charts import NARROW_FORMS, Chart, ForestChart, svg
 from .document import (
     NOTHING,
     Block,
     Bullets,
     Cell,
+    Column,
     Contents,
     Exhibit,
     Figure,
@@ -25,6 +27,7 @@ from .document import (
     Linked,
     Paragraph,
     Passage,
+    Proportion,
     Section,
     Table,
     Text,
@@ -33,8 +36,8 @@ from .document import (
     shown,
 )
 from .glossary import Term, first_uses
+from .links import INDEX, slug
 from .page_style import STYLE, policy
-from .series import slug
 
 __all__ = ["STYLE", "NavigationLink", "blocks_html", "html", "line_html", "policy", "sections_html", "shell"]
 
@@ -206,7 +209,7 @@ def _figure(chart: Chart, beside: str) -> Iterator[str]:
         yield svg(chart, alone=False).rstrip("\n")
         yield svg(chart, alone=False, narrow=True).rstrip("\n")
     else:
-        yield '<figure class="tall">' if isinstance(chart, StackChart) else "<figure>"
+        yield "<figure>"
         yield f'<div class="box" role="region" aria-label="{title}, chart" tabindex="0">'
         yield svg(chart, alone=False).rstrip("\n")
         yield "</div>"
@@ -227,15 +230,31 @@ def _table(table: Table) -> Iterator[str]:
     yield f"<thead><tr>{''.join(heads)}</tr></thead>"
     yield "<tbody>"
     labels = [f' data-label="{_safe(column.heading)}"' for column in columns]
-    for row in rows:
+    for whole, row in zip(table.rows, rows, strict=True):
+        evidence = _evidence(whole)
         cells = [
-            f"<td{_aligned(column.kind)}{label}>{_cell(cell)}</td>"
+            f"<td{_aligned(column.kind)}{label}>{_leading_to(evidence, column, cell)}</td>"
             for column, label, cell in zip(columns, labels, row, strict=True)
         ]
         if columns[0].kind == "text":
             cells[0] = f'<th scope="row">{_cell(row[0])}</th>'
         yield f"<tr>{''.join(cells)}</tr>"
     yield from ("</tbody>", "</table>", "</div>")
+
+
+def _evidence(row: Sequence[Cell]) -> str | None:
+    """Where the evidence behind a row is: that of its scenario or question, if it has one, or else of its target."""
+    found = [href for cell in row if isinstance(cell, Linked) and (href := cell.address()) and href[0] != "#"]
+    return next((href for href in found if not href.endswith(INDEX)), found[0] if found else None)
+
+
+def _leading_to(evidence: str | None, column: Column, cell: Cell) -> str:
+    """A cell; a number leads to the evidence of its row. The name of the row does too, so Tab stops only there."""
+    if evidence is None or column.kind in ("text", "word") or isinstance(cell, Link | Linked) or shown(cell) == NOTHING:
+        return _cell(cell)
+    if isinstance(cell, Proportion) and isinstance(cell.share, CounselorShare):
+        return _cell(cell)  # published counts, which are in a table of their own
+    return f'<a class="number" tabindex="-1" href="{escape(evidence, quote=True)}">{_cell(cell)}</a>'
 
 
 def _aligned(kind: str) -> str:

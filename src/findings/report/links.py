@@ -14,10 +14,13 @@ leaves the folder.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ...store.strict_json import sha256
 from ..analysis.trial_row import Row
-from .series import Series, slug
+
+if TYPE_CHECKING:
+    from .series import Series
 
 FOLDER = "evidence"
 INDEX = "index.html"
@@ -79,6 +82,11 @@ def claim_anchor(repetition: int, claim_id: str) -> str:
     return f"r{repetition}-c-{anchor(claim_id)}"
 
 
+def of_everything() -> str:
+    """All targets of the report."""
+    return f"{FOLDER}/{INDEX}"
+
+
 def of_target(series: Series) -> str:
     return _inside(series, INDEX)
 
@@ -123,6 +131,11 @@ def _file_name(name: str) -> str:
     if _FILE_NAME.fullmatch(name) and not _TAKEN.fullmatch(name):
         return name
     return f"{slug(name)}.x{sha256(name)[:8]}"
+
+
+def slug(text: str) -> str:
+    """A name for a file or an id: letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "x"
 
 
 def anchor(name: str) -> str:

@@ -104,7 +104,7 @@ def _cell(cell: Cell) -> str:
         case Link():
             return f"<{cell.address}>" if _SAFE_ADDRESS.fullmatch(cell.address) else _inert(cell.address)
         case Linked():
-            href = cell.address()
+            href = None if cell.pages_only else cell.address()
             return f"[{_cell(cell.cell)}]({href})" if href else _cell(cell.cell)
         case Passage():
             pieces = [f"{OPEN}{_spaced(text)}{CLOSE}" if marked else _spaced(text) for text, marked in cell.pieces]

@@ -8,7 +8,8 @@ from typing import NamedTuple, cast
 
 from ...records.study_code import HEADINGS
 from ...schemas import CODES, StudyCode
-from .document import Column, Count, Paragraph, Part, Section, Table, Text, words
+from .document import Column, Count, Linked, Paragraph, Part, Section, Table, Text, words
+from .links import of_question
 from .series import Runs, Series
 
 
@@ -45,11 +46,12 @@ def own_points_section(runs: Runs) -> Section | None:
     rows = []
     for (series, scenario_id, group), counts in counted.items():
         rule = series.run.found.rules.get((scenario_id, group))
+        name = f"{rule.study_group or group} {rule.topic}" if rule else group
         n = counts.codes.total()
         rows.append(
             (
                 *runs.lead(series),
-                Text(f"{rule.study_group or group} {rule.topic}" if rule else group),
+                Linked(Text(name), of_question(series, scenario_id, group)),
                 Count(n),
                 *(Count(counts.codes[code]) for code in CODES),
                 Part(counts.codes["accurate_complete"], n),

@@ -23,6 +23,8 @@ h3 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 p, ul { max-width: 46rem; }
 a { color: var(--link); text-underline-offset: .15em; text-decoration-thickness: 1px; }
 td a, th a, .answer a { color: inherit; text-decoration-color: var(--link); }
+td a.number { text-decoration: underline dotted var(--line); }
+td a.number:hover { text-decoration: underline var(--link); }
 a.skip { position: absolute; left: -99rem; }
 a.skip:focus { left: .5rem; top: .5rem; padding: .5rem; background: var(--paper); border: 2px solid var(--link);
   z-index: 3; }
@@ -63,6 +65,7 @@ _TABLES = """
 table { border-collapse: collapse; font-size: .8125rem; line-height: 1.35; overflow-wrap: normal;
   border-top: 2px solid var(--ink); border-bottom: 1px solid var(--ink); }
 caption { text-align: left; font-weight: 600; font-size: .875rem; padding: .25rem 0 .5rem; }
+table.cards { min-width: min(100%, 26rem); }
 caption span { display: inline-block; position: sticky; left: 0; max-width: min(60rem, calc(100vw - 2rem)); }
 th, td { padding: .35rem .4rem; text-align: right; vertical-align: top; white-space: nowrap; }
 tbody tr + tr > * { border-top: 1px solid var(--line); }
@@ -126,14 +129,16 @@ _PRINT = """
   .page { display: block; } .page main, main, .top { padding: 0; max-width: none; }
   nav.sections, a.skip, details.terms { display: none; }
   details.fold > summary { list-style: none; color: inherit; }
-  details.fold:not([open]) > summary::after { content: " (folded; open it on the page to print it)"; }
+  details.fold::details-content { content-visibility: visible; }
+  @supports not selector(::details-content) {
+    details.fold:not([open]) > summary::after { content: " (folded; open it on the page to print it)"; } }
   .box { overflow: visible; } p, ul { max-width: none; } .answer { font-size: 1.1rem; }
   table { font-size: 7.5pt; max-width: 100%; } th, td { padding: .15rem .3rem; }
   th, td { white-space: normal; } td.text { min-width: 0; } tbody th { min-width: 26mm; position: static; }
   thead th { overflow-wrap: break-word; }
-  tr, figure, article, .caveat { break-inside: avoid; } figure.tall { break-inside: auto; }
+  tr, figure, article, .caveat { break-inside: avoid; }
   thead { display: table-header-group; } h2, h3, h4, caption { break-after: avoid; }
-  figure svg, figure:not(.both) svg { min-width: 0; } }
+  figure svg, figure:not(.both) svg { min-width: 0; max-height: 235mm; } }
 """
 STYLE = _COLORS + _TEXT + _LAYOUT + _TABLES + _PHONE + _PRINT
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...records.study_code import HEADINGS
+from ...text.count import counted
 from ..analysis.trial_row import SCORES, Row
 from . import links
 from .evidence_fields import CodeFields
@@ -35,9 +36,10 @@ class CodeTotals:
         for row in rows:
             for group, value in (*row.codes, *row.answers):
                 self.by_group.setdefault(group, Counter())[value] += 1
-            for given, counted in zip(row.codes, row.counted, strict=False):
-                if given != counted:
-                    self.counted_as.setdefault(counted.group, Counter())[counted.value] += 1
+            given = dict(row.codes)
+            for group, value in row.counted:
+                if given[group] != value:
+                    self.counted_as.setdefault(group, Counter())[value] += 1
 
     def total(self) -> Counter[str]:
         found: Counter[str] = Counter()
@@ -67,7 +69,7 @@ def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], c
     body = [
         f"<h1>{safe(script.title)}</h1>",
         f'<p class="about">Scenario {safe(plan.scenario_id)}, answered by {safe(plan.series.label)}{part}. '
-        f"{len(rows):,} trials, {sum(row.outcome == 'scored' for row in rows):,} of them scored.</p>",
+        f"{counted(len(rows), 'trial')}, {sum(row.outcome == 'scored' for row in rows):,} of them scored.</p>",
         *_pages(plan),
         code_legend(),
         *_trial_table(coded, [group for group in groups if group in totals.by_group]),

@@ -30,7 +30,7 @@ from .document import (
     estimate_text,
     words,
 )
-from .links import of_scenario, of_target
+from .links import of_scenario
 from .series import Runs, Series
 
 ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
@@ -144,7 +144,7 @@ def scenario_table(runs: Runs) -> Table:
 def score_section(runs: Runs, per_scenario: Table) -> Section:
     rows = tuple(
         (
-            *(Linked(cell, of_target(series)) for cell in runs.lead(series)),
+            *runs.lead(series),
             Count(scored(series.rows)),
             Count(len({row.scenario_id for row in series.rows if row.outcome == "scored"})),
             *_score_cells(series.rows),

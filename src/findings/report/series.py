@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,7 +14,8 @@ from ..analysis.human_comparison import HumanComparison, compare_with_counselors
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from ..analysis.trial_row import Row
-from .document import Cell, Column, Text
+from .document import Cell, Column, Linked, Text
+from .links import of_everything, of_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,10 @@ class Runs:
         return (run, Column("target", "text", "target")) if target else (run,)
 
     def lead(self, of: Series | Run) -> tuple[Cell, ...]:
+        """The cells of `lead_columns`; they lead to the evidence behind the row."""
         if isinstance(of, Run):
-            return (Text(of.name),)
-        return Text(of.run.name), Text(of.target)
+            return (Linked(Text(of.name), of_everything(), pages_only=True),)
+        return Text(of.run.name), Linked(Text(of.target), of_target(of), pages_only=True)
 
 
 def runs_of(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -> Runs:
@@ -106,8 +107,3 @@ def runs_of(findings: Sequence[Findings], judgings: Sequence[Judging | None]) ->
             label = f"{target} ({run.name})" if len(runs) > 1 else target
             series.append(Series(run, target, label, len(series) + 1, tuple(rows)))
     return Runs(runs, tuple(series))
-
-
-def slug(text: str) -> str:
-    """A name for a file or an id: letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "x"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...text.rounded import percent
-from ..analysis.estimates import Answer, Question, answers_of, question_values, tallied
+from ..analysis.estimates import Question, Tallies, question_values, tallied_rows
 from .document import Block, Cell, Column, Count, Linked, Paragraph, Section, Table, Text, Words, words
 from .links import of_question, of_scenario
 from .series import Runs, Series
@@ -28,27 +28,23 @@ class _Best:
 
 def strength_section(runs: Runs) -> Section:
     title = words("What went well")
-    answers = {series: answers_of(series.rows, "accurate_complete") for series in runs.series}
-    blocks: list[Block] = [*_full_table(runs, answers), *_best_table(runs, answers)]
+    tallies = {series: tallied_rows(series.rows, "accurate_complete") for series in runs.series}
+    blocks: list[Block] = [*_full_table(runs, tallies), *_best_table(runs, tallies)]
     return Section(title, tuple(blocks) or (Paragraph(words("No answer was accurate and complete.")),))
 
 
-def _full_table(runs: Runs, answers: dict[Series, list[Answer]]) -> list[Block]:
+def _full_table(runs: Runs, tallies: dict[Series, Tallies]) -> list[Block]:
     """Questions to which every answer of every target was accurate and complete."""
-    full = [
-        {one.question for one in question_values(tallied(given)) if one.value == 1.0}
-        for given in answers.values()
-        if given
-    ]
+    full = [{one.question for one in question_values(given) if one.value == 1.0} for given in tallies.values() if given]
     if not full:
         return []
     every = set.intersection(*full)
     order = [question for question in _questions(runs.series) if question in every]
     if not order:
         return [Paragraph(words("No question was answered accurately and completely by every target each time."))]
-    first = next(series for series in runs.series if answers[series])
+    first = next(series for series in runs.series if tallies[series])
     rows = tuple(
-        (Linked(_topic(first, one), of_question(first, *one)), Text(one.scenario_id), Count(_count(answers, one)))
+        (Linked(_topic(first, one), of_question(first, *one)), Text(one.scenario_id), Count(_count(tallies, one)))
         for one in order[:SHOWN]
     )
     which = "all targets" if len(full) > 1 else "the target"
@@ -67,12 +63,12 @@ def _topic(series: Series, question: Question) -> Cell:
     return Text(rule.topic if rule and rule.topic else question.group)
 
 
-def _count(answers: dict[Series, list[Answer]], question: Question) -> int:
-    return sum(one.question == question and one.value is not None for given in answers.values() for one in given)
+def _count(tallies: dict[Series, Tallies], question: Question) -> int:
+    return sum(tally.n for given in tallies.values() for tally in given.get(question, {}).values())
 
 
-def _best_table(runs: Runs, answers: dict[Series, list[Answer]]) -> list[Block]:
-    best = [one for series, given in answers.items() for one in _best(series, given)]
+def _best_table(runs: Runs, tallies: dict[Series, Tallies]) -> list[Block]:
+    best = [one for series, given in tallies.items() for one in _best(series, given)]
     if not best:
         return []
     rows = tuple(
@@ -95,9 +91,9 @@ def _best_table(runs: Runs, answers: dict[Series, list[Answer]]) -> list[Block]:
     return [Table(f"Up to {BEST} scenarios in which each target did best.", columns, rows)]
 
 
-def _best(series: Series, answers: Sequence[Answer]) -> list[_Best]:
+def _best(series: Series, tallies: Tallies) -> list[_Best]:
     by_scenario: dict[str, list[float]] = {}
-    for one in question_values(tallied(answers)):
+    for one in question_values(tallies):
         by_scenario.setdefault(one.question.scenario_id, []).append(one.value)
     listed = [
         _Best(
@@ -105,7 +101,7 @@ def _best(series: Series, answers: Sequence[Answer]) -> list[_Best]:
             scenario_id,
             sum(values) / len(values),
             len(values),
-            sum(one.question.scenario_id == scenario_id and one.value is not None for one in answers),
+            sum(tally.n for one in tallies if one.scenario_id == scenario_id for tally in tallies[one].values()),
         )
         for scenario_id, values in by_scenario.items()
         if any(values)

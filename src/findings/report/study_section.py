@@ -12,7 +12,7 @@ from ...schemas import CODES, StudyCode
 from ...text.rounded import rounded
 from ..analysis.baseline import MODES, Baseline, load_baseline
 from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError
-from ..analysis.estimates import Estimated, answers_of, estimate, estimate_questions, tallied
+from ..analysis.estimates import Estimated, estimate, estimate_questions, tallied_rows
 from ..analysis.human_comparison import (
     STUDY_SCENARIOS,
     ComparedGroups,
@@ -44,9 +44,9 @@ from .document import (
     words,
 )
 from .judge_error import judge_error_cell, study_judge_errors
-from .links import of_scenario, of_study_group, of_target
+from .links import of_scenario, of_study_group, of_target, slug
 from .own_points import own_points_section
-from .series import Runs, Series, slug
+from .series import Runs, Series
 
 MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}
 ANSWERS = ("yes", "no", "unsure")
@@ -198,15 +198,21 @@ def _of_target(series: Series, groups: Mapping[int, CodeCounts], found: HumanCom
         blocks.append(Bullets(tuple((Text(note),) for note in notes)))
     if scored:
         blocks.append(_code_table(series, scored, baseline))
-        panels = tuple(
-            BarPanel(caption, tuple(_bars(n, scored[n], baseline) for n in numbers))
-            for kind, caption in CAPTIONS.items()
-            if (numbers := [n for one in found.groups.get(kind, ()) for n in one.numbers if n in scored])
-        )
-        name = f"study-codes-{slug(series.label)}-{series.place}"
-        chart = StackChart(name, f"Study codes: {series.label} and counselors", tuple(HEADINGS.values()), panels)
-        blocks.append(Figure(chart, "See the tables above and the counselors' table below for the numbers."))
+        for kind in CAPTIONS:
+            if numbers := [n for one in found.groups.get(kind, ()) for n in one.numbers if n in scored]:
+                blocks.append(_code_figure(series, kind, tuple(_bars(n, scored[n], baseline) for n in numbers)))
     return Section((Text(series.label),), tuple(blocks))
+
+
+def _code_figure(series: Series, kind: Kind, bars: tuple[BarGroup, ...]) -> Figure:
+    """One for each kind of group, so that each fits on a printed page."""
+    chart = StackChart(
+        f"study-codes-{slug(series.label)}-{series.place}-{slug(kind)}",
+        f"Study codes: {series.label} and counselors",
+        tuple(HEADINGS.values()),
+        (BarPanel(CAPTIONS[kind], bars),),
+    )
+    return Figure(chart, "See the tables above and the counselors' table below for the numbers.")
 
 
 def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> BarGroup:
@@ -326,7 +332,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
         *(Column(answer, key=f"answer_{answer}") for answer in ANSWERS),
         *COVERAGE_COLUMNS,
     )
-    tallies = {series: tallied(answers_of(series.rows, "accurate_complete")) for series in runs.series}
+    tallies = {series: tallied_rows(series.rows, "accurate_complete") for series in runs.series}
     rows = []
     for (series, scenario_id, group), counts in counted.items():
         rule = series.run.found.rules.get((scenario_id, group))
