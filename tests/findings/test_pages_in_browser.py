@@ -293,3 +293,4 @@ def test_pages_print(paper: str, full: Path, browser: Any, tmp_path: Path) -> No
     assert 3 <= len(sheets) <= 40
     assert "How well do AI assistants answer Medicare questions?" in sheets[0] and "Counselors by phone" in sheets[0]
     assert min(len(sheet.split()) for sheet in sheets) >= 8, "no sheet is all but empty"
+    assert "Counts of counselors' answers by code." in " ".join(text.split()), "what is folded on a screen is printed"

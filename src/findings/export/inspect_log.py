@@ -189,7 +189,7 @@ class InspectSink:
             scorer=name,
             scored_samples=len(waiting) - unscored,
             unscored_samples=unscored,
-            metrics=mean,  # none rather than NaN, with which Inspect's viewer does not count the samples
+            metrics=mean,  # none if no sample has a value
         )
 
 
