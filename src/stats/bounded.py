@@ -3,7 +3,7 @@
 A unit is a scenario (or a script), and its value is already the mean over everything that was asked within it. The
 interval follows Korn and Graubard: the cluster-robust variance of the mean (CR2) says how many independent yes-or-no
 values would tell as much (the effective n), and the limits are those of a proportion with that n, by the mid-P variant
-of Clopper and Pearson's method. So limits stay within the range and are never equal. Three details:
+of Clopper and Pearson's method. So limits stay within the range and are never equal. Four details:
 
 - Few units, or few that differ from the rest, estimate a variance badly. The effective n is reduced by the square of
   the normal to Student's quantile. The degrees of freedom are Bell and McCaffrey's, or 1.5 k - 0.75 if that is less,
@@ -12,9 +12,10 @@ of Clopper and Pearson's method. So limits stay within the range and are never e
   (Kish's number, if weights differ).
 - If all units have the same value, the variance is unknown. With confidence 1 - alpha, the share of units that differ
   is at most 1 - alpha ** (1 / units), exactly, and the limits are the farthest means that this allows (for
-  differences, with alpha / 2). A few
-  stray errors must not promise more than none, so the upper limit of a share is never below that of a share of 0, and
-  the lower one never above that of a share of 1.
+  differences, with alpha / 2). A few stray errors must not promise more than none, so the upper limit of a share is
+  never below that of a share of 0, and the lower one never above that of a share of 1.
+- So a share below that bound can be missed on one side only. The limit on that side then has the whole alpha, not
+  half of it.
 """
 
 from __future__ import annotations
@@ -178,17 +179,26 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
     tail = (1 - confidence) / 2
     # A share that is 0 or 1 can be missed on one side only; a difference on both.
     most = 1 - (2 * tail if within == SHARE else tail) ** (1 / spread.least)
-    if same:
-        limits = Limits(share * (1 - most), share + most * (1 - share))
-    else:
-        ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, spread.degrees)
-        limits = mid_p_limits(share, min(MOST_EFFECTIVE, max(spread.least, effective * ratio * ratio)), tail)
-    if within == SHARE and share < 1 - most:
-        limits = Limits(limits.low, max(limits.high, most))
-    if within == SHARE and share > most:
-        limits = Limits(min(limits.low, 1 - most), limits.high)
+    limits = Limits(share * (1 - most), share + most * (1 - share)) if same else _limits(share, effective, spread, tail)
+    if within == SHARE and not same:
+        one_sided = _limits(share, effective, spread, 2 * tail)
+        limits = Limits(
+            one_sided.low if one_sided.low <= most else max(limits.low, most),
+            one_sided.high if one_sided.high >= 1 - most else min(limits.high, 1 - most),
+        )
+    if within == SHARE:
+        limits = Limits(
+            min(limits.low, 1 - most) if share > most else limits.low,
+            max(limits.high, most) if share < 1 - most else limits.high,
+        )
     low, high = (within.low + width * one for one in (limits.low, limits.high))
     return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees)
+
+
+def _limits(share: float, effective: float, spread: _Spread, tail: float) -> Limits:
+    """Those of a proportion, with the effective n reduced for a variance that few units estimate."""
+    ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, spread.degrees)
+    return mid_p_limits(share, min(MOST_EFFECTIVE, max(spread.least, effective * ratio * ratio)), tail)
 
 
 @lru_cache(maxsize=4_096)
@@ -204,8 +214,10 @@ def mid_p_limits(share: float, n: float, tail: float = 0.025) -> Limits:
 def _lower(count: float, rest: float, tail: float) -> float:
     """Where half the chance of this count, plus that of more, is `tail`."""
     low, high = 0.0, 1.0
-    for _ in range(60):
+    choices = math.lgamma(count + rest + 1) - math.lgamma(count + 1) - math.lgamma(rest + 1)
+    for _ in range(45):
         middle = (low + high) / 2
-        chance = (incomplete_beta(count, rest + 1, middle) + incomplete_beta(count + 1, rest, middle)) / 2
+        of_this = math.exp(choices + count * math.log(middle) + rest * math.log1p(-middle))
+        chance = of_this / 2 + incomplete_beta(count + 1, rest, middle)
         low, high = (middle, high) if chance < tail else (low, middle)
     return (low + high) / 2

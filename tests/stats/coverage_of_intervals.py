@@ -1,8 +1,9 @@
-"""How often 95% intervals contain the true share: the method of version 0.4 (trials as units) and the one in use.
+"""How often 95% intervals contain the true share: the method of release 0.4 (trials as units) and the one in use.
 
-`python -m tests.stats.coverage_of_intervals` prints the table. A scenario has its own chance of a right answer, drawn
-around the true share; its questions, in each repeat, are right with that chance. Correlation within a scenario is low
-or high. Scenarios have 2 to 6 questions.
+`python -m tests.stats.coverage_of_intervals` prints the table of docs/intervals.md. A scenario has its own chance of a
+right answer, drawn around the true share; its questions, in each repeat, are right with that chance. Scenarios have 2 to
+6 questions. Correlation within a scenario is low or high. The chances come from one of three distributions; the
+constants of the method were chosen on the first.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
+from scipy import optimize
 from scipy import stats as scipy_stats
 
 from src.stats.bounded import Unit, bounded_mean
 
 SCENARIOS = (3, 5, 8, 12, 20, 34)
 REPEATS = (1, 3, 10)
-CORRELATIONS = (0.1, 0.8)
+CORRELATIONS = {"low": 0.1, "high": 0.8}
 SHARES = (0.03, 0.1, 0.5, 0.9, 0.97)
+SIMULATIONS = 1_000
 Chance = Callable[[random.Random, float, float], float]
 
 
@@ -29,9 +33,32 @@ def beta(draw: random.Random, share: float, correlation: float) -> float:
 
 
 def two_point(draw: random.Random, share: float, correlation: float) -> float:
-    """Scenarios of two kinds, on either side of the mean; nothing in the method was chosen on these."""
+    """Scenarios of two kinds, on either side of the mean: near 0 and 1, a few scenarios are unlike all others."""
     spread = math.sqrt(correlation)
     return share + spread * ((1 - share) if draw.random() < share else -share)
+
+
+def logit_normal(draw: random.Random, share: float, correlation: float) -> float:
+    """The chance of a logistic model with a normal effect of the scenario, as mixed models assume it."""
+    deviation = 1.0 if correlation < 0.5 else 5.0
+    return _logistic(_center(share, deviation) + deviation * draw.gauss(0, 1))
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+
+
+@cache
+def _center(share: float, deviation: float) -> float:
+    """Where the effects are centered if the mean of the chances is `share`."""
+    points = [n / 100 for n in range(-600, 601)]
+    weights = [math.exp(-point * point / 2) for point in points]
+
+    def mean(center: float) -> float:
+        values = (weight * _logistic(center + deviation * point) for weight, point in zip(weights, points, strict=True))
+        return math.fsum(values) / math.fsum(weights)
+
+    return float(optimize.brentq(lambda center: mean(center) - share, -60, 60))
 
 
 @dataclass(frozen=True)
@@ -48,14 +75,6 @@ class Covered:
     after: float
     width: float
     """Mean width of the interval in use."""
-
-
-def cells() -> Iterator[Cell]:
-    for scenarios in SCENARIOS:
-        for repeats in REPEATS:
-            for correlation in CORRELATIONS:
-                for share in SHARES:
-                    yield Cell(scenarios, repeats, correlation, share)
 
 
 def coverage(cell: Cell, chance: Chance, simulations: int, seed: int) -> Covered:
@@ -79,27 +98,37 @@ def coverage(cell: Cell, chance: Chance, simulations: int, seed: int) -> Covered
     return Covered(before / simulations, after / simulations, width / simulations)
 
 
+@cache
+def _t(degrees: int) -> float:
+    return float(scipy_stats.t.ppf(0.975, degrees))
+
+
 def _over_trials(values: list[float], share: float) -> bool:
-    """Whether Student's t interval over all trials, cut off at 0 and 1, contains the share."""
+    """Whether Student's t interval over all trials, as release 0.4 had it, contains the share."""
     n = len(values)
     mean = math.fsum(values) / n
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    half = float(scipy_stats.t.ppf(0.975, n - 1)) * deviation / math.sqrt(n)
+    half = _t(n - 1) * deviation / math.sqrt(n)
     return mean - half <= share <= mean + half
 
 
-def main() -> None:
-    simulations = 1_000
-    print("| scenarios | repeats | correlation | before: all shares | now: all shares | now: mean width |")
-    print("| ---: | ---: | --- | ---: | ---: | ---: |")
+def lines(simulations: int = SIMULATIONS) -> Iterator[str]:
+    """The table: one line per design, with the coverage for each of `SHARES` in percent."""
+    shares = ", ".join(f"{share:.0%}" for share in SHARES)
+    yield f"| scenarios | repeats | correlation | before: true share {shares} | now: true share {shares} | now: mean width |"
+    yield "| ---: | ---: | --- | --- | --- | ---: |"
     for scenarios in SCENARIOS:
         for repeats in REPEATS:
-            for correlation in CORRELATIONS:
+            for name, correlation in CORRELATIONS.items():
                 found = [coverage(Cell(scenarios, repeats, correlation, s), beta, simulations, 1) for s in SHARES]
-                old, new = ([f"{100 * getattr(one, name):.1f}" for one in found] for name in ("before", "after"))
+                old, new = (", ".join(f"{100 * getattr(one, at):.1f}" for one in found) for at in ("before", "after"))
                 width = math.fsum(one.width for one in found) / len(found)
-                name = "low" if correlation < 0.5 else "high"
-                print(f"| {scenarios} | {repeats} | {name} | {' '.join(old)} | {' '.join(new)} | {width:.2f} |")
+                yield f"| {scenarios} | {repeats} | {name} | {old} | {new} | {width:.2f} |"
+
+
+def main() -> None:
+    for line in lines():
+        print(line, flush=True)
 
 
 if __name__ == "__main__":
