@@ -79,7 +79,7 @@ def test_the_table_fits_a_terminal_and_cuts_no_name(tmp_path: Path, model: str) 
     assert name in folded, "a long name is folded, not cut"
     assert "3/3" in table
     assert "0.50" in table
-    assert "0.06–0.94" in table
+    assert "0.10–0.90" in table
     assert "1/1" in table
     assert "…" not in table
 

@@ -97,7 +97,7 @@ def rank_changes(
 
     The interval is a percentile interval from resampling whole scenarios, the same ones for all systems. Resampling
     adds noise to both orders, so the interval is biased toward 0. It is None with fewer than 3 scenarios, if a
-    resample has no tau, or if all resamples have the same.
+    resample has no tau, or if its ends are equal.
     """
     variants = list(dict.fromkeys(variant for found in scores.values() for variant in found))
     cells = {
@@ -118,9 +118,10 @@ def rank_changes(
     for variant in variants:
         point = points[variant]
         ordered = sorted(one for one in draws[variant] if one is not None)
-        # If all resamples agree, the percentiles would seem to say that nothing is uncertain.
-        known = point.tau is not None and len(ordered) == len(draws[variant]) and len(set(ordered)) > 1
+        known = point.tau is not None and ordered and len(ordered) == len(draws[variant])
         low, high = (quantile(ordered, tail), quantile(ordered, 1 - tail)) if known else (None, None)
+        if low == high:  # the percentiles would seem to say that nothing is uncertain
+            low = high = None
         changes.append(RankChange(variant, point.n, point.tau, low, high, point.swapped))
     return tuple(changes)
 

@@ -14,13 +14,11 @@ leaves the folder.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from ...store.strict_json import sha256
 from ..analysis.trial_row import Row
-
-if TYPE_CHECKING:
-    from .series import Series
 
 FOLDER = "evidence"
 INDEX = "index.html"
@@ -33,7 +31,18 @@ _TAKEN = re.compile(r"index|study|con|prn|aux|nul|com\d|lpt\d")
 """Pages of our own, and names that Windows keeps for devices."""
 
 
-def folder_of(series: Series) -> str:
+class Trials(Protocol):
+    """What an address needs to know of the trials of a target."""
+
+    @property
+    def place(self) -> int: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def rows(self) -> Sequence[Row]: ...
+
+
+def folder_of(series: Trials) -> str:
     """The folder of a target's pages, inside the evidence folder."""
     return f"{series.place}-{slug(series.target)}"
 
@@ -87,31 +96,31 @@ def of_everything() -> str:
     return f"{FOLDER}/{INDEX}"
 
 
-def of_target(series: Series) -> str:
+def of_target(series: Trials) -> str:
     return _inside(series, INDEX)
 
 
-def of_scenario(series: Series, scenario_id: str) -> str:
+def of_scenario(series: Trials, scenario_id: str) -> str:
     return _inside(series, scenario_file(scenario_id))
 
 
-def of_question(series: Series, scenario_id: str, group: str) -> str:
+def of_question(series: Trials, scenario_id: str, group: str) -> str:
     """A question group of a scenario: its codes, its points and its answers."""
     return f"{of_scenario(series, scenario_id)}#{question_anchor(group)}"
 
 
-def of_study_group(series: Series, number: int) -> str:
+def of_study_group(series: Trials, number: int) -> str:
     """A question group of the published study: its codes in each script, with links to the questions."""
     return f"{_inside(series, STUDY)}#{group_anchor(number)}"
 
 
-def of_trial(series: Series, trial_id: str) -> str:
+def of_trial(series: Trials, trial_id: str) -> str:
     """A trial of the series; the target's page if the series has no such trial."""
     row = _row(series, trial_id)
     return f"{_inside(series, file_of_row(row))}#{trial_anchor(row.repetition)}" if row else of_target(series)
 
 
-def of_claim(series: Series, trial_id: str, claim_id: str) -> str:
+def of_claim(series: Trials, trial_id: str, claim_id: str) -> str:
     """A claim with its verdicts and facts."""
     row = _row(series, trial_id)
     if row is None:
@@ -119,11 +128,11 @@ def of_claim(series: Series, trial_id: str, claim_id: str) -> str:
     return f"{_inside(series, file_of_row(row))}#{claim_anchor(row.repetition, claim_id)}"
 
 
-def _row(series: Series, trial_id: str) -> Row | None:
+def _row(series: Trials, trial_id: str) -> Row | None:
     return next((row for row in series.rows if row.trial_id == trial_id), None)
 
 
-def _inside(series: Series, page: str) -> str:
+def _inside(series: Trials, page: str) -> str:
     return f"{FOLDER}/{folder_of(series)}/{page}"
 
 

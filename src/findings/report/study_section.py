@@ -248,7 +248,7 @@ def _comparison_row(place: _Place, one: ComparedGroups, code: CorrectedCode, *, 
     alone = len(one.numbers) == 1
     name: Cell = Text(f"{one.numbers[0]} {one.topic}") if alone else Words("all of these together", strong=True)
     href = of_study_group(place.series, one.numbers[0]) if alone else of_target(place.series)
-    cells: list[Cell] = [Linked(name, href), Linked(Proportion(target), href)]
+    cells: list[Cell] = [Linked(name, href), Proportion(target)]
     cells.append(Words(NOTHING if target.effective is None else rounded(target.effective, 1)))
     cells.append(Words(judge_error_cell(place.errors[one.numbers][code])))
     if missing:
