@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from .calls.gateway import Stop
     from .cli.progress import ShowProgress
-    from .errors import ConfigError, HarnessError, IncompleteRun, InputError, IntegrityError, StorageError
+    from .errors import ConfigError, ExportError, HarnessError, IncompleteRun, InputError, IntegrityError, StorageError
     from .reading import Run
     from .records.study import ModelSettings, Study
     from .runner.progress import RunProgress
@@ -49,7 +49,9 @@ _PUBLIC = {
     ),
     "calls.gateway": ("Stop",),
     "cli.progress": ("ShowProgress",),
-    "errors": ("ConfigError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "StorageError"),
+    "errors": (
+        "ConfigError", "ExportError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "StorageError",
+    ),
     "reading": ("Run",),
     "records.study": ("ModelSettings", "Study"),
     "runner.progress": ("RunProgress",),
@@ -58,7 +60,7 @@ _PUBLIC = {
 """Public names by the module that has them."""
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = [
-    "Adapter", "CallFailure", "ConfigError", "Frozen", "HarnessError", "IncompleteRun", "InputError",
+    "Adapter", "CallFailure", "ConfigError", "ExportError", "Frozen", "HarnessError", "IncompleteRun", "InputError",
     "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress",
     "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "drift", "export", "freeze",
     "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async",

@@ -6,7 +6,7 @@
     ├── IncompleteRun     4      the run stopped before its end; `resume` continues it
     ├── IntegrityError    5      stored bytes are not what was written, or cannot be recomputed
     ├── StorageError      6      the disk refused: full, read-only, failed sync, or the run is in use
-    └── ExportError       9      a format of an export could not be written; the other formats are complete
+    └── ExportError       9      a format of an export could not be written; what it names as complete was
 
 Exit code 0 is success, 7 and 8 are answers of `drift`, and 130 is a second Ctrl-C. Failures of a model call are not
 exceptions of this tree: they are outcomes, recorded in the journal (see `adapters.base.CallFailure`), and never end a
@@ -148,11 +148,11 @@ class StorageError(HarnessError):
 
 
 class ExportError(HarnessError):
-    """A format of an export could not be written; the others are complete."""
+    """A format of an export could not be written. The message names those that are complete."""
 
     exit_code = 9
 
     def __init__(self, message: str, *, written: Sequence[Path] = ()) -> None:
         super().__init__(message)
         self.written = written
-        """The files of the other formats."""
+        """The files of the formats that are complete."""

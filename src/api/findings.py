@@ -202,7 +202,8 @@ def export(run: PathLike, to: Sequence[str] = ("csv", "jsonl"), out: PathLike | 
 
     Raises:
         InputError: not a run folder, an unknown format, or a file that exists already.
-        ConfigError: a package that a format needs is not installed.
+        ConfigError: a package that the only format needs is not installed.
+        ExportError: a format could not be written; `written` has the files of the others.
 
     Example:
         >>> import medicare_eval as me

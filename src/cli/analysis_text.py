@@ -27,6 +27,7 @@ from . import tables
 
 QUESTIONS_SHOWN = 30
 WORST_SHOWN = 5
+FACTS_SHOWN = 20
 
 
 def notice_lines(notices: Sequence[str]) -> Iterator[str]:
@@ -129,7 +130,9 @@ def drift_text(found: Drifts, show: int) -> Iterator[str]:
 def _target_text(target: TargetDrift, show: int) -> Iterator[str]:
     yield f"\n{target.target}: {target.verdict}"
     yield _told(drift_sentence(target), "  ")
-    yield from (f"  {plain(fact)}" for fact in target.facts or (NO_KNOWN_CHANGE,))
+    yield from (_wrapped(plain(fact), "  ") for fact in target.facts[:FACTS_SHOWN] or (NO_KNOWN_CHANGE,))
+    if len(target.facts) > FACTS_SHOWN:
+        yield f"  {FACTS_SHOWN} of {len(target.facts)} known changes shown; --json and --html have all"
     rows = [
         [
             name,
@@ -154,7 +157,8 @@ def _target_text(target: TargetDrift, show: int) -> Iterator[str]:
         yield from _answer_text(answer)
     if target.answers_changed > min(show, len(target.answers)):
         shown_now = min(show, len(target.answers))
-        yield f"\n  {shown_now} of {counted(target.answers_changed, 'changed answer')} shown; --show N shows more"
+        more = "; --show N shows more" if shown_now < len(target.answers) else ", those that changed most"
+        yield f"\n  {shown_now} of {counted(target.answers_changed, 'changed answer')} shown{more}"
 
 
 def _questions_text(target: TargetDrift) -> Iterator[str]:
@@ -173,15 +177,17 @@ def _questions_text(target: TargetDrift) -> Iterator[str]:
 
 def _answer_text(one: ChangedAnswer) -> Iterator[str]:
     yield f"\n  {one.trial_id} {one.group}: {one.before} -> {one.after}"
-    yield f"    asked: {start_of(one.question, 200)}"
-    yield f"    old:   {start_of(one.old_reply, 400)}"
-    yield f"    new:   {start_of(one.new_reply, 400)}"
+    for name, text, length in (("asked", one.question, 200), ("old", one.old_reply, 400), ("new", one.new_reply, 400)):
+        yield _wrapped(f"{name}: {start_of(text, length) or '(no reply)'}", "    ")
 
 
 def start_of(text: str, length: int) -> str:
     """The start of a text of others; dots say that there is more."""
     shown_text = plain(text)
-    return shown_text if len(shown_text) <= length else f"{shown_text[:length]} [...]"
+    if len(shown_text) <= length:
+        return shown_text
+    whole = shown_text[: length + 1].rsplit(" ", 1)[0]  # up to the last word that ends in time
+    return f"{whole[:length]} [...]"
 
 
 # sensitivity
@@ -211,7 +217,7 @@ def _rank_text(change: RankChange) -> str:
 def _variance_text(one: Sensitivity) -> Iterator[str]:
     covered = f"; key coverage {share_text(one.coverage)}" if one.measure == "accuracy" else ""
     left_out = f", {one.left_out} without a value left out" if one.left_out else ""
-    yield f"{one.target}: {one.measure}, {counted(one.components.n, 'trial')}{left_out}{covered}"
+    yield _wrapped(f"{one.target}: {one.measure}, {counted(one.components.n, 'trial')}{left_out}{covered}", "")
     yield _told(sensitivity_sentence(one), "  ")
     yield _variance_table(one.components)
     if one.judges:

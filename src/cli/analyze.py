@@ -14,6 +14,7 @@ from .. import api
 from ..errors import ExportError
 from ..findings.analysis.compare_judges import JudgesCompared
 from ..findings.analysis.power import planned_design
+from ..text.escape import plain_lines
 from .analysis_text import comparison_text, drift_text, sensitivity_text
 from .judges_text import judges_json, judges_text
 from .power_text import power_text
@@ -93,7 +94,7 @@ def _print(found: dict[str, Any] | Iterator[str]) -> int:
     if isinstance(found, dict):
         print(json.dumps(found, indent=2, ensure_ascii=False, default=str))
     else:
-        print("\n".join(found))
+        print(plain_lines("\n".join(found)))
     return 0
 
 

@@ -247,7 +247,7 @@ def add_execution(parser: argparse.ArgumentParser, *, new_run: bool = True) -> N
 
 
 def add_rates(parser: argparse.ArgumentParser) -> None:
-    for flag, dest in (("--rpm", "requests_per_minute"), ("--tpm", "tokens_per_minute")):
+    for flag, dest, example in (("--rpm", "requests_per_minute", 500), ("--tpm", "tokens_per_minute", 200_000)):
         parser.add_argument(
             flag,
             dest=dest,
@@ -255,7 +255,7 @@ def add_rates(parser: argparse.ArgumentParser) -> None:
             action="append",
             default=NOT_GIVEN,
             metavar="P=N",
-            help=f"{dest.replace('_', ' ')} for a provider, for example openai=500; repeatable",
+            help=f"{dest.replace('_', ' ')} for a provider, for example openai={example}; repeatable",
         )
 
 

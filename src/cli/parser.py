@@ -335,11 +335,21 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Like `parse_args`, but an unknown flag leads to the help of its command."""
+    parser = build_parser()
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        command = f"{parser.prog} {arguments.command}"
+        parser.exit(2, f"{command}: unrecognized arguments: {' '.join(unknown)}. Try: {command} --help\n")
+    return arguments
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character still shows the rest
-    arguments = build_parser().parse_args(argv)
+    arguments = _parsed(argv)
     disabled = logging.root.manager.disable
     logging.disable(logging.INFO)  # SDKs log addresses and headers where OPENAI_LOG or ANTHROPIC_LOG is set
     try:

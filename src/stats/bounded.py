@@ -63,7 +63,7 @@ class Bounded:
     low: float | None = None
     high: float | None = None
     effective: float | None = None
-    """The number of independent yes-or-no values that would tell as much."""
+    """The number of independent yes-or-no values that would tell as much, and that the limits are of."""
     error: float | None = None
     """Standard error; None if all units have the same value."""
     degrees: float | None = None
@@ -171,17 +171,17 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
     assert value is not None
     share = min(1.0, max(0.0, (value - within.low) / width))
     same = math.sqrt(spread.variance) <= ROUNDING * width
-    effective = spread.least if same else max(spread.least, share * (1 - share) * width * width / spread.variance)
+    tail = (1 - confidence) / 2
+    effective = spread.least if same else _size(share, width, spread, tail)
     error = None if same else math.sqrt(spread.variance)
     degrees = None if same else spread.degrees
     if units < least:
         return Bounded(units, value, None, None, effective, error, degrees)
-    tail = (1 - confidence) / 2
     # A share that is 0 or 1 can be missed on one side only; a difference on both.
     most = 1 - (2 * tail if within == SHARE else tail) ** (1 / spread.least)
-    limits = Limits(share * (1 - most), share + most * (1 - share)) if same else _limits(share, effective, spread, tail)
+    limits = Limits(share * (1 - most), share + most * (1 - share)) if same else mid_p_limits(share, effective, tail)
     if within == SHARE and not same:
-        one_sided = _limits(share, effective, spread, 2 * tail)
+        one_sided = mid_p_limits(share, _size(share, width, spread, 2 * tail), 2 * tail)
         limits = Limits(
             one_sided.low if one_sided.low <= most else max(limits.low, most),
             one_sided.high if one_sided.high >= 1 - most else min(limits.high, 1 - most),
@@ -195,10 +195,11 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
     return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees)
 
 
-def _limits(share: float, effective: float, spread: _Spread, tail: float) -> Limits:
-    """Those of a proportion, with the effective n reduced for a variance that few units estimate."""
+def _size(share: float, width: float, spread: _Spread, tail: float) -> float:
+    """The effective n, reduced for a variance that few units estimate."""
     ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, spread.degrees)
-    return mid_p_limits(share, min(MOST_EFFECTIVE, max(spread.least, effective * ratio * ratio)), tail)
+    found = share * (1 - share) * width * width / spread.variance * ratio * ratio
+    return min(MOST_EFFECTIVE, max(spread.least, found))
 
 
 @lru_cache(maxsize=4_096)

@@ -33,7 +33,8 @@ class ClusteredShare:
 
     count: int
     n: int
-    effective: float
+    effective: float | None
+    """How many independent claims would tell as much; None with one cluster, which cannot tell."""
     value: float | None
     low: float | None
     high: float | None
@@ -75,4 +76,5 @@ def share_by_unit(clusters: Sequence[Tally]) -> ClusteredShare:
     """A share with clusters as the independent units, as for every mean over scenarios; see `bounded`."""
     n, count = sum(one.n for one in clusters), sum(one.count for one in clusters)
     found = bounded_mean([Unit(one.count / one.n, one.n) for one in clusters if one.n])
-    return ClusteredShare(count, n, min(found.effective or 0.0, float(n)), found.value, found.low, found.high)
+    effective = None if found.effective is None else min(found.effective, float(n))
+    return ClusteredShare(count, n, effective, found.value, found.low, found.high)

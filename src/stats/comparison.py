@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .bounded import DIFFERENCE, Range, bounded_by_cluster
+from .bounded import DIFFERENCE, bounded_by_cluster
 from .intervals import NO_INTERVAL, Interval
 from .student import student_quantile
 
@@ -100,7 +100,6 @@ def paired_difference(
     pairs: Pairs,
     *,
     seed: int,
-    within: Range = DIFFERENCE,
     confidence: float = 0.95,
     permutations: int = 10_000,
 ) -> Difference:
@@ -110,7 +109,7 @@ def paired_difference(
     neither interval nor test.
     """
     differences = [(cluster, a - b) for cluster, a, b in pairs]
-    found = bounded_by_cluster(differences, within, confidence)
+    found = bounded_by_cluster(differences, DIFFERENCE, confidence)
     by_cluster: dict[str, list[float]] = {}
     for cluster, difference in differences:
         by_cluster.setdefault(cluster, []).append(difference)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .bounded import DIFFERENCE, Range, bounded_by_cluster
+from .bounded import DIFFERENCE, bounded_by_cluster
 from .comparison import (
     Difference,
     Pairs,
@@ -38,7 +38,7 @@ class Drift:
     verdict: DriftVerdict
 
 
-def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int, within: Range = DIFFERENCE) -> Drift:
+def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int) -> Drift:
     """Pairs are (cluster, before, after); the difference is after minus before, so above 0 means that scores rose.
 
     No change: every pair has the same value before and after. Drifted: p < alpha (sign flips of clusters), and the mean
@@ -48,11 +48,11 @@ def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int, within:
     if floor <= 0 or not 0 < alpha < 0.5:
         raise ValueError(f"drift needs a floor above 0 and an alpha between 0 and 0.5, not {floor} and {alpha}")
     swapped = [(cluster, after, before) for cluster, before, after in pairs]
-    difference = paired_difference(swapped, seed=seed, within=within, confidence=1 - alpha)
-    inner = bounded_by_cluster(((c, after - before) for c, after, before in swapped), within, 1 - 2 * alpha)
+    difference = paired_difference(swapped, seed=seed, confidence=1 - alpha)
+    inner = bounded_by_cluster(((c, after - before) for c, after, before in swapped), DIFFERENCE, 1 - 2 * alpha)
     low, high = inner.low, inner.high
     same = bool(pairs) and all(before == after for _, before, after in pairs)
-    needed = math.ceil(math.log(alpha) / math.log1p(-floor / within.high)) if same and floor < within.high else None
+    needed = math.ceil(math.log(alpha) / math.log1p(-floor)) if same and floor < 1 else None
     verdict: DriftVerdict = "cannot tell"
     if same:
         verdict = "no change"

@@ -20,6 +20,11 @@ def plain(text: str) -> str:
     return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
 
 
+def plain_lines(text: str) -> str:
+    """The same of text on several lines, with its line breaks and spaces kept."""
+    return "".join(char for char in text if char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+
+
 def inert(text: str) -> str:
     """Text on one line that Markdown shows as it is, without markup."""
     shown = plain(text)

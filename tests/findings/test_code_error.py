@@ -21,7 +21,7 @@ from src.findings.analysis.code_error import (
 from src.findings.analysis.estimates import Estimated, estimate
 from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, SplitCode
 from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
-from src.findings.report.judge_error import bounds_text, judge_error_cell, judge_error_sentence, judge_error_text
+from src.findings.report.judge_error import bounds_text, judge_error_cell, judge_error_sentence
 from src.records.judge_check import CodesMeasured, ReplyCode
 from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson
@@ -140,13 +140,8 @@ def test_what_stands_beside_a_share() -> None:
     given = share(31, 50)
     corrected = CorrectedShare(0.62, 0.58, 0.47, 0.68)
     split, agreed = JudgeBounds(0.59, 0.66, 4), JudgeBounds(0.62, 0.62, 0)
-    assert judge_error_text(JudgeError(given, corrected, split)) == "corrected for judge error 58% (47–68%)"
-    assert judge_error_text(JudgeError(given, None, split)) == "could be 59–66% if split verdicts fell the other way"
-    assert judge_error_text(JudgeError(given, None, agreed)) == "the judges agreed wherever it could have changed this"
-    assert judge_error_text(JudgeError(given, None, None)).startswith("judge error unknown: one model judged")
     assert bounds_text(agreed, 50) == "62%"
     nothing = Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)
-    assert judge_error_text(JudgeError(nothing, None, split)) == ""
     assert judge_error_cell(JudgeError(given, corrected, split)) == "corrected 58% (47–68%)"
     assert judge_error_cell(JudgeError(given, None, split)) == "59–66% by split verdicts"
     assert judge_error_cell(JudgeError(given, None, agreed)) == "no split verdict"
@@ -173,9 +168,14 @@ SPLIT = JudgeBounds(0.59, 0.66, 4)
 
 def test_one_sentence_for_the_first_screen() -> None:
     given, corrected, agreed = share(31, 50), CorrectedShare(0.62, 0.58, 0.47, 0.68), JudgeBounds(0.08, 0.08, 0)
-    assert sentence(corrected, corrected, given) == "Corrected for judge error: 58 (47–68) and 58 (47–68)."
-    assert sentence(corrected, SPLIT, given) == "If split verdicts had fallen the other way: 59–66 and 59–66."
+    both = "Corrected for judge error: 58 (47–68) complete and 58 (47–68) wrong."
+    assert sentence(corrected, corrected, given) == both
+    one = "Corrected for judge error: 58 (47–68) complete; wrong answers cannot be corrected."
+    assert sentence(corrected, SPLIT, given) == one
     assert sentence(SPLIT, agreed, given) == "If split verdicts had fallen the other way: 59–66 and 8."
     assert sentence(agreed, agreed, given) == "The judges agreed wherever it could have changed these numbers."
     assert sentence(None, None, given).startswith("How often the judges erred is unknown")
+    refused = JudgeError(given, None, None, "the check is too small")
+    told = judge_error_sentence({"accurate_complete": refused, "incorrect": refused})
+    assert told == "The judge check cannot correct these numbers; the section on judges says why."
     assert sentence(SPLIT, SPLIT, Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)) == ""

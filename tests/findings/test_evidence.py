@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -16,14 +20,15 @@ from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError, StorageError
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.report import evidence, evidence_pages, links
-from src.findings.report.evidence import MARKER, write_evidence
+from src.findings.report import evidence, evidence_pages, links, report_folder
+from src.findings.report.evidence import write_evidence
 from src.findings.report.evidence_shell import page, safe, safe_lines, web_link
-from src.findings.report.series import Runs, Series, runs_of
+from src.findings.report.series import Runs, runs_of
 from src.findings.report.trial_page import Mark, Span, marked_text
 from src.findings.report.write import write_files, write_report
 from src.records.study_code import HEADINGS
 from src.schemas import QuoteSpan, TrialResult
+from src.store import hash_chain
 from tests.findings import made_runs
 from tests.findings.report_run import A, code, coded, small_manifest, small_plan, small_run, write_run
 from tests.helpers import ROOT, plan, result, scenario
@@ -506,13 +511,20 @@ def test_the_same_run_gives_the_same_bytes_however_many_processes_write_it(
     assert sorted(path.name for path in out.iterdir() if path.name.startswith(".")) == []
 
 
+def dead_process() -> int:
+    """The id of a process that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
 def test_pages_of_an_earlier_report_are_replaced(tmp_path: Path) -> None:
     out = written(tmp_path, repeated(2))
     stale = out / "evidence" / "9-gone"
     stale.mkdir()
     (stale / "index.html").write_text("old")
-    (out / ".evidence-new").mkdir()
-    (out / ".evidence-new" / MARKER).write_text("left by a report that was killed")
+    killed = out / f".report-{dead_process()}-0123456789abcdef"
+    (killed / "evidence").mkdir(parents=True)
     write_report([tmp_path / "run"], out)
     assert not stale.exists()
     assert {path.name for path in out.iterdir() if path.name.startswith(".")} == set()
@@ -542,17 +554,104 @@ def test_a_report_can_be_without_evidence(tmp_path: Path) -> None:
         assert "evidence/" not in text
 
 
-def test_a_page_that_cannot_be_written_leaves_the_old_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_cannot_be_written_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = written(tmp_path, repeated(2))
-    before = read_all(out / "evidence")
+    before = read_all(out)
+    write_run(tmp_path / "more", repeated(3), small_manifest())
 
     def full(*_: object) -> bytes:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(evidence, "scenario_page", full)
     with pytest.raises(StorageError, match="No space left"):
+        write_report([tmp_path / "more"], out)
+    assert read_all(out) == before
+
+
+# The report folder
+
+
+def test_a_file_that_was_changed_is_never_replaced(tmp_path: Path) -> None:
+    out = written(tmp_path, repeated(2))
+    draft = out / "methods.md"
+    draft.write_text(draft.read_text(encoding="utf-8") + "Our own words.", encoding="utf-8")
+    before = read_all(out)
+    with pytest.raises(InputError, match=r"methods\.md was changed after a report wrote it, and will not be replaced"):
         write_report([tmp_path / "run"], out)
-    assert read_all(out / "evidence") == before
+    assert read_all(out) == before
+
+
+def test_a_file_that_no_report_wrote_is_never_replaced(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", repeated(2), small_manifest())
+    for name in ("report.md", "codes.csv"):
+        out = tmp_path / name.replace(".", "-")
+        out.mkdir()
+        (out / name).write_text("mine")
+        with pytest.raises(InputError, match=rf"{re.escape(name)} exists, and no list of files says that a report"):
+            write_report([tmp_path / "run"], out)
+        assert read_all(out) == {name: b"mine"}
+
+
+def test_files_of_an_earlier_report_go_unless_they_were_changed(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", repeated(2), small_manifest())
+    out = tmp_path / "out"
+    write_report([tmp_path / "run"], out, checklist="all")
+    assert (out / "chart_checklist.md").exists()
+    write_report([tmp_path / "run"], out)
+    assert not list(out.glob("*_checklist.md"))
+    assert read_all(out) == read_all(written(tmp_path / "again", repeated(2)))
+
+
+def test_a_list_of_files_cannot_name_a_file_outside(tmp_path: Path) -> None:
+    out = written(tmp_path, repeated(2))
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    listed = out / report_folder.LIST
+    listed.write_text(f"{listed.read_text()}{hashlib.sha256(b'mine').hexdigest()}  ../outside.txt\n")
+    write_report([tmp_path / "run"], out)
+    assert outside.read_text() == "mine"
+
+
+def test_a_link_to_another_folder_is_not_followed(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", repeated(2), small_manifest())
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "notes.txt").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "evidence").symlink_to(elsewhere)
+    with pytest.raises(InputError, match="evidence exists and was not written by medicare-eval"):
+        write_report([tmp_path / "run"], tmp_path / "out")
+    assert read_all(elsewhere) == {"notes.txt": b"mine"}
+
+
+def test_a_run_without_results_has_pages_too(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", [], small_manifest())
+    (tmp_path / "run" / "results.jsonl").unlink(missing_ok=True)
+    write_report([tmp_path / "run"], tmp_path / "out")
+    assert (tmp_path / "out" / "evidence" / "index.html").exists()
+    assert dead_links(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize(("field", "value"), [("severity", "<meta http-equiv=refresh content=0>"), ("label", "MAYBE")])
+def test_a_verdict_of_no_known_kind_is_refused(field: str, value: str, tmp_path: Path) -> None:
+    write_run(tmp_path / "run", repeated(2), small_manifest())
+    found = gather(tmp_path / "run")
+    path = tmp_path / "run" / "results.jsonl"
+    lines = []
+    for line in hash_chain.ChainReader(path, hash_chain.GENESIS):
+        trial = json.loads(line.payload)
+        for verdicts in trial["verdicts"].values():
+            verdicts[0][field] = value
+        lines.append(json.dumps(trial).encode())
+    head = hash_chain.GENESIS
+    with path.open("wb") as file:
+        for payload in lines:
+            head, raw = hash_chain.chained(head, payload)
+            file.write(raw)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(IntegrityError, match="this version cannot read trial"):
+        write_evidence(series_of(found), tmp_path / "out")
+    assert not list((tmp_path / "out").rglob("*.t1.html"))
 
 
 def test_results_that_change_while_they_are_read_are_noticed(tmp_path: Path) -> None:
@@ -576,4 +675,3 @@ def test_series_are_named_by_their_place(tmp_path: Path) -> None:
     found, _ = small_run(tmp_path / "run")
     names = [links.folder_of(one) for one in series_of(found).series]
     assert names == ["1-compatible-model-a", "2-fake-wrong"]
-    assert isinstance(series_of(found).series[0], Series)

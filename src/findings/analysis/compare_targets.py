@@ -22,7 +22,7 @@ from .judge_agreement import SEED
 from .key_coverage import key_coverage
 from .pairs import MEASURES, PairedQuestions, by_cluster, by_system, pair_questions
 from .read_run import Findings
-from .rule_judge import offline_notices
+from .rule_judge import run_notices
 from .trial_row import Row
 
 ALPHA = 0.05
@@ -77,7 +77,7 @@ def compare_targets(
         {measure: _ranks(systems, measure) for measure in measures},
         noise,
         {name: key_coverage(rows) for name, rows in systems.items()},
-        offline_notices(one.manifest for one in found),
+        run_notices(found),
     )
 
 
@@ -97,7 +97,7 @@ def compare_systems(systems: dict[str, list[Row]], measure: str, floor: float) -
             p_holm,
             p_bh,
             _detectable(difference),
-            _verdict(measure, a, b, replace(difference, p=p_holm), floor),
+            _verdict((a, b), replace(difference, p=p_holm), one, floor=floor, less=measure in LESS_IS_BETTER),
         )
         for (a, b), one, difference, p_holm, p_bh in zip(
             names, paired, differences, holm(p_values), benjamini_hochberg(p_values), strict=True
@@ -118,10 +118,15 @@ def _ranks(systems: dict[str, list[Row]], measure: str) -> tuple[SystemRank, ...
     return rank_stability(scores, seed=SEED, less_is_better=measure in LESS_IS_BETTER)
 
 
-def _verdict(measure: str, first: str, second: str, difference: Difference, floor: float) -> str:
+def _verdict(
+    names: tuple[str, str], difference: Difference, paired: PairedQuestions, *, floor: float, less: bool
+) -> str:
     """Which system is better, by name; `cannot tell` is an outcome."""
     found = verdict(difference, alpha=ALPHA, floor=floor)
+    ends = [abs(end) for end in (paired.lowest, paired.highest) if end is not None]
+    if found == "no meaningful difference" and max(ends, default=0.0) >= floor:
+        return "cannot tell"  # what is missing could hide a difference that matters
     if found not in ("a better", "b better"):
         return found
-    better = first if (found == "a better") != (measure in LESS_IS_BETTER) else second
+    better = names[(found == "a better") == less]
     return f"{better} better"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from ... import storage
 from ...errors import InputError
 from ...records.model_name import split_name
 from ...schemas import Manifest, TrialResult
-from ...stats.bounded import DIFFERENCE
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
 from ...stats.drift import (
     Drift,
@@ -32,7 +31,7 @@ from .key_coverage import key_coverage
 from .missing import MISSING
 from .pairs import MEASURES, PairedQuestions, key, pair_codes, pair_questions
 from .read_run import Findings, gather
-from .rule_judge import offline_notices
+from .rule_judge import run_notices
 from .trial_row import Row
 
 ALPHA = 0.05
@@ -92,6 +91,8 @@ class TargetDrift:
     answers_changed: int
     """How many there are."""
     verdict: str
+    not_run: int = 0
+    """Planned trials that one of the runs does not have yet."""
     scenarios_needed: int | None = None
     """If nothing changed: how many unchanged scenarios would exclude a change as large as the floor."""
 
@@ -125,7 +126,7 @@ def measure_drift(old_run: Path, new_run: Path, *, frozen: Path | None = None, f
     judge = _judge_drift(old, new, frozen) if frozen else None
     trusted = _trusted(old, judge_facts, judge)
     found = tuple(_target(old, new, a, b, floor=floor, trusted=trusted) for a, b in pairs)
-    notices = offline_notices([old.manifest, new.manifest])
+    notices = run_notices([old, new])
     return Drifts(judge_facts, judge, found, _overall(one.verdict for one in found), notices)
 
 
@@ -221,9 +222,10 @@ def _key_facts(old: Manifest, new: Manifest) -> Iterator[str]:
 def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trusted: bool) -> TargetDrift:
     before, after = old.of_target(a), new.of_target(b)
     paired = {measure: pair_questions(before, after, measure) for measure in MEASURES}
+    not_run = max(0, _planned(old, a) - len(before)) + max(0, _planned(new, b) - len(after))
     measures = {
-        measure: drift(paired[measure].pairs, floor=floor, alpha=ALPHA, seed=SEED, within=DIFFERENCE)
-        for measure in MEASURES
+        measure: _with_missing(drift(one.pairs, floor=floor, alpha=ALPHA, seed=SEED), one, not_run)
+        for measure, one in paired.items()
     }
     facts = tuple(_target_facts(old, new, a, b))
     verdict = _overall(measures[name].verdict for name in DECIDING if paired[name].pairs)
@@ -244,8 +246,22 @@ def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trust
         tuple(_answers(old, new, moves[:ANSWERS_KEPT])),
         len(moves),
         verdict,
+        not_run,
         measures["accurate_complete"].clusters_needed if verdict == "no change" else None,
     )
+
+
+def _planned(found: Findings, target: str) -> int:
+    plan = found.manifest.plan
+    return plan.trial_count // len(plan.targets) if target in plan.targets else 0
+
+
+def _with_missing(found: Drift, paired: PairedQuestions, not_run: int) -> Drift:
+    """That nothing changed cannot be said if what is missing could hide a change that matters."""
+    if found.verdict not in ("no change", "no evidence"):
+        return found
+    ends = [abs(end) for end in (paired.lowest, paired.highest) if end is not None]
+    return replace(found, verdict="cannot tell") if not_run or max(ends, default=0.0) >= found.floor else found
 
 
 def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDrift, ...]:
@@ -311,5 +327,6 @@ class _Asked(NamedTuple):
 
 def _exchange(result: TrialResult, group: str) -> _Asked:
     code = next(code for code in result.study_codes if code.question_group == group)
-    asked = [exchange for exchange in result.conversation if exchange.turn_id in code.turn_ids and exchange.reply]
-    return _Asked(" / ".join(e.user_message for e in asked), "\n\n".join(e.reply or "" for e in asked))
+    asked = [exchange for exchange in result.conversation if exchange.turn_id in code.turn_ids]
+    told = [exchange for exchange in asked if exchange.outcome not in ("skipped", "not_asked")]
+    return _Asked(" / ".join(e.user_message for e in told), "\n\n".join(e.reply for e in told if e.reply))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...schemas import GroupRule, StudyCode
@@ -76,7 +76,7 @@ class HumanComparison:
     pooled: dict[Kind, ComparedGroups]
     """Groups of a kind together, if there are several. The one of kind `like` is the primary comparison."""
     comparisons: int
-    """Differences with an interval, which decides the adjusted level."""
+    """Differences that are shown, which decides the adjusted level."""
 
     @property
     def primary(self) -> ComparedGroups | None:
@@ -170,6 +170,18 @@ def counselor_share(
     share = counts.codes[code] / n
     limits = mid_p_limits(share, min(n, shops), (1 - confidence) / 2)
     return CounselorShare(counts.codes[code], n, shops, share, limits.low, limits.high)
+
+
+def corrected_gaps(beside: BesideCounselors, corrected: Estimated) -> dict[str, Gap]:
+    """The differences of a share that was corrected for judge error.
+
+    One is called clear after adjustment only if it is so as judged, too: draws are too few for the adjusted level.
+    """
+    found: dict[str, Gap] = {}
+    for mode, people in beside.counselors.items():
+        gap = _gap(corrected, people, corrected, people)
+        found[mode] = replace(gap, after_adjustment=gap.after_adjustment and beside.gaps[mode].after_adjustment)
+    return found
 
 
 def _gap(target: Estimated, people: CounselorShare, strict: Estimated, strictly: CounselorShare) -> Gap:

@@ -6,13 +6,13 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ...errors import StorageError
@@ -25,25 +25,40 @@ MOST = 8
 def process_count() -> int:
     """As many processes as there are processors; one where a process cannot be forked safely.
 
-    Only Linux forks safely, and only while no other thread runs. A process that is started in another way imports the
-    user's program again, which may not expect it.
+    Only Linux forks safely, and only while no other thread runs, of Python's or of a library's. A worker of a pool may
+    have no children. A process that is started in another way imports the user's program again, which it may not
+    expect.
     """
-    if not sys.platform.startswith("linux") or threading.active_count() > 1:
+    if not sys.platform.startswith("linux") or multiprocessing.current_process().daemon or _threads() > 1:
         return 1
     return max(1, min(MOST, len(os.sched_getaffinity(0))))
 
 
+def _threads() -> int:
+    try:
+        return len(list(Path("/proc/self/task").iterdir()))
+    except OSError:
+        return 2  # not known, so none is started
+
+
 def in_processes(pieces: Sequence[Piece], count: int) -> None:
-    """Do every piece of work once, in any order. The first error ends all of it and is raised here."""
+    """Do every piece of work once, in any order. After an error no other piece is begun, and it is raised here."""
     if min(count, len(pieces)) <= 1:
         for piece in pieces:
             piece()
         return
     following = multiprocessing.get_context("fork").Value("q", 0)
 
+    parent = os.getpid()
+
     def share() -> None:
-        while (place := _next(following)) < len(pieces):
-            pieces[place]()
+        # A child whose parent was killed belongs to another one, and must not go on writing.
+        while (place := _next(following)) < len(pieces) and parent in (os.getpid(), os.getppid()):
+            try:
+                pieces[place]()
+            except BaseException:
+                following.value = len(pieces)
+                raise
 
     with _children([share] * (min(count, len(pieces)) - 1)) as children:
         share()

@@ -176,6 +176,22 @@ class Findings:
     def fake(self) -> bool:
         return has_fake_target(self.manifest.plan)
 
+    @property
+    def coded_questions(self) -> int:
+        """Different questions that get a study code: question groups of scenarios, without closed ones."""
+        return len(self.rules) - len(self.closed)
+
+    @property
+    def study_groups(self) -> int:
+        """Question groups of the published study among them, each counted once."""
+        return len({rule.study_group for rule in self.rules.values() if rule.study_group is not None})
+
+    @property
+    def incomplete(self) -> str:
+        """That planned trials have no result yet; empty if all have."""
+        done = len(self.rows)
+        return f"Incomplete: this run has {done:,} of {self.planned:,} planned trials." if done < self.planned else ""
+
     def open_tie(self, decided_by: str, labels_given: Sequence[str]) -> bool:
         """Whether a claim has no label because verifiers are tied and the run has no adjudicator."""
         return is_open_tie(self.manifest.plan, decided_by, labels_given)
@@ -261,12 +277,12 @@ def _read_in_parts(found: Findings, path: Path) -> bool:
 
 def _read_part(empty: Findings, lines: Iterator[hash_chain.ChainedLine]) -> dict[str, Any]:
     """What is found in some of a run's lines: the fields of `Findings` that lines add to."""
-    part = Findings(empty.folder, empty.manifest, keys=empty.keys)
+    part = Findings(empty.folder, empty.manifest, keys=empty.keys, closed=empty.closed)
     part.dollars.costs = empty.dollars.costs
     for line in lines:
         _add(part, line)
     part.dollars.costs = {}
-    told = {"folder", "manifest", "rules", "keys", "head", "sealed"}
+    told = {"folder", "manifest", "rules", "closed", "keys", "head", "sealed"}
     return {name: value for name, value in vars(part).items() if name not in told}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...schemas import Manifest
 from ...text.rounded import percent
-from .read_run import judged_offline
+from .read_run import Findings, judged_offline
 
 FIRST_FORMAT = 4
 """Of the runs that the rules measured here have judged."""
@@ -63,6 +63,12 @@ EARLIER_NOTICE = (
     "these scores as results."
 )
 """Without figures: the rules of earlier releases were others."""
+
+
+def run_notices(runs: Sequence[Findings]) -> tuple[str, ...]:
+    """What a reader of an analysis must know of its runs: that one is not complete, and who judged."""
+    unfinished = [f"{one.folder.name}: {one.incomplete}" for one in runs if one.incomplete]
+    return (*unfinished, *offline_notices(one.manifest for one in runs))
 
 
 def offline_notices(manifests: Iterable[Manifest]) -> tuple[str, ...]:

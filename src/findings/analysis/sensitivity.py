@@ -12,7 +12,7 @@ from .judge_agreement import SEED
 from .key_coverage import key_coverage
 from .pairs import value
 from .read_run import Findings
-from .rule_judge import offline_notices
+from .rule_judge import run_notices
 from .trial_row import Row
 
 
@@ -61,7 +61,7 @@ def sensitivity(found: Findings, measure: str = "accuracy") -> Sensitivities:
         tuple(_of_target(target, listed, measure) for target, listed in rows.items()),
         tuple(rank_changes(by_voice, seed=SEED)) if several else (),
         variant_means(by_voice),
-        offline_notices([found.manifest]),
+        run_notices([found]),
     )
 
 

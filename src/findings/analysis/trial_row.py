@@ -45,6 +45,8 @@ class Without:
     scores: Scored | None
     """None if a judge failed."""
     codes: tuple[CodedQuestion, ...]
+    counted: tuple[CodedQuestion, ...] = ()
+    """The same as they count in estimates: see `missing`."""
 
 
 class ClaimCount(NamedTuple):
@@ -124,14 +126,16 @@ def _codes(codes: list[CodeFields]) -> tuple[CodedQuestion, ...]:
     return tuple(CodedQuestion(code.question_group, code.code) for code in codes if code.code)
 
 
-def _counted(line: TrialFields, closed: Container[tuple[str, str]]) -> tuple[CodedQuestion, ...]:
+def _counted(
+    line: TrialFields, codes: list[CodeFields], closed: Container[tuple[str, str]]
+) -> tuple[CodedQuestion, ...]:
     """Closed questions are in no estimate, answered or not."""
     outcomes = {exchange.turn_id: exchange.outcome for exchange in line.conversation}
     return tuple(
         CodedQuestion(
             code.question_group, counted_code(code.code, (outcomes.get(turn, "not_asked") for turn in code.turn_ids))
         )
-        for code in line.study_codes
+        for code in codes
         if code.code and (line.scenario_id, code.question_group) not in closed
     )
 
@@ -144,11 +148,15 @@ def _own_codes(codes: list[CodeFields]) -> tuple[OwnCode, ...]:
     )
 
 
-def _without(line: TrialFields) -> Without | None:
+def _without(line: TrialFields, closed: Container[tuple[str, str]]) -> Without | None:
     without = line.without_marked
     if without is None:
         return None
-    return Without(_scores(without.final_scores) if without.final_scores else None, _codes(without.study_codes))
+    return Without(
+        _scores(without.final_scores) if without.final_scores else None,
+        _codes(without.study_codes),
+        _counted(line, without.study_codes, closed),
+    )
 
 
 def row_of(
@@ -178,8 +186,8 @@ def row_of(
         tuple(one.scores.accuracy for one in line.scores_by_judge.values()),
         ClaimCount(*(sum(part) for part in zip(*by_group.values(), strict=True))) if by_group else NO_CLAIMS,
         sum(bool(reading.marked) for reading in line.readings),
-        _without(line),
+        _without(line, closed),
         _own_codes(line.study_codes),
-        _counted(line, closed),
+        _counted(line, line.study_codes, closed),
         split,
     )

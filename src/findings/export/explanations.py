@@ -9,7 +9,7 @@ from typing import get_args
 
 from ...records.base import SEVERITIES
 from ...records.study_code import HEADINGS
-from ...schemas import Confidence, FinalClaim, Scenario, TrialResult
+from ...schemas import Confidence, FinalClaim, QuestionCode, Scenario, TrialResult
 from ...text.count import counted
 from ...text.escape import plain
 from ..analysis.human_comparison import Rules
@@ -43,6 +43,8 @@ class Words:
     facts: Mapping[str, str]
     topics: Mapping[str, str]
     """By question group."""
+    closed: frozenset[str] = frozenset()
+    """Question groups that are in no estimate."""
 
     @classmethod
     def of(cls, scenario: Scenario, rules: Rules) -> Words:
@@ -50,8 +52,9 @@ class Words:
         facts = {fact.fact_id: fact.statement for fact in key.canonical_facts}
         facts |= {fact.library: fact.statement for fact in key.canonical_facts if fact.library}
         facts |= {one.claim_id: f"it is wrong to say: {one.statement}" for one in key.disallowed()}
-        topics = {group: rule.topic for (name, group), rule in rules.items() if name == scenario.scenario_id}
-        return cls(facts, topics)
+        mine = {group: rule for (name, group), rule in rules.items() if name == scenario.scenario_id}
+        closed = frozenset(group for group, rule in mine.items() if rule.closed)
+        return cls(facts, {group: rule.topic for group, rule in mine.items()}, closed)
 
 
 NO_WORDS = Words({}, {})
@@ -157,14 +160,18 @@ def _calibration(result: TrialResult, value: float, words: Words) -> Explained:
     return Explained(value, "", why + _bullets("Claims that the key decides", lines))
 
 
-def levels_of(result: TrialResult) -> dict[str, str]:
-    """By question group, the study code as it counts in estimates."""
-    return {code.question_group: counted_of(code, result) for code in result.study_codes if code.code}
+def _coded(result: TrialResult, words: Words) -> list[QuestionCode]:
+    return [code for code in result.study_codes if code.code and code.question_group not in words.closed]
+
+
+def levels_of(result: TrialResult, words: Words) -> dict[str, str]:
+    """By question group, the study code as it counts in estimates; closed questions are in none."""
+    return {code.question_group: counted_of(code, result) for code in _coded(result, words)}
 
 
 def _complete(result: TrialResult, words: Words) -> Explained:
-    coded = [code for code in result.study_codes if code.code]
-    levels = levels_of(result)
+    coded = _coded(result, words)
+    levels = levels_of(result, words)
     held = [level for level in levels.values() if level != LEFT_OUT]
     lines = []
     for code in coded:

@@ -67,7 +67,8 @@ class InspectSink:
     def add(self, result: TrialResult) -> None:
         target = result.target.name
         characters = sum(len(e.user_message) + len(e.reply or "") for e in result.conversation)
-        self._waiting[target].append(_Waiting(self._sample(result), characters, _answers(result)))
+        answers = _answers(result, self._words.get(_name(result), NO_WORDS))
+        self._waiting[target].append(_Waiting(self._sample(result), characters, answers))
         self._characters += characters
         if len(self._waiting[target]) >= LOG_SAMPLES:
             self._write_whole(target)
@@ -90,7 +91,7 @@ class InspectSink:
         self._write(target, whole)
 
     def _sample(self, result: TrialResult) -> Any:
-        name = f"{result.scenario_id}@{result.variant}" if result.variant else result.scenario_id
+        name = _name(result)
         asked = [exchange for exchange in result.conversation if exchange.outcome not in ("skipped", "not_asked")]
         messages: list[Any] = []
         for exchange in asked:
@@ -127,10 +128,16 @@ class InspectSink:
     def _write(self, target: str, waiting: Sequence[_Waiting]) -> None:
         number = self._written[target] = self._written.get(target, 0) + 1
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{self._manifest.run_id}_medicare-eval_{_slug(target)}-{number}.eval"
+        path = self._folder / f"{self._manifest.run_id}_medicare-eval_{self._file_name(target)}-{number}.eval"
         log = self._eval_log(target, waiting, number)
         self._log.write_eval_log(log, str(path), format="eval")
         self._paths.append(path)
+
+    def _file_name(self, target: str) -> str:
+        """A name that no other target has."""
+        name, place = _slug(target), self._manifest.plan.targets.index(target) + 1
+        alone = sum(_slug(other).lower() == name.lower() for other in self._manifest.plan.targets) == 1
+        return name if alone else f"{name}-{place}"
 
     def _eval_log(self, target: str, waiting: Sequence[_Waiting], number: int) -> Any:
         samples = [one.sample for one in waiting]
@@ -151,7 +158,7 @@ class InspectSink:
 
     def _spec(self, target: str, names: list[str], epochs: int, number: int) -> Any:
         manifest, plan, log = self._manifest, self._manifest.plan, self._log
-        name = f"{_slug(target)}-{number}"
+        name = f"{self._file_name(target)}-{number}"
         return log.EvalSpec(
             eval_id=f"{manifest.run_id}-{name}",
             run_id=manifest.run_id,
@@ -193,7 +200,11 @@ class InspectSink:
         )
 
 
-def _answers(result: TrialResult) -> dict[str, list[Answer]]:
+def _name(result: TrialResult) -> str:
+    return f"{result.scenario_id}@{result.variant}" if result.variant else result.scenario_id
+
+
+def _answers(result: TrialResult, words: Words) -> dict[str, list[Answer]]:
     variant = result.variant or ""
     found: dict[str, list[Answer]] = {}
     for name in SCORES:
@@ -201,7 +212,7 @@ def _answers(result: TrialResult) -> dict[str, list[Answer]]:
         found[name] = [Answer(Question(result.scenario_id, ""), variant, value)]
     found[COMPLETE] = [
         Answer(Question(result.scenario_id, group), variant, None if level == LEFT_OUT else float(level == COMPLETE))
-        for group, level in levels_of(result).items()
+        for group, level in levels_of(result, words).items()
     ]
     return found
 

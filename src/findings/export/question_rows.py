@@ -30,7 +30,7 @@ def _why(code: QuestionCode, result: TrialResult, *, closed: bool) -> str:
 
 
 def why_not_counted(code: QuestionCode, result: TrialResult) -> str:
-    """Why a question that is not closed is in no estimate: a name of `MISSING`."""
+    """Why a question is in no estimate: a name of `MISSING`."""
     if code.code is None:
         return "closed_question"
     if result.outcome in ("questioner_failure", "tampered"):

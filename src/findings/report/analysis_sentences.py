@@ -19,6 +19,7 @@ from ...text.count import counted
 from ...text.rounded import percent
 from ..analysis.compare_targets import ALPHA, Compared, Comparison
 from ..analysis.drift import DECIDING, KEY_CHANGED, QUESTIONS_CHANGED, TargetDrift
+from ..analysis.pairs import PairedQuestions
 from ..analysis.sensitivity import Sensitivity
 from .document import Cell, Text, Words, say
 
@@ -228,6 +229,8 @@ def _why_unclear(target: TargetDrift, deciding: dict[str, Drift]) -> tuple[Cell,
         return say(
             "its scores did, but the judges are not shown to be the same (`rejudge` the old run, then --frozen)."
         )
+    if target.not_run:
+        return say(f"{counted(target.not_run, 'planned trial is', 'planned trials are')} not there yet.")
     told: list[Cell] = []
     for measure, one in deciding.items():
         if one.difference.mean is None:
@@ -235,16 +238,29 @@ def _why_unclear(target: TargetDrift, deciding: dict[str, Drift]) -> tuple[Cell,
         told += [Words("; ")] if told else []
         change = percent(one.difference.mean).replace("-", "−")
         told += say(f"{MEASURE_NAMES[measure]} changed by {change} points ({interval_text(one.difference)})")
+        told += _if_at_the_ends(target.paired[measure])
     if not told:
         return say("there is nothing to compare.")
     first = next(one for one in deciding.values() if one.difference.mean is not None)
     return (*told, Words("."), *_why_not(first.difference, first.difference.p), *_needed(first.difference, first.floor))
 
 
+def _if_at_the_ends(paired: PairedQuestions) -> tuple[Cell, ...]:
+    """What missing answers could make of a change; pairs are (before, after), and a change is after minus before."""
+    if paired.lowest is None or paired.highest is None:
+        return ()
+    span = point_range(-paired.highest, -paired.lowest)
+    missing = counted(paired.one_sided + paired.neither, "missing answer")
+    return say(f", or {span} with {missing} at the ends of the scale")
+
+
 def sensitivity_sentence(one: Sensitivity) -> tuple[Cell, ...]:
     """Where the variation of a target's scores comes from, the largest part first."""
     name = MEASURE_NAMES[one.measure]
     parts = [part for part in one.components.parts if part.share is not None]
+    if not one.components.n and one.left_out:
+        why = f" varies is not known: none of {counted(one.left_out, 'trial')} has a value."
+        return say(f"How much the {name} of ", Text(one.target), why)
     if one.components.n < 2 or one.components.total is None:
         return say(f"How much the {name} of ", Text(one.target), " varies is not known: there are too few trials.")
     if not parts:

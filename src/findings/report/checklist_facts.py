@@ -134,7 +134,7 @@ def _question_facts(found: Findings) -> dict[str, Value]:
     plan = found.manifest.plan
     scenarios = [planned.scenario for planned in plan.scenarios]
     turns = [turn for scenario in scenarios for turn in scenario.scripted_turns]
-    study_groups = sum(rule.study_group is not None for rule in found.rules.values())
+    study_groups = found.study_groups
     conditional = sum(turn.condition is not None for turn in turns)
     several = sum(len(scenario.scripted_turns) > 1 for scenario in scenarios)
     languages = {str(scenario.persona.language) for scenario in scenarios if scenario.persona.language}

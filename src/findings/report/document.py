@@ -230,7 +230,7 @@ def share_text(share: AnyShare) -> str:
 
 def size_of(share: AnyShare) -> int:
     """How much is behind a share, which decides how many decimals are shown."""
-    return int(share.effective or 0) if isinstance(share, Estimated | Bounded) else share.n
+    return int(share.effective or 0) if isinstance(share, Estimated | Bounded | ClusteredShare) else share.n
 
 
 def _gap_text(gap: Gap) -> str:

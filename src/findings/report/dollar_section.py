@@ -30,7 +30,7 @@ from .document import (
     Words,
     words,
 )
-from .exhibits import contradicted, exhibit_title, in_reply
+from .exhibits import claim_title, contradicted, in_reply
 from .series import Run, Runs, Series
 
 DOLLARS_CSV = "dollars.csv"
@@ -162,8 +162,7 @@ def _exhibit(runs: Runs, run: Run, error: CostlyError) -> Exhibit:
         Entry("Cost", tuple(_cost(error))),
         *([Entry("Note", (Text(cost.note),))] if cost.note else []),
     ]
-    title = exhibit_title(runs, run, trial, Words(", claim "), Text(error.claim_id, code=True))
-    return Exhibit(title, tuple(entries))
+    return Exhibit(claim_title(runs, run, trial, error.claim_id), tuple(entries))
 
 
 def _cost(error: CostlyError) -> Iterator[Cell]:

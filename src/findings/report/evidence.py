@@ -1,8 +1,5 @@
 """Write the evidence pages of a report: for each target its scenarios, and every trial in full.
 
-Pages are derived from the runs, so the whole folder is replaced by every report. It is written beside the old one and
-takes its place only when it is complete. A folder that does not carry our marker file is never touched.
-
 A run of any size is written page by page: no more than the trials of one scenario page are in memory. Where the
 system can fork a process safely, the pages of a large run are shared out among processes; each page depends on its own
 trials alone, so the bytes are the same.
@@ -10,7 +7,6 @@ trials alone, so the bytes are the same.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +17,7 @@ from typing import BinaryIO
 import msgspec
 
 from ... import storage
-from ...errors import InputError, IntegrityError
+from ...errors import IntegrityError
 from ...store import hash_chain
 from ..analysis.processes import Piece, in_processes, process_count
 from ..analysis.read_run import Findings, Place
@@ -32,68 +28,41 @@ from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
 from .evidence_script import Script, scripts_of
 from .evidence_shell import link, page, safe
+from .report_folder import LIST
 from .scenario_page import Coded, scenario_page
 from .series import Run, Runs
 from .trial_page import LEGEND, TrialPage
 
-MARKER = "WRITTEN-BY-MEDICARE-EVAL.txt"
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
 WORTH_IT = 1_000
 """Trials from which on processes are started."""
-_NEW, _OLD = ".evidence-new", ".evidence-old"
-
-
-def require_own_folder(out: Path) -> None:
-    """An InputError if something that is not ours is where the evidence pages go."""
-    folder = out / links.FOLDER
-    if folder.exists() and not (folder / MARKER).is_file():
-        raise InputError(
-            f"{folder} exists and was not written by medicare-eval. Move it, choose another --out, or leave the "
-            "evidence pages out with --no-evidence."
-        )
-
-
-def remove_evidence(out: Path) -> None:
-    """Remove the pages of an earlier report, and what an interrupted one left behind."""
-    for name in (links.FOLDER, _NEW, _OLD):
-        if (out / name / MARKER).is_file():
-            shutil.rmtree(out / name)
 
 
 def write_evidence(runs: Runs, out: Path, *, beside: Sequence[Piece] = ()) -> Path:
-    """Write all evidence pages of a report and return the first; the pages of an earlier report are replaced.
+    """Write all evidence pages of a report into a new folder, and return the first.
 
     `beside` is other work of the report that reads every trial; it is shared out with the pages.
     """
-    require_own_folder(out)
-    new, old, folder = out / _NEW, out / _OLD, out / links.FOLDER
-    for left in (new, old):
-        if (left / MARKER).is_file():
-            shutil.rmtree(left)
-    new.mkdir()
-    (new / MARKER).write_text(_MARKED, encoding="utf-8")
+    folder = out / links.FOLDER
+    folder.mkdir()
+    (folder / LIST).write_text(_MARKED, encoding="utf-8")
     large = sum(len(series.rows) for series in runs.series) >= WORTH_IT
-    in_processes([*beside, *_pages(runs, new)], process_count() if large else 1)
-    if folder.exists():
-        folder.rename(old)
-    new.rename(folder)
-    if old.exists():
-        shutil.rmtree(old)
+    in_processes([*beside, *_pages(runs, folder)], process_count() if large else 1)
     return folder / links.INDEX
 
 
 def _pages(runs: Runs, folder: Path) -> Iterator[Piece]:
     """Write the pages above the scenarios, and give the work of writing the others."""
-    sources = {run.name: _Source.of(run) for run in runs.runs}
+    sources = {run: _Source.of(run) for run in runs.runs}
     (folder / links.INDEX).write_bytes(top_page(runs))
     for series in runs.series:
         mine = folder / links.folder_of(series)
         mine.mkdir()
-        (mine / links.INDEX).write_bytes(target_page(series, sources[series.run.name].scripts))
-        (mine / links.STUDY).write_bytes(study_page(series, sources[series.run.name].scripts))
+        (mine / links.INDEX).write_bytes(target_page(series, sources[series.run].scripts))
+        (mine / links.STUDY).write_bytes(study_page(series, sources[series.run].scripts))
     rows = {series: scenarios_of(series) for series in runs.series}
     for plan in planned_pages(runs):
-        source = sources[plan.series.run.name]
+        source = sources[plan.series.run]
         yield partial(source.write, plan, rows[plan.series][plan.scenario_id], folder / plan.folder)
 
 
@@ -116,8 +85,8 @@ class _Source:
     def write(self, plan: ScenarioPagePlan, rows: Sequence[Row], folder: Path) -> None:
         """Write a scenario page and the pages of its trials."""
         coded: list[Coded] = []
-        with self.path.open("rb") as file:
-            for trials in plan.trial_pages:
+        for trials in plan.trial_pages:  # without any, there may be no file
+            with self.path.open("rb") as file:
                 lines = TrialPage(self._script(trials))
                 body = [*_head(plan, trials, lines.script)]
                 for row in trials.rows:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ...schemas import Label, Severity
+
 
 class TargetFields(msgspec.Struct):
     name: str
@@ -45,9 +47,9 @@ class RejectedFields(msgspec.Struct):
 
 class VerdictFields(msgspec.Struct):
     claim_id: str
-    label: str
+    label: Label
     evidence: list[str]
-    severity: str
+    severity: Severity
     notes: str = ""
 
 
@@ -55,9 +57,9 @@ class FinalClaimFields(msgspec.Struct):
     claim_id: str
     turn_id: str
     text: str
-    label: str | None
+    label: Label | None
     evidence: list[str]
-    severity: str
+    severity: Severity
     decided_by: str
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
 
-from ..analysis.human_comparison import STUDY_SCENARIOS
-from ..analysis.trial_row import Row
+from ...text.count import counted
+from ...text.rounded import percent, rounded
+from ..analysis.estimates import estimate
+from ..analysis.human_comparison import OUTCOMES, STUDY_SCENARIOS, ComparedGroups
+from ..analysis.trial_row import SCORES, Row
 from . import links
 from .evidence_pages import scenarios_of
 from .evidence_script import Script
@@ -15,6 +17,8 @@ from .evidence_shell import CODE_MARKS, code_legend, link, page, safe, score_tex
 from .scenario_page import SCORE_HEADS, CodeTotals, counts_text
 from .series import Runs, Series
 
+QUESTION_HEADS = ("questions", "complete", "wrong")
+"""Different questions, and how many of them were answered so, on average over repeats and variants."""
 Scripts = Mapping[tuple[str, str | None], Script]
 
 
@@ -42,31 +46,60 @@ def target_page(series: Series, scripts: Scripts) -> bytes:
         f"<h1>{safe(series.label)}</h1>",
         f'<p class="about">{len(series.rows):,} trials in run {safe(series.run.name)}. '
         f"{link(links.STUDY, 'Question groups of the published study')}.</p>",
+        _headline(series.rows),
         code_legend(),
         '<div class="box" role="region" aria-label="Scenarios" tabindex="0"><table class="wide">',
-        "<caption><span>Scenarios: trials, mean scores of scored trials, and codes of all answers.</span></caption>",
+        "<caption><span>Scenarios: trials, mean scores, codes of answers, and different questions.</span></caption>",
         f"<thead><tr>{''.join(_heads())}</tr></thead><tbody>",
-        *(_scenario_row(scenario_id, titles.get(scenario_id, ""), rows) for scenario_id, rows in scenarios.items()),
+        *(
+            _scenario_row(_scenario_name(scenario_id, titles.get(scenario_id, "")), rows)
+            for scenario_id, rows in scenarios.items()
+        ),
+        *([_scenario_row("all", series.rows)] if len(scenarios) > 1 else ()),
         "</tbody></table></div>",
     ]
     return page(series.label, way, body)
 
 
+def _headline(rows: Sequence[Row]) -> str:
+    """How the shares on the first screen of the report come about."""
+    complete, wrong = (estimate(rows, code) for code in OUTCOMES)
+    if complete.value is None or wrong.value is None:
+        return "<p>No answer of this target has a code that counts.</p>"
+    counts = (
+        f"{rounded(one.value * one.questions, 1)} of {counted(one.questions, 'question')} {how} "
+        f"({percent(one.value)} of 100)"
+        for one, how in ((complete, "accurately and completely"), (wrong, "wrongly"))
+        if one.value is not None
+    )
+    return (
+        "<p>Every different question counts once: its answers are averaged over repeats, then over variants. So this "
+        f"target answered {' and '.join(counts)}.</p>"
+    )
+
+
 def _heads() -> Iterator[str]:
-    for head in ("scenario", "trials", "scored", *SCORE_HEADS, *CODE_MARKS.values()):
+    for head in ("scenario", "trials", "scored", *SCORE_HEADS, *CODE_MARKS.values(), *QUESTION_HEADS):
         yield f'<th scope="col">{head}</th>'
 
 
-def _scenario_row(scenario_id: str, title: str, rows: Sequence[Row]) -> str:
+def _scenario_name(scenario_id: str, title: str) -> str:
+    return f'{link(links.scenario_file(scenario_id), safe(scenario_id))}<br><span class="quiet">{safe(title)}</span>'
+
+
+def _scenario_row(name: str, rows: Sequence[Row]) -> str:
     codes = CodeTotals(rows).total()
-    name = f'{link(links.scenario_file(scenario_id), safe(scenario_id))}<br><span class="quiet">{safe(title)}</span>'
     cells = [f'<th scope="row">{name}</th>']
     cells.append(f'<td data-label="trials">{len(rows):,}</td>')
     cells.append(f'<td data-label="scored">{sum(row.outcome == "scored" for row in rows):,}</td>')
-    for place, head in enumerate(SCORE_HEADS):
-        values = [score for row in rows if (score := row.scores[place]) is not None]
-        cells.append(f'<td data-label="{head}">{score_text(fmean(values) if values else None)}</td>')
+    for name_of, head in zip(SCORES, SCORE_HEADS, strict=True):
+        cells.append(f'<td data-label="{head}">{score_text(estimate(rows, name_of).value)}</td>')
     cells += [f'<td data-label="{mark}">{codes[code]:,}</td>' for code, mark in CODE_MARKS.items()]
+    shares = [estimate(rows, code) for code in OUTCOMES]
+    cells.append(f'<td data-label="{QUESTION_HEADS[0]}">{shares[0].questions:,}</td>')
+    for head, one in zip(QUESTION_HEADS[1:], shares, strict=True):
+        shown = "–" if one.value is None else rounded(one.value * one.questions, 1)
+        cells.append(f'<td data-label="{head}">{shown}</td>')
     return f"<tr>{''.join(cells)}</tr>"
 
 
@@ -81,6 +114,7 @@ def study_page(series: Series, scripts: Scripts) -> bytes:
     body = [
         "<h1>Question groups of the published study</h1>",
         f'<p class="about">Answers of {safe(series.label)}, by script.</p>',
+        *([_together(series.beside_counselors.primary)] if series.beside_counselors.primary else ()),
     ]
     by_script: dict[tuple[str, str | None], list[Row]] = {}
     for row in series.rows:
@@ -90,6 +124,19 @@ def study_page(series: Series, scripts: Scripts) -> bytes:
     if not asked:
         body.append("<p>No question of the published study was asked in this run.</p>")
     return page(f"Study groups, {series.label}", way, body)
+
+
+def _together(primary: ComparedGroups) -> str:
+    """The groups that are compared like for like, as the report has them."""
+    told = []
+    for code, how in zip(OUTCOMES, ("accurate and complete", "wrong"), strict=True):
+        target = primary.outcomes[code].target
+        if target.value is not None:
+            told.append(f"{percent(target.value)} of 100 answers are {how}")
+    if not told:
+        return ""
+    numbers = ", ".join(map(str, primary.numbers))
+    return f"<p>Groups {numbers} are compared like for like with counselors. Together, {' and '.join(told)}.</p>"
 
 
 def _group(

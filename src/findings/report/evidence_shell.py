@@ -16,6 +16,7 @@ from typing import cast
 from ...records.study_code import HEADINGS
 from ...schemas import StudyCode
 from ...text.escape import plain
+from ...text.rounded import rounded
 from .page_style import STYLE
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -163,4 +164,4 @@ def code_legend() -> str:
 
 
 def score_text(score: float | None) -> str:
-    return "–" if score is None else f"{score:.2f}"
+    return "–" if score is None else rounded(score)

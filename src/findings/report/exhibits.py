@@ -149,10 +149,17 @@ def _varied(wrong: Sequence[_WrongClaim]) -> list[_WrongClaim]:
     left = sorted(wrong, key=lambda one: (-one.severity, one.place))
     chosen: list[_WrongClaim] = []
     while left and len(chosen) < EXAMPLES:
-        best = min(left, key=lambda one: (-one.severity, *_likeness(one, chosen)))
+        best = min(left, key=lambda one: (_again(one, chosen), -one.severity, *_likeness(one, chosen)))
+        if _again(best, chosen):
+            break
         left.remove(best)
         chosen.append(best)
     return chosen
+
+
+def _again(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> bool:
+    """Whether the same error of the target, against the same facts of the same scenario, was chosen already."""
+    return _likeness(one, chosen)[0] > 0
 
 
 def _likeness(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> tuple[int, int]:
@@ -171,6 +178,12 @@ def exhibit_title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tupl
     return (*named, Linked(Text(trial.trial_id, code=True), of_trial(_series(runs, run, trial), trial.trial_id)), *rest)
 
 
+def claim_title(runs: Runs, run: Run, trial: TrialResult, claim_id: str) -> tuple[Cell, ...]:
+    """The same with a link to the claim."""
+    href = of_claim(_series(runs, run, trial), trial.trial_id, claim_id)
+    return exhibit_title(runs, run, trial, Words(", claim "), Linked(Text(claim_id, code=True), href))
+
+
 def _series(runs: Runs, run: Run, trial: TrialResult) -> Series:
     return next(series for series in runs.series if series.run is run and series.target == trial.target.name)
 
@@ -185,9 +198,7 @@ def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
         *(Entry("Contradicts", cells) for cells in contradicted(run.found, trial, claim.evidence)),
         *_by_judge(trial, claim.claim_id),
     ]
-    href = of_claim(_series(runs, run, trial), trial.trial_id, claim.claim_id)
-    named = Linked(Text(claim.claim_id, code=True), href)
-    return Exhibit(exhibit_title(runs, run, trial, Words(", claim "), named), tuple(entries))
+    return Exhibit(claim_title(runs, run, trial, claim.claim_id), tuple(entries))
 
 
 def in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:

@@ -59,7 +59,7 @@ class _Question(NamedTuple):
 
 def _incorrect_table(runs: Runs, counted: Counted) -> Table:
     wrong = [_Question(*key, counts) for key, counts in counted.items() if counts.codes["incorrect"]]
-    wrong.sort(key=lambda one: (-one.incorrect, -one.incorrect / one.counts.n))
+    wrong.sort(key=lambda one: (-one.incorrect / one.counts.n, -one.incorrect))
     rows = []
     for one in wrong[:MOST_INCORRECT]:
         rule = one.series.run.found.rules.get((one.scenario_id, one.group))

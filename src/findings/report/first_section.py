@@ -14,7 +14,7 @@ from ..analysis.read_run import judged_offline
 from .answer_chart import OUTCOMES, Answered, answer_figure, of_hundred, range_text
 from .document import Block, Cell, Linked, Paragraph, Text, Words, say
 from .judge_error import judge_error_sentence
-from .links import of_target
+from .links import of_study, of_target
 from .series import Runs, Series
 
 TITLE = "How well do AI assistants answer Medicare questions?"
@@ -50,7 +50,11 @@ def about(runs: Runs) -> tuple[Cell, ...]:
     year = f"plan {'year' if len(years) == 1 else 'years'} {', '.join(years)}"
     named = "Runs " if runs.several else "Run "
     names = Text(", ".join(run.name for run in runs.runs))
-    return say("Study of ", Text(when), f", {year}, {counted(len(scenarios), 'scenario')}. {named}", names, ".")
+    told = say("Study of ", Text(when), f", {year}, {counted(len(scenarios), 'scenario')}. {named}", names, ".")
+    urgent = [run.found.incomplete for run in runs.runs if run.found.incomplete]
+    if any(run.found.fake for run in runs.runs):
+        urgent.append("A demonstration, not a result.")
+    return (*told, *(Words(f" {one}", strong=True) for one in dict.fromkeys(urgent)))
 
 
 def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
@@ -70,13 +74,13 @@ def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
 
 
 def _value(
-    found: Estimated | CounselorShare, what: str = "", *, of: Series | None = None, with_range: bool = True
+    found: Estimated | CounselorShare, what: str = "", *, to: str = "", with_range: bool = True
 ) -> tuple[Cell, ...]:
     """`62 accurately and completely (54–70)`; a target's number leads to its trials."""
     if found.value is None:
         return say("no answer")
     number = Words(of_hundred(found.value), strong=True)
-    value = (Linked(number, of_target(of), pages_only=True) if of else number, Words(what))
+    value = (Linked(number, to, pages_only=True) if to else number, Words(what))
     return (*value, Words(" "), Words(f"({range_text(found)})", whole=True)) if with_range else value
 
 
@@ -90,8 +94,9 @@ def _sentence(one: Answered) -> tuple[Cell, ...]:
     if complete.value is None or wrong.value is None:
         return _by_claims(one.series)
     known = complete.low is not None
-    right = _value(complete, " accurately and completely", of=one.series, with_range=known)
-    counts = (*right, Words(" and "), *_value(wrong, " wrongly", of=one.series))
+    evidence = of_target(one.series)
+    right = _value(complete, " accurately and completely", to=evidence, with_range=known)
+    counts = (*right, Words(" and "), *_value(wrong, " wrongly", to=evidence))
     return (*say("Of 100 questions, ", _name(one.series), " answered "), *counts, Words("."), *_missing(complete))
 
 
@@ -110,7 +115,7 @@ def _by_claims(series: Series) -> tuple[Cell, ...]:
     if accuracy.value is None:
         return say("No answer of ", _name(series), " could be graded.")
     start = say("Of 100 statements of ", _name(series), " that could be checked, ")
-    return (*start, *_value(accuracy, of=series), Words(" were right. Its answers have no codes."))
+    return (*start, *_value(accuracy, to=of_target(series)), Words(" were right. Its answers have no codes."))
 
 
 def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]:
@@ -126,10 +131,11 @@ def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]
         complete, wrong = (listed[0][1].outcomes[code].counselors["phone"] for code in OUTCOMES)
         groups = counted(len(numbers), "question group")
         cells = say(f"On {groups} of the published study, compared like for like, counselors by phone answered ")
-        cells += (*_value(complete, " accurately and completely"), Words(" and "), *_value(wrong, " wrongly"))
+        right = _value(complete, " of 100 questions accurately and completely")
+        cells += (*right, Words(" and "), *_value(wrong, " wrongly"))
         for series, study in listed:
             mine, mine_wrong = (study.outcomes[code].target for code in OUTCOMES)
-            right, bad = (_value(one, of=series, with_range=False) for one in (mine, mine_wrong))
+            right, bad = (_value(one, to=of_study(series), with_range=False) for one in (mine, mine_wrong))
             cells += (*say("; ", _name(series), " "), *right, Words(" and "), *bad)
         yield (*cells, Words("."))
 
@@ -147,7 +153,10 @@ def _registered(runs: Runs) -> Iterator[Paragraph]:
             continue
         cells += say(f"{MEASURES[measure].capitalize()}, of 100")
         for place, one in enumerate(series for series in runs.series if series.run is run):
-            cells += (*say("; " if place else ": ", _name(one), " "), *_value(estimate(one.rows, measure), of=one))
+            cells += (
+                *say("; " if place else ": ", _name(one), " "),
+                *_value(estimate(one.rows, measure), to=of_target(one)),
+            )
         yield Paragraph((*cells, Words(".")), "answer")
 
 
@@ -163,7 +172,7 @@ def _caveat(runs: Runs, notices: int, judge_error: str) -> tuple[Cell, ...]:
     verifiers = list(dict.fromkeys(name for plan in plans for name in plan.verifiers))
     cells: list[Cell] = []
     if any(run.found.fake for run in runs.runs):
-        cells += Words("A demonstration, not a result: fake targets return canned text.", strong=True), Words(" ")
+        cells += Words("Fake targets return canned text.", strong=True), Words(" ")
     if any(map(judged_offline, plans)):
         text = "Judged by offline:rules, fixed rules for demonstrations and tests."
         cells += Words(text, strong=not cells), Words(" ")

@@ -65,8 +65,9 @@ TERMS = (
     ),
     Term(
         "effective n",
-        "How many independent answers would tell as much. Answers within one scenario resemble each other, so it is "
-        "lower than their number.",
+        "How many independent answers would tell as much: the interval is about that of so many. Answers within one "
+        "scenario resemble each other, and few scenarios show badly how much they differ, so it is often far lower "
+        "than their number.",
     ),
     Term("percentage points", "A difference of two percentages: from 40% to 50% is 10 points."),
     Term("accuracy", "Of the claims that the answer key can decide, the share that it supports. From 0 to 1."),
@@ -109,12 +110,15 @@ TERMS = (
 )
 
 
+GLOSSARY = words("Glossary")
+
+
 def first_uses(sections: Sequence[Section]) -> list[tuple[Term, ...]]:
     """For each section, the terms that it is the first to use."""
     left = list(TERMS)
     found: list[tuple[Term, ...]] = []
     for section in sections:
-        text = " ".join(_own_words(section))
+        text = "" if section.title == GLOSSARY else " ".join(_own_words(section))
         used = tuple(term for term in left if term.found_in(text))
         left = [term for term in left if term not in used]
         found.append(used)
@@ -125,7 +129,7 @@ def glossary_section() -> Section:
     """All terms, in the order of the alphabet."""
     listed = sorted(TERMS, key=lambda term: term.name.lower())
     items = tuple((Words(term.name, strong=True), Words(f": {term.meaning}")) for term in listed)
-    return Section(words("Glossary"), (Bullets(items),))
+    return Section(GLOSSARY, (Bullets(items),))
 
 
 def _own_words(section: Section) -> Iterator[str]:

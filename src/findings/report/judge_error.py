@@ -20,28 +20,11 @@ from ..analysis.trial_row import Row
 from .document import NOTHING, percent, size_of
 from .series import Series
 
-UNKNOWN = "judge error unknown: one model judged, and no judge check corrects it"
-
-
-def judge_error_text(error: JudgeError) -> str:
-    """What to say beside a share, without a full stop; empty if there is no share.
-
-    `corrected for judge error 58% (47–68%)`, or `could be 59–66% if split verdicts fell the other way`.
-    """
-    if error.share.value is None:
-        return ""
-    n = size_of(error.share)
-    if error.corrected:
-        return f"corrected for judge error {corrected_text(error.corrected, n)}"
-    if error.bounds is None:
-        return UNKNOWN
-    if not error.bounds.questions:
-        return "the judges agreed wherever it could have changed this"
-    return f"could be {bounds_text(error.bounds, n)} if split verdicts fell the other way"
+_HOW: dict[CorrectedCode, str] = {"accurate_complete": "complete", "incorrect": "wrong"}
 
 
 def judge_error_cell(error: JudgeError) -> str:
-    """The same in a column named judge error: `corrected 58% (47–68%)`, `59–66% by split verdicts`."""
+    """In a column named judge error: `corrected 58% (47–68%)`, `59–66% by split verdicts`."""
     if error.share.value is None:
         return NOTHING
     n = size_of(error.share)
@@ -57,9 +40,12 @@ def judge_error_sentence(errors: Mapping[CorrectedCode, JudgeError]) -> str:
     listed = [errors[code] for code in CORRECTED_CODES]
     if any(one.share.value is None for one in listed):
         return ""
-    corrected = [_of_hundred(one.corrected) for one in listed if one.corrected]
-    if len(corrected) == len(listed):
-        return f"Corrected for judge error: {' and '.join(corrected)}."
+    corrected = [f"{_of_hundred(one.corrected)} {_HOW[code]}" for code, one in errors.items() if one.corrected]
+    if corrected:
+        left = [f"{_HOW[code]} answers cannot be corrected" for code, one in errors.items() if not one.corrected]
+        return f"Corrected for judge error: {'; '.join([' and '.join(corrected), *left])}."
+    if any(one.why_not for one in listed):
+        return "The judge check cannot correct these numbers; the section on judges says why."
     bounds = [one.bounds for one in listed if one.bounds]
     if len(bounds) < len(listed):
         return "How often the judges erred is unknown: one model judged. Measure it with judge-check."

@@ -43,8 +43,8 @@ _CODE_METHOD = (
     "judges disagreed on or left open. This says nothing of errors that the judges share."
 )
 _ONE_JUDGE = (
-    "Where all verifiers are one model, nothing in the run tells how wrong they are. Measure them with `medicare-eval "
-    "judge-check` and give the check to `report --judge-check`."
+    "Where all verifiers are one model, nothing in the run tells how wrong they are. Measure them with judge-check, "
+    "and give the check to report --judge-check."
 )
 
 
@@ -142,7 +142,8 @@ def _agreement_table(runs: Runs) -> Table:
         Column("claims"),
     )
     caption = (
-        "Agreement of the verifiers on labels; intervals from resampling blocks of trials. A dash means not defined."
+        "Agreement of the verifiers on labels; intervals from resampling blocks of trials, exact if they always agree. "
+        "A dash means not defined."
     )
     return Table(caption, columns, rows)
 
@@ -276,7 +277,8 @@ def _code_cells(error: JudgeError) -> tuple[Cell, ...]:
 def _code_notes(runs: Runs) -> list[Block]:
     """Why a share is not corrected, or has no range."""
     notes: list[tuple[Cell, ...]] = []
-    if any(error.bounds is None for series in runs.series for error in series.judge_errors.values()):
+    unknown = [series for series in runs.series if any(one.bounds is None for one in series.judge_errors.values())]
+    if any(not (series.run.judging and series.run.judging.check) for series in unknown):
         notes.append(words(_ONE_JUDGE))
     reasons: dict[tuple[CorrectedCode, str], list[str]] = {}
     for series in runs.series:

@@ -109,6 +109,11 @@ def of_question(series: Trials, scenario_id: str, group: str) -> str:
     return f"{of_scenario(series, scenario_id)}#{question_anchor(group)}"
 
 
+def of_study(series: Trials) -> str:
+    """All question groups of the published study."""
+    return _inside(series, STUDY)
+
+
 def of_study_group(series: Trials, number: int) -> str:
     """A question group of the published study: its codes in each script, with links to the questions."""
     return f"{_inside(series, STUDY)}#{group_anchor(number)}"

@@ -50,7 +50,10 @@ DIFFERENCES = (
 _ISOLATION = {
     "claim": "one claim per call",
     "reply": "all claims of a reply in one call",
-    "flagged": "several claims per call, and one per call in replies that were marked or badly covered",
+    "flagged": (
+        "several claims per call, and one per call in replies that were marked or badly covered; a random sample of "
+        "replies was verified both ways"
+    ),
 }
 
 
@@ -87,13 +90,14 @@ def paragraphs(run: Run) -> list[str]:
 def _models(run: Run) -> Iterator[str]:
     found, plan = run.found, run.found.manifest.plan
     listed = _list([_served(target, found.services.get(target)) for target in plan.targets])
-    yield f"We evaluated {counted(len(plan.targets), 'language model')}: {listed}."
+    what = counted(len(plan.targets), "target" if found.fake else "language model")
+    yield f"We evaluated {what}: {listed}.{' Targets named fake return canned text.' if found.fake else ''}"
     days = _days(run)
     if found.manifest.transcripts:
         source = inert(found.manifest.transcripts.run_id)
         yield f"The replies are those of run {source}, judged again; {AUTHOR} take their dates from that run."
     elif days:
-        yield f"They were called through their APIs {days} (UTC)."
+        yield f"They were {'asked' if found.fake else 'called through their APIs'} {days} (UTC)."
     requested = parameters_text(plan.target_parameters)
     yield f"Settings requested: {requested} per reply, and seeds derived from {plan.seed}."
     for model, own in plan.model_parameters.items():
@@ -129,14 +133,16 @@ def _questions(found: Findings) -> Iterator[str]:
     plan = found.manifest.plan
     scripts = [planned.scenario for planned in plan.scenarios]
     scenarios = len({scenario.scenario_id for scenario in scripts})
-    questions = len({(scenario.scenario_id, turn.group) for scenario in scripts for turn in scenario.scripted_turns})
+    if found.incomplete:
+        yield f"{AUTHOR} the run is not complete, so what follows is what was planned. {found.incomplete}"
     yield (
-        f"We asked {counted(questions, 'different question')} in {counted(scenarios, 'scenario')} about invented "
-        f"people, which with their variants make {counted(len(scripts), 'script')} (Table 1)."
+        f"We asked {counted(found.coded_questions, 'different question')} that get a code, in "
+        f"{counted(scenarios, 'scenario')} about invented people, which with their variants make "
+        f"{counted(len(scripts), 'script')} (Table 1)."
     )
-    study = sum(rule.study_group is not None for rule in found.rules.values())
-    if study:
-        yield f"Of these, {counted(study, 'question')} follow question groups of {STUDY}, in our own words."
+    if found.study_groups:
+        groups = counted(found.study_groups, "question group")
+        yield f"The questions include {groups} of {STUDY}, in our own words."
     if plan.wording:
         yield f"Some were asked in the words of {inert(plan.wording.title)}."
     if plan.questioner:
@@ -158,9 +164,9 @@ def _answer_key(plan: RunPlan) -> Iterator[str]:
     dates = sorted(planned.scenario.effective_date for planned in plan.scenarios)
     ends = sorted(fact.valid_until for fact in facts if fact.valid_until)
     when = dates[0].isoformat() if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    yield f"Scenarios are set on {when}."
+    yield f"The keys may be used from {when} on."
     if ends:
-        yield f"The first facts of the keys are valid until {ends[0]}."
+        yield f"Their first facts expire on {ends[0]}."
     if plan.background:
         background = counted(len(plan.background), "further fact")
         yield f"Where the key of a scenario was silent, {background} of a shared library could decide a claim."
@@ -184,7 +190,9 @@ def _judging(plan: RunPlan, measured: Judging | None) -> Iterator[str]:
         return
     alpha = measured.coefficients.get("Krippendorff's alpha")
     if alpha and alpha.value is not None:
-        yield f"On {counted(measured.claims, 'claim')}, Krippendorff's alpha was {rounded(alpha.value)}."
+        one_model = len(set(plan.verifiers)) == 1 and len(plan.verifiers) > 1
+        alike = ", which says nothing, because all verifiers are one model" if one_model else ""
+        yield f"On {counted(measured.claims, 'claim')}, Krippendorff's alpha was {rounded(alpha.value)}{alike}."
     for one in measured.noise:
         changed = f"{one.changed.count} of {counted(one.changed.n, 'label')}"
         yield f"Asked again about the same claims, {inert(one.model)} changed {changed}."
@@ -192,7 +200,8 @@ def _judging(plan: RunPlan, measured: Judging | None) -> Iterator[str]:
         yield (
             f"The same judges were checked on {counted(measured.check.replies, 'reply', 'replies')} with "
             f"{counted(measured.check.claims, 'labeled claim')} (judge check {inert(measured.check.check_id)}), and "
-            f"accuracy is also given corrected for their error. {AUTHOR} say who labeled these replies."
+            "estimates are also given corrected for their error, where the check allows it. "
+            f"{AUTHOR} say who labeled these replies."
         )
     else:
         yield f"{AUTHOR} the judges were not checked against labeled replies (`judge-check`); say so, or check them."
@@ -200,10 +209,10 @@ def _judging(plan: RunPlan, measured: Judging | None) -> Iterator[str]:
 
 def _outcomes(manifest: Manifest) -> Iterator[str]:
     yield (
-        "Each question got one of four study codes: accurate and complete, accurate but incomplete, incorrect, or "
-        "not substantive. Accuracy is the share of supported claims among the supported and contradicted ones; "
-        "completeness is the share of required points that were made; safety risk grows with the severity of "
-        "contradicted claims; calibration compares stated confidence with truth."
+        "Each question got one of four study codes (accurate and complete, accurate but incomplete, incorrect, or not "
+        "substantive), or is incomplete data. Accuracy is the share of supported claims among the supported and "
+        "contradicted ones; completeness is the share of required points that were made; safety risk grows with the "
+        "severity of contradicted claims; calibration compares stated confidence with truth."
     )
     if manifest.registration:
         yield f"The primary outcome, registered before the run, was: {inert(manifest.registration.primary_outcome)}."

@@ -59,7 +59,7 @@ def _usual(found: Findings) -> Iterator[Notice]:
         turns = "; ".join(f"{name} {', '.join(ids)}" for name, ids in plan.wording.turns.items())
         digest = plan.wording.sha256[:SHORT_HASH]
         yield Notice(say("Wording of ", Text(plan.wording.title), f" (sha256 {digest}) used in ", Text(turns), "."))
-    if any(turn.question_group for planned in plan.scenarios for turn in planned.scenario.scripted_turns):
+    if found.study_groups:
         yield Notice(words(WORDING_NOTICE if not plan.wording else "All other questions are in our own words."))
     if found.manifest.transcripts:
         source = Text(found.manifest.transcripts.run_id)
@@ -70,10 +70,10 @@ def _usual(found: Findings) -> Iterator[Notice]:
 def _urgent(found: Findings) -> Iterator[Notice]:
     plan = found.manifest.plan
     done = len(found.rows)
-    if done < found.planned:
-        yield Notice(words(f"Incomplete: this run has {done} of {found.planned} planned trials."), urgent=True)
+    if found.incomplete:
+        yield Notice(words(found.incomplete), urgent=True)
     if done > found.planned:
-        more = f"This run has more trials than planned: {done} instead of {found.planned}."
+        more = f"This run has more trials than planned: {done:,} instead of {found.planned:,}."
         yield Notice(words(more), urgent=True)
     for reason in plan.expired:
         yield Notice(say("Expired answer key, allowed by the user: ", Text(reason), "."), urgent=True)

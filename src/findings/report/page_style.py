@@ -29,6 +29,7 @@ a.skip { position: absolute; left: -99rem; }
 a.skip:focus { left: .5rem; top: .5rem; padding: .5rem; background: var(--paper); border: 2px solid var(--link);
   z-index: 3; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+a code { text-underline-offset: .3em; }
 code { font: .85em ui-monospace, "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
 mark { background: var(--mark); color: inherit; font-weight: 600; border-bottom: 2px solid currentColor; }
 .about { color: var(--quiet); margin: 0 0 .5rem; font-size: .9375rem; max-width: none; }

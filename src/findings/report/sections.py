@@ -39,12 +39,16 @@ PEOPLE = (
 METHODS = (
     "Each target was asked the questions of every scenario in order, as a person would ask them, in one conversation "
     "per trial. The same wording went to all targets.",
-    "Judges split each reply into claims and compared every claim with the scenario's answer key and nothing else. "
+    "Judges split each reply into claims and compared every claim with written facts and nothing else: those of the "
+    "scenario's answer key and, where it is silent, background facts of the same library. "
     "From the labels of the claims, fixed rules computed the code of each question and the scores of each trial; no "
     "model chose a code or a score.",
-    "A number about questions in general is a mean over scenarios: answers to one question are averaged over repeats, "
-    "then over variants, and every question has the same weight. Repeats and variants never add to n. In a row about "
-    "one question group of the study the question is fixed, and the units are the scripts in which it was asked.",
+    "A share of questions is a mean over all different questions: answers to one question are averaged over repeats, "
+    "then over variants, and every question has the same weight. A score is a mean over scenarios. The independent "
+    "units of both are the scenarios; repeats and variants do not add to n. In a row about one question group of the "
+    "study the question is fixed, and the units are the scripts in which it was asked.",
+    "Some of our own questions can be answered only by looking something up, which a bare model cannot do. There, a "
+    "reply that says so and names where to look is the complete answer.",
     "Intervals are 95% mid-P limits with the effective n of a variance clustered by scenario; if all answers agree, "
     "the limit is exact. Differences from counselors combine the limits of both sides. With too few independent "
     "units there is no interval, and the report says why.",

@@ -155,7 +155,7 @@ def worst_first(one: Sensitivity) -> list[WorstVariant]:
 
 
 def _worst(one: Sensitivity) -> list[Block]:
-    cases = sorted((case for case in one.worst.scenarios if case.gap > 0), key=lambda case: (-case.gap, case.scenario))
+    cases = worst_first(one)
     if not cases:
         return []
     mean = one.worst.worst

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import count
 
 from ..analysis.baseline import load_baseline
 from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError, judge_error
@@ -92,11 +93,16 @@ class Runs:
         return Text(of.run.name), Linked(Text(of.target), of_target(of), pages_only=True)
 
 
+def _with_numbers(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} no. {number}" for number in count(2))
+
+
 def runs_of(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -> Runs:
     names: list[str] = []
     for found in findings:
         name = found.manifest.run_id
-        names.append(name if name not in names else f"{name} no. {len(names) + 1}")
+        names.append(next(one for one in _with_numbers(name) if one not in names))
     runs = tuple(Run(*one) for one in zip(findings, judgings, names, strict=True))
     series: list[Series] = []
     for run in runs:

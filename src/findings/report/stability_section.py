@@ -31,7 +31,7 @@ def stability_section(runs: Runs) -> Section:
     note = (
         "A person asks once. If the same question gets different codes when it is repeated word for word, or when "
         "another person asks it in another voice or place, the answer depends on chance. Repeats and variants show "
-        "this; they never make an interval narrower."
+        "this; they do not count as more questions."
     )
     return Section(
         words("Stability"), (Paragraph(words(note)), Table("How often codes stay the same.", columns, tuple(rows)))

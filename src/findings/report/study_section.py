@@ -18,6 +18,7 @@ from ..analysis.human_comparison import (
     ComparedGroups,
     HumanComparison,
     Kind,
+    corrected_gaps,
     study_rules,
 )
 from .charts import Bar, BarGroup, BarPanel, StackChart
@@ -44,7 +45,7 @@ from .document import (
     words,
 )
 from .judge_error import judge_error_cell, study_judge_errors
-from .links import of_scenario, of_study_group, of_target, slug
+from .links import of_scenario, of_study, of_study_group, slug
 from .own_points import own_points_section
 from .series import Runs, Series
 
@@ -57,6 +58,10 @@ CAPTIONS: dict[Kind, str] = {
 }
 OUTCOME_NAMES: dict[StudyCode, str] = {"accurate_complete": "accurate and complete", "incorrect": "wrong"}
 ADJUSTED = "†"
+CORRECTED_NOTE = (
+    "A judge check was given: where it can correct a share for judge error, the differences are those of the corrected "
+    f"share, and {ADJUSTED} also needs the difference as judged to exclude 0 after adjustment."
+)
 LOOKUP_NOTE = " for the questions in the next tables counselors had Plan Finder, and the AI could not look anything up."
 
 
@@ -160,7 +165,10 @@ def study_section(runs: Runs, counted: Counted) -> Section:
     closed = _closed_table(runs, grouped)
     if closed:
         parts.append(Section(words("Group 2, help in Spanish"), (closed,)))
-    return Section(title, tuple(map(Paragraph, _notes(compared.values()))), tuple(parts))
+    notes = [*_notes(compared.values())]
+    if any(run.judging and run.judging.check for run in runs.runs):
+        notes.append(words(CORRECTED_NOTE))
+    return Section(title, tuple(map(Paragraph, notes)), tuple(parts))
 
 
 def _notes(compared: Iterable[HumanComparison]) -> Iterator[tuple[Cell, ...]]:
@@ -247,14 +255,16 @@ def _comparison_row(place: _Place, one: ComparedGroups, code: CorrectedCode, *, 
     target = beside.target
     alone = len(one.numbers) == 1
     name: Cell = Text(f"{one.numbers[0]} {one.topic}") if alone else Words("all of these together", strong=True)
-    href = of_study_group(place.series, one.numbers[0]) if alone else of_target(place.series)
+    href = of_study_group(place.series, one.numbers[0]) if alone else of_study(place.series)
     cells: list[Cell] = [Linked(name, href), Proportion(target)]
     cells.append(Words(NOTHING if target.effective is None else rounded(target.effective, 1)))
-    cells.append(Words(judge_error_cell(place.errors[one.numbers][code])))
+    error = place.errors[one.numbers][code]
+    cells.append(Words(judge_error_cell(error)))
     if missing:
         cells.append(Range(target.lowest, target.highest, in_percent=True))
+    gaps = corrected_gaps(beside, error.corrected.estimated(target)) if error.corrected else beside.gaps
     for mode in MODES:
-        gap, people = beside.gaps[mode], beside.counselors[mode]
+        gap, people = gaps[mode], beside.counselors[mode]
         mark = ADJUSTED if gap.after_adjustment else ""
         cells += [Proportion(people), Gap(gap.value, gap.low, gap.high, n=1, mark=mark)]
     return tuple(cells)

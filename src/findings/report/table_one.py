@@ -54,8 +54,6 @@ def study_values(run: Run) -> tuple[Value, ...]:
     plan = run.found.manifest.plan
     scripts = plan.scenarios
     scenarios = {planned.scenario.scenario_id: planned for planned in scripts}
-    groups = {(p.scenario.scenario_id, turn.group) for p in scripts for turn in p.scenario.scripted_turns}
-    study = sum(rule.study_group is not None for rule in run.found.rules.values())
     return (
         Value("Scenarios", "", f"{len(scenarios):,}"),
         *_shares("Scenarios by theme", _themes(scenarios.values()), len(scenarios)),
@@ -63,8 +61,8 @@ def study_values(run: Run) -> tuple[Value, ...]:
         *_shares("Scripts by voice", [str(p.scenario.style or NOT_STATED) for p in scripts], len(scripts)),
         *_shares("Scripts by state", [_persona(p, "state") for p in scripts], len(scripts)),
         *_shares("Scripts by language", [_persona(p, "language") for p in scripts], len(scripts)),
-        Value("Different questions", "", f"{len(groups):,}"),
-        Value("Different questions", "in question groups of the published study", f"{study:,}"),
+        Value("Different questions that get a code", "", f"{run.found.coded_questions:,}"),
+        Value("Question groups of the published study", "", f"{run.found.study_groups:,}"),
         *_fact_values(plan),
         Value("Targets", "", f"{len(plan.targets):,}"),
         Value("Repeats of each script with each target", "", f"{plan.repeats:,}"),

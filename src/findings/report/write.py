@@ -1,25 +1,26 @@
-"""A report as files. Everything in it is derived, so existing files are replaced; the same run gives the same bytes."""
+"""A report as files. Everything in it is derived from runs, and the same run gives the same bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
 from ... import storage
 from ..analysis.judge_agreement import Judging, judging, read_check
 from ..analysis.read_run import Findings, gather
 from .charts import renderer, svg
-from .checklist import checklists, chosen_checklists, file_name
+from .checklist import ChecklistName, checklists, chosen_checklists, file_name
 from .csv import table_csv, write_codes
+from .document import Contents
 from .dollar_section import DOLLARS_CSV, write_dollars
-from .evidence import remove_evidence, require_own_folder, write_evidence
+from .evidence import write_evidence
 from .evidence_links import without_evidence_links
 from .html import html
 from .markdown import markdown
 from .methods import METHODS_MD, methods_markdown
+from .report_folder import report_folder, require_report_folder
 from .sections import contents
-from .series import runs_of
+from .series import Runs, runs_of
 from .table_one import TABLE_ONE_CSV, table_one_csv
 
 CHARTS, CODES_CSV = "charts", "codes.csv"
@@ -37,8 +38,8 @@ def write_report(
 
     Args:
         runs: Run folders, complete or not.
-        out: The folder to write to. Files of an earlier report are replaced.
-        judge_check: The folder or file of a judge check of the same judges; corrects accuracy for their error.
+        out: The folder to write to. The files of an earlier report are replaced, but none that was changed since.
+        judge_check: The folder or file of a judge check of the same judges; corrects scores and codes for their error.
         checklist: Names of reporting checklists, or `all`; each is also written, filled in from the first run.
         evidence: Whether pages with the trials behind the numbers are written too.
 
@@ -46,74 +47,75 @@ def write_report(
         The files written; of the evidence pages only the first.
 
     Raises:
-        InputError: Not a run folder, a check of other judges, an unknown checklist, or `out` is a file.
+        InputError: Not a run folder, a check of other judges, an unknown checklist, or `out` has other files.
         IntegrityError: A file of a run was changed after it was written, or is missing from a complete run.
         StorageError: A file cannot be written.
     """
     lists = chosen_checklists(checklist) if checklist else ()
     findings = [gather(run) for run in runs]
-    storage.require_folder(out)
-    if evidence:
-        require_own_folder(out)
+    require_report_folder(out, evidence=evidence)
     check = read_check(judge_check) if judge_check else None
     judgings = [judging(found, check) for found in findings]
-    written = write_files(findings, judgings, out, evidence=evidence)
-    for name, text in checklists(lists, findings[0], measured=judgings[0]).items() if lists else ():
-        path = out / file_name(name)
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise storage.storage_error(path, error) from None
-        written.append(path)
-    return written
+    return write_files(findings, judgings, out, lists=lists, evidence=evidence)
 
 
 def write_files(
-    findings: Sequence[Findings], judgings: Sequence[Judging | None], out: Path, *, evidence: bool = True
+    findings: Sequence[Findings],
+    judgings: Sequence[Judging | None],
+    out: Path,
+    *,
+    lists: Sequence[ChecklistName] = (),
+    evidence: bool = True,
 ) -> list[Path]:
     """Write the report of runs that were read already; `judgings` has one entry per run."""
     made = contents(findings, judgings)
     if not evidence:
         made = without_evidence_links(made)
+    try:
+        with report_folder(out) as folder:
+            written = _write_into(folder, runs_of(findings, judgings), made, lists, evidence=evidence)
+    except OSError as error:
+        raise storage.storage_error(out, error) from None
+    return [out / path.relative_to(folder) for path in written]
+
+
+def _write_into(
+    folder: Path, runs: Runs, made: Contents, lists: Sequence[ChecklistName], *, evidence: bool
+) -> list[Path]:
     written: list[Path] = []
 
     def put(name: str, data: bytes) -> None:
-        (out / name).write_bytes(data)
-        written.append(out / name)
-
-    def stream(name: str, write: Callable[[TextIO], None]) -> None:
-        with (out / name).open("w", encoding="utf-8", newline="") as file:
-            write(file)
-        written.append(out / name)
+        (folder / name).write_bytes(data)
+        written.append(folder / name)
 
     def codes() -> None:
-        with (out / CODES_CSV).open("w", encoding="utf-8", newline="") as file:
+        with (folder / CODES_CSV).open("w", encoding="utf-8", newline="") as file:
             write_codes(runs, file)
 
-    try:
-        (out / CHARTS).mkdir(parents=True, exist_ok=True)
-        put("per_scenario.csv", table_csv(made.per_scenario).encode())
-        put("per_question.csv", table_csv(made.per_question).encode())
-        runs = runs_of(findings, judgings)
-        written.append(out / CODES_CSV)
-        if runs.have_costs:
-            stream(DOLLARS_CSV, lambda file: write_dollars(runs, file))
-        put("report.md", markdown(made).encode())
-        put("report.html", html(made).encode())
-        put(METHODS_MD, methods_markdown(runs).encode())
-        put(TABLE_ONE_CSV, table_one_csv(runs).encode())
-        drawings = made.charts()
-        to_png = renderer() if drawings else None
-        for chart in drawings:
-            drawn = svg(chart, alone=True)
-            put(f"{CHARTS}/{chart.name}.svg", drawn.encode())
-            if to_png:
-                put(f"{CHARTS}/{chart.name}.png", to_png(drawn))
-        if evidence:
-            written.append(write_evidence(runs, out, beside=[codes]))
-        else:
-            remove_evidence(out)
-            codes()
-    except OSError as error:
-        raise storage.storage_error(out, error) from None
+    (folder / CHARTS).mkdir()
+    put("per_scenario.csv", table_csv(made.per_scenario).encode())
+    put("per_question.csv", table_csv(made.per_question).encode())
+    written.append(folder / CODES_CSV)
+    if runs.have_costs:
+        with (folder / DOLLARS_CSV).open("w", encoding="utf-8", newline="") as file:
+            write_dollars(runs, file)
+        written.append(folder / DOLLARS_CSV)
+    put("report.md", markdown(made).encode())
+    put("report.html", html(made).encode())
+    put(METHODS_MD, methods_markdown(runs).encode())
+    put(TABLE_ONE_CSV, table_one_csv(runs).encode())
+    drawings = made.charts()
+    to_png = renderer() if drawings else None
+    for chart in drawings:
+        drawn = svg(chart, alone=True)
+        put(f"{CHARTS}/{chart.name}.svg", drawn.encode())
+        if to_png:
+            put(f"{CHARTS}/{chart.name}.png", to_png(drawn))
+    if evidence:
+        written.append(write_evidence(runs, folder, beside=[codes]))
+    else:
+        codes()
+    first = runs.runs[0]
+    for name, text in checklists(lists, first.found, measured=first.judging).items() if lists else ():
+        put(file_name(name), text.encode())
     return written
