@@ -85,9 +85,12 @@ def comparison_text(compared: Compared, floor: float) -> Iterator[str]:
 
 def _own_text(compared: Compared, measure: str, system: str) -> str:
     one = compared.means[measure][system]
-    if one.low is None or one.high is None:
-        return f"mean {_number(one.value)}"
-    return f"mean {_number(one.value)} ({rounded(one.low)} to {rounded(one.high)})"
+    told = f"mean {_number(one.value)}"
+    if one.low is not None and one.high is not None:
+        told += f" ({rounded(one.low)} to {rounded(one.high)})"
+    if one.lowest is not None and one.highest is not None:
+        told += f", {rounded(one.lowest)} to {rounded(one.highest)} with {one.missing:,} missing at the ends"
+    return told
 
 
 def _pair_text(one: Comparison, floor: float) -> Iterator[str]:
@@ -111,7 +114,7 @@ def _missing_text(paired: PairedQuestions, *, turned: bool) -> Iterator[str]:
             f"{counted(paired.answers + missing, 'pair')}; with them, {low} to {high}"
         )
     if paired.unmatched:
-        yield f"    {counted(paired.unmatched, 'trial')} without a partner left out"
+        yield f"    {counted(paired.unmatched, 'trial')} that the other side had not planned left out"
 
 
 # drift
@@ -219,6 +222,11 @@ def _variance_text(one: Sensitivity) -> Iterator[str]:
     left_out = f", {one.left_out} without a value left out" if one.left_out else ""
     yield _wrapped(f"{one.target}: {one.measure}, {counted(one.components.n, 'trial')}{left_out}{covered}", "")
     yield _told(sensitivity_sentence(one), "  ")
+    if one.estimate.lowest is not None and one.estimate.highest is not None:
+        ends = f"{rounded(one.estimate.lowest)} to {rounded(one.estimate.highest)}"
+        yield _wrapped(
+            f"{one.estimate.missing:,} missing; with them at the ends of the scale, the mean is {ends}.", "  "
+        )
     yield _variance_table(one.components)
     if one.judges:
         yield f"{one.target}: {one.measure} according to each judge, {one.judges.n} values"

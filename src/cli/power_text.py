@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..findings.analysis.compare_targets import FLOOR
 from ..findings.analysis.power import (
     IF_UNKNOWN,
     Needed,
@@ -51,6 +52,8 @@ def _pilot_text(pilot: Pilot, measure: str) -> str:
             f"{rounded(pilot.sd, 3)}. Repeats differ by chance alone. Two targets also differ more in some scenarios "
             "than in others, which this pilot cannot show: the numbers below are the least that is needed."
         )
+    if pilot.count_as < pilot.scenarios:
+        where += f" (which count as {rounded(pilot.count_as, 0)}, because some have many more questions than others)"
     unknown = "there is only one scenario" if pilot.scenarios == 1 else "no scenario has two pairs"
     told = (
         f"{unknown}, so the ICC is not known and taken as {IF_UNKNOWN:g}"
@@ -110,7 +113,11 @@ def _repeats_text(design: PowerDesign, difference: float) -> Iterator[str]:
 
 
 def _method_text(design: PowerDesign) -> str:
-    test = f"Paired t test, two-sided alpha {design.alpha:g}, power {design.power:g}."
+    test = (
+        f"Paired t test, two-sided alpha {design.alpha:g}, power {design.power:g}. compare also needs a mean "
+        f"difference of at least its floor ({FLOOR:g}), so it calls a true difference as large as the floor in half of "
+        "all studies."
+    )
     if design.clusters is None:
         return f"{test} Pairs count as independent, so each needs its own scenario (else: --clusters and --icc)."
     where = f"{counted(design.clusters, 'scenario')}, ICC {rounded(design.icc)}"

@@ -8,12 +8,15 @@ of Clopper and Pearson's method. So limits stay within the range and are never e
 - Few units, or few that differ from the rest, estimate a variance badly. The effective n is reduced by the square of
   the normal to Student's quantile. The degrees of freedom are Bell and McCaffrey's, or 1.5 k - 0.75 if that is less,
   where k is the number of units that really contribute to the variance: (sum of squares)**2 / (sum of fourth powers).
+  Nor are they more than the weights allow if all units vary alike, for one unit may outweigh all others.
 - Values within [0, 1] vary at most as much as yes and no do, so the effective n is at least the number of units
   (Kish's number, if weights differ).
 - If all units have the same value, the variance is unknown. With confidence 1 - alpha, the share of units that differ
   is at most 1 - alpha ** (1 / units), exactly, and the limits are the farthest means that this allows (for
   differences, with alpha / 2). A few stray errors must not promise more than none, so the upper limit of a share is
-  never below that of a share of 0, and the lower one never above that of a share of 1.
+  never below that of a share of 0, and the lower one never above that of a share of 1. Limits of differences are not
+  widened so: it would hide every difference that is small and the same everywhere. Who wants to show that there is no
+  difference must look at `unseen` as well.
 - So a share below that bound can be missed on one side only. The limit on that side then has the whole alpha, not
   half of it.
 """
@@ -68,6 +71,8 @@ class Bounded:
     """Standard error; None if all units have the same value."""
     degrees: float | None = None
     """Degrees of freedom of the error."""
+    unseen: float | None = None
+    """The share of units, all unlike these, that so few of them cannot exclude."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,9 @@ def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float
     together = math.fsum(squares)
     off = together * together - math.fsum(one * one for one in squares)
     kish = math.fsum(share * share for share in shares)
-    # Bell and McCaffrey's degrees of freedom, for units of `weight` independent values of equal variance.
-    degrees = 1 / (kish + off)
+    # Bell and McCaffrey's degrees of freedom, for units of `weight` independent values of equal variance; and
+    # Satterthwaite's, for units of equal variance.
+    degrees = min(1 / (kish + off), max(1.0, kish * kish / math.fsum(share**4 for share in shares)))
     spread = _Spread(math.fsum(parts), min(degrees, _contributing(parts)), 1 / kish)
     return _bounded(Bounded(len(units), value), spread, within, confidence, least=LEAST_UNITS)
 
@@ -192,7 +198,7 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
             max(limits.high, most) if share < 1 - most else limits.high,
         )
     low, high = (within.low + width * one for one in (limits.low, limits.high))
-    return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees)
+    return Bounded(units, value, min(low, value), max(high, value), effective, error, degrees, most)
 
 
 def _size(share: float, width: float, spread: _Spread, tail: float) -> float:

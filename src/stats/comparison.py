@@ -91,9 +91,16 @@ class Difference:
     error: float | None
     degrees: float | None
     """Of the interval; None if all clusters have the same difference."""
+    unseen: float | None
+    """The share of clusters, all unlike these, that so few of them cannot exclude; None with fewer than 3."""
     p: float | None
     method: str
     effect: Effect
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether there is an interval and 0 is outside of it."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 def paired_difference(
@@ -128,6 +135,7 @@ def paired_difference(
         found.high,
         found.error,
         found.degrees,
+        found.unseen,
         test.p,
         method,
         effect,
@@ -197,17 +205,18 @@ def jackknife_interval(value: float | None, left_out: Sequence[float | None], co
 def verdict(difference: Difference, *, alpha: float, floor: float) -> Verdict:
     """The verdict on a difference; `floor` is the smallest difference that matters.
 
-    No meaningful difference: the interval is within +-floor, even if it excludes 0. One is better: p < alpha, the mean
+    No meaningful difference: the interval is within +-floor, even if it excludes 0, and so are clusters that may be
+    unlike these: with few of them, nobody knows. One is better: p < alpha, the mean
     reaches the floor, and the interval excludes 0. Otherwise: cannot tell, which includes the case of too few
     scenarios for an interval.
     """
     if floor < 0:
         raise ValueError(f"the floor must not be negative: {floor}")
     mean, low, high = difference.mean, difference.low, difference.high
-    if low is not None and high is not None and -floor < low and high < floor:
+    if low is not None and high is not None and -floor < low and high < floor and (difference.unseen or 0.0) < floor:
         return "no meaningful difference"
-    outside = low is not None and high is not None and (low > 0 or high < 0)
-    if mean and abs(mean) >= floor and difference.p is not None and difference.p < alpha and outside:
+    significant = difference.p is not None and difference.p < alpha and difference.excludes_zero
+    if mean and abs(mean) >= floor and significant:
         return "a better" if mean > 0 else "b better"
     return "cannot tell"
 

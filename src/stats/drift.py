@@ -41,9 +41,10 @@ class Drift:
 def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int) -> Drift:
     """Pairs are (cluster, before, after); the difference is after minus before, so above 0 means that scores rose.
 
-    No change: every pair has the same value before and after. Drifted: p < alpha (sign flips of clusters), and the mean
-    is at least `floor` in size. No evidence: the 1 - 2 alpha interval is within (-floor, floor), which equals two
-    one-sided tests at alpha. Otherwise: cannot tell.
+    No change: every pair has the same value before and after. Drifted: p < alpha (sign flips of clusters), the mean is
+    at least `floor` in size, and the interval excludes 0. No evidence: the 1 - 2 alpha interval is within (-floor,
+    floor), which equals two one-sided tests at alpha, and clusters unlike these that cannot be excluded could not
+    reach the floor. Otherwise: cannot tell.
     """
     if floor <= 0 or not 0 < alpha < 0.5:
         raise ValueError(f"drift needs a floor above 0 and an alpha between 0 and 0.5, not {floor} and {alpha}")
@@ -57,9 +58,12 @@ def drift(pairs: Pairs, *, floor: float, alpha: float = 0.05, seed: int) -> Drif
     if same:
         verdict = "no change"
     elif difference.mean is not None and difference.p is not None:
-        if difference.p < alpha and abs(difference.mean) >= floor:
+        outside = (
+            difference.low is not None and difference.high is not None and not difference.low <= 0 <= difference.high
+        )
+        if difference.p < alpha and abs(difference.mean) >= floor and outside:
             verdict = "drifted"
-        elif low is not None and high is not None and -floor < low and high < floor:
+        elif low is not None and high is not None and -floor < low and high < floor and (inner.unseen or 0.0) < floor:
             verdict = "no evidence"
     return Drift(difference, low, high, floor, alpha, needed, verdict)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .agreement import quantile
 from .bounded import Limits, mid_p_limits
-from .clustered import Tally
+from .clustered import Tally, effective_size
 
 DRAWS = 4_000
 PSEUDO_COUNT = 0.5
@@ -28,18 +29,22 @@ _HALVINGS = 25
 class ErrorRates:
     """What a test did where the truth is known."""
 
-    found: Tally
-    """Of those of the kind, how many the test gave the kind."""
-    wrongly: Tally
+    found: tuple[Tally, ...]
+    """Of those of the kind, how many the test gave the kind, in each cluster, such as the scenarios."""
+    wrongly: tuple[Tally, ...]
     """Of the others, how many it gave the kind."""
 
     @property
     def sensitivity(self) -> float:
-        return self.found.count / self.found.n
+        return _share(self.found)
 
     @property
     def false_alarms(self) -> float:
-        return self.wrongly.count / self.wrongly.n
+        return _share(self.wrongly)
+
+
+def _share(clusters: Sequence[Tally]) -> float:
+    return sum(one.count for one in clusters) / sum(one.n for one in clusters)
 
 
 def rogan_gladen(observed: float, sensitivity: float, false_alarms: float) -> float:
@@ -76,10 +81,11 @@ def corrected_limits(
     """
     draw = random.Random(seed)  # noqa: S311 - for draws, not for secrets
     values: list[float] = []
+    found_n, wrongly_n = (effective_size(clusters) for clusters in (rates.found, rates.wrongly))
     for _ in range(draws):
         share = _draw(draw, observed * size, size)
-        found = _draw(draw, rates.found.count, rates.found.n)
-        wrongly = _draw(draw, rates.wrongly.count, rates.wrongly.n)
+        found = _draw(draw, rates.sensitivity * found_n, found_n)
+        wrongly = _draw(draw, rates.false_alarms * wrongly_n, wrongly_n)
         if found > wrongly:
             values.append(rogan_gladen(share, found, wrongly))
     values.sort()

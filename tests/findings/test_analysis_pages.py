@@ -14,10 +14,11 @@ from src.findings.analysis.compare_targets import Compared, Comparison, compare_
 from src.findings.analysis.read_run import gather
 from src.findings.report.analysis_pages import SENTENCES, Page, difference_panel, page_html, signed_points, write_page
 from src.findings.report.analysis_sentences import (
+    ScenariosNeeded,
     compared_sentence,
     point_range,
     points,
-    scenarios_to_detect,
+    scenarios_needed,
     sensitivity_sentence,
 )
 from src.findings.report.compare_page import compare_page
@@ -83,7 +84,7 @@ def test_the_higher_one_comes_first(tmp_path: Path) -> None:
 
 
 def test_no_difference_and_not_known_are_said_differently(tmp_path: Path) -> None:
-    values = [0.5 + 0.01 * (at % 5) for at in range(60)]
+    values = [0.5 + 0.01 * (at % 5) for at in range(80)]
     near = {FIRST: values, SECOND: [value + 0.001 * (at % 3) for at, value in enumerate(values)]}
     same = accuracy(api.compare(run_of(tmp_path / "same", near), floor=0.05))
     assert same.verdict == "no meaningful difference"
@@ -96,20 +97,24 @@ def test_no_difference_and_not_known_are_said_differently(tmp_path: Path) -> Non
     unclear = accuracy(api.compare(run_of(tmp_path / "unclear", wide)))
     sentence = told(compared_sentence(unclear, 0.05))
     assert sentence.startswith("Cannot tell whether the accuracy of a:x is higher than that of b:y: the difference is")
-    needed = scenarios_to_detect(unclear.difference, 0.05)
-    assert needed is not None and needed > 100
-    assert sentence.endswith(f" About {needed:,} scenarios would be needed to detect 5 points; there are 4.")
+    needed = scenarios_needed(unclear.difference, 0.05)
+    assert needed is not None and needed.number > 30
+    assert sentence.endswith(f" About {needed.number:,} scenarios would be needed to detect 10 points; there are 4.")
+    few = accuracy(api.compare(run_of(tmp_path / "few", {name: mine[:12] for name, mine in near.items()}), floor=0.05))
+    assert few.verdict == "cannot tell"
+    told_of_few = told(compared_sentence(few, 0.05))
+    assert told_of_few.endswith(" About 72 scenarios would be needed to exclude 5 points; there are 12.")
 
 
 def test_scenarios_needed_follow_from_the_error_of_the_interval() -> None:
     pairs = [(f"s{at}", 0.5 + gap, 0.5) for at, gap in enumerate((0.3, -0.2, 0.1, 0.0, 0.2, -0.1))]
     found = paired_difference(pairs, seed=1)
-    few, many = scenarios_to_detect(found, 0.2), scenarios_to_detect(found, 0.05)
+    few, many = scenarios_needed(found, 0.1), scenarios_needed(found, 0.025)
     assert few is not None and many is not None
-    assert 12 * few < many < 20 * few  # a quarter of the difference takes 16 times as many, roughly
+    assert 12 * few.number < many.number < 20 * few.number  # a quarter of it takes 16 times as many, roughly
     same = paired_difference([(f"s{at}", 0.5, 0.5) for at in range(5)], seed=1)
-    assert scenarios_to_detect(same, 0.05) == 72  # 1 - 0.025 ** (1 / 72) is below 0.05
-    assert scenarios_to_detect(paired_difference([], seed=1), 0.05) is None
+    assert scenarios_needed(same, 0.05) == ScenariosNeeded(72, "exclude 5 points")  # 1 - 0.025 ** (1 / 72) < 0.05
+    assert scenarios_needed(paired_difference([], seed=1), 0.05) is None
 
 
 def test_a_measure_without_a_common_value_cannot_be_compared(tmp_path: Path) -> None:

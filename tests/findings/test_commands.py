@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from src import storage
+from src.findings.report.report_folder import LIST
 from src.schemas import (
     Manifest,
     RunPlan,
@@ -199,13 +200,15 @@ def test_compare_gives_the_numbers_worked_out_by_hand(tmp_path: Path) -> None:
 def test_compare_says_what_is_missing_and_what_it_could_change(tmp_path: Path) -> None:
     run = tiny(tmp_path / "run")
     paired = one_comparison(run)["paired"]
-    assert (paired["answers"], paired["one_sided"], paired["neither"], paired["unmatched"]) == (3, 1, 1, 2)
-    # On s2, all missing: (1 + 0 + 0) / 3 - (0 + 0.25 + 1) / 3, or (1 + 1 + 1) / 3 - (0 + 0.25 + 0) / 3.
-    assert paired["lowest"] == pytest.approx((0.25 - 0.25 / 3) / 2)
-    assert paired["highest"] == pytest.approx((0.25 + 2.75 / 3) / 2)
+    # Two trials have no partner, though both were planned: they are missing on the other side.
+    assert (paired["answers"], paired["one_sided"], paired["neither"], paired["unmatched"]) == (3, 3, 1, 0)
+    # On s1, one of three is missing for the second: (1 + 0.5 + 1) / 3 - (0.5 + 0.5 + end) / 3. On s2, two of four for
+    # the first and two for the second: (1 + end + end + end) / 4 - (0 + 0.25 + end + 0) / 4.
+    assert paired["lowest"] == pytest.approx(((2.5 - 2) / 3 + (1 - 1.25) / 4) / 2)
+    assert paired["highest"] == pytest.approx(((2.5 - 1) / 3 + (4 - 0.25) / 4) / 2)
     out = said("compare", run, "--measure", "accuracy")
-    assert "    missing: 1 on one side, 1 on both, of 5 pairs; with them, +0.08 to +0.58\n" in out
-    assert "    2 trials without a partner left out\n" in out
+    low, high = (f"{paired[end]:+.2f}" for end in ("lowest", "highest"))
+    assert f"    missing: 3 on one side, 1 on both, of 7 pairs; with them, {low} to {high}\n" in out
 
 
 def test_compare_explains_every_abbreviation_it_prints(tmp_path: Path) -> None:
@@ -234,7 +237,7 @@ def test_compare_answers_in_words_first(tmp_path: Path) -> None:
         f"Cannot tell whether the accuracy of {CAREFUL} is higher than that of {WRONG}: the difference is 63 points"
     )
     assert f"{unclear} (no interval: 2 scenarios, and 3 are needed)." in few
-    assert re.search(r"About [\d,]+ scenarios would be needed to detect 5 points; there are 2\.", few)
+    assert re.search(r"About [\d,]+ scenarios would be needed to detect 10 points; there are 2\.", few)
 
 
 def test_compare_prints_no_negative_zero(tmp_path: Path) -> None:
@@ -427,7 +430,7 @@ def test_no_evidence_takes_changes_that_are_small_for_the_floor(tmp_path: Path) 
     old = [trial(CAREFUL, name, n, 0.5) for name in NAMES for n in (1, 2)]
     new = [trial(CAREFUL, name, n, 0.5 + 0.01 * (at % 3)) for at, name in enumerate(NAMES) for n in (1, 2)]
     runs = [named_run(tmp_path / name, trials, planned([CAREFUL])) for name, trials in (("A", old), ("B", new))]
-    close = as_json("drift", *runs, "--floor", "0.3")["targets"][0]["measures"]["accuracy"]
+    close = as_json("drift", *runs, "--floor", "0.35")["targets"][0]["measures"]["accuracy"]
     assert (close["verdict"], close["clusters_needed"]) == ("no evidence", None)
     assert close["low"] < close["difference"]["mean"] < close["high"]
     far = as_json("drift", *runs, "--floor", "0.005", exit_code=8)["targets"][0]["measures"]["accuracy"]
@@ -439,7 +442,7 @@ def test_a_changed_target_has_drifted_with_facts_and_both_answers(careful: Path,
     assert f"target {CAREFUL} before, {WRONG} now" in out
     assert "called as careful before, wrong now" in out
     assert "served by careful before, wrong now" in out
-    assert out.count("\n    asked: ") == out.count("\n    old:   ") == out.count("\n    new:   ") == 5
+    assert out.count("\n    asked: ") == out.count("\n    old: ") == out.count("\n    new: ") == 5
     assert "accurate_complete -> incorrect" in out
     assert re.search(r"\n  5 of \d+ changed answers shown; --show N shows more\n", out)
     assert out.endswith("Verdict: drifted.\n")
@@ -953,7 +956,7 @@ def report(*runs: Path, out: Path, more: Sequence[object] = ()) -> str:
     listed = said("report", *runs, "--out", out, *more).splitlines()
     evidence = out / "evidence"
     beside = [path for path in out.rglob("*") if path.is_file() and not path.is_relative_to(evidence)]
-    assert sorted(listed) == sorted(map(str, [*beside, evidence / "index.html"]))
+    assert sorted([*listed, str(out / LIST)]) == sorted(map(str, [*beside, evidence / "index.html"]))
     assert {"report.md", "report.html", "per_scenario.csv", "per_question.csv", "codes.csv"} <= files(out).keys()
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
     return (out / "report.md").read_text(encoding="utf-8")
@@ -1024,10 +1027,9 @@ def test_a_report_that_cannot_be_written_says_so(three: Path, tmp_path: Path) ->
 
 def test_a_checklist_that_cannot_be_written_says_so(three: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "chart_checklist.md").mkdir(parents=True)
-    err = refused("report", three, "--checklist", "chart", "--out", tmp_path / "out", exit_code=6)
-    assert "chart_checklist.md: write failed" in err
-    assert "choose a folder that you can write to" in err
-    assert "resume" not in err
+    err = refused("report", three, "--checklist", "chart", "--out", tmp_path / "out")
+    assert "chart_checklist.md exists, and no list of files says that a report wrote it. Move it, or choose" in err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["chart_checklist.md"], "and nothing was written"
 
 
 # export

@@ -273,7 +273,9 @@ def test_the_section_shows_each_class_on_its_own_and_leads_to_the_claim(tmp_path
     assert "| fake:careful | 1 | 2 | 2 | 1 | 0 | $214.80 | $214.80 |" in part
     assert "| fake:careful | 1 | 1 | 1 | 0 | 0 |" in part
     assert "5 of 5 errors shown" in part
-    assert re.search(r"^- \[`s1\.fake-careful\.r1`\]\(evidence/[^)]+\), claim `Q1\.C2`$", part, re.MULTILINE)
+    assert re.search(
+        r"^- \[`s1\.fake-careful\.r1`\]\(evidence/[^)]+\), claim \[`Q1\.C2`\]\(evidence/[^)]+\)$", part, re.MULTILINE
+    )
     assert r"  - Cost: \|185 − 202.90\| × 12 = $214.80" in part
     assert "  - Cost: no amount can be defended" in part
     assert "no amount can be computed, because the claim states no single amount" in part

@@ -14,7 +14,7 @@ from src.findings.analysis.estimates import estimate, estimate_groups
 from src.findings.analysis.headline import headline
 from src.findings.analysis.human_comparison import compare_with_counselors, counselor_share
 from src.findings.analysis.missing import MISSING, counted_code, measured_score
-from src.findings.analysis.pairs import pair, pair_questions, value
+from src.findings.analysis.pairs import System, in_common, pair, pair_questions, pair_systems, value
 from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
 from src.schemas import GroupRule, TrialOutcome
 
@@ -144,13 +144,39 @@ def test_failing_early_is_not_rewarded() -> None:
     early = {name: code if name == "q0" else MISSING for name, code in full.items()}
     steady = [row(f"s{n}", full, target="steady") for n in range(6)]
     failing = [row(f"s{n}", early, target="failing", outcome="failed") for n in range(6)]
-    assert value(failing[0], COMPLETE) is None
+    assert value(failing[0], COMPLETE) == 1.0, "of the one answer that is known"
     paired = pair_questions(failing, steady, COMPLETE)
     assert [one.first - one.second for one in paired.pairs] == [0.0] * 6
     assert (paired.answers, paired.one_sided, paired.neither) == (6, 54, 0)
     assert paired.lowest is not None and paired.highest is not None
     assert paired.lowest == pytest.approx(-0.1) and paired.highest == pytest.approx(0.8)
-    assert [(one.first, one.second) for one in pair(failing, steady, COMPLETE).pairs] == [(1.0, 1.0)] * 6
+    assert [(one.first, one.second) for one in pair(failing, steady, COMPLETE)] == [(1.0, 1.0)] * 6
+
+
+def test_failing_early_wins_no_rank_and_no_like_for_like_share() -> None:
+    """On its own answers the failing target looks better; on what both answered, and over all scripts, it does not."""
+    full = {f"q{n}": COMPLETE if n < 2 else WRONG for n in range(10)}
+    early = {name: code if name == "q0" else MISSING for name, code in full.items()}
+    steady = [row(f"s{n}", full, target="steady") for n in range(6)]
+    failing = [row(f"s{n}", early, target="failing", outcome="failed") for n in range(6)]
+    common = in_common({"a": System(failing, lambda _: True), "b": System(steady, lambda _: True)}, COMPLETE)
+    assert {name: estimate(rows, COMPLETE).value for name, rows in common.items()} == {"a": 1.0, "b": 1.0}
+    questions = {(scenario, group) for scenario in ("s0",) for group in full}
+    scripts = [row("s0", full, variant="v"), row("s0", early, variant="w", outcome="failed")]
+    share = estimate_groups(scripts, COMPLETE, questions)
+    assert share.value == pytest.approx(0.2) == estimate(scripts, COMPLETE).value
+    assert share.lowest == pytest.approx(0.15) and share.highest == pytest.approx(0.6)
+
+
+def test_trials_that_were_planned_and_not_run_are_missing() -> None:
+    full = {"q": COMPLETE}
+    whole = System([row(f"s{n}", full) for n in range(8)], lambda _: True)
+    part = System([row(f"s{n}", full) for n in range(3)], lambda _: True)
+    found = pair_systems(whole, part, COMPLETE)
+    assert (found.answers, found.one_sided, found.unmatched) == (3, 5, 0)
+    assert found.lowest == 0.0 and found.highest == pytest.approx(5 / 8)
+    smaller = System(part.rows, lambda trial: trial.scenario_id in ("s0", "s1", "s2"))
+    assert pair_systems(whole, smaller, COMPLETE).unmatched == 5
 
 
 def test_pairs_without_a_partner_are_counted() -> None:
@@ -224,16 +250,21 @@ def test_the_difference_combines_the_limits_of_both_sides() -> None:
     assert gap.low == pytest.approx(target.value - people.value - below)
 
 
-def test_counselors_leave_out_what_was_not_coded_and_count_a_shop_once() -> None:
+def test_counselors_leave_out_what_was_not_coded_and_weigh_questions_as_the_target_does() -> None:
     baseline = load_baseline()
     group = baseline.groups[7]
     counts: Counts = group.by_mode["phone"]
-    share = counselor_share([group], "phone", "accurate_complete")
+    share = counselor_share({group: 1}, "phone", "accurate_complete")
     assert share.n == counts.shops - counts.codes["incomplete_data"] == 73
-    both = [baseline.groups[9], baseline.groups[12], baseline.groups[7]]
-    pooled = counselor_share(both, "phone", "accurate_complete")
-    assert pooled.shops == 65 + 74 and pooled.n > pooled.shops
-    assert pooled.low is not None and pooled.high is not None and pooled.high - pooled.low > 0.14
+    assert share.value == counts.codes["accurate_complete"] / 73
+    weights = {baseline.groups[1]: 2, baseline.groups[9]: 1, baseline.groups[7]: 1}
+    pooled = counselor_share(weights, "phone", "accurate_complete")
+    alone = {one: counselor_share({one: 1}, "phone", "accurate_complete") for one in weights}
+    values = [weight * (alone[one].value or 0) for one, weight in weights.items()]
+    assert pooled.value == pytest.approx(sum(values) / 4)
+    narrowest = min((one.high or 1) - (one.low or 0) for one in alone.values())
+    assert pooled.low is not None and pooled.high is not None
+    assert pooled.high - pooled.low >= narrowest, "no narrower than one group, as if each shop answered all alike"
 
 
 def test_the_headline_has_all_questions_and_those_of_the_study() -> None:
@@ -274,8 +305,8 @@ def test_compare_uses_scenarios_and_its_detectable_difference_fits_its_interval(
         for name in ("a", "b")
     ]
 
-    by_target = {name: [one for one in rows if one.target == name] for name in ("a", "b")}
-    (found,) = compare_systems(by_target, COMPLETE, 0.05)
+    systems = {name: System([one for one in rows if one.target == name], lambda _: True) for name in ("a", "b")}
+    (found,) = compare_systems(systems, COMPLETE, 0.05)
     assert (found.difference.n, found.difference.clusters, found.paired.answers) == (48, 12, 240)
     low, high = found.difference.low, found.difference.high
     assert low is not None and high is not None and found.minimum is not None

@@ -634,14 +634,14 @@ def test_a_run_without_results_has_pages_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("severity", "<meta http-equiv=refresh content=0>"), ("label", "MAYBE")])
 def test_a_verdict_of_no_known_kind_is_refused(field: str, value: str, tmp_path: Path) -> None:
-    write_run(tmp_path / "run", repeated(2), small_manifest())
-    found = gather(tmp_path / "run")
+    found, _ = small_run(tmp_path / "run")
     path = tmp_path / "run" / "results.jsonl"
     lines = []
     for line in hash_chain.ChainReader(path, hash_chain.GENESIS):
         trial = json.loads(line.payload)
         for verdicts in trial["verdicts"].values():
-            verdicts[0][field] = value
+            for verdict in verdicts:
+                verdict[field] = value
         lines.append(json.dumps(trial).encode())
     head = hash_chain.GENESIS
     with path.open("wb") as file:

@@ -46,10 +46,10 @@ def test_without_a_marked_trial_all_four_are_the_mean() -> None:
     assert of(row(1.0), row(0.5)) == (0.75, 0.75, 0.75, 0.75)
 
 
-def test_a_value_that_is_there_one_way_only_may_drop_out() -> None:
-    assert of(row(0.5), row(1.0, None)) == (0.75, 0.5, 0.5, 0.75)
-    assert of(row(0.5), row(0.0, None)) == (0.25, 0.5, 0.25, 0.5)
-    assert of(row(None, 1.0)) == (None, 1.0, 1.0, 1.0)
+def test_a_value_that_is_there_one_way_only_could_be_anything() -> None:
+    assert of(row(0.5), row(1.0, None)) == (0.75, 0.5, 0.25, 0.75)
+    assert of(row(0.5), row(0.0, None)) == (0.25, 0.5, 0.25, 0.75)
+    assert of(row(None, 1.0)) == (None, 1.0, 0.0, 1.0)
     assert of(row(None, None)) == (None, None, None, None)
 
 
@@ -58,11 +58,20 @@ def test_where_a_judge_failed_without_the_passage_anything_is_possible() -> None
 
 
 def test_codes_have_bounds_as_scores_have() -> None:
-    right = Without((1.0, 1.0, 0.0, 1.0), (CodedQuestion("g1", "accurate_complete"),))
-    one = row(1.0)
-    changed = replace(one, codes=(), without=right, marked=1)
+    coded = (CodedQuestion("g1", "accurate_complete"), CodedQuestion("g2", "missing"))
+    right = Without((1.0, 1.0, 0.0, 1.0), (), coded)
+    wrong = tuple(CodedQuestion(group, "incorrect") for group in ("g1", "g2"))
+    changed = replace(row(1.0), counted=wrong, without=right, marked=1)
     found = bounds([changed], "accurate_complete")
-    assert (found.as_written, found.without, found.low, found.high) == (None, 1.0, 1.0, 1.0)
+    assert (found.as_written, found.without, found.low, found.high) == (0.0, 1.0, 0.0, 1.0)
+    found = bounds([changed], "incorrect")
+    assert (found.as_written, found.without, found.low, found.high) == (1.0, 0.0, 0.0, 1.0)
+
+
+def test_bounds_weigh_questions_as_the_report_does() -> None:
+    often = [replace(row(1.0), repetition=n) for n in range(1, 10)]
+    once = replace(row(0.0, 0.0), scenario_id="s2")
+    assert of(*often, once) == (0.5, 0.5, 0.5, 0.5), "nine repeats of one scenario do not outweigh another"
 
 
 @given(st.lists(st.tuples(VALUE, VALUE), max_size=6))
@@ -74,8 +83,13 @@ def test_the_bounds_hold_every_choice(pairs: list[tuple[float | None, float | No
         there = [one for one in chosen if one is not None]
         if there:
             means.append(sum(there) / len(there))
-    assert found.low == (pytest.approx(min(means)) if means else None)
-    assert found.high == (pytest.approx(max(means)) if means else None)
+    if not means:
+        assert (found.low, found.high) == (None, None)
+        return
+    assert found.low is not None and found.high is not None
+    assert found.low <= min(means) + 1e-12 and max(means) - 1e-12 <= found.high
+    if all(one is not None for pair in pairs for one in pair):
+        assert (found.low, found.high) == pytest.approx((min(means), max(means)))
 
 
 LESS = Scores(accuracy=0.25, completeness=0.5, safety_risk=0.4, calibration=None)

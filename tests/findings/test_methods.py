@@ -71,8 +71,8 @@ def test_a_report_always_comes_with_methods_and_a_table_one(real: Path, tmp_path
 def test_methods_give_the_numbers_of_the_run(real: Path) -> None:
     text, plan = methods_markdown(runs_in(real)), manifest_of(real).plan
     day = manifest_of(real).created[:10]
-    assert "We evaluated 2 language models: fake:partial (served as partial) and fake:wrong (served as wrong)." in text
-    assert f"They were called through their APIs on {day} (UTC)." in text
+    assert "We evaluated 2 targets: fake:partial (served as partial) and fake:wrong (served as wrong)." in text
+    assert f"They were asked on {day} (UTC)." in text
     assert "temperature 0, at most 2048 tokens per reply, and seeds derived from 42" in text
     assert "no system prompt, no documents, no tools and no web search" in text
     assert "in 1 scenario about invented people, which with their variants make 1 script" in text

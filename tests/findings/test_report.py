@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from itertools import pairwise, product
 from pathlib import Path
+from statistics import fmean
 from typing import Any, get_args
 
 import pytest
@@ -365,8 +366,7 @@ def test_every_percentage_beside_the_counselors_is_recomputed_from_the_counts(tm
             assert row["AI (95% interval)"] == f"{percent(ours, 1)}% (no interval)", "one script"
             for mode, heading in zip(MODES, ("phone", "face to face"), strict=True):
                 counts = [baseline.groups[g].by_mode[mode] for g in mine]
-                decided = sum(c.shops - c.codes["incomplete_data"] for c in counts)
-                theirs = sum(c.codes[outcome] for c in counts) / decided
+                theirs = fmean(c.codes[outcome] / (c.shops - c.codes["incomplete_data"]) for c in counts)
                 shown_share = float(row[f"counselors, {heading} (95% interval)"].split("%")[0])
                 assert shown_share == pytest.approx(100 * theirs, abs=0.501)
                 shown_gap = float(row[f"AI minus {heading} (points)"].split(" ")[0].replace("−", "-"))

@@ -282,9 +282,9 @@ def test_r_reads_tables_in_pieces(run: Path, tmp_path: Path, monkeypatch: pytest
 
 COMMANDS = {
     "version", "clear", "set", "local", "use", "foreach", "append", "tempfile", "save", "merge", "drop", "tabulate",
-    "generate", "collapse", "display", "list", "keep", "if", "duplicates", "egen", "bysort", "exit",
+    "generate", "replace", "collapse", "display", "list", "keep", "if", "duplicates", "egen", "bysort", "exit",
 }  # fmt: skip
-MADE = {"complete", "share", "questions", "coded", "first", "asked"}
+MADE = {"complete", "share", "questions", "coded", "weight"}
 """Variables that the script makes itself."""
 
 
@@ -352,7 +352,7 @@ def test_scripts_name_only_tables_and_columns_that_exist(run: Path, tmp_path: Pa
     named = set(
         re.findall(r"(?:question|trial|counselor|answers|counted|people)\$(\w+)", (out / "start.R").read_text())
     )
-    made = {"trial_outcome", "level", "why_missing", "complete", "coded"}
+    made = {"trial_outcome", "level", "why_missing", "complete", "coded", "share", "weight"}
     assert named and named - made <= columns
     tables = {table.name for table in TABLES}
     for name in ("start.R", "start.py"):

@@ -69,7 +69,10 @@ def test_units_of_one_size_have_the_error_of_a_plain_mean() -> None:
     values = [0.1, 0.5, 0.4, 0.9, 0.3, 0.6, 0.2]
     found = bounded_mean([Unit(value) for value in values])
     assert found.error == pytest.approx(float(scipy_stats.sem(values)))
-    assert found.effective == pytest.approx(found.value * (1 - found.value) / found.error**2)  # type: ignore[operator]
+    assert found.value is not None and found.error is not None and found.degrees is not None
+    reduced = (scipy_stats.norm.ppf(0.975) / scipy_stats.t.ppf(0.975, found.degrees)) ** 2
+    effective = found.value * (1 - found.value) / found.error**2 * reduced
+    assert found.effective == pytest.approx(max(7, effective))
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 40), (39, 40), (30, 200)])

@@ -165,7 +165,7 @@ def test_the_interval_of_d_z_covers() -> None:
 
 
 def test_what_is_not_defined_is_none() -> None:
-    nothing = Difference(0, 0, None, None, None, None, None, None, "no pairs", NO_EFFECT)
+    nothing = Difference(0, 0, None, None, None, None, None, None, None, "no pairs", NO_EFFECT)
     assert paired_difference([], seed=1) == nothing
     single = paired_difference([("x", 1.0, 0.5), ("x", 1.0, 0.25)], seed=1)
     assert (single.n, single.clusters, single.low, single.high, single.p) == (2, 1, None, None, None)
@@ -189,8 +189,10 @@ def test_the_same_seed_gives_the_same_difference() -> None:
     assert turned.mean == pytest.approx(-(forward.mean or 0)) and turned.low == pytest.approx(-(forward.high or 0))
 
 
-def difference(mean: float | None, low: float | None, high: float | None, p: float | None) -> Difference:
-    return Difference(9, 9, mean, low, high, None, None, p, "", NO_EFFECT)
+def difference(
+    mean: float | None, low: float | None, high: float | None, p: float | None, unseen: float = 0.01
+) -> Difference:
+    return Difference(9, 9, mean, low, high, None, None, unseen, p, "", NO_EFFECT)
 
 
 def test_verdicts() -> None:
@@ -201,6 +203,8 @@ def test_verdicts() -> None:
     assert said(0.2, 0.1, 0.3, 0.01) == "a better"
     assert said(-0.2, -0.3, -0.1, 0.01) == "b better"
     assert said(0.02, 0.01, 0.03, 0.001) == "no meaningful difference"
+    few = difference(0.02, 0.01, 0.03, 0.001, unseen=0.06)  # scenarios unlike these could add up to more than the floor
+    assert verdict(few, alpha=0.05, floor=0.05) == "cannot tell"
     assert said(0.04, 0.01, 0.07, 0.01) == "cannot tell"  # significant, but maybe below the floor
     assert said(0.2, -0.01, 0.41, 0.04) == "cannot tell"  # p and interval disagree
     assert said(0.2, 0.1, 0.3, 0.06) == "cannot tell"

@@ -28,11 +28,21 @@ def test_three_verdicts() -> None:
     draw = random.Random(1)
     fell = drift(runs(draw, -0.3), floor=0.1, seed=1)
     assert fell.verdict == "drifted" and fell.difference.mean is not None and fell.difference.mean < -0.2
-    still = drift(runs(draw, 0.0), floor=0.1, seed=1)
+    still = drift(runs(draw, 0.0, clusters=40), floor=0.1, seed=1)
     assert still.verdict == "no evidence" and still.low is not None and still.low > -0.1
     assert drift(runs(draw, 0.0, clusters=4, noise=0.5), floor=0.1, seed=1).verdict == "cannot tell"
-    small = drift(runs(draw, 0.05, noise=0.02), floor=0.1, seed=1)
+    small = drift(runs(draw, 0.05, clusters=40, noise=0.02), floor=0.1, seed=1)
     assert small.difference.p is not None and small.difference.p < 0.05 and small.verdict == "no evidence"
+
+
+def test_few_scenarios_never_show_that_nothing_changed() -> None:
+    """One stray answer among equal ones must not say more than none."""
+    for clusters in (6, 20, 58):
+        pairs = [(str(at), 0.5, 0.5) for at in range(clusters)]
+        stray = [("0", 0.5, 0.5 + 1 / 300), *pairs[1:]]
+        assert drift(stray, floor=0.05, seed=1).verdict == "cannot tell"
+    many = [("0", 0.5, 0.5 + 1 / 300), *((str(at), 0.5, 0.5) for at in range(1, 60))]
+    assert drift(many, floor=0.05, seed=1).verdict == "no evidence"
 
 
 def test_the_inner_interval_is_that_of_two_one_sided_tests() -> None:
@@ -76,8 +86,8 @@ def test_identical_answers_are_no_change_and_say_what_would_exclude_one() -> Non
 def test_drift_of_very_few_pairs_or_none() -> None:
     for pairs in ([], [("a", 0.1, 0.9)]):
         assert drift(pairs, floor=0.1, seed=1).verdict == "cannot tell"
-    shifted = drift([(str(at), 0.25, 0.75) for at in range(8)], floor=0.1, seed=1)
-    assert shifted.verdict == "drifted" and shifted.difference.p == 2 / 256
+    shifted = drift([(str(at), 0.25, 0.75) for at in range(10)], floor=0.1, seed=1)
+    assert shifted.verdict == "drifted" and shifted.difference.p == 2 / 1024
     for floor, alpha in ((0.0, 0.05), (0.1, 0.0), (0.1, 0.5)):
         with pytest.raises(ValueError, match="drift needs"):
             drift([], floor=floor, alpha=alpha, seed=1)

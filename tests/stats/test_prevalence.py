@@ -21,7 +21,13 @@ from src.stats.bounded import Limits, mid_p_limits
 from src.stats.clustered import Tally
 from src.stats.prevalence import ErrorRates, corrected_limits, independent_size, rogan_gladen
 
-GOOD = ErrorRates(Tally(90, 100), Tally(5, 100))
+
+def alone(count: int, n: int) -> tuple[Tally, ...]:
+    """So many of n, each in a cluster of its own."""
+    return (*(Tally(1, 1),) * count, *(Tally(0, 1),) * (n - count))
+
+
+GOOD = ErrorRates(alone(90, 100), alone(5, 100))
 
 
 def test_the_formula_by_hand() -> None:
@@ -43,7 +49,7 @@ def test_a_wide_interval_rests_on_hardly_any_value() -> None:
 
 
 def test_limits_agree_with_the_delta_method_where_there_is_much_data() -> None:
-    rates = ErrorRates(Tally(9_000, 10_000), Tally(500, 10_000))
+    rates = ErrorRates(alone(9_000, 10_000), alone(500, 10_000))
     observed, size = 0.4, 5_000.0
     limits = corrected_limits(observed, size, rates, seed=1)
     assert limits is not None
@@ -58,7 +64,7 @@ def test_limits_agree_with_the_delta_method_where_there_is_much_data() -> None:
 
 def test_limits_carry_the_error_of_the_gold_set_and_of_the_run() -> None:
     def width(size: float, gold: int) -> float:
-        rates = ErrorRates(Tally(round(0.9 * gold), gold), Tally(round(0.1 * gold), gold))
+        rates = ErrorRates(alone(round(0.9 * gold), gold), alone(round(0.1 * gold), gold))
         limits = corrected_limits(0.4, size, rates, seed=1)
         assert limits is not None
         return limits.high - limits.low
@@ -75,7 +81,7 @@ def test_limits_are_in_range_and_never_equal() -> None:
 
 def test_there_are_no_limits_where_the_rates_do_not_fit() -> None:
     """Nothing was observed where false alarms alone would give half."""
-    assert corrected_limits(0.0, 500.0, ErrorRates(Tally(95, 100), Tally(50, 100)), seed=1) is None
+    assert corrected_limits(0.0, 500.0, ErrorRates(alone(95, 100), alone(50, 100)), seed=1) is None
 
 
 def test_the_same_seed_gives_the_same_limits() -> None:

@@ -46,7 +46,7 @@ class Counts:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BaselineGroup:
     group: int
     topic: str

@@ -48,6 +48,19 @@ def code_rates(measured: CodesMeasured, code: CorrectedCode) -> CodeRates:
     return CodeRates(wilson(sum(those), len(those)), wilson(sum(others), len(others)))
 
 
+def _by_scenario(measured: CodesMeasured, code: CorrectedCode) -> ErrorRates:
+    """The same by scenario, because judges may err alike on replies to the same questions."""
+    found: dict[tuple[bool, str], list[bool]] = {}
+    for one in measured.replies:
+        if one.given != _OPEN:
+            found.setdefault((one.gold == code, one.scenario_id), []).append(one.given == code)
+    those, others = (
+        tuple(Tally(sum(given), len(given)) for (has, _), given in found.items() if has is wanted)
+        for wanted in (True, False)
+    )
+    return ErrorRates(those, others)
+
+
 @dataclass(frozen=True)
 class CorrectedShare:
     """The share of a study code as judged, and corrected for judge error with a 95% interval."""
@@ -83,7 +96,7 @@ def corrected_share(
     why_not = _unusable(rates, code)
     if why_not:
         return CorrectedShare(raw, why_not=why_not)
-    counts = ErrorRates(Tally(rates.found.count, rates.found.n), Tally(rates.wrongly.count, rates.wrongly.n))
+    counts = _by_scenario(measured, code)
     size = independent_size(raw, Limits(estimated.low, estimated.high))
     limits = corrected_limits(raw, size, counts, seed=seed, draws=draws)
     if limits is None:

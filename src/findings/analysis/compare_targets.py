@@ -20,13 +20,14 @@ from ...stats.power import detectable
 from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
-from .pairs import MEASURES, PairedQuestions, by_cluster, by_system, pair_questions
+from .pairs import MEASURES, PairedQuestions, System, by_cluster, by_system, in_common, pair_systems
 from .read_run import Findings
 from .rule_judge import run_notices
-from .trial_row import Row
 
 ALPHA = 0.05
 LESS_IS_BETTER = frozenset({"safety_risk", "incorrect"})
+FEWEST_FOR_P = 6
+"""With fewer scenarios no p from sign flips is below 0.05, so nothing can be detected."""
 FLOOR = 0.05
 """A smaller difference is not meaningful, whatever its p."""
 
@@ -72,19 +73,19 @@ def compare_targets(
     return Compared(
         tuple(systems),
         tuple(measures),
-        {measure: {name: estimate(rows, measure) for name, rows in systems.items()} for measure in measures},
+        {measure: {name: estimate(one.rows, measure) for name, one in systems.items()} for measure in measures},
         tuple(one for measure in measures for one in compare_systems(systems, measure, least)),
         {measure: _ranks(systems, measure) for measure in measures},
         noise,
-        {name: key_coverage(rows) for name, rows in systems.items()},
+        {name: key_coverage(one.rows) for name, one in systems.items()},
         run_notices(found),
     )
 
 
-def compare_systems(systems: dict[str, list[Row]], measure: str, floor: float) -> list[Comparison]:
+def compare_systems(systems: dict[str, System], measure: str, floor: float) -> list[Comparison]:
     """Every pair of systems on one measure."""
     names = list(combinations(systems, 2))
-    paired = [pair_questions(systems[a], systems[b], measure) for a, b in names]
+    paired = [pair_systems(systems[a], systems[b], measure) for a, b in names]
     differences = [paired_difference(one.pairs, seed=SEED) for one in paired]
     p_values = [difference.p for difference in differences]
     return [
@@ -106,14 +107,16 @@ def compare_systems(systems: dict[str, list[Row]], measure: str, floor: float) -
 
 
 def _detectable(difference: Difference) -> float | None:
-    if difference.error is None or difference.degrees is None:
+    if difference.error is None or difference.degrees is None or difference.clusters < FEWEST_FOR_P:
         return None
     return detectable(difference.error, difference.degrees)
 
 
-def _ranks(systems: dict[str, list[Row]], measure: str) -> tuple[SystemRank, ...]:
-    scores = {name: clusters for name, rows in systems.items() if (clusters := by_cluster(rows, measure))}
-    if len(scores) < 2:
+def _ranks(systems: dict[str, System], measure: str) -> tuple[SystemRank, ...]:
+    """On what all systems with any value answered: one that failed on the hard questions must not look better."""
+    answered = {name: one for name, one in systems.items() if by_cluster(one.rows, measure)}
+    scores = {name: by_cluster(rows, measure) for name, rows in in_common(answered, measure).items()}
+    if len(scores) < 2 or not all(scores.values()):
         return ()
     return rank_stability(scores, seed=SEED, less_is_better=measure in LESS_IS_BETTER)
 

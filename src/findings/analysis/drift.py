@@ -29,7 +29,7 @@ from .judge_agreement import SEED
 from .judge_changes import judge_changes
 from .key_coverage import key_coverage
 from .missing import MISSING
-from .pairs import MEASURES, PairedQuestions, key, pair_codes, pair_questions
+from .pairs import MEASURES, PairedQuestions, System, key, pair_codes, pair_systems, planned_in
 from .read_run import Findings, gather
 from .rule_judge import run_notices
 from .trial_row import Row
@@ -91,8 +91,6 @@ class TargetDrift:
     answers_changed: int
     """How many there are."""
     verdict: str
-    not_run: int = 0
-    """Planned trials that one of the runs does not have yet."""
     scenarios_needed: int | None = None
     """If nothing changed: how many unchanged scenarios would exclude a change as large as the floor."""
 
@@ -221,14 +219,17 @@ def _key_facts(old: Manifest, new: Manifest) -> Iterator[str]:
 
 def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trusted: bool) -> TargetDrift:
     before, after = old.of_target(a), new.of_target(b)
-    paired = {measure: pair_questions(before, after, measure) for measure in MEASURES}
-    not_run = max(0, _planned(old, a) - len(before)) + max(0, _planned(new, b) - len(after))
+    systems = (System(before, planned_in(old.manifest.plan)), System(after, planned_in(new.manifest.plan)))
+    paired = {measure: pair_systems(*systems, measure) for measure in MEASURES}
+    same = _identical(old, new, before, after)
     measures = {
-        measure: _with_missing(drift(one.pairs, floor=floor, alpha=ALPHA, seed=SEED), one, not_run)
-        for measure, one in paired.items()
+        measure: one if same else _with_missing(one, paired[measure])
+        for measure in MEASURES
+        for one in [drift(paired[measure].pairs, floor=floor, alpha=ALPHA, seed=SEED)]
     }
     facts = tuple(_target_facts(old, new, a, b))
     verdict = _overall(measures[name].verdict for name in DECIDING if paired[name].pairs)
+    verdict = "no change" if same else verdict
     changed = any(fact.endswith((KEY_CHANGED, QUESTIONS_CHANGED)) for fact in facts)
     if changed or (verdict == "drifted" and not trusted):
         verdict = "cannot tell"
@@ -246,22 +247,25 @@ def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trust
         tuple(_answers(old, new, moves[:ANSWERS_KEPT])),
         len(moves),
         verdict,
-        not_run,
         measures["accurate_complete"].clusters_needed if verdict == "no change" else None,
     )
 
 
-def _planned(found: Findings, target: str) -> int:
-    plan = found.manifest.plan
-    return plan.trial_count // len(plan.targets) if target in plan.targets else 0
+def _identical(old: Findings, new: Findings, before: Sequence[Row], after: Sequence[Row]) -> bool:
+    """Whether it is the same run, or every trial has the same outcome, scores and codes, and some answers count."""
+    if old.head == new.head and old.manifest.plan_sha256 == new.manifest.plan_sha256:
+        return True
+    first, second = ({key(row): (row.outcome, row.scores, row.counted) for row in rows} for rows in (before, after))
+    counts = any(code.value != MISSING for row in before for code in row.counted)
+    return counts and first == second
 
 
-def _with_missing(found: Drift, paired: PairedQuestions, not_run: int) -> Drift:
+def _with_missing(found: Drift, paired: PairedQuestions) -> Drift:
     """That nothing changed cannot be said if what is missing could hide a change that matters."""
     if found.verdict not in ("no change", "no evidence"):
         return found
     ends = [abs(end) for end in (paired.lowest, paired.highest) if end is not None]
-    return replace(found, verdict="cannot tell") if not_run or max(ends, default=0.0) >= found.floor else found
+    return replace(found, verdict="cannot tell") if max(ends, default=0.0) >= found.floor else found
 
 
 def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDrift, ...]:

@@ -201,19 +201,24 @@ def estimate_questions(tallies: Tallies, wanted: Container[tuple[str, str]], con
 def _strata(tallies: Tallies) -> list[Stratum]:
     """One stratum per scenario: the mean of each script over the questions, weighted by the number of questions.
 
-    Scripts that lack some question count with what they have.
+    Where a script lacks an answer, the question's mean over the other scripts takes its place, so that a script that
+    failed after an easy question is not taken for a good one. A script without any answer is left out.
     """
-    scripts: dict[str, dict[str, list[float]]] = {}
-    questions: dict[str, int] = {}
+    asked: dict[str, list[dict[str, float]]] = {}
     for question, variants in tallies.items():
         means = {variant: mean for variant, tally in variants.items() if (mean := tally.mean()) is not None}
-        questions[question.scenario_id] = questions.get(question.scenario_id, 0) + bool(means)
-        for variant, mean in means.items():
-            scripts.setdefault(question.scenario_id, {}).setdefault(variant, []).append(mean)
-    return [
-        Stratum(tuple(_mean(values) for values in variants.values()), float(questions[scenario_id]))
-        for scenario_id, variants in scripts.items()
-    ]
+        if means:
+            asked.setdefault(question.scenario_id, []).append(means)
+    strata = []
+    for questions in asked.values():
+        scripts = dict.fromkeys(variant for means in questions for variant in means)
+        others = [_mean(list(means.values())) for means in questions]
+        values = [
+            _mean([means.get(script, other) for means, other in zip(questions, others, strict=True)])
+            for script in scripts
+        ]
+        strata.append(Stratum(tuple(values), float(len(questions))))
+    return strata
 
 
 def _estimated(found: Bounded, unit: UnitKind, tallies: Tallies, *, most: int) -> Estimated:

@@ -8,7 +8,7 @@ it is that of as many answers as there were shops, because how alike the answers
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -35,7 +35,6 @@ class CounselorShare:
     count: int
     n: int
     """Answers that were coded."""
-    shops: int
     value: float | None
     low: float | None
     high: float | None
@@ -127,9 +126,8 @@ def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baselin
 
     def compared(numbers: Sequence[int], topic: str) -> ComparedGroups:
         wanted = {question for number in numbers for question in asked[number]}
-        return ComparedGroups(
-            tuple(numbers), topic, _outcomes(tallies, wanted, [baseline.groups[n] for n in numbers], comparisons)
-        )
+        weights = {baseline.groups[n]: len(asked[n]) for n in numbers}
+        return ComparedGroups(tuple(numbers), topic, _outcomes(tallies, wanted, weights, comparisons))
 
     return HumanComparison(
         {kind: tuple(compared([n], baseline.groups[n].topic) for n in numbers) for kind, numbers in kinds.items()},
@@ -139,7 +137,7 @@ def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baselin
 
 
 def _outcomes(
-    tallies: Mapping[StudyCode, Tallies], wanted: set[Question], groups: Sequence[BaselineGroup], comparisons: int
+    tallies: Mapping[StudyCode, Tallies], wanted: set[Question], groups: Mapping[BaselineGroup, int], comparisons: int
 ) -> dict[StudyCode, BesideCounselors]:
     found: dict[StudyCode, BesideCounselors] = {}
     adjusted = 1 - (1 - CONFIDENCE) / max(1, comparisons)
@@ -155,21 +153,27 @@ def _outcomes(
 
 
 def counselor_share(
-    groups: Iterable[BaselineGroup], mode: str, code: StudyCode, confidence: float = CONFIDENCE
+    groups: Mapping[BaselineGroup, int], mode: str, code: StudyCode, confidence: float = CONFIDENCE
 ) -> CounselorShare:
-    """The counselors' share of a code over some groups; answers that were not coded are left out."""
-    listed = list(groups)
-    counts = Counts.pooled(group.by_mode[mode] for group in listed)
-    n = counts.shops - counts.codes["incomplete_data"]
-    by_scenario: dict[str, int] = {}
-    for group in listed:
-        by_scenario[group.scenario] = max(by_scenario.get(group.scenario, 0), group.by_mode[mode].shops)
-    shops = by_scenario.get("both") or sum(by_scenario.values())
-    if not n:
-        return CounselorShare(0, 0, shops, None, None, None)
-    share = counts.codes[code] / n
-    limits = mid_p_limits(share, min(n, shops), (1 - confidence) / 2)
-    return CounselorShare(counts.codes[code], n, shops, share, limits.low, limits.high)
+    """The counselors' share of a code over some groups; answers that were not coded are left out.
+
+    Every group has the weight that it has for the target: the number of its questions. How alike the answers of one
+    counselor are was not published, so the interval takes them as if they were all alike.
+    """
+    coded = {group: _coded(group.by_mode[mode]) for group in groups if _coded(group.by_mode[mode])}
+    count = sum(group.by_mode[mode].codes[code] for group in coded)
+    if not coded:
+        return CounselorShare(0, 0, None, None, None)
+    total = sum(groups[group] for group in coded)
+    shares = {group: groups[group] / total for group in coded}
+    value = math.fsum(share * group.by_mode[mode].codes[code] / coded[group] for group, share in shares.items())
+    n = 1 / math.fsum(share / math.sqrt(coded[group]) for group, share in shares.items()) ** 2
+    limits = mid_p_limits(min(1.0, value), n, (1 - confidence) / 2)
+    return CounselorShare(count, sum(coded.values()), value, limits.low, limits.high)
+
+
+def _coded(counts: Counts) -> int:
+    return counts.shops - counts.codes["incomplete_data"]
 
 
 def corrected_gaps(beside: BesideCounselors, corrected: Estimated) -> dict[str, Gap]:

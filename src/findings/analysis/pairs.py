@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import NamedTuple
 
+from ...schemas import RunPlan
 from .estimates import Answer, Question, answers_of, question_values, tallied, tallied_rows
 from .missing import MISSING, measured_score
 from .read_run import Findings
@@ -41,31 +42,37 @@ class CodePair(NamedTuple):
     second: str
 
 
+Planned = Callable[[TrialKey], bool]
+
+
+def _nothing(_: TrialKey) -> bool:
+    return False
+
+
+def planned_in(plan: RunPlan) -> Planned:
+    """Whether a run planned a trial."""
+    scripts = {(planned.scenario.scenario_id, planned.variant) for planned in plan.scenarios}
+    return lambda one: (one.scenario_id, one.variant) in scripts and 1 <= one.repetition <= plan.repeats
+
+
 def key(row: Row) -> TrialKey:
     return TrialKey(row.scenario_id, row.variant, row.repetition)
 
 
 def value(row: Row, measure: str) -> float | None:
-    """A trial's score, or the share of its questions that got a code; None if it has no value or misses a part."""
+    """A trial's score, or the share of its questions that got a code, without missing ones; None if there is none."""
     if measure in SCORES:
         return measured_score(row.outcome, measure, row.score(measure)).value
-    codes = [one.value for one in row.counted]
-    return sum(code == measure for code in codes) / len(codes) if codes and MISSING not in codes else None
+    codes = [one.value for one in row.counted if one.value != MISSING]
+    return sum(code == measure for code in codes) / len(codes) if codes else None
 
 
 def values_of(rows: Iterable[Row], measure: str) -> list[float]:
     return [one for row in rows if (one := value(row, measure)) is not None]
 
 
-@dataclass(frozen=True)
-class Paired:
-    """Pairs of trials with a value on both sides."""
-
-    pairs: list[ScorePair]
-
-
-def pair(first: Iterable[Row], second: Iterable[Row], measure: str) -> Paired:
-    """Whole trials: their scores, or the shares of the questions that both answered."""
+def pair(first: Iterable[Row], second: Iterable[Row], measure: str) -> list[ScorePair]:
+    """Whole trials with a value on both sides: their scores, or the shares of the questions that both answered."""
     found: list[ScorePair] = []
     for mine, theirs in _matched(first, second).both:
         both = [
@@ -76,7 +83,7 @@ def pair(first: Iterable[Row], second: Iterable[Row], measure: str) -> Paired:
         if both:
             one, two = (fsum(values) / len(both) for values in zip(*both, strict=True))
             found.append(ScorePair(mine.scenario_id, one, two))
-    return Paired(found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -92,22 +99,33 @@ class PairedQuestions:
     neither: int
     """Pairs in which it is missing on both."""
     unmatched: int
-    """Trials without a partner."""
+    """Trials that the other side had not planned."""
     lowest: float | None
     highest: float | None
     """The mean difference if all missing answers had been at the ends of the scale; None if none is missing."""
 
 
-def pair_questions(first: Iterable[Row], second: Iterable[Row], measure: str) -> PairedQuestions:
+def pair_questions(
+    first: Sequence[Row], second: Sequence[Row], measure: str, planned: Planned = _nothing
+) -> PairedQuestions:
+    """`planned` says which trials both sides planned: where one side has not run one, its answers are missing there."""
     matched = _matched(first, second)
     answers = [both for rows in matched.both for both in _questions(*rows, measure)]
+    unmatched = 0
+    for row, is_first in matched.alone:
+        if not planned(key(row)):
+            unmatched += 1
+            continue
+        for answer in answers_of([row], measure):
+            gone = answer._replace(value=None)
+            answers.append(_AnswerPair(answer, gone) if is_first else _AnswerPair(gone, answer))
     known = [both for both in answers if both.first.value is not None and both.second.value is not None]
     neither = sum(both.first.value is None and both.second.value is None for both in answers)
     ends: list[float | None] = [None, None]
     if len(known) < len(answers):
         ends = [_mean_difference(answers, *at) for at in ((0.0, 1.0), (1.0, 0.0))]
     return PairedQuestions(
-        _by_question(known), len(known), len(answers) - len(known) - neither, neither, matched.unmatched, *ends
+        _by_question(known), len(known), len(answers) - len(known) - neither, neither, unmatched, *ends
     )
 
 
@@ -121,23 +139,31 @@ class _RowPair(NamedTuple):
     second: Row
 
 
+class _Alone(NamedTuple):
+    """A trial without a partner."""
+
+    row: Row
+    is_first: bool
+    """On which side it is."""
+
+
 @dataclass(frozen=True)
 class _Matched:
     both: list[_RowPair]
-    unmatched: int
+    alone: list[_Alone]
 
 
 def _matched(first: Iterable[Row], second: Iterable[Row]) -> _Matched:
     others = {key(row): row for row in second}
     both: list[_RowPair] = []
-    alone = 0
+    alone: list[_Alone] = []
     for row in first:
         other = others.pop(key(row), None)
         if other is None:
-            alone += 1
+            alone.append(_Alone(row, True))
         else:
             both.append(_RowPair(row, other))
-    return _Matched(both, alone + len(others))
+    return _Matched(both, [*alone, *(_Alone(row, False) for row in others.values())])
 
 
 def _questions(first: Row, second: Row, measure: str) -> Iterator[_AnswerPair]:
@@ -167,17 +193,52 @@ def _mean_difference(answers: Sequence[_AnswerPair], first: float, second: float
     return fsum(one.first - one.second for one in pairs) / len(pairs)
 
 
-def by_system(found: Sequence[Findings]) -> dict[str, list[Row]]:
-    """The rows of every target; a target that is in several runs is named with its run."""
+@dataclass(frozen=True)
+class System:
+    """A target of a run."""
+
+    rows: list[Row]
+    planned: Planned
+
+
+def by_system(found: Sequence[Findings]) -> dict[str, System]:
+    """Every target of every run; one that is in several runs is named with its run."""
     names = [target for one in found for target in one.plan_targets]
-    systems: dict[str, list[Row]] = {}
+    systems: dict[str, System] = {}
     for one in found:
         for target in one.plan_targets:
             name = target if names.count(target) == 1 else f"{target} ({one.manifest.run_id})"
             if name in systems:
                 name = f"{target} ({one.folder})"
-            systems[name] = one.of_target(target)
+            systems[name] = System(one.of_target(target), planned_in(one.manifest.plan))
     return systems
+
+
+def pair_systems(first: System, second: System, measure: str) -> PairedQuestions:
+    return pair_questions(
+        first.rows, second.rows, measure, lambda trial: first.planned(trial) and second.planned(trial)
+    )
+
+
+def in_common(systems: Mapping[str, System], measure: str) -> dict[str, list[Row]]:
+    """The trials of every system, with only those questions, or trials, that have a value for all of them."""
+    by_key = {name: {key(row): row for row in system.rows} for name, system in systems.items()}
+    shared = set.intersection(*(set(rows) for rows in by_key.values())) if by_key else set()
+    found: dict[str, list[Row]] = {name: [] for name in systems}
+    for trial in sorted(shared, key=str):
+        rows = {name: mine[trial] for name, mine in by_key.items()}
+        if measure in SCORES:
+            kept = rows if all(value(row, measure) is not None for row in rows.values()) else {}
+        else:
+            known = [{one.group for one in row.counted if one.value != MISSING} for row in rows.values()]
+            groups = set.intersection(*known)
+            kept = {
+                name: replace(row, counted=tuple(one for one in row.counted if one.group in groups))
+                for name, row in rows.items()
+            }
+        for name, row in kept.items():
+            found[name].append(row)
+    return found
 
 
 def by_cluster(rows: Iterable[Row], measure: str) -> dict[str, list[float]]:

@@ -7,10 +7,11 @@ does not pass for spread. Scenarios are the independent units, as in `compare`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import fsum, sqrt
+from math import ceil, fsum, sqrt
 from pathlib import Path
 from statistics import variance
 from typing import Literal
@@ -21,7 +22,7 @@ from ...stats.power import clusters_needed, most_power, power_of, trials_needed
 from ...stats.variance import nested
 from .pairs import ScorePair, by_system, pair, value
 from .read_run import Findings, gather
-from .trial_row import Row
+from .trial_row import SCORES, Row
 
 DIFFERENCES = (0.02, 0.05, 0.1, 0.2)
 """Shown beside the difference that was asked for."""
@@ -45,6 +46,8 @@ class Pilot:
     """Standard deviation of a difference, over scenarios and repeats."""
     icc: float | None
     """Of the differences within a scenario, by REML. None if no scenario has two pairs, or there is one scenario."""
+    count_as: float
+    """How many scenarios with equal numbers of questions would tell as much (Kish); for scores, all of them."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,15 @@ class PowerDesign:
     @property
     def per_scenario(self) -> int:
         return self.pilot.per_scenario if self.pilot else 1
+
+    @property
+    def evenness(self) -> float:
+        """By how much fewer scenarios count, because some have many more questions than others; at most 1."""
+        return self.pilot.count_as / self.pilot.scenarios if self.pilot else 1.0
+
+    @property
+    def clusters_that_count(self) -> int | None:
+        return None if self.clusters is None else max(1, int(self.clusters * self.evenness))
 
 
 @dataclass(frozen=True)
@@ -117,8 +129,8 @@ def planned_design(
 
 def read_pilot(found: Findings, measure: str) -> Pilot:
     """How paired differences vary in a run. InputError: there are too few of them, or they do not vary."""
-    rows = list(by_system([found]).values())
-    by_targets = [pair(first, second, measure).pairs for first, second in combinations(rows, 2)]
+    rows = [one.rows for one in by_system([found]).values()]
+    by_targets = [pair(first, second, measure) for first, second in combinations(rows, 2)]
     spreads = [_centered(pairs) for pairs in by_targets if len(pairs) > 1]
     if not spreads and rows:
         spreads = [one for one in [_repeats(rows[0], measure)] if one]
@@ -143,7 +155,15 @@ def read_pilot(found: Findings, measure: str) -> Pilot:
         max(1, round(max(one.pairs / one.scenarios for one in spreads))),
         sqrt(total),
         shared / spread if spread else None,
+        scenarios if measure in SCORES else min(float(scenarios), _equal_sized(rows)),
     )
+
+
+def _equal_sized(systems: Sequence[Sequence[Row]]) -> float:
+    """Kish's number of scenarios, by their numbers of different questions."""
+    questions = {(row.scenario_id, one.group) for rows in systems for row in rows for one in row.counted}
+    sizes = Counter(scenario_id for scenario_id, _ in questions)
+    return sum(sizes.values()) ** 2 / sum(size * size for size in sizes.values())
 
 
 @dataclass(frozen=True)
@@ -199,15 +219,16 @@ def needed(design: PowerDesign, difference: float) -> list[Needed]:
 
 def _needed(design: PowerDesign, difference: float) -> Needed:
     sd, power, alpha, icc = design.sd, design.power, design.alpha, design.icc
-    pairs = trials_needed(difference, sd, power=power, alpha=alpha, clusters=design.clusters, icc=icc)
+    pairs = trials_needed(difference, sd, power=power, alpha=alpha, clusters=design.clusters_that_count, icc=icc)
     once = clusters_needed(difference, sd, power=power, alpha=alpha)
     several = clusters_needed(difference, sd, per_cluster=design.per_scenario, power=power, alpha=alpha, icc=icc)
-    return Needed(difference, pairs, once, several)
+    return Needed(difference, *(None if one is None else ceil(one / design.evenness) for one in (pairs, once, several)))
 
 
 def power_reached(design: PowerDesign, pairs: int, difference: float) -> float | None:
     """The chance that this many pairs detect this difference; None if there are too few to say."""
-    clusters = design.clusters
+    clusters = design.clusters_that_count
+    pairs = max(1, int(pairs * design.evenness))
     if design.pilot and clusters and pairs < clusters:
         clusters = pairs  # Fewer pairs than the pilot's scenarios: one pair in each of so many.
     try:
@@ -222,5 +243,6 @@ def power_by_repeats(design: PowerDesign, difference: float) -> list[PowerByRepe
     if clusters is None or clusters < 2:
         return []
     found = [PowerByRepeats(each, power_reached(design, each * clusters, difference)) for each in REPEATS_SHOWN]
-    limit = most_power(difference, design.sd, clusters=clusters, icc=design.icc, alpha=design.alpha)
+    counting = design.clusters_that_count or clusters
+    limit = most_power(difference, design.sd, clusters=counting, icc=design.icc, alpha=design.alpha)
     return [*found, PowerByRepeats(None, limit)]

@@ -8,6 +8,7 @@ from ...stats.clustered import ClusteredShare
 from ...stats.variance import Components, crossed, nested
 from ...stats.variants import RankChange, WorstCase, rank_changes, variant_means, worst_case
 from .compare_targets import LESS_IS_BETTER
+from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
 from .pairs import value
@@ -27,6 +28,8 @@ class Sensitivity:
     judges: Components | None
     """Between trials and between judges; only for accuracy, and only if judges scored the same trials."""
     worst: WorstCase
+    estimate: Estimated
+    """The measure over all questions, with what missing answers could make of it."""
     coverage: ClusteredShare
     """Key coverage: the share of factual claims that the answer keys could decide; accuracy speaks of these only."""
 
@@ -83,4 +86,6 @@ def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
     variants = [(row.scenario_id, row.variant or row.wording, one) for row, one in scored]
     worst = worst_case(variants, less_is_better=measure in LESS_IS_BETTER)
     left_out = len(rows) - len(scored)
-    return Sensitivity(target, measure, left_out, nested(values, LEVELS), judges, worst, key_coverage(rows))
+    return Sensitivity(
+        target, measure, left_out, nested(values, LEVELS), judges, worst, estimate(rows, measure), key_coverage(rows)
+    )

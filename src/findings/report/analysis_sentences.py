@@ -17,7 +17,7 @@ from ...stats.power import clusters_needed
 from ...stats.variance import Components
 from ...text.count import counted
 from ...text.rounded import percent
-from ..analysis.compare_targets import ALPHA, Compared, Comparison
+from ..analysis.compare_targets import ALPHA, FEWEST_FOR_P, Compared, Comparison
 from ..analysis.drift import DECIDING, KEY_CHANGED, QUESTIONS_CHANGED, TargetDrift
 from ..analysis.pairs import PairedQuestions
 from ..analysis.sensitivity import Sensitivity
@@ -36,8 +36,6 @@ SHORT_NAMES = {"accurate_complete": "Accurate and complete", "incorrect": "Wrong
 _ADVERBS = {"accurate_complete": "accurately and completely", "incorrect": "wrongly"}
 """Of measures that count questions."""
 ADJUSTED = ", adjusted for the number of comparisons"
-FEWEST_FOR_P = 6
-"""With fewer scenarios no p from sign flips is below 0.05."""
 
 
 def short_name(measure: str) -> str:
@@ -124,24 +122,34 @@ def _unclear(measure: str, one: _Ordered) -> tuple[Cell, ...]:
     return (*start, *say(f": the difference is {gap}."))
 
 
-def scenarios_to_detect(found: Difference, floor: float) -> int | None:
-    """How many scenarios like these would detect a difference as large as the floor with 80% power; None if unknown."""
-    if found.error is None or found.clusters < 2:
-        if not found.clusters or found.mean or floor >= 1:
+@dataclass(frozen=True)
+class ScenariosNeeded:
+    number: int
+    to: str
+    """What for."""
+
+
+def scenarios_needed(found: Difference, floor: float) -> ScenariosNeeded | None:
+    """How many scenarios like these would decide, where they cannot tell; None if that is not known.
+
+    If all differences are small, how many it takes until scenarios unlike these are excluded. Otherwise, how many would
+    detect twice the floor with 80% power: a difference just as large as the floor is called one in half of all studies
+    only, however large they are.
+    """
+    small = found.low is not None and found.high is not None and -floor < found.low and found.high < floor
+    if small or (found.error is None and found.clusters and not found.mean):
+        if floor >= 1:
             return None
-        # Nothing differs: how many equal scenarios it takes until the exact bound is below the floor.
-        return math.ceil(math.log(ALPHA / 2) / math.log1p(-floor))
-    fewest = clusters_needed(floor, found.error * math.sqrt(found.clusters), alpha=ALPHA)
-    return None if fewest is None else max(fewest, FEWEST_FOR_P)
-
-
-def _excludes_zero(found: Difference) -> bool:
-    return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
+        return ScenariosNeeded(math.ceil(math.log(ALPHA / 2) / math.log1p(-floor)), f"exclude {points(floor)}")
+    if found.error is None or found.clusters < 2:
+        return None
+    fewest = clusters_needed(2 * floor, found.error * math.sqrt(found.clusters), alpha=ALPHA)
+    return None if fewest is None else ScenariosNeeded(max(fewest, FEWEST_FOR_P), f"detect {points(2 * floor)}")
 
 
 def _why_not(found: Difference, p: float | None, how: str = "") -> tuple[Cell, ...]:
     """Why an interval that excludes 0 is not enough."""
-    if not _excludes_zero(found) or p is None or p < ALPHA:
+    if not found.excludes_zero or p is None or p < ALPHA:
         return ()
     if found.clusters < FEWEST_FOR_P:
         have = counted(found.clusters, "scenario")
@@ -150,13 +158,11 @@ def _why_not(found: Difference, p: float | None, how: str = "") -> tuple[Cell, .
 
 
 def _needed(found: Difference, floor: float) -> tuple[Cell, ...]:
-    if _excludes_zero(found):
-        return ()
-    fewest = scenarios_to_detect(found, floor)
-    if fewest is None or fewest <= found.clusters:
+    needed = scenarios_needed(found, floor)
+    if needed is None or needed.number <= found.clusters or (found.excludes_zero and needed.to.startswith("detect")):
         return ()
     have = f"there {'is' if found.clusters == 1 else 'are'} {found.clusters:,}"
-    return say(f" About {fewest:,} scenarios would be needed to detect {points(floor)}; {have}.")
+    return say(f" About {needed.number:,} scenarios would be needed to {needed.to}; {have}.")
 
 
 def comparison_sentences(compared: Compared, measures: Sequence[str], floor: float) -> list[tuple[Cell, ...]]:
@@ -229,8 +235,6 @@ def _why_unclear(target: TargetDrift, deciding: dict[str, Drift]) -> tuple[Cell,
         return say(
             "its scores did, but the judges are not shown to be the same (`rejudge` the old run, then --frozen)."
         )
-    if target.not_run:
-        return say(f"{counted(target.not_run, 'planned trial is', 'planned trials are')} not there yet.")
     told: list[Cell] = []
     for measure, one in deciding.items():
         if one.difference.mean is None:

@@ -13,9 +13,10 @@ from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import judged_offline
 from .answer_chart import OUTCOMES, Answered, answer_figure, of_hundred, range_text
 from .document import Block, Cell, Linked, Paragraph, Text, Words, say
+from .document import Gap as GapCell
 from .judge_error import judge_error_sentence
 from .links import of_study, of_target
-from .series import Runs, Series
+from .series import Run, Runs, Series
 
 TITLE = "How well do AI assistants answer Medicare questions?"
 LIMITS_ANCHOR, NOTICES_ANCHOR = "limits", "notices"
@@ -54,7 +55,7 @@ def about(runs: Runs) -> tuple[Cell, ...]:
     urgent = [run.found.incomplete for run in runs.runs if run.found.incomplete]
     if any(run.found.fake for run in runs.runs):
         urgent.append("A demonstration, not a result.")
-    return (*told, *(Words(f" {one}", strong=True) for one in dict.fromkeys(urgent)))
+    return (*told, *(part for one in dict.fromkeys(urgent) for part in (Words(" "), Words(one, strong=True))))
 
 
 def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
@@ -151,6 +152,10 @@ def _registered(runs: Runs) -> Iterator[Paragraph]:
         if measure is None:
             yield Paragraph((*cells, Words("It names no measure of this report.")), "answer")
             continue
+        if measure in OUTCOMES and re.search(r"counsel", kept.primary_outcome, re.IGNORECASE):
+            mode = "face_to_face" if re.search(r"face|in person", kept.primary_outcome, re.IGNORECASE) else "phone"
+            yield Paragraph((*cells, *_beside_counselors(runs, run, measure, mode)), "answer")
+            continue
         cells += say(f"{MEASURES[measure].capitalize()}, of 100")
         for place, one in enumerate(series for series in runs.series if series.run is run):
             cells += (
@@ -158,6 +163,29 @@ def _registered(runs: Runs) -> Iterator[Paragraph]:
                 *_value(estimate(one.rows, measure), to=of_target(one)),
             )
         yield Paragraph((*cells, Words(".")), "answer")
+
+
+def _beside_counselors(runs: Runs, run: Run, measure: str, mode: str) -> Iterator[Cell]:
+    """A registered difference from counselors: on the questions that are compared like for like."""
+    compared = [
+        (one, primary.outcomes[code])
+        for one in runs.series
+        if one.run is run and (primary := one.beside_counselors.primary)
+        for code in OUTCOMES
+        if code == measure
+    ]
+    if not compared:
+        yield Words("No question of the study that is compared like for like was asked.")
+        return
+    yield Words(f"{MEASURES[measure].capitalize()} on the questions compared like for like, of 100: counselors ")
+    yield Words("face to face " if mode == "face_to_face" else "by phone ")
+    yield from _value(compared[0][1].counselors[mode])
+    for one, beside in compared:
+        gap = beside.gaps[mode]
+        yield from (*say("; ", _name(one), " "), *_value(beside.target, to=of_study(one)))
+        if gap.value is not None:
+            yield from say(", a difference of ", GapCell(gap.value, gap.low, gap.high, n=1), " points")
+    yield Words(".")
 
 
 def named_measure(outcome: str) -> str | None:

@@ -165,27 +165,33 @@ def study_section(runs: Runs, counted: Counted) -> Section:
     closed = _closed_table(runs, grouped)
     if closed:
         parts.append(Section(words("Group 2, help in Spanish"), (closed,)))
-    notes = [*_notes(compared.values())]
+    notes = [*_notes(compared.values(), registered=any(run.found.manifest.registration for run in runs.runs))]
     if any(run.judging and run.judging.check for run in runs.runs):
         notes.append(words(CORRECTED_NOTE))
     return Section(title, tuple(map(Paragraph, notes)), tuple(parts))
 
 
-def _notes(compared: Iterable[HumanComparison]) -> Iterator[tuple[Cell, ...]]:
+def _notes(compared: Iterable[HumanComparison], *, registered: bool) -> Iterator[tuple[Cell, ...]]:
     yield words(
         "The published study sent mystery shoppers to counselors of State Health Insurance Assistance Programs, by "
         "phone and face to face. Question groups have the study's numbers. A question is fixed here, so the "
         "independent units are the scripts (a scenario with one of its variants) in which it was asked; repeats are "
         "averaged first. Two scripts give a wide interval, one gives none. Answers that are missing are left out on "
-        "both sides. For several groups together, the counselors' interval counts every shop once."
+        "both sides. For several groups together, every question weighs the same on both sides, and the counselors' "
+        "interval takes the answers of one counselor as all alike."
     )
     most = max((one.comparisons for one in compared), default=0)
     if most:
+        primary = (
+            "The primary outcome was registered and is on the first screen. All differences here"
+            if registered
+            else "The primary comparison is the row of all like-for-like groups together, accurate and complete, by "
+            f"phone. The other differences, up to {most - 1} for a target,"
+        )
         yield words(
-            "The primary comparison is the row of all like-for-like groups together, accurate and complete, by phone. "
-            f"The other differences, up to {most - 1} for a target, are exploratory: their intervals are not adjusted "
-            f"for their number, and about one in twenty excludes 0 by chance alone. {ADJUSTED} marks a difference "
-            f"whose interval excludes 0 also after adjustment for {most} comparisons (Bonferroni)."
+            f"{primary} are exploratory: their intervals are not adjusted for their number, and about one in twenty "
+            f"excludes 0 by chance alone. {ADJUSTED} marks a difference whose interval excludes 0 also after "
+            f"adjustment for {most} comparisons (Bonferroni)."
         )
 
 

@@ -115,7 +115,8 @@ def _write_into(
         written.append(write_evidence(runs, folder, beside=[codes]))
     else:
         codes()
-    first = runs.runs[0]
-    for name, text in checklists(lists, first.found, measured=first.judging).items() if lists else ():
-        put(file_name(name), text.encode())
+    if lists:
+        first = runs.runs[0]
+        for name, text in checklists(lists, first.found, measured=first.judging).items():
+            put(file_name(name), text.encode())
     return written
