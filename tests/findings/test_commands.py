@@ -437,6 +437,34 @@ def test_no_evidence_takes_changes_that_are_small_for_the_floor(tmp_path: Path) 
     assert far["verdict"] == "cannot tell"
 
 
+def test_an_outage_is_never_no_change(tmp_path: Path) -> None:
+    """Most trials of the new run failed: what is left is the same, but nobody knows about the rest."""
+    old = [trial(CAREFUL, name, n, 1.0) for name in NAMES for n in (1, 2)]
+    new = [trial(CAREFUL, name, n, 1.0 if n == 1 else None) for name in NAMES for n in (1, 2)]
+    runs = [named_run(tmp_path / name, trials, planned([CAREFUL])) for name, trials in (("A", old), ("B", new))]
+    out = unwrapped(said("drift", *runs, exit_code=8))
+    assert "Cannot tell whether fake:careful has changed: accuracy changed by 0 points" in out
+    assert "with 8 missing answers at the ends of the scale" in out
+    half = [one for one in old if one.scenario_id in NAMES[:4]]
+    unfinished = named_run(tmp_path / "C", half, planned([CAREFUL]))
+    said_of_it = unwrapped(said("drift", runs[0], unfinished, exit_code=8))
+    assert "Cannot tell" in said_of_it and "C: Incomplete: this run has 8 of 16 planned trials." in said_of_it
+    for name in ("compare", "sensitivity"):
+        assert "Incomplete: this run has 8 of 16 planned trials." in unwrapped(
+            said(name, *([unfinished, runs[0]] if name == "compare" else [unfinished]))
+        )
+
+
+def test_a_run_with_missing_answers_has_not_changed_from_itself(tmp_path: Path) -> None:
+    trials = [trial(CAREFUL, name, n, 1.0 if n == 1 else None) for name in NAMES for n in (1, 2)]
+    run = named_run(tmp_path / "A", trials, planned([CAREFUL]))
+    assert "Verdict: no change." in said("drift", run, run)
+    lost = named_run(tmp_path / "B", [trial(CAREFUL, name, 1, None) for name in NAMES], planned([CAREFUL], repeats=1))
+    assert "Verdict: no change." in said("drift", lost, lost), "the same run, though nothing in it counts"
+    again = named_run(tmp_path / "C", [trial(CAREFUL, name, 1, None) for name in NAMES], planned([CAREFUL], repeats=1))
+    assert "Verdict: cannot tell." in said("drift", lost, again, exit_code=8), "two outages are not a result"
+
+
 def test_a_changed_target_has_drifted_with_facts_and_both_answers(careful: Path, wrong: Path) -> None:
     out = said("drift", careful, wrong, exit_code=7)
     assert f"target {CAREFUL} before, {WRONG} now" in out

@@ -32,6 +32,8 @@ from .made_runs import (
     rich,
     write_run,
 )
+from .report_run import code as coded_question
+from .report_run import study_scenario
 
 SHOWN = (COMPLETE, *SCORES)
 
@@ -216,6 +218,28 @@ def test_means_are_those_of_the_report(tmp_path: Path) -> None:
     assert by_name["accuracy"].metrics["mean"].value == pytest.approx(((1 + 0.15) / 2 + 0.25) / 2)
     assert by_name[COMPLETE].metrics["mean"].value == pytest.approx((1 / 2 + 1 / 4 + 1 / 2 + 1 / 2) / 4)
     assert (by_name["accuracy"].scored_samples, by_name["accuracy"].unscored_samples) == (5, 2)
+
+
+@pytest.mark.slow
+def test_closed_questions_are_in_no_mean(tmp_path: Path) -> None:
+    turns = [{"turn_id": f"Q{g}", "user_message": "Hm?", "question_group": f"g{g}"} for g in (1, 2)]
+    made = plan(scenarios=[study_scenario(scripted_turns=turns)], targets=("fake:careful",))
+    one = result(scenario_id="medicare_only").model_copy(
+        update={"study_codes": (coded_question("g1", "accurate_complete"), coded_question("g2", "incomplete_data"))}
+    )
+    (log,) = logs_of([one], tmp_path, made)
+    share = estimate(gather(tmp_path / "run").rows, COMPLETE)
+    mean = next(score for score in log.results.scores if score.name == COMPLETE).metrics["mean"].value
+    assert mean == share.value == 1.0
+    assert "g2" not in log.samples[0].scores[COMPLETE].explanation
+
+
+@pytest.mark.slow
+def test_targets_with_like_names_have_logs_of_their_own(tmp_path: Path) -> None:
+    names = ("compatible:org/model-a", "compatible:org-model.a")
+    made = plan(scenarios=[scenario(scenario_id="s1")], targets=names)
+    logs = logs_of([result(target=name) for name in names], tmp_path, made)
+    assert {log.eval.model for log in logs} == {"compatible/org/model-a", "compatible/org-model.a"}
 
 
 @pytest.mark.slow

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,12 +18,14 @@ import pytest
 
 from src.errors import InputError, IntegrityError, StorageError
 from src.findings.analysis import read_parts
+from src.findings.analysis.estimates import estimate
 from src.findings.analysis.processes import in_processes, process_count, results_of
 from src.findings.analysis.read_parts import joined
 from src.findings.analysis.read_run import Findings, gather
 from src.schemas import TrialResult
 from tests.findings import made_runs
-from tests.findings.report_run import small_manifest, small_results, write_run
+from tests.findings.report_run import code, coded, small_manifest, small_results, study_scenario, write_run
+from tests.helpers import ROOT, plan, result
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
 
@@ -62,6 +67,28 @@ def test_findings_are_the_same_in_any_number_of_parts(
     assert found == whole
     for name in ("turns", "judged", "decided", "services", "group_claims", "review_reasons"):
         assert list(getattr(found, name)) == list(getattr(whole, name)), f"{name} in the same order"
+
+
+def test_closed_questions_are_left_out_in_parts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unanswered closed question is in no estimate, however the file was read."""
+    turns = [{"turn_id": f"Q{g}", "user_message": "Hm?", "question_group": f"g{g}"} for g in (1, 2)]
+    made = plan(scenarios=[study_scenario(scripted_turns=turns)], targets=["fake:careful"], repeats=20)
+    results = [
+        coded(
+            result(scenario_id="medicare_only", repetition=n),
+            code("g1", "accurate_complete"),
+            code("g2", "incomplete_data"),
+        )
+        for n in range(1, 21)
+    ]
+    write_run(tmp_path / "run", results, small_manifest(made))
+    whole = gather(tmp_path / "run")
+    assert whole.closed == {("medicare_only", "g2")}
+    share = estimate(whole.rows, "accurate_complete")
+    assert (share.value, share.questions, share.missing) == (1.0, 1, 0)
+    found = in_parts(tmp_path / "run", 3, monkeypatch)
+    assert found == whole
+    assert estimate(found.rows, "accurate_complete") == share
 
 
 def test_costs_and_repeated_verdicts_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +164,59 @@ def test_a_program_with_threads_starts_no_process() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_worker_of_a_pool_starts_no_process() -> None:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(process_count) == 1
+
+
+ORPHANS = """
+import os, sys, time
+from pathlib import Path
+from src.findings.analysis.processes import in_processes
+folder = Path(sys.argv[1])
+def piece(number):
+    def work():
+        (folder / f"{number}.{os.getpid()}").write_text("")
+        time.sleep(0.3)
+    return work
+(folder / "parent").write_text(str(os.getpid()))
+in_processes([piece(n) for n in range(40)], 3)
+"""
+
+
+def test_processes_stop_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANS, str(tmp_path)], cwd=ROOT)
+    until = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 5:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    begun = len(list(tmp_path.iterdir()))
+    quiet = 0
+    while quiet < 10:  # a second without a new piece, of which each takes 0.3 s
+        assert time.monotonic() < until
+        time.sleep(0.1)
+        now = len(list(tmp_path.iterdir()))
+        quiet, begun = (quiet + 1, begun) if now == begun else (0, now)
+    assert begun < 30, "the other pieces were not begun"
+
+
+def test_after_an_error_no_other_piece_is_begun(tmp_path: Path) -> None:
+    def piece(number: int) -> Callable[[], None]:
+        def work() -> None:
+            (tmp_path / str(number)).write_text("")
+            if number == 1:
+                raise InputError("no")
+            time.sleep(0.05)
+
+        return work
+
+    with pytest.raises(InputError):
+        in_processes([piece(n) for n in range(200)], 3)
+    assert len(list(tmp_path.iterdir())) < 100
 
 
 def test_work_is_done_once_by_some_process(tmp_path: Path) -> None:

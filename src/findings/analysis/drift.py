@@ -253,7 +253,7 @@ def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trust
 
 def _identical(old: Findings, new: Findings, before: Sequence[Row], after: Sequence[Row]) -> bool:
     """Whether it is the same run, or every trial has the same outcome, scores and codes, and some answers count."""
-    if old.head == new.head and old.manifest.plan_sha256 == new.manifest.plan_sha256:
+    if (old.manifest.run_id, old.head) == (new.manifest.run_id, new.head):
         return True
     first, second = ({key(row): (row.outcome, row.scores, row.counted) for row in rows} for rows in (before, after))
     counts = any(code.value != MISSING for row in before for code in row.counted)
