@@ -70,21 +70,38 @@ class Process:
     cpu_s: float
     """Of the process and all that it started."""
     peak_mb: float
-    """Of the largest of these processes."""
+    """Of all these processes together, with pages that several share counted once."""
 
 
 def timed(*command: str) -> Process:
-    """Run a command to its end; its wall time, its CPU time and the peak of its resident set."""
+    """Run a command to its end; its wall time, its CPU time and the peak of its memory."""
     with tempfile.TemporaryFile() as errors:
         began = time.monotonic()
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, used = os.wait4(process.pid, 0)
+        together = 0.0
+        while True:
+            ended, status, used = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            together = max(together, memory_mb(process.pid))
+            time.sleep(0.1)
         wall = time.monotonic() - began
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             errors.seek(0)
             raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {errors.read()[-2_000:]!r}")
-    return Process(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1_024)
+    return Process(wall, used.ru_utime + used.ru_stime, max(together, used.ru_maxrss / 1_024))
+
+
+def memory_mb(process: int) -> float:
+    """What a process and those that it started hold now: their proportional set size, if the system tells it."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+    except OSError:
+        return 0.0
+    own = next((int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")), 0) / 1_024
+    return own + sum(memory_mb(int(child)) for child in children)
 
 
 def small_run(server: Server, out: Path, scenarios: list[Path]) -> Path:

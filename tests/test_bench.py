@@ -126,11 +126,14 @@ def test_the_benchmark_of_reports_prints_its_figures(tmp_path: Path) -> None:
     for row in rows:
         check(row)
     for measure in (
-        "report, CPU s",
-        "report, wall",
+        "tables, CPU s",
+        "tables, wall",
+        "report without trial pages, wall",
+        "report with trial pages, CPU s",
+        "report with trial pages, wall",
         "compare, CPU s",
         "compare, wall",
-        "peak memory of report",
+        "peak memory of report with trial pages",
         "peak memory of compare",
     ):
         assert any(row.measure.startswith(measure) for row in rows), measure
