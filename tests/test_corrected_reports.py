@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,15 +197,15 @@ def test_a_check_that_is_not_there_is_refused(run: Path, tmp_path: Path) -> None
 
 def test_labels_are_counted_by_scenario(run: Path) -> None:
     (row,) = gather(run).rows[:1]
-    rows = [replace(row, scenario_id=f"s{n % 4}", trial_id=f"t{n}") for n in range(16)]
+    rows = [row._replace(scenario_id=f"s{n % 4}", trial_id=f"t{n}") for n in range(16)]
     assert len(clusters(rows)) == 4
     assert sum(sum(one.values()) for one in clusters(rows)) == 16 * sum(row.labels)
 
 
 def test_only_scored_trials_count(run: Path) -> None:
     (row,) = gather(run).rows[:1]
-    scored = replace(row, labels=(3, 1, 0), outcome="scored")
-    failed = replace(row, trial_id="failed", labels=(0, 5, 0), outcome="judge_failure")
+    scored = row._replace(labels=(3, 1, 0), outcome="scored")
+    failed = row._replace(trial_id="failed", labels=(0, 5, 0), outcome="judge_failure")
     assert clusters([scored, failed]) == [{"SUPPORTED": 3, "CONTRADICTED": 1, "NOT_IN_KEY": 0}]
     assert clusters([failed]) == []
 
@@ -390,7 +389,7 @@ def test_split_verdicts_on_other_questions_do_not_count_for_a_group_of_the_study
     plan = found.manifest.plan.model_copy(update={"verifiers": ("openai:a", "xai:b")})
     found.manifest = found.manifest.model_copy(update={"plan": plan})
     split = (SplitCode("g1", ("accurate_incomplete", "accurate_complete")),)
-    found.rows = [replace(row, split_codes=split) for row in found.rows if row.scenario_id == "medicare_only"]
+    found.rows = [row._replace(split_codes=split) for row in found.rows if row.scenario_id == "medicare_only"]
     assert found.rows
     (series,) = runs_of([found], [None]).series
     for number, asked in ((1, len(found.rows)), (9, 0)):

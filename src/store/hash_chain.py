@@ -14,6 +14,7 @@ No file is ever truncated.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ GENESIS = "0" * 64
 _HEAD = b'{"chain":"'
 _BODY = len(_HEAD) + 64 + 2
 _RECOVERED = b'{"recovered":'
+BUFFER = 1 << 20
+"""Bytes read at once where a whole file is read: lines are long."""
 TAIL = 65_536
 """Bytes read first in search of a file's last line."""
 
@@ -51,7 +54,9 @@ class Torn:
 
 
 def chain_value(previous: str, payload: bytes) -> str:
-    return sha256(previous.encode("ascii") + payload)
+    made = hashlib.sha256(previous.encode("ascii"))
+    made.update(payload)
+    return made.hexdigest()
 
 
 class NextLine(NamedTuple):
@@ -66,10 +71,11 @@ def chained(previous: str, payload: bytes) -> NextLine:
     return NextLine(value, b"".join((_HEAD, value.encode("ascii"), b'",', payload[1:], b"\n")))
 
 
-def _payload(line: bytes) -> tuple[str, bytes] | None:
+def split_line(line: bytes) -> tuple[str, bytes] | None:
+    """The chain value and the payload of a line without its newline; None if it has not the form of one."""
     if not line.startswith(_HEAD) or line[_BODY - 2 : _BODY] != b'",' or not line.endswith(b"}"):
         return None
-    return line[len(_HEAD) : _BODY - 2].decode("ascii", "replace"), b"{" + line[_BODY:]
+    return line[len(_HEAD) : _BODY - 2].decode("ascii", "replace"), payload_of(line)
 
 
 class ChainReader:
@@ -95,12 +101,12 @@ class ChainReader:
         offset = 0
         if not self.path.is_file():
             raise IntegrityError(f"{self.path}, line 1: the file does not exist.")
-        with self.path.open("rb") as file:
+        with self.path.open("rb", buffering=BUFFER) as file:
             for number, raw in enumerate(file, 1):
                 self._number = number
                 self.ends_clean = raw.endswith(b"\n")
                 line = raw[:-1] if self.ends_clean else raw
-                found = _payload(line)
+                found = split_line(line)
                 if found is None or found[0] != chain_value(self.head, found[1]):
                     self.torn.append(Torn(number, len(line), sha256(line), self.ends_clean))
                     if _is_whole(line):
@@ -143,7 +149,7 @@ def last_value(path: Path, genesis: str) -> str | None:
             tail = file.read(length)
     if not size:
         return genesis
-    found = _payload(tail[tail.rfind(b"\n", 0, -1) + 1 : -1]) if tail.endswith(b"\n") else None
+    found = split_line(tail[tail.rfind(b"\n", 0, -1) + 1 : -1]) if tail.endswith(b"\n") else None
     return found[0] if found else None
 
 
@@ -158,7 +164,7 @@ def _is_whole(line: bytes) -> bool:
 
 def payload_of(line: bytes) -> bytes:
     """The payload of a line that continues the chain."""
-    return b"{" + line[_BODY:]
+    return b"{" + memoryview(line)[_BODY:]
 
 
 def recovery_payload(torn: list[Torn]) -> bytes:

@@ -19,9 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError, StorageError
+from src.findings.analysis.processes import in_processes
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.report import evidence, evidence_pages, links, report_folder
-from src.findings.report.evidence import write_evidence
+from src.findings.report import evidence, evidence_pages, links, report_folder, write
+from src.findings.report.evidence import evidence_pages as pages_of
 from src.findings.report.evidence_shell import page, safe, safe_lines, web_link
 from src.findings.report.series import Runs, runs_of
 from src.findings.report.trial_page import Mark, Span, marked_text
@@ -504,8 +505,8 @@ def test_the_same_run_gives_the_same_bytes_however_many_processes_write_it(
     monkeypatch.setattr(evidence_pages, "TRIALS_OF_A_SCENARIO_PAGE", 10)
     out = written(tmp_path, repeated(33))
     before = read_all(out / "evidence")
-    monkeypatch.setattr(evidence, "WORTH_IT", 1)
-    monkeypatch.setattr(evidence, "process_count", lambda: 3)
+    monkeypatch.setattr(write, "WORTH_IT", 1)
+    monkeypatch.setattr(write, "process_count", lambda: 3)
     write_report([tmp_path / "run"], out)
     assert read_all(out / "evidence") == before
     assert sorted(path.name for path in out.iterdir() if path.name.startswith(".")) == []
@@ -634,7 +635,7 @@ def test_a_run_without_results_has_pages_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("severity", "<meta http-equiv=refresh content=0>"), ("label", "MAYBE")])
 def test_a_verdict_of_no_known_kind_is_refused(field: str, value: str, tmp_path: Path) -> None:
-    found, _ = small_run(tmp_path / "run")
+    small_run(tmp_path / "run")
     path = tmp_path / "run" / "results.jsonl"
     lines = []
     for line in hash_chain.ChainReader(path, hash_chain.GENESIS):
@@ -649,8 +650,8 @@ def test_a_verdict_of_no_known_kind_is_refused(field: str, value: str, tmp_path:
             head, raw = hash_chain.chained(head, payload)
             file.write(raw)
     (tmp_path / "out").mkdir()
-    with pytest.raises(IntegrityError, match="this version cannot read trial"):
-        write_evidence(series_of(found), tmp_path / "out")
+    with pytest.raises(IntegrityError, match="this version cannot read"):
+        in_processes(list(pages_of(series_of(gather(tmp_path / "run")), tmp_path / "out")), 1)
     assert not list((tmp_path / "out").rglob("*.t1.html"))
 
 
@@ -661,14 +662,14 @@ def test_results_that_change_while_they_are_read_are_noticed(tmp_path: Path) -> 
     path.write_bytes(b"".join(reversed(path.read_bytes().splitlines(keepends=True))))
     (tmp_path / "out").mkdir()
     with pytest.raises(IntegrityError, match="changed while it was read"):
-        write_evidence(series_of(found), tmp_path / "out")
+        in_processes(list(pages_of(series_of(found), tmp_path / "out")), 1)
 
 
 def test_a_trial_of_no_scenario_of_the_plan_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "run", [result(scenario_id="elsewhere", target=A)], small_manifest(small_plan()))
     (tmp_path / "out").mkdir()
     with pytest.raises(IntegrityError, match=r"elsewhere\.\S+ is of no scenario of the run's plan"):
-        write_evidence(series_of(gather(tmp_path / "run")), tmp_path / "out")
+        in_processes(list(pages_of(series_of(gather(tmp_path / "run")), tmp_path / "out")), 1)
 
 
 def test_series_are_named_by_their_place(tmp_path: Path) -> None:

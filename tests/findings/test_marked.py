@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,7 +60,7 @@ def test_codes_have_bounds_as_scores_have() -> None:
     coded = (CodedQuestion("g1", "accurate_complete"), CodedQuestion("g2", "missing"))
     right = Without((1.0, 1.0, 0.0, 1.0), (), coded)
     wrong = tuple(CodedQuestion(group, "incorrect") for group in ("g1", "g2"))
-    changed = replace(row(1.0), counted=wrong, without=right, marked=1)
+    changed = row(1.0)._replace(counted=wrong, without=right, marked=1)
     found = bounds([changed], "accurate_complete")
     assert (found.as_written, found.without, found.low, found.high) == (0.0, 1.0, 0.0, 1.0)
     found = bounds([changed], "incorrect")
@@ -69,8 +68,8 @@ def test_codes_have_bounds_as_scores_have() -> None:
 
 
 def test_bounds_weigh_questions_as_the_report_does() -> None:
-    often = [replace(row(1.0), repetition=n) for n in range(1, 10)]
-    once = replace(row(0.0, 0.0), scenario_id="s2")
+    often = [row(1.0)._replace(repetition=n) for n in range(1, 10)]
+    once = row(0.0, 0.0)._replace(scenario_id="s2")
     assert of(*often, once) == (0.5, 0.5, 0.5, 0.5), "nine repeats of one scenario do not outweigh another"
 
 

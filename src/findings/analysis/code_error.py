@@ -166,7 +166,7 @@ def _fallen(row: Row, code: CorrectedCode, *, to_it: bool) -> Row:
         CodedQuestion(one.group, _end(possible[one.group], code, to_it=to_it)) if one.group in possible else one
         for one in row.counted
     )
-    return replace(row, counted=counted)
+    return row._replace(counted=counted)
 
 
 def _end(possible: Sequence[str], code: CorrectedCode, *, to_it: bool) -> str:

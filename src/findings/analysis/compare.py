@@ -8,6 +8,7 @@ from typing import Literal
 
 from ... import storage
 from ...errors import InputError
+from .collector import collector_paused
 from .compare_judges import JudgesCompared, compare_judges, same_transcripts
 from .compare_targets import FLOOR, Compared, compare_targets
 from .judge_agreement import judging
@@ -15,6 +16,7 @@ from .pairs import MEASURES, by_system
 from .read_run import gather
 
 
+@collector_paused()
 def compare_runs(
     runs: Sequence[Path],
     *,

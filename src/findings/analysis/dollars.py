@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from ...records.base import Severity
@@ -142,11 +143,9 @@ class Dollars:
     costs: Costs = field(default_factory=dict)
     errors: list[CostlyError] = field(default_factory=list)
 
-    def add(self, trial: Judged) -> bool:
-        """Take in one trial; returns whether it has such an error."""
-        found = errors_of(trial, self.costs)
-        self.errors += found
-        return bool(found)
+    def add(self, trial: Judged) -> None:
+        """Take in one trial."""
+        self.errors += errors_of(trial, self.costs)
 
     def of(self, target: str, cost_class: CostClass) -> list[CostlyError]:
         return [one for one in self.errors if (one.target, one.cost_class) == (target, cost_class)]
@@ -294,6 +293,7 @@ def _dollar_amounts(text: str) -> frozenset[Decimal]:
     return frozenset(Decimal(found[1]) for token in figures(text) if (found := _MONEY.fullmatch(token)))
 
 
+@lru_cache(maxsize=4096)
 def _given(text: str) -> frozenset[Decimal]:
     """Amounts in a text of the person's, also without a dollar sign (`"monthly_income": 1600`)."""
     bare = (Decimal(found[1]) for token in figures(text) if (found := _BARE.fullmatch(token)))

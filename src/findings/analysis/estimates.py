@@ -134,24 +134,17 @@ def _tallied_codes(rows: Iterable[Row], code: str) -> Tallies:
 def _tallied_scores(rows: Iterable[Row], name: str) -> Tallies:
     found: dict[tuple[str, str | None], Tally] = {}
     place = SCORES.index(name)
-    for row in rows:
-        value = row.scores[place]
-        if row.outcome != "scored":
-            measured = measured_score(row.outcome, name, value)
-            if not measured.missing and measured.value is None:
-                continue
-            value = measured.value
-        elif value is None:
+    alike = Counter([(row.scenario_id, row.variant, row.outcome, row.scores[place]) for row in rows])
+    for (scenario_id, variant, outcome, value), n in alike.items():
+        measured = measured_score(outcome, name, value)
+        if not measured.missing and measured.value is None:
             continue
-        key = (row.scenario_id, row.variant)
-        tally = found.get(key)
-        if tally is None:
-            tally = found[key] = Tally()
-        if value is None:
-            tally.missing += 1
+        tally = found.setdefault((scenario_id, variant), Tally())
+        if measured.value is None:
+            tally.missing += n
         else:
-            tally.total += value
-            tally.n += 1
+            tally.total += n * measured.value
+            tally.n += n
     tallies: Tallies = {}
     for (scenario_id, variant), tally in found.items():
         tallies.setdefault(Question(scenario_id, ""), {})[variant or ""] = tally

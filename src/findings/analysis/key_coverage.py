@@ -6,18 +6,16 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
-from .trial_row import ClaimCount, Row
+from .trial_row import NO_CLAIMS, ClaimCount, Row
 
 
 def key_coverage(rows: Iterable[Row]) -> ClusteredShare:
     """Over the scored trials among these; scenarios are the independent units."""
     clusters: dict[str, ClaimCount] = {}
-    for row in rows:
-        if row.outcome == "scored":
-            before = clusters.get(row.scenario_id, ClaimCount(0, 0))
-            clusters[row.scenario_id] = ClaimCount(
-                before.decided + row.claims.decided, before.factual + row.claims.factual
-            )
+    alike = Counter([(row.scenario_id, row.claims) for row in rows if row.outcome == "scored"])
+    for (scenario_id, claims), n in alike.items():
+        before = clusters.get(scenario_id, NO_CLAIMS)
+        clusters[scenario_id] = ClaimCount(before.decided + n * claims.decided, before.factual + n * claims.factual)
     return share_by_unit([Tally(*counts) for counts in clusters.values()])
 
 

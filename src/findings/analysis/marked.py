@@ -8,7 +8,7 @@ estimate that any choice between them gives. An answer that is missing on one si
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
 
 from .estimates import Answer, Question, answers_of, estimate, question_values, tallied
@@ -41,7 +41,7 @@ def _without(row: Row) -> Row:
     """The trial without its marked passages; itself if none is marked. If a judge failed on it, it has no scores."""
     if row.without is None:
         return row
-    return replace(row, scores=row.without.scores or NO_SCORES, counted=row.without.counted)
+    return row._replace(scores=row.without.scores or NO_SCORES, counted=row.without.counted)
 
 
 def _end(rows: Sequence[Row], measure: str, end: float) -> float | None:

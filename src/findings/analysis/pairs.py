@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
@@ -233,7 +233,7 @@ def in_common(systems: Mapping[str, System], measure: str) -> dict[str, list[Row
             known = [{one.group for one in row.counted if one.value != MISSING} for row in rows.values()]
             groups = set.intersection(*known)
             kept = {
-                name: replace(row, counted=tuple(one for one in row.counted if one.group in groups))
+                name: row._replace(counted=tuple(one for one in row.counted if one.group in groups))
                 for name, row in rows.items()
             }
         for name, row in kept.items():

@@ -77,17 +77,16 @@ def _read_part(path: Path, part: _Part, read: Callable[[Iterator[hash_chain.Chai
 def _lines(path: Path, part: _Part, heads: list[str]) -> Iterator[hash_chain.ChainedLine]:
     """The lines of a part; the last chain value is left in `heads`."""
     offset, head = part.start, part.before
-    with path.open("rb") as file:
+    with path.open("rb", buffering=hash_chain.BUFFER) as file:
         file.seek(offset)
         for raw in file:
             if offset >= part.end:
                 break
-            chain = raw[_CHAIN].decode("ascii", "replace")
-            payload = hash_chain.payload_of(raw[:-1])
-            if hash_chain.chained(head, payload) != (chain, raw):
+            found = hash_chain.split_line(raw[:-1]) if raw.endswith(b"\n") else None
+            if found is None or found[0] != hash_chain.chain_value(head, found[1]):
                 raise IntegrityError(f"{path}: a line does not continue the chain.")
-            head = chain
-            yield hash_chain.ChainedLine(0, offset, len(raw) - 1, chain, payload)
+            head = found[0]
+            yield hash_chain.ChainedLine(0, offset, len(raw) - 1, *found)
             offset += len(raw)
     heads[0] = head
 

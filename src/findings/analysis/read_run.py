@@ -8,12 +8,12 @@ megabytes. The hash chain is checked on the way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 
@@ -30,11 +30,12 @@ from ...schemas import (
     TrialResult,
 )
 from ...store import hash_chain
+from .collector import collector_paused
 from .cost import CallTotals, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
 from .read_parts import joined, read_in_parts
-from .result_fields import TrialFields
+from .result_fields import TrialFields, VerdictFields
 from .split_codes import NO_KEYS, Keys, keys_of, split_codes
 from .trial_row import ClaimCount, Row, claim_counts, row_of
 
@@ -55,6 +56,15 @@ NOT_RECORDED = "not recorded by release 0.1"
 
 
 _decode = msgspec.json.Decoder(TrialFields).decode
+
+
+class _HasId(Protocol):
+    @property
+    def trial_id(self) -> str: ...
+
+
+Trial = TypeVar("Trial", bound=_HasId)
+"""A line of results.jsonl, in full or only some fields of it."""
 
 
 @dataclass
@@ -94,7 +104,6 @@ class Place(NamedTuple):
 class WrongTrial(NamedTuple):
     target: str
     example: Example
-    place: Place
 
 
 Pattern = tuple[str | None, ...]
@@ -148,7 +157,7 @@ class Findings:
     examples: dict[str, list[Example]] = field(default_factory=dict)
     """By target: the trials with the most severe wrong claims."""
     places: dict[str, Place] = field(default_factory=dict)
-    """Where the trials of `review`, `marked`, `examples` and `dollars` are in results.jsonl."""
+    """Where each trial is in results.jsonl."""
     head: str = hash_chain.GENESIS
     sealed: bool = False
     """Whether the run is complete."""
@@ -200,11 +209,33 @@ class Findings:
         return [row for row in self.rows if row.target == target]
 
     def trial(self, trial_id: str) -> TrialResult:
-        """One of the trials listed in `places`, in full."""
-        place = self.places[trial_id]
-        with (self.folder / storage.RESULTS).open("rb") as file:
-            file.seek(place.offset)
-            return TrialResult.model_validate_json(hash_chain.payload_of(file.read(place.length)))
+        """One trial, in full."""
+        return next(self.decoded([trial_id], TrialResult.model_validate_json))
+
+    def decoded(self, trial_ids: Iterable[str], decode: Callable[[bytes], Trial]) -> Iterator[Trial]:
+        """These trials one by one, read from disk and decoded as the caller needs them."""
+        path = self.folder / storage.RESULTS
+        file: BinaryIO | None = None
+        try:
+            for trial_id in trial_ids:
+                file = file or path.open("rb")  # without any trial, there may be no file
+                place = self.places[trial_id]
+                file.seek(place.offset)
+                yield _decoded(path, trial_id, file.read(place.length), decode)
+        finally:
+            if file:
+                file.close()
+
+
+def _decoded(path: Path, trial_id: str, line: bytes, decode: Callable[[bytes], Trial]) -> Trial:
+    split = hash_chain.split_line(line)
+    try:
+        trial = decode(split[1]) if split else None
+    except ValueError as error:  # of msgspec or of Pydantic
+        raise IntegrityError(f"{path}: this version cannot read trial {trial_id} ({error}).") from None
+    if trial is None or trial.trial_id != trial_id:
+        raise IntegrityError(f"{path} changed while it was read.")
+    return trial
 
 
 def is_open_tie(plan: RunPlan, decided_by: str, labels_given: Sequence[str]) -> bool:
@@ -238,6 +269,7 @@ def group_rules(plan: RunPlan) -> dict[tuple[str, str], GroupRule]:
     return rules
 
 
+@collector_paused()
 def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
     """Read a run's results, complete or not. A broken hash chain, or a seal that does not fit, is an IntegrityError."""
     found = Findings(folder, manifest or storage.read_manifest(folder))
@@ -259,8 +291,6 @@ def gather(folder: Path, manifest: Manifest | None = None) -> Findings:
     found.wrong.clear()
     found.review.sort()
     found.marked.sort()
-    costly = {error.trial_id for error in found.dollars.errors}
-    found.places = {name: found.places[name] for name in {*found.review, *found.marked, *found.example_ids, *costly}}
     return found
 
 
@@ -289,11 +319,12 @@ def _read_part(empty: Findings, lines: Iterator[hash_chain.ChainedLine]) -> dict
 def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     try:
         line = _decode(raw.payload)
+        split = split_codes(line, raw.payload, found.keys)
     except msgspec.ValidationError as error:
         path = found.folder / storage.RESULTS
         raise IntegrityError(f"{path}, line {raw.number}: this version cannot read the result ({error}).") from None
     by_group = claim_counts(line)
-    found.rows.append(row_of(line, by_group, split_codes(line, raw.payload, found.keys), found.closed))
+    found.rows.append(row_of(line, by_group, split, found.closed))
     for group, counts in by_group.items() if line.outcome == "scored" else ():
         key = GroupKey(line.target.name, line.scenario_id, group)
         found.group_claims.setdefault(key, Counter())[counts] += 1
@@ -303,10 +334,9 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     _add_judging(found, line)
     found.audit.add(line)
     _add_review(found, line)
-    place = Place(raw.offset, raw.length)
-    if found.dollars.add(line):
-        found.places[line.trial_id] = place
-    _remember(found, line, place)
+    found.dollars.add(line)
+    found.places[line.trial_id] = Place(raw.offset, raw.length)
+    _remember(found, line)
 
 
 def _add_services(found: Findings, line: TrialFields) -> None:
@@ -323,10 +353,8 @@ def _add_services(found: Findings, line: TrialFields) -> None:
 
 
 def _add_judging(found: Findings, line: TrialFields) -> None:
-    by_judge = [{v.claim_id: v.label for v in verdicts} for verdicts in line.verdicts.values()]
     patterns = found.judged.setdefault(line.scenario_id, Counter())
-    claim_ids = dict.fromkeys([name for labels in by_judge for name in labels])
-    patterns.update([tuple([labels.get(claim_id) for labels in by_judge]) for claim_id in claim_ids])
+    patterns.update(_label_patterns(list(line.verdicts.values())))
     for judge, repeats in line.repeat_verdicts.items():
         first = {v.claim_id: v.label for v in line.verdicts.get(judge, [])}
         pairs = found.noise.setdefault(judge, {}).setdefault(line.scenario_id, Counter())
@@ -349,6 +377,16 @@ def _add_judging(found: Findings, line: TrialFields) -> None:
     found.judge_failures.update(failure.stage for failure in line.judge_failures)
 
 
+def _label_patterns(by_judge: list[list[VerdictFields]]) -> Iterable[tuple[str | None, ...]]:
+    """The labels that the judges gave to each claim; None where a judge gave none."""
+    ids = [[verdict.claim_id for verdict in verdicts] for verdicts in by_judge]
+    labels = [[verdict.label for verdict in verdicts] for verdicts in by_judge]
+    if all(one == ids[0] for one in ids[1:]):
+        return zip(*labels, strict=True)
+    known = [dict(zip(*both, strict=True)) for both in zip(ids, labels, strict=True)]
+    return [tuple(one.get(name) for one in known) for name in dict.fromkeys(name for some in ids for name in some)]
+
+
 def _add_review(found: Findings, line: TrialFields) -> None:
     if not line.needs_manual_review:
         return
@@ -357,17 +395,15 @@ def _add_review(found: Findings, line: TrialFields) -> None:
     found.review_reasons.update((line.target.name, kind) for kind in kinds)
 
 
-def _remember(found: Findings, line: TrialFields, place: Place) -> None:
-    """Keep the place of a trial that a report shows in full."""
+def _remember(found: Findings, line: TrialFields) -> None:
+    """Keep the id of a trial that a report shows in full."""
     if line.needs_manual_review and len(found.review) < REVIEWS_SHOWN:
         found.review.append(line.trial_id)
-        found.places[line.trial_id] = place
     if any(reading.marked for reading in line.readings) and len(found.marked) < MARKED_SHOWN:
         found.marked.append(line.trial_id)
-        found.places[line.trial_id] = place
     wrong = [severity_rank(c.severity) for c in line.final_claims if c.label == "CONTRADICTED"]
     if wrong:
-        found.wrong.append(WrongTrial(line.target.name, Example(max(wrong), line.scenario_id, line.trial_id), place))
+        found.wrong.append(WrongTrial(line.target.name, Example(max(wrong), line.scenario_id, line.trial_id)))
 
 
 def _remember_example(found: Findings, trial: WrongTrial) -> None:
@@ -379,4 +415,3 @@ def _remember_example(found: Findings, trial: WrongTrial) -> None:
         kept.append(new)
         kept.sort(key=lambda one: -one.severity)
         del kept[EXAMPLES:]
-        found.places[new.trial_id] = trial.place

@@ -91,7 +91,7 @@ def split_codes(line: TrialFields, payload: bytes, keys: Keys) -> tuple[SplitCod
         payload: the same in full. Decoded only if a verdict is split, because evidence takes long to decode.
         keys: of the run.
     """
-    split = {one.claim_id: one for one in line.final_claims if one.label is None or len(set(one.labels_given)) > 1}
+    split = {one.claim_id: one for one in line.final_claims if one.label is None or _differ(one.labels_given)}
     if not split:
         return ()
     full = _decode(payload)
@@ -106,6 +106,10 @@ def split_codes(line: TrialFields, payload: bytes, keys: Keys) -> tuple[SplitCod
             if len(possible) > 1 or (possible and code.code == NOT_CODED):
                 found.append(SplitCode(code.question_group, possible))
     return tuple(found)
+
+
+def _differ(labels: list[str]) -> bool:
+    return labels.count(labels[0]) < len(labels) if labels else False
 
 
 class _Question:

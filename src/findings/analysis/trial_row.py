@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Hashable
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from functools import lru_cache
+from typing import NamedTuple, TypeVar, cast
 
 from ...schemas import TrialOutcome
 from ...store.strict_json import sha256
@@ -13,6 +14,7 @@ from .missing import counted_code
 from .result_fields import CodeFields, ScoreFields, TrialFields
 from .split_codes import SplitCode
 
+T = TypeVar("T", bound=Hashable)
 SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
 
 
@@ -60,9 +62,8 @@ class ClaimCount(NamedTuple):
 NO_CLAIMS = ClaimCount(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One trial, as numbers."""
+class Row(NamedTuple):
+    """One trial, as numbers. A tuple, because a large run has many, and they are sent from process to process."""
 
     trial_id: str
     scenario_id: str
@@ -106,16 +107,14 @@ def claim_counts(line: TrialFields) -> dict[str, ClaimCount]:
     """By question group, or by turn where it is in none."""
     groups = {exchange.turn_id: exchange.question_group or exchange.turn_id for exchange in line.conversation}
     factual = {claim.claim_id for claim in line.claims if claim.type == "factual"}
-    total: dict[str, int] = {}
-    decided: dict[str, int] = {}
-    for claim in line.final_claims:
-        label = claim.label
-        if label is not None and claim.claim_id in factual:
-            group = groups.get(claim.turn_id, claim.turn_id)
-            total[group] = total.get(group, 0) + 1
-            if label != "NOT_IN_KEY":
-                decided[group] = decided.get(group, 0) + 1
-    return {group: ClaimCount(decided.get(group, 0), count) for group, count in total.items()}
+    alike = Counter([(claim.turn_id, claim.label) for claim in line.final_claims if claim.claim_id in factual])
+    found: dict[str, ClaimCount] = {}
+    for (turn_id, label), n in alike.items():
+        if label is not None:
+            group = groups.get(turn_id, turn_id)
+            before = found.get(group, NO_CLAIMS)
+            found[group] = ClaimCount(before.decided + n * (label != "NOT_IN_KEY"), before.factual + n)
+    return found
 
 
 def _scores(scores: ScoreFields) -> Scored:
@@ -123,7 +122,7 @@ def _scores(scores: ScoreFields) -> Scored:
 
 
 def _codes(codes: list[CodeFields]) -> tuple[CodedQuestion, ...]:
-    return tuple(CodedQuestion(code.question_group, code.code) for code in codes if code.code)
+    return tuple([CodedQuestion(code.question_group, code.code) for code in codes if code.code])
 
 
 def _counted(
@@ -159,6 +158,21 @@ def _without(line: TrialFields, closed: Container[tuple[str, str]]) -> Without |
     )
 
 
+def _shared(value: T) -> T:
+    """The same value, but equal ones are one object: a large run has many rows that are alike."""
+    return cast(T, _first_equal(value))
+
+
+@lru_cache(maxsize=65_536)
+def _first_equal(value: Hashable) -> Hashable:
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _fingerprint(questions: str) -> str:
+    return sha256(questions)[:12]
+
+
 def row_of(
     line: TrialFields,
     by_group: dict[str, ClaimCount],
@@ -168,26 +182,26 @@ def row_of(
     counts = Counter([claim.label for claim in line.final_claims])
     return Row(
         line.trial_id,
-        line.scenario_id,
-        line.variant,
-        line.target.name,
+        _shared(line.scenario_id),
+        _shared(line.variant),
+        _shared(line.target.name),
         line.repetition,
         cast(TrialOutcome, line.outcome),
         _scores(line.final_scores) if line.final_scores else NO_SCORES,
         (counts["SUPPORTED"], counts["CONTRADICTED"], counts["NOT_IN_KEY"]),
         counts[None],
-        _codes(line.study_codes),
-        tuple(CodedQuestion(code.question_group, code.answer) for code in line.study_codes if code.answer),
-        tuple(line.error_categories),
+        _shared(_codes(line.study_codes)),
+        _shared(tuple([CodedQuestion(code.question_group, code.answer) for code in line.study_codes if code.answer])),
+        _shared(tuple(line.error_categories)),
         line.flags.refusal,
         line.flags.hallucinated_specifics,
         line.needs_manual_review,
-        sha256("\n".join(exchange.user_message for exchange in line.conversation))[:12],
+        _fingerprint("\n".join([exchange.user_message for exchange in line.conversation])),
         tuple(one.scores.accuracy for one in line.scores_by_judge.values()),
         ClaimCount(*(sum(part) for part in zip(*by_group.values(), strict=True))) if by_group else NO_CLAIMS,
         sum(bool(reading.marked) for reading in line.readings),
         _without(line, closed),
-        _own_codes(line.study_codes),
-        _counted(line, line.study_codes, closed),
+        _shared(_own_codes(line.study_codes)),
+        _shared(_counted(line, line.study_codes, closed)),
         split,
     )

@@ -7,12 +7,8 @@ from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import TextIO
 
-import msgspec
-
-from ... import storage
 from ...stats.bounded import Bounded
 from ...stats.clustered import ClusteredShare
-from ...store import hash_chain
 from ...text.escape import defused, plain
 from ..analysis.estimates import Estimated
 from .document import (
@@ -25,6 +21,7 @@ from .document import (
     shown,
     unlinked,
 )
+from .evidence_fields import CodeFields, PointFields, decode_codes
 from .series import Runs
 
 _PARTS = {
@@ -78,49 +75,6 @@ def safe(text: str) -> str:
     return defused(plain(text).strip())
 
 
-class BackingFields(msgspec.Struct):
-    quotes: list[str]
-    evidence: list[str]
-
-
-class PointFields(msgspec.Struct):
-    point: str
-    claims: list[BackingFields]
-
-
-class OwnPointsFields(msgspec.Struct):
-    code: str
-    points_met: list[PointFields]
-    points_missed: list[str]
-
-
-class CodeFields(msgspec.Struct):
-    question_group: str
-    code: str | None
-    answer: str | None
-    reason: str
-    points_met: list[PointFields]
-    points_missed: list[str]
-    partial_points_met: list[PointFields]
-    wrong: list[BackingFields]
-    minor: list[BackingFields]
-    fabricated: list[str]
-    own: OwnPointsFields | None = None
-
-
-class TargetFields(msgspec.Struct):
-    name: str
-
-
-class TrialFields(msgspec.Struct):
-    trial_id: str
-    scenario_id: str
-    variant: str | None
-    target: TargetFields
-    study_codes: list[CodeFields]
-
-
-_decode = msgspec.json.Decoder(TrialFields).decode
 CODES_HEADER = (
     "run", "trial_id", "scenario_id", "variant", "target", "question_group", "code", "answer", "reason", "points_met",
     "points_missed", "partial_points_met", "wrong", "minor", "fabricated",
@@ -129,17 +83,11 @@ CODES_HEADER = (
 
 
 def write_codes(runs: Runs, file: TextIO) -> None:
-    """One line per study code, with its reason and the quotes behind it, read from the results one by one.
-
-    Only the trials that were gathered before are written: a run in progress may have more by now.
-    """
+    """One line per study code, with its reason and the quotes behind it, read from the results one by one."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(CODES_HEADER)
     for run in runs.runs:
-        path = run.found.folder / storage.RESULTS
-        lines = hash_chain.ChainReader(path, hash_chain.GENESIS) if run.found.rows else ()
-        for _, line in zip(run.found.rows, lines, strict=False):
-            trial = _decode(line.payload)
+        for trial in run.found.decoded((row.trial_id for row in run.found.rows), decode_codes):
             lead = (run.name, trial.trial_id, trial.scenario_id, trial.variant or "", trial.target.name)
             for code in trial.study_codes:
                 cells = (*lead, code.question_group, code.code or "", code.answer or "", code.reason, *_evidence(code))

@@ -6,11 +6,10 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import groupby
 from typing import TextIO
 
 from ...records.base import SEVERITIES, severity_rank
-from ...schemas import CostClass, TrialResult
+from ...schemas import CostClass
 from ...text.count import counted
 from ...text.money import dollars_text
 from ..analysis.dollars import CostlyError, spread
@@ -30,6 +29,7 @@ from .document import (
     Words,
     words,
 )
+from .evidence_fields import ClaimedFields, decode_claims
 from .exhibits import claim_title, contradicted, in_reply
 from .series import Run, Runs, Series
 
@@ -197,13 +197,15 @@ def write_dollars(runs: Runs, file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(HEADER)
     for run in runs.runs:
-        for trial_id, errors in groupby(run.found.dollars.errors, key=lambda error: error.trial_id):
-            trial = run.found.trial(trial_id)
-            for error in errors:
+        by_trial: dict[str, list[CostlyError]] = {}
+        for error in run.found.dollars.errors:
+            by_trial.setdefault(error.trial_id, []).append(error)
+        for trial in run.found.decoded(by_trial, decode_claims):
+            for error in by_trial[trial.trial_id]:
                 writer.writerows([safe(cell) for cell in cells] for cells in _lines(run, trial, error))
 
 
-def _lines(run: Run, trial: TrialResult, error: CostlyError) -> Iterator[tuple[str, ...]]:
+def _lines(run: Run, trial: ClaimedFields, error: CostlyError) -> Iterator[tuple[str, ...]]:
     claim = next(one for one in trial.final_claims if one.claim_id == error.claim_id)
     cost = error.fact.cost_if_wrong
     for years in error.horizon:
@@ -230,7 +232,7 @@ def _lines(run: Run, trial: TrialResult, error: CostlyError) -> Iterator[tuple[s
         )
 
 
-def _quotes(trial: TrialResult, error: CostlyError) -> Iterator[str]:
+def _quotes(trial: ClaimedFields, error: CostlyError) -> Iterator[str]:
     reply = next((one.reply or "" for one in trial.conversation if one.turn_id == error.turn_id), "")
     for claim in trial.claims:
         if claim.claim_id == error.claim_id:

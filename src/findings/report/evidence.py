@@ -10,20 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
-
-import msgspec
 
 from ... import storage
 from ...errors import IntegrityError
-from ...store import hash_chain
-from ..analysis.processes import Piece, in_processes, process_count
-from ..analysis.read_run import Findings, Place
+from ..analysis.processes import Piece
+from ..analysis.read_run import Findings
 from ..analysis.trial_row import Row
 from . import links
-from .evidence_fields import TrialFields, decode
+from .evidence_fields import decode
 from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
 from .evidence_script import Script, scripts_of
@@ -34,25 +29,13 @@ from .series import Run, Runs
 from .trial_page import LEGEND, TrialPage
 
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
-WORTH_IT = 1_000
-"""Trials from which on processes are started."""
 
 
-def write_evidence(runs: Runs, out: Path, *, beside: Sequence[Piece] = ()) -> Path:
-    """Write all evidence pages of a report into a new folder, and return the first.
-
-    `beside` is other work of the report that reads every trial; it is shared out with the pages.
-    """
+def evidence_pages(runs: Runs, out: Path) -> Iterator[Piece]:
+    """Write the pages above the scenarios into a new folder, and give the work of writing the others."""
     folder = out / links.FOLDER
     folder.mkdir()
     (folder / LIST).write_text(_MARKED, encoding="utf-8")
-    large = sum(len(series.rows) for series in runs.series) >= WORTH_IT
-    in_processes([*beside, *_pages(runs, folder)], process_count() if large else 1)
-    return folder / links.INDEX
-
-
-def _pages(runs: Runs, folder: Path) -> Iterator[Piece]:
-    """Write the pages above the scenarios, and give the work of writing the others."""
     sources = {run: _Source.of(run) for run in runs.runs}
     (folder / links.INDEX).write_bytes(top_page(runs))
     for series in runs.series:
@@ -70,13 +53,12 @@ def _pages(runs: Runs, folder: Path) -> Iterator[Piece]:
 class _Source:
     """The results of one run, to be read trial by trial."""
 
-    path: Path
-    places: dict[str, Place]
+    found: Findings
     scripts: dict[tuple[str, str | None], Script]
 
     @classmethod
     def of(cls, run: Run) -> _Source:
-        return cls(run.found.folder / storage.RESULTS, dict(_places(run.found)), scripts_of(run.found.manifest.plan))
+        return cls(run.found, scripts_of(run.found.manifest.plan))
 
     def script(self, scenario_id: str) -> Script:
         """Any script of a scenario, for what all its variants share."""
@@ -85,46 +67,24 @@ class _Source:
     def write(self, plan: ScenarioPagePlan, rows: Sequence[Row], folder: Path) -> None:
         """Write a scenario page and the pages of its trials."""
         coded: list[Coded] = []
-        for trials in plan.trial_pages:  # without any, there may be no file
-            with self.path.open("rb") as file:
-                lines = TrialPage(self._script(trials))
-                body = [*_head(plan, trials, lines.script)]
-                for row in trials.rows:
-                    trial = self._read(file, row)
-                    coded.append(Coded(row, tuple(trial.study_codes)))
-                    body.append(lines.trial(trial))
-                body += lines.script.sources(lines.cited)
-                (folder / trials.file).write_bytes(page(_title(trials), _way(plan, trials), body))
+        for trials in plan.trial_pages:
+            lines = TrialPage(self._script(trials))
+            body = [*_head(plan, trials, lines.script)]
+            found = self.found.decoded((row.trial_id for row in trials.rows), decode)
+            for row, trial in zip(trials.rows, found, strict=True):
+                coded.append(Coded(row, tuple(trial.study_codes)))
+                body.append(lines.trial(trial))
+            body += lines.script.sources(lines.cited)
+            (folder / trials.file).write_bytes(page(_title(trials), _way(plan, trials), body))
         made = scenario_page(plan, self.script(plan.scenario_id), rows, coded)
         (folder / plan.file).write_bytes(made)
 
     def _script(self, trials: TrialPagePlan) -> Script:
         script = self.scripts.get(trials.script)
         if script is None:
-            raise IntegrityError(f"{self.path}: trial {trials.rows[0].trial_id} is of no scenario of the run's plan.")
+            path = self.found.folder / storage.RESULTS
+            raise IntegrityError(f"{path}: trial {trials.rows[0].trial_id} is of no scenario of the run's plan.")
         return script
-
-    def _read(self, file: BinaryIO, row: Row) -> TrialFields:
-        place = self.places[row.trial_id]
-        file.seek(place.offset)
-        try:
-            trial = decode(hash_chain.payload_of(file.read(place.length)))
-        except msgspec.DecodeError as error:
-            raise IntegrityError(f"{self.path}: this version cannot read trial {row.trial_id} ({error}).") from None
-        if trial.trial_id != row.trial_id:
-            raise IntegrityError(f"{self.path} changed while it was read.")
-        return trial
-
-
-def _places(found: Findings) -> Iterator[tuple[str, Place]]:
-    """Where each trial is in the results; only those that were gathered, as a run in progress may have more by now."""
-    if not found.rows:
-        return
-    offset = 0
-    with (found.folder / storage.RESULTS).open("rb") as file:
-        for row, line in zip(found.rows, islice(file, len(found.rows)), strict=False):
-            yield row.trial_id, Place(offset, len(line.rstrip(b"\n")))
-            offset += len(line)
 
 
 def _title(trials: TrialPagePlan) -> str:

@@ -166,4 +166,28 @@ class TrialFields(msgspec.Struct):
     """None in runs of format 1, which did not record them."""
 
 
+class CodedFields(msgspec.Struct):
+    """What codes.csv shows of a line."""
+
+    trial_id: str
+    scenario_id: str
+    variant: str | None
+    target: TargetFields
+    study_codes: list[CodeFields]
+
+
+class ClaimedFields(msgspec.Struct):
+    """What dollars.csv shows of a line."""
+
+    trial_id: str
+    scenario_id: str
+    variant: str | None
+    target: TargetFields
+    conversation: list[ExchangeFields]
+    claims: list[ClaimFields]
+    final_claims: list[FinalClaimFields]
+
+
 decode = msgspec.json.Decoder(TrialFields).decode
+decode_codes = msgspec.json.Decoder(CodedFields).decode
+decode_claims = msgspec.json.Decoder(ClaimedFields).decode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 
 from ..analysis.code_error import (
@@ -96,4 +95,4 @@ def _only(row: Row, wanted: Container[Question]) -> Row:
     if not row.split_codes:
         return row
     kept = tuple(one for one in row.split_codes if Question(row.scenario_id, one.group) in wanted)
-    return replace(row, split_codes=kept)
+    return row._replace(split_codes=kept)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ..analysis.collector import collector_paused
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from .answer_chart import group_figures
@@ -70,6 +71,7 @@ LIMITS = (
 )
 
 
+@collector_paused()
 def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -> Contents:
     """The whole report of these runs; `judgings` has one entry per run, None if its judges were not analyzed."""
     runs = runs_of(findings, judgings)

@@ -81,6 +81,10 @@ class Runs:
         """Whether a fact of a key says what an error costs."""
         return any(run.found.dollars.costs for run in self.runs)
 
+    @property
+    def trials(self) -> int:
+        return sum(len(series.rows) for series in self.series)
+
     def lead_columns(self, *, target: bool = True) -> tuple[Column, ...]:
         """The columns that name the run and target; the run only if there are several, and always in CSV files."""
         run = Column("run", "text", "run", "everywhere" if self.several else "csv")

@@ -98,13 +98,14 @@ def count_codes(runs: Runs) -> Counted:
     counted: Counted = {}
     for series in runs.series:
         found = series.run.found
-        for row in series.rows:
-            for group, code in row.codes:
-                key = QuestionKey(series, row.scenario_id, group)
-                counted.setdefault(key, CodeCounts()).codes[cast(StudyCode, code)] += 1
-            for group, answer in row.answers:
-                key = QuestionKey(series, row.scenario_id, group)
-                counted.setdefault(key, CodeCounts()).answers[answer] += 1
+        alike = Counter([(row.scenario_id, row.codes, row.answers) for row in series.rows])
+        for (scenario_id, codes, answers), n in alike.items():
+            for group, code in codes:
+                key = QuestionKey(series, scenario_id, group)
+                counted.setdefault(key, CodeCounts()).codes[cast(StudyCode, code)] += n
+            for group, answer in answers:
+                key = QuestionKey(series, scenario_id, group)
+                counted.setdefault(key, CodeCounts()).answers[answer] += n
         order = {rule: place for place, rule in enumerate(found.rules)}
         mine = sorted(
             (key for key in counted if key.series is series),

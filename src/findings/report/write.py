@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from ... import storage
+from ..analysis.collector import collector_paused
 from ..analysis.judge_agreement import Judging, judging, read_check
+from ..analysis.processes import Piece, in_processes, process_count
 from ..analysis.read_run import Findings, gather
+from . import links
 from .charts import renderer, svg
 from .checklist import ChecklistName, checklists, chosen_checklists, file_name
 from .csv import table_csv, write_codes
 from .document import Contents
 from .dollar_section import DOLLARS_CSV, write_dollars
-from .evidence import write_evidence
+from .evidence import evidence_pages
 from .evidence_links import without_evidence_links
 from .html import html
 from .markdown import markdown
@@ -24,6 +29,8 @@ from .series import Runs, runs_of
 from .table_one import TABLE_ONE_CSV, table_one_csv
 
 CHARTS, CODES_CSV = "charts", "codes.csv"
+WORTH_IT = 1_000
+"""Trials from which on processes are started."""
 
 
 def write_report(
@@ -59,6 +66,7 @@ def write_report(
     return write_files(findings, judgings, out, lists=lists, evidence=evidence)
 
 
+@collector_paused()
 def write_files(
     findings: Sequence[Findings],
     judgings: Sequence[Judging | None],
@@ -88,17 +96,15 @@ def _write_into(
         (folder / name).write_bytes(data)
         written.append(folder / name)
 
-    def codes() -> None:
-        with (folder / CODES_CSV).open("w", encoding="utf-8", newline="") as file:
-            write_codes(runs, file)
+    def lines(name: str, write: Callable[[Runs, TextIO], None]) -> None:
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            write(runs, file)
 
     (folder / CHARTS).mkdir()
     put("per_scenario.csv", table_csv(made.per_scenario).encode())
     put("per_question.csv", table_csv(made.per_question).encode())
     written.append(folder / CODES_CSV)
     if runs.have_costs:
-        with (folder / DOLLARS_CSV).open("w", encoding="utf-8", newline="") as file:
-            write_dollars(runs, file)
         written.append(folder / DOLLARS_CSV)
     put("report.md", markdown(made).encode())
     put("report.html", html(made).encode())
@@ -111,10 +117,13 @@ def _write_into(
         put(f"{CHARTS}/{chart.name}.svg", drawn.encode())
         if to_png:
             put(f"{CHARTS}/{chart.name}.png", to_png(drawn))
+    pieces: list[Piece] = [partial(lines, CODES_CSV, write_codes)]
+    if runs.have_costs:
+        pieces.append(partial(lines, DOLLARS_CSV, write_dollars))
     if evidence:
-        written.append(write_evidence(runs, folder, beside=[codes]))
-    else:
-        codes()
+        pieces += evidence_pages(runs, folder)
+        written.append(folder / links.FOLDER / links.INDEX)
+    in_processes(pieces, process_count() if runs.trials >= WORTH_IT else 1)
     if lists:
         first = runs.runs[0]
         for name, text in checklists(lists, first.found, measured=first.judging).items():
