@@ -1,13 +1,14 @@
 """Shares corrected for a test's errors: by hand, and how often the interval covers the truth, by simulation.
 
 Simulated with 2,000 pairs of a run and a gold set for each setting (true shares 0.05, 0.3 and 0.6; gold sets of 60 and
-200; 10 and 100 independent answers; tests that find 90% and wrongly give 5%, or 75% and 10%): the table is in
-docs/judging.md.
+200; 10 and 100 independent answers; tests that find 90% and wrongly give 5%, or 75% and 10%; errors within a scenario
+that are alike, or not): the table is in docs/judging.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -92,6 +93,10 @@ def test_the_same_seed_gives_the_same_limits() -> None:
 # --- coverage ---
 
 
+SCENARIOS = {60: 20, 200: 40}
+"""Of a gold set, by the number of its replies."""
+
+
 @dataclass(frozen=True)
 class Setting:
     share: float
@@ -99,6 +104,8 @@ class Setting:
     answers: int
     found: float = 0.9
     wrongly: float = 0.05
+    alike: float = 0.0
+    """Correlation of the judges' errors on replies to the same scenario."""
 
 
 def estimated(count: int, n: int) -> Estimated:
@@ -106,26 +113,32 @@ def estimated(count: int, n: int) -> Estimated:
     return Estimated(count / n, limits.low, limits.high, n, "scenario", n, n, 0, float(n))
 
 
-def replies(gold: str, given: str, n: int) -> tuple[ReplyCode, ...]:
-    one = {"reply_id": "r", "scenario_id": "s", "question_group": "g", "gold": gold, "given": given}
-    return (ReplyCode.model_validate(one),) * n
+def rate_of_a_scenario(draw: np.random.Generator, mean: float, alike: float) -> float:
+    """The judges' rate on the replies of one scenario: the correlation of a beta distribution is 1 / (a + b + 1)."""
+    size = 1 / alike - 1 if alike else 0.0
+    return draw.beta(mean * size, (1 - mean) * size) if alike else mean
+
+
+def gold_replies(setting: Setting, draw: np.random.Generator) -> Iterator[ReplyCode]:
+    """Judged gold replies; 40% have the code."""
+    rates = [
+        [rate_of_a_scenario(draw, mean, setting.alike) for mean in (setting.wrongly, setting.found)]
+        for _ in range(SCENARIOS[setting.gold])
+    ]
+    for number in range(setting.gold):
+        place = number % len(rates)
+        has = bool(draw.random() < 0.4)
+        given = bool(draw.random() < rates[place][has])
+        gold, code = ("incorrect" if one else "not_substantive" for one in (has, given))
+        yield ReplyCode.model_construct(
+            reply_id=f"r{number}", scenario_id=f"s{place}", question_group="g", gold=gold, given=code
+        )
 
 
 def simulated(setting: Setting, seed: int) -> bool | None:
     """Whether the interval covers the truth; None if the share was not corrected."""
     draw = np.random.default_rng(seed)
-    those = int(draw.binomial(setting.gold, 0.4))
-    found, wrongly = int(draw.binomial(those, setting.found)), int(draw.binomial(setting.gold - those, setting.wrongly))
-    other = "not_substantive"
-    measured = CodesMeasured(
-        replies=(
-            *replies("incorrect", "incorrect", found),
-            *replies("incorrect", other, those - found),
-            *replies(other, "incorrect", wrongly),
-            *replies(other, other, setting.gold - those - wrongly),
-        ),
-        left_out={},
-    )
+    measured = CodesMeasured(replies=tuple(gold_replies(setting, draw)), left_out={})
     rate = setting.share * setting.found + (1 - setting.share) * setting.wrongly
     run = estimated(int(draw.binomial(setting.answers, rate)), setting.answers)
     one = corrected_share(run, measured, "incorrect", seed=seed, draws=400)
@@ -146,17 +159,20 @@ def allowed(simulations: int) -> float:
     return 3 * math.sqrt(0.95 * 0.05 / simulations)
 
 
-@pytest.mark.parametrize("setting", [Setting(0.05, 60, 100), Setting(0.3, 60, 10), Setting(0.6, 200, 100)])
+@pytest.mark.parametrize(
+    "setting", [Setting(0.05, 60, 100), Setting(0.3, 60, 10, alike=0.2), Setting(0.6, 200, 100, alike=0.2)]
+)
 def test_the_interval_covers_in_a_few_simulations(setting: Setting) -> None:
     assert coverage(setting, 80) >= 0.94 - allowed(80)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("alike", [0.0, 0.2])
 @pytest.mark.parametrize("found", [0.9, 0.75])
 @pytest.mark.parametrize("answers", [10, 100])
 @pytest.mark.parametrize("gold", [60, 200])
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
-def test_the_interval_covers(share: float, gold: int, answers: int, found: float) -> None:
+def test_the_interval_covers(share: float, gold: int, answers: int, found: float, alike: float) -> None:
     """At most 98.5%: near 0 the interval ends at the edge and can miss on one side only."""
-    setting = Setting(share, gold, answers, found, 0.05 if found == 0.9 else 0.1)
+    setting = Setting(share, gold, answers, found, 0.05 if found == 0.9 else 0.1, alike)
     assert 0.94 - allowed(500) <= coverage(setting, 500) <= 0.985 + allowed(500)

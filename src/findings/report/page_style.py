@@ -138,6 +138,7 @@ _PRINT = """
   th, td { white-space: normal; } td.text { min-width: 0; } tbody th { min-width: 26mm; position: static; }
   thead th { overflow-wrap: break-word; }
   tr, figure, article, .caveat { break-inside: avoid; }
+  tbody tr:nth-last-child(-n+2):not(:first-child) { break-before: avoid; }
   thead { display: table-header-group; } h2, h3, h4, caption { break-after: avoid; }
   figure svg, figure:not(.both) svg { min-width: 0; max-height: 235mm; } }
 """
