@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from statistics import NormalDist
 
 from .student import student_quantile
 
-_NORMAL = NormalDist()
 MOST = 10_000_000
 """If more trials than this are needed, the answer is None: no one will run them."""
 

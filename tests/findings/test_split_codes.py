@@ -13,9 +13,10 @@ import msgspec
 import pytest
 
 from src.agents import adjudicator
+from src.findings.analysis.missing import NOT_CODED
 from src.findings.analysis.read_run import gather
 from src.findings.analysis.result_fields import TrialFields
-from src.findings.analysis.split_codes import COMPLETE, INCORRECT, NOT_CODED, OTHER, Keys, SplitCode, split_codes
+from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, Keys, SplitCode, split_codes
 from src.schemas import Claim, FinalClaim, GroupRule, Label, QuestionCode, Severity, Verdict
 from src.scoring.study_codes import study_codes
 from tests.runs import ROOT

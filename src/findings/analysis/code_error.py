@@ -19,7 +19,7 @@ from ...stats.intervals import Share, wilson
 from ...stats.prevalence import DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from .estimates import Estimated
 from .judge_agreement import SEED
-from .missing import MISSING
+from .missing import MISSING, NOT_CODED
 from .split_codes import SplitCode
 from .trial_row import CodedQuestion, Row
 
@@ -29,7 +29,6 @@ LEAST_REPLIES = 10
 """Gold replies with the code, and without it. With fewer, the judges' error is hardly known."""
 LEAST_APART = 0.2
 """By how much the judges must give a code more often to replies that have it than to others."""
-_OPEN = "incomplete_data"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class CodeRates:
 
 def code_rates(measured: CodesMeasured, code: CorrectedCode) -> CodeRates:
     """Replies that the judges left without a code do not count: they are missing in a run, too."""
-    coded = [one for one in measured.replies if one.given != _OPEN]
+    coded = [one for one in measured.replies if one.given != NOT_CODED]
     those = [one.given == code for one in coded if one.gold == code]
     others = [one.given == code for one in coded if one.gold != code]
     return CodeRates(wilson(sum(those), len(those)), wilson(sum(others), len(others)))
@@ -52,7 +51,7 @@ def _by_scenario(measured: CodesMeasured, code: CorrectedCode) -> ErrorRates:
     """The same by scenario, because judges may err alike on replies to the same questions."""
     found: dict[tuple[bool, str], list[bool]] = {}
     for one in measured.replies:
-        if one.given != _OPEN:
+        if one.given != NOT_CODED:
             found.setdefault((one.gold == code, one.scenario_id), []).append(one.given == code)
     those, others = (
         tuple(Tally(sum(given), len(given)) for (has, _), given in found.items() if has is wanted)

@@ -16,11 +16,11 @@ import msgspec
 
 from ...records.base import Severity, severity_rank
 from ...schemas import GroupRule, RunPlan
+from .missing import NOT_CODED
 from .result_fields import FinalClaimFields, TrialFields
 
 COMPLETE, INCORRECT, OTHER = "accurate_complete", "incorrect", "accurate_incomplete"
 """`OTHER` stands for any code that is neither of the first two."""
-NOT_CODED = "incomplete_data"
 
 
 class _Backing(msgspec.Struct):

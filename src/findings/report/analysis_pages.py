@@ -17,7 +17,8 @@ from ...text.rounded import percent
 from .analysis_sentences import interval_text, point_range
 from .document import NOTHING, Block, Bullets, Cell, Paragraph, Section, Table, Text, Words, shown, words
 from .forest import ForestPanel, Mark, Tick
-from .html import GENERATOR, blocks_html, line_html, navigation_of, sections_html, shell
+from .html import blocks_html, line_html, navigation_of, sections_html, shell
+from .page_style import GENERATOR
 
 SENTENCES = 6
 """Sentences on the first screen."""

@@ -18,8 +18,8 @@ from .series import Runs, Series
 
 OUTCOMES: tuple[StudyCode, ...] = ("accurate_complete", "incorrect")
 COUNSELORS = {"phone": "Counselors by phone", "face_to_face": "Counselors face to face"}
-_TICKS = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
-PANELS = (ForestPanel("Accurate and complete, of 100", _TICKS), ForestPanel("Wrong, of 100", _TICKS))
+OF_HUNDRED = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
+PANELS = (ForestPanel("Accurate and complete, of 100", OF_HUNDRED), ForestPanel("Wrong, of 100", OF_HUNDRED))
 
 
 ROWS = 32

@@ -5,24 +5,21 @@ Pages are written as strings, because there can be many. All text of others goes
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from html import escape
 from typing import cast
 
 from ...records.study_code import HEADINGS
 from ...schemas import StudyCode
 from ...text.escape import plain
 from ...text.rounded import rounded
-from .page_style import STYLE
+from .links import SAFE_ADDRESS
+from .page_style import STYLE, opening
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Control and format characters, surrogates, and separators of lines and paragraphs."""
 _EMPTY_LINES = re.compile(r"\n[ \n]*\n\n")
-SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
 CODE_MARKS = {
     "accurate_complete": "AC",
     "accurate_incomplete": "AI",
@@ -91,25 +88,13 @@ article.trial { border: 0; border-top: 3px solid var(--ink); margin: 2.5rem 0 0;
   details::details-content { content-visibility: visible; } }
 """
 _STYLE = STYLE + _PAGE_STYLE
-_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode("utf-8")).digest()).decode("ascii")
-_POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; img-src data:; base-uri 'none'; form-action 'none'"
-_HEAD = (
-    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-    f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY, quote=True)}">\n'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-    '<meta name="generator" content="medicare-eval">\n'
-)
-_BODY = f'<style>{_STYLE}</style>\n</head>\n<body>\n<a class="skip" href="#content">Skip to the text</a>\n'
 
 
 def page(title: str, way: Iterable[str], body: Iterable[str]) -> bytes:
     """A whole page. `title` is plain text; `way` and `body` are HTML: links back to the report, and lines."""
     parts = [
-        _HEAD,
-        f"<title>{safe(title)}</title>\n",
-        _BODY,
-        f'<main id="content" tabindex="-1">\n<p class="way">{" / ".join(way)}</p>\n',
+        opening(safe(title), _STYLE),
+        f'\n<main id="content" tabindex="-1">\n<p class="way">{" / ".join(way)}</p>\n',
         "\n".join(body),
         "\n</main>\n</body>\n</html>\n",
     ]

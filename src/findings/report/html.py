@@ -36,19 +36,16 @@ from .document import (
     shown,
 )
 from .glossary import Term, first_uses
-from .links import INDEX, slug
-from .page_style import STYLE, policy
+from .links import INDEX, SAFE_ADDRESS, slug
+from .page_style import STYLE, opening, policy
 
 __all__ = ["STYLE", "NavigationLink", "blocks_html", "html", "line_html", "policy", "sections_html", "shell"]
 
-GENERATOR = "medicare-eval"
-"""The mark by which a page of ours is recognized."""
 OPEN_EXHIBITS = 3
 """Cases in a row that are shown open; a reader opens the rest."""
 OPEN_ROWS = 40
 """Rows of the longest table that is shown open."""
 _PUNCTUATION = re.compile(r"([:/_@-])(?=[A-Za-z0-9])")
-_SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +60,7 @@ class NavigationLink:
 def shell(title: str, body: Iterable[str], *, navigation: Sequence[NavigationLink] = ()) -> str:
     """A whole page: its head, a navigation that stays in view, and a body of lines that are HTML already."""
     lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy(), quote=True)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        '<meta name="referrer" content="no-referrer">',
-        f'<meta name="generator" content="{GENERATOR}">',
-        f"<title>{_safe(title)}</title>",
-        f"<style>{STYLE}</style>",
-        "</head>",
-        "<body>",
-        '<a class="skip" href="#content">Skip to the text</a>',
+        opening(_safe(title)),
         '<div class="page">' if navigation else "<div>",
         *(_navigation(navigation) if navigation else ()),
         '<main id="content" tabindex="-1">',
@@ -277,7 +261,7 @@ def _cell(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cel
             return f"<code{long}>{text}</code>" if cell.code else f"<bdi>{_breakable(text)}</bdi>"
         case Link():
             address = _safe(cell.address)
-            if not _SAFE_ADDRESS.fullmatch(cell.address):
+            if not SAFE_ADDRESS.fullmatch(cell.address):
                 return address
             return f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
         case Linked():

@@ -20,6 +20,8 @@ from typing import Protocol
 from ...store.strict_json import sha256
 from ..analysis.trial_row import Row
 
+SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
+"""Of the web, and with nothing in it that could end an attribute."""
 FOLDER = "evidence"
 INDEX = "index.html"
 STUDY = "study.html"

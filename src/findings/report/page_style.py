@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
+from html import escape
 
 _COLORS = """
 :root { color-scheme: light dark; --ink: #1a1c1f; --quiet: #5a6068; --paper: #ffffff; --soft: #f4f5f7; --line: #d5d8dd;
@@ -142,10 +144,34 @@ _PRINT = """
   thead { display: table-header-group; } h2, h3, h4, caption { break-after: avoid; }
   figure svg, figure:not(.both) svg { min-width: 0; max-height: 235mm; } }
 """
+GENERATOR = "medicare-eval"
+"""The mark by which a page of ours is recognized."""
 STYLE = _COLORS + _TEXT + _LAYOUT + _TABLES + _PHONE + _PRINT
 
 
-def policy() -> str:
-    """The content security policy of a page: nothing is loaded, run or sent, and only our style is applied."""
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode("utf-8")).digest()).decode("ascii")
+@cache
+def policy(style: str = STYLE) -> str:
+    """The content security policy of a page: nothing is loaded, run or sent, and only this style is applied."""
+    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
     return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def opening(title: str, style: str = STYLE) -> str:
+    """The lines of a page up to its text, with a title that is HTML already."""
+    lines = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy(style), quote=True)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<meta name="referrer" content="no-referrer">',
+        f'<meta name="generator" content="{GENERATOR}">',
+        f"<title>{title}</title>",
+        f"<style>{style}</style>",
+        "</head>",
+        "<body>",
+        '<a class="skip" href="#content">Skip to the text</a>',
+    ]
+    return "\n".join(lines)

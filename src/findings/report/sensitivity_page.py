@@ -10,6 +10,7 @@ from ..analysis.compare_targets import LESS_IS_BETTER
 from ..analysis.sensitivity import Sensitivities, Sensitivity
 from .analysis_pages import CHART_ROWS, Page, answers, caveat, methods_section, notice_sections
 from .analysis_sentences import MEASURE_NAMES, level_name, points, sensitivity_sentence
+from .answer_chart import OF_HUNDRED
 from .document import (
     NOTHING,
     Block,
@@ -27,9 +28,8 @@ from .document import (
     say,
     words,
 )
-from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
+from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark
 
-_TICKS = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
 _CHART_NAMES = {
     "scenario": "Between scenarios",
     "variant": "Between variants",
@@ -109,7 +109,7 @@ def _chart(found: Sensitivities) -> list[Block]:
         for one in shown[: CHART_ROWS // 4]
     )
     cut = f" {len(groups)} of {len(shown)} targets shown." if len(groups) < len(shown) else ""
-    panel = ForestPanel("Part of the variance, %", _TICKS)
+    panel = ForestPanel("Part of the variance, %", OF_HUNDRED)
     chart = ForestChart("variance", "Where the variation comes from", (panel,), groups)
     return [Figure(chart, f"The parts of one target sum to 100%.{cut}")]
 
