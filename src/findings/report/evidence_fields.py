@@ -34,7 +34,6 @@ class ClaimFields(msgspec.Struct):
     claim_id: str
     text: str
     type: str
-    confidence: str
     quote_spans: list[SpanFields]
     turn_id: str | None = None
 
