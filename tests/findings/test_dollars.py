@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import statistics
 from decimal import Decimal
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from src.findings.analysis.dollars import Amount, CostlyError, costs_of, errors_of, spread, stated_amount
 from src.findings.analysis.read_run import gather
+from src.findings.report import write
 from src.findings.report.document import Contents, shown
 from src.findings.report.dollar_section import DOLLARS_CSV, SHOWN, dollar_sections
 from src.findings.report.html import html
@@ -294,6 +296,20 @@ def test_what_others_wrote_is_inert(tmp_path: Path) -> None:
     assert line["note"] == "'=SUM(A1)"
     assert (line["class"], line["stated"], line["years"], line["dollars"]) == ("exposure", "185", "1", "214.80")
     assert line["quotes"] == "“Plans”"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
+def test_the_file_has_the_same_bytes_if_another_process_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = [errors_by("fake:careful", n, wrong(1, "F1"), wrong(3, "F3")) for n in (1, 2, 3)]
+    run = write_run(tmp_path / "run", trials, plan(scenarios=[costly()], repeats=3))
+    write_report([run], tmp_path / "alone")
+    monkeypatch.setattr(write, "WORTH_IT", 1)
+    monkeypatch.setattr(write, "process_count", lambda: 3)
+    write_report([run], tmp_path / "shared")
+    assert len(lines_of(tmp_path / "alone")) == 12
+    assert (tmp_path / "alone" / DOLLARS_CSV).read_bytes() == (tmp_path / "shared" / DOLLARS_CSV).read_bytes()
 
 
 def test_a_run_without_costs_has_no_section_and_no_file(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """One pass over a run's results: the numbers that every table, chart and test needs, and no more.
 
 Lines are decoded only to the fields that are counted (msgspec); replies, claims and quotes stay on disk, except those
-of a few trials that a report shows in full. A hundred thousand trials are read in seconds and take some tens of
-megabytes. The hash chain is checked on the way.
+of a few trials that a report shows in full. docs/bench_reports.md has the time and memory for a hundred thousand
+trials. The hash chain is checked on the way.
 """
 
 from __future__ import annotations
