@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .runner.progress import RunProgress
     from .schemas import RunPlan, TrialResult, Usage
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 _PUBLIC = {
     "adapters.base": ("Adapter", "CallFailure", "Message", "ModelReply", "ModelRequest", "verbatim"),

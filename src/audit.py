@@ -134,7 +134,9 @@ def _journal(path: Path, genesis: str, written: int) -> _JournalRead:
     reader = hash_chain.ChainReader(path, genesis)
     calls = torn = 0
     for line in reader:
-        if hash_chain.is_recovery(line.payload):
+        if hash_chain.is_note(line.payload):
+            _check_format(path, line.number, storage.parsed_note(path, line).format, written)
+        elif hash_chain.is_recovery(line.payload):
             torn += len(storage.parsed(path, line, RecoveryRecord).recovered)
         else:
             _check_format(path, line.number, storage.parsed(path, line, CallRecord).format, written)

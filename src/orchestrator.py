@@ -32,6 +32,7 @@ from .calls.gateway import (
 from .errors import IntegrityError
 from .planning.trials import Trial, in_noise_sample, trials
 from .records.model_name import family, family_of_id
+from .records.run import FORMAT
 from .runner.judge_clients import JudgeClients
 from .runner.judge_turn import Turn, TurnJudge, finish
 from .runner.schedule import run_in_plan_order
@@ -127,6 +128,7 @@ class TrialRunner:
                     hint=f"{trial.planned.name}/{turn.turn_id}",
                 ),
             )
+            assert record.outcome != "denied"  # it ends no call
             outcome: TurnOutcome = "answered" if record.outcome == "ok" else record.outcome
             if outcome == "answered" and not has_content(record.text or ""):
                 outcome = "empty"
@@ -232,10 +234,14 @@ async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], No
     """Recompute the first results from the manifest and journal alone. No adapter is used."""
     todo = trials(manifest.plan)[:first]
     recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
+    runner = TrialRunner(manifest.plan, ReplayGateway(recorded))
+
+    async def run_trial(trial: Trial) -> TrialResult:
+        result = await runner.run_trial(trial)
+        return result if manifest.format == FORMAT else result.model_copy(update={"format": manifest.format})
+
     try:
-        await run_in_plan_order(
-            TrialRunner(manifest.plan, ReplayGateway(recorded)).run_trial, todo, 1, sink, lambda: None
-        )
+        await run_in_plan_order(run_trial, todo, 1, sink, lambda: None)
     finally:
         recorded.close()
 

@@ -30,7 +30,11 @@ from .records.rubric import *
 from .records.rubric import Rubric
 from .records.run import *
 from .records.run import (
+    BatchCreated,
+    BatchEnded,
+    BatchIntent,
     CallRecord,
+    LimitsNote,
     Manifest,
     RecoveryRecord,
     Seal,
@@ -45,7 +49,19 @@ def json_schemas() -> dict[str, str]:
     """File name to text of every exported JSON Schema."""
     records: list[type[Record]] = [Scenario, Study, YearFacts, FactLibrary, StateFacts, InventedPlans, Wording, Rubric]
     records += [GoldFile, *agent_contracts()]
-    records += [Manifest, CallRecord, RecoveryRecord, ResultLine, Seal, Preregistration, JudgeCheck]
+    records += [
+        Manifest,
+        CallRecord,
+        LimitsNote,
+        BatchIntent,
+        BatchCreated,
+        BatchEnded,
+        RecoveryRecord,
+        ResultLine,
+        Seal,
+        Preregistration,
+        JudgeCheck,
+    ]
     return {
         f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
         for record in records

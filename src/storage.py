@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .errors import InputError, IntegrityError, StorageError
-from .schemas import CallRecord, Seal
+from .schemas import CallRecord, JournalNote, Seal
 from .store import hash_chain, locking
 from .store.failpoints import Failpoints
 from .store.run_files import (
@@ -38,8 +38,10 @@ from .store.run_files import (
     file_sha256,
     manifest_sha256,
     parsed,
+    parsed_note,
     read_calls,
     read_manifest,
+    read_notes,
     read_record,
     read_seal,
     read_seal_record,
@@ -50,7 +52,8 @@ from .store.run_files import (
 __all__ = [
     "JOURNAL", "MANIFEST", "RESULTS", "SEAL", "Journal", "RecordedCalls", "Results", "RunLock", "StoredResults",
     "call_heads", "check_count", "create_run_folder", "differs_from_seal", "encode_record",
-    "file_sha256", "manifest_sha256", "parsed", "read_calls", "read_manifest", "read_record", "read_seal",
+    "file_sha256", "manifest_sha256", "parsed", "parsed_note", "read_calls", "read_manifest", "read_notes",
+    "read_record", "read_seal",
     "read_seal_record", "require_current", "require_folder", "storage_error", "trial_id", "write_once", "write_seal",
 ]  # fmt: skip
 
@@ -157,12 +160,14 @@ class Journal:
         self._path = path
         self._resume = f"{resume} {path.parent}"
         self._failpoints = failpoints
-        self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._pending: list[tuple[bytes, int, asyncio.Future[None]]] = []
         self._flushing: asyncio.Task[None] | None = None
         self._broken: StorageError | None = None
         self._fd = _open_for_append(path, self._resume)
         self._recorded = RecordedCalls(path, genesis, wanted)
         self.head, self.calls = self._recorded.reader.head, self._recorded.calls
+        self.notes = self._recorded.notes
+        """What the journal said about the run as a whole when it was opened."""
         self._recover(self._recorded.reader)
 
     def lookup(self, call: str) -> CallRecord | None:
@@ -182,13 +187,13 @@ class Journal:
         except OSError as error:
             raise storage_error(self._path, error, resume=self._resume) from None
 
-    async def append(self, record: CallRecord) -> None:
+    async def append(self, record: CallRecord | JournalNote) -> None:
         """Return once the record is on disk. Many waiting records share one sync."""
         if self._broken:
             raise self._broken
         future = asyncio.get_running_loop().create_future()
         # The serializer's own JSON: eight times faster, and a journal line is never compared with a rewritten one.
-        self._pending.append((record.__pydantic_serializer__.to_json(record), future))
+        self._pending.append((record.__pydantic_serializer__.to_json(record), isinstance(record, CallRecord), future))
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
         await future
@@ -198,7 +203,7 @@ class Journal:
             while self._pending:
                 batch, self._pending = self._pending, []
                 head, lines = self.head, []
-                for payload, _ in batch:
+                for payload, _, _ in batch:
                     head, line = hash_chain.chained(head, payload)
                     lines.append(line)
                 error = self._broken or await asyncio.to_thread(self._commit, b"".join(lines))
@@ -206,8 +211,8 @@ class Journal:
                     self._broken = error
                 else:
                     self.head = head
-                    self.calls += len(batch)
-                for _, future in batch:
+                    self.calls += sum(calls for _, calls, _ in batch)
+                for _, _, future in batch:
                     if future.cancelled():
                         continue
                     if error:

@@ -16,7 +16,7 @@ import src as me
 from src import storage
 from src.findings.analysis.compare_judges import JudgesCompared
 from src.findings.analysis.compare_targets import Compared
-from src.records.run import FORMAT
+from src.records.run import FORMAT, REPLAYABLE
 from src.store import hash_chain
 from tests.runs import ONE, ROOT, call, make_run
 
@@ -62,6 +62,14 @@ KEPT = {
         9,
         217,
         "medicare-eval 0.3.0",
+    ),
+    "0.5": Kept(
+        FORMATS / "0.5" / "run",
+        4,
+        "b6a83c9e7b8e334adec50cd3c5833bbf39ef441ee6029a8cc6fbde3754bca7d4",
+        3,
+        56,
+        "medicare-eval 0.4.0",
     ),
 }
 
@@ -170,12 +178,19 @@ def test_an_old_run_is_judged_again_as_a_run_of_this_format(old: Kept, tmp_path:
 
 
 def test_claims_of_an_old_run_are_not_reused(old: Kept, tmp_path: Path) -> None:
+    if old.format in REPLAYABLE:
+        again = me.rejudge(old.folder, out=tmp_path, judges=["offline:rules"], keep_claims=True)
+        assert me.replay(again.path).head == me.verify(again.path).head
+        return
     err = refused("rejudge", old.folder, "--keep-claims", "--out", tmp_path / "runs")
     assert f"--keep-claims: {old.folder} has format {old.format}, and its claims cannot be reused" in err
     assert not (tmp_path / "runs").exists()
 
 
 def test_replaying_an_old_run_is_refused_with_the_release_that_can(old: Kept) -> None:
+    if old.format in REPLAYABLE:
+        assert me.replay(old.folder).head == old.head
+        return
     err = refused("replay", old.folder)
     assert err == (
         f"medicare-eval: {old.folder} has format {old.format}, and this release cannot replay it. Install {old.release} for that; "

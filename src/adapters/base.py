@@ -17,9 +17,9 @@ from ..schemas import CallOutcome, Usage
 from ..store.strict_json import fingerprint
 
 ReplyOutcome = Literal["ok", "refused", "blocked", "truncated", "empty"]
-FailureOutcome = Literal["transient", "timeout", "rate_limited", "malformed", "permanent"]
+FailureOutcome = Literal["transient", "timeout", "rate_limited", "malformed", "permanent", "denied"]
 RETRYABLE: frozenset[CallOutcome] = frozenset({"transient", "timeout", "rate_limited", "malformed"})
-"""Outcomes worth another attempt; every other one is final."""
+"""Outcomes worth another attempt. `denied` stops the run; every other one is final."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,9 @@ class ModelReply:
     request_id: str | None = None
     usage: Usage = field(default_factory=Usage)
     not_applied: tuple[str, ...] = ()
+    address: str | None = None
+    """Where the request was sent, without query, name or password."""
+    api_version: str | None = None
 
 
 class CallFailure(Exception):  # noqa: N818 - a classified outcome of a call, not an error of the program
@@ -117,6 +120,8 @@ class CallFailure(Exception):  # noqa: N818 - a classified outcome of a call, no
         received: Any = None,
         request_id: str | None = None,
         not_applied: tuple[str, ...] = (),
+        address: str | None = None,
+        api_version: str | None = None,
     ) -> None:
         super().__init__(message)
         self.outcome: FailureOutcome = outcome
@@ -127,6 +132,8 @@ class CallFailure(Exception):  # noqa: N818 - a classified outcome of a call, no
         self.received = received
         self.request_id = request_id
         self.not_applied = not_applied
+        self.address = address
+        self.api_version = api_version
 
 
 class Adapter(Protocol):

@@ -286,7 +286,7 @@ def _record(
         prompt_sha256=request.prompt_sha256,
         model=request.model,
         outcome=source.outcome,
-        final=last or source.outcome not in RETRYABLE,
+        final=source.outcome != "denied" and (last or source.outcome not in RETRYABLE),
         status=failure.status if failure else None,
         usage=reply.usage if reply else Usage(),
         input_characters=request.characters,
@@ -302,6 +302,8 @@ def _record(
         text=reply.text if reply else None,
         sent=source.sent,
         received=source.received,
+        address=source.address,
+        api_version=source.api_version,
         format=FORMAT,
     )
 

@@ -29,9 +29,14 @@ Confidence = Literal["high", "medium", "low"]
 ClaimType = Literal["factual", "recommendation", "referral", "other"]
 ObservationKind = Literal["refusal", "referral", "hedge", "fabricated_specific"]
 CallOutcome = Literal[
-    "ok", "refused", "blocked", "truncated", "empty", "transient", "timeout", "rate_limited", "malformed", "permanent"
-]
-"""The outcome of one attempt at one call. Only `ok` is an answer."""
+    "ok", "refused", "blocked", "truncated", "empty", "transient", "timeout", "rate_limited", "malformed", "permanent",
+    "denied",
+]  # fmt: skip
+"""The outcome of one attempt at one call. Only `ok` is an answer.
+
+`denied`: the provider refuses the key, the account or the model, whatever is asked. It ends no call: the run stops, and
+a resumed run tries again.
+"""
 TurnOutcome = Literal[
     "answered", "refused", "blocked", "truncated", "empty", "transient", "timeout", "rate_limited", "malformed",
     "permanent", "skipped", "not_asked",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -15,7 +15,8 @@ from .scenario import Scenario
 
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]
-Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adjudicator"]
+Stage = Literal["questioner", "target", "extractor", "verifier", "scorer", "adjudicator", "probe"]
+"""`probe`: a short call that only asks whether a model answers at all; no result depends on it."""
 Isolation = Literal["claim", "flagged", "reply"]
 """How many claims a verifier sees in one call.
 
@@ -24,8 +25,8 @@ out much of it, or if it is in the audit sample; otherwise the factual claims of
 be about the key apart from the others, and anything else is verified alone.
 """
 
-Format = Literal[1, 2, 3, 4]
-FORMAT: Format = 4
+Format = Literal[1, 2, 3, 4, 5]
+FORMAT: Format = 5
 """The format this release writes: of the manifest, each journal line, each result and the seal.
 
 A release that adds or renames a field, or computes a result differently from the same calls, raises it.
@@ -35,8 +36,12 @@ FIRST_RELEASE: dict[int, str] = {
     2: "medicare-eval 0.2.0",
     3: "medicare-eval 0.3.0",
     4: "medicare-eval 0.4.0",
+    5: "medicare-eval 0.6.0",
 }
 """Format to the first release that wrote it, which is also one that can replay it."""
+
+REPLAYABLE: tuple[Format, ...] = (4, 5)
+"""Formats whose results this release computes again, byte for byte, from the same calls."""
 
 
 def _is_reply(value: object) -> bool:
@@ -215,6 +220,28 @@ class Registration(Record):
     """One sentence per difference between the run's plan and the registered one."""
 
 
+class RunLimits(Record):
+    """Limits that hold for a run, also when it is resumed, until others are given. None of it can change a result."""
+
+    max_cost: float | None = None
+    """US dollars for all calls of the run."""
+    requests_per_minute: dict[str, int] = Field(default_factory=dict)
+    """By provider."""
+    tokens_per_minute: dict[str, int] = Field(default_factory=dict)
+    """By provider."""
+    calls_in_flight: dict[str, int] = Field(default_factory=dict)
+    """By provider; `*` is every provider that is not named."""
+    max_outage_s: float = 1_800.0
+    """Seconds a model may give no answer to anything before the run stops."""
+
+
+class Shard(Record):
+    """Which part of a plan a run folder has."""
+
+    index: int = Field(ge=1)
+    of: int = Field(ge=1)
+
+
 class Manifest(Record):
     format: Format = FORMAT
     run_id: str
@@ -234,6 +261,10 @@ class Manifest(Record):
     """Installed plugins this run used: `kind:name` to `package version`. None in runs of format 1."""
     study: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
     """The study file and flags this run was started with, in full. None in runs of format 1 and in re-judgings."""
+    limits: RunLimits | None = Field(default=None, exclude_if=is_none)
+    """Limits the run was started with. None in runs of formats 1 to 4. A later line of the journal may replace them."""
+    shard: Shard | None = Field(default=None, exclude_if=is_none)
+    """The part of the plan that this folder has; None: all of it."""
     plan: RunPlan
 
 
@@ -284,6 +315,12 @@ class CallRecord(Record):
     """The request body as the adapter sent it, without secrets."""
     received: Any
     """The response body, verbatim; `{"base64": ...}` where it is not UTF-8."""
+    address: str | None = Field(default=None, exclude_if=is_none)
+    """Where the request was sent, without query, name or password. None: not over a network, or before format 5."""
+    api_version: str | None = Field(default=None, exclude_if=is_none)
+    """The version of the provider's API that was asked for, where it has versions."""
+    batch: str | None = Field(default=None, exclude_if=is_none)
+    """The provider's id of the batch that the call was a line of; None for a call of its own."""
     format: Format = Field(default=1, exclude_if=is_first)
 
 
@@ -299,6 +336,7 @@ class CallHead(Record):
     usage: Usage
     input_characters: int
     max_tokens: int
+    batch: str | None = None
 
 
 class TornLine(Record):
@@ -311,6 +349,64 @@ class RecoveryRecord(Record):
     """Written when a run is resumed after a crash: lists the lines that were left half written."""
 
     recovered: tuple[TornLine, ...] = Field(min_length=1)
+
+
+class LimitsNote(Record):
+    """A line of the journal: limits given to `resume`, which replace the earlier ones from here on."""
+
+    note: Literal["limits"] = "limits"
+    limits: RunLimits
+    started: str
+    format: Format = FORMAT
+
+
+class BatchLine(Record):
+    """One call of a batch."""
+
+    custom_id: str
+    call: str
+    """The call's id in the journal, with its attempt."""
+    request_sha256: Sha256
+
+
+class BatchIntent(Record):
+    """A line of the journal: written before a batch is sent, so that it is found again if the process ends there."""
+
+    note: Literal["batch_intent"] = "batch_intent"
+    intent: str
+    """Our name of the batch, which the provider is told where its API has room for it."""
+    model: ModelName
+    lines: tuple[BatchLine, ...] = Field(min_length=1)
+    started: str
+    format: Format = FORMAT
+
+
+class BatchCreated(Record):
+    """A line of the journal: the provider has accepted the batch."""
+
+    note: Literal["batch_created"] = "batch_created"
+    intent: str
+    batch: str
+    """The provider's id of it."""
+    ends: str | None = None
+    """When the provider ends it at the latest."""
+    format: Format = FORMAT
+
+
+class BatchEnded(Record):
+    """A line of the journal: every line of the batch that came back is a call in the journal."""
+
+    note: Literal["batch_ended"] = "batch_ended"
+    intent: str
+    batch: str | None
+    """None: the provider never got it."""
+    state: str
+    """As the provider calls it."""
+    format: Format = FORMAT
+
+
+JournalNote = Annotated[LimitsNote | BatchIntent | BatchCreated | BatchEnded, Field(discriminator="note")]
+"""A line of the journal that is neither a call nor a record of torn lines."""
 
 
 class Seal(Record):

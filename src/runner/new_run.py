@@ -17,7 +17,7 @@ from ..errors import IncompleteRun, InputError, about
 from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
-from ..records.run import FORMAT
+from ..records.run import REPLAYABLE
 from ..records.study import Study
 from ..schemas import Manifest, Registration, RunPlan, Transcripts
 from ..store.failpoints import Failpoints
@@ -114,7 +114,7 @@ def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcript
     seal = storage.read_seal(earlier, manifest)
     if seal is None:
         raise IncompleteRun(f"{earlier} is not complete. First run: medicare-eval resume {earlier}")
-    if keep_claims and manifest.format != FORMAT:
+    if keep_claims and manifest.format not in REPLAYABLE:
         raise InputError(
             f"{earlier} has format {manifest.format}, and its claims cannot be reused: extractors are now asked in "
             "another way. Judge it again without this.",

@@ -28,6 +28,7 @@ from .strict_json import sha256
 GENESIS = "0" * 64
 _HEAD = b'{"chain":"'
 _BODY = len(_HEAD) + 64 + 2
+_NOTE = b'{"note":'
 _RECOVERED = b'{"recovered":'
 BUFFER = 1 << 20
 """Bytes read at once where a whole file is read: lines are long."""
@@ -175,3 +176,12 @@ def recovery_payload(torn: list[Torn]) -> bytes:
 
 def is_recovery(payload: bytes) -> bool:
     return payload.startswith(_RECOVERED)
+
+
+def is_note(payload: bytes) -> bool:
+    """Whether a line of the journal says something about the run rather than about one call."""
+    return payload.startswith(_NOTE)
+
+
+def is_call(payload: bytes) -> bool:
+    return not payload.startswith((_RECOVERED, _NOTE))

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ..errors import InputError, IntegrityError, StorageError
-from ..records.run import FIRST_RELEASE, FORMAT
-from ..schemas import CallHead, CallRecord, Manifest, Record, Seal, TrialResult
+from ..records.run import FIRST_RELEASE, FORMAT, REPLAYABLE
+from ..schemas import CallHead, CallRecord, JournalNote, Manifest, Record, Seal, TrialResult
 from . import hash_chain, strict_json
 
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
@@ -25,6 +25,7 @@ SEALED = (MANIFEST, JOURNAL, RESULTS)
 """The files whose hashes the seal has."""
 RESTORE = "Restore the run folder from a copy"
 R = TypeVar("R", bound=Record)
+_NOTES: TypeAdapter[JournalNote] = TypeAdapter(JournalNote)
 
 
 def encode_record(record: Record) -> bytes:
@@ -76,8 +77,8 @@ def _check_format(folder: Path) -> None:
 
 
 def require_current(folder: Path, manifest: Manifest, what: str) -> None:
-    """Refuse what only the release that wrote a run can do: compute its results again, byte for byte."""
-    if manifest.format != FORMAT:
+    """Refuse what only the release that wrote a run can do."""
+    if manifest.format not in (REPLAYABLE if what == "replay" else (FORMAT,)):
         raise InputError(
             f"{folder} has format {manifest.format}, and this release cannot {what} it. Install "
             f"{FIRST_RELEASE[manifest.format]} for that; verify, report, compare, export and rejudge work here."
@@ -145,10 +146,14 @@ class RecordedCalls:
     def __init__(self, path: Path, genesis: str, wanted: Callable[[str], bool]) -> None:
         self.path = path
         self.calls = 0
+        self.notes: list[JournalNote] = []
+        """What the journal says about the run as a whole, in order."""
         self._index: dict[str, tuple[int, int]] = {}
         self.reader = hash_chain.ChainReader(path, genesis)
         for line in self.reader:
-            if hash_chain.is_recovery(line.payload):
+            if not hash_chain.is_call(line.payload):
+                if hash_chain.is_note(line.payload):
+                    self.notes.append(parsed_note(path, line))
                 continue
             self.calls += 1
             call = call_id(line.payload)
@@ -201,7 +206,7 @@ def call_heads(folder: Path) -> Iterator[CallHead]:
     if not path.exists():
         return
     for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
-        if not hash_chain.is_recovery(line.payload):
+        if hash_chain.is_call(line.payload):
             yield CallHead.model_validate_json(line.payload)
 
 
@@ -211,7 +216,7 @@ def read_calls(folder: Path, manifest: Manifest) -> Iterator[CallRecord]:
     path = folder / JOURNAL
     if path.exists():
         for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
-            if not hash_chain.is_recovery(line.payload):
+            if hash_chain.is_call(line.payload):
                 yield parsed(path, line, CallRecord)
 
 
@@ -234,6 +239,22 @@ class StoredResults:
             result = parsed(self._path, line, TrialResult)
             self.head, self.count = reader.head, reader.count
             yield result
+
+
+def read_notes(folder: Path) -> Iterator[JournalNote]:
+    """What a run's journal says about the run as a whole, in order."""
+    path = folder / JOURNAL
+    if path.exists():
+        for line in hash_chain.ChainReader(path, manifest_sha256(folder)):
+            if hash_chain.is_note(line.payload):
+                yield parsed_note(path, line)
+
+
+def parsed_note(path: Path, line: hash_chain.ChainedLine) -> JournalNote:
+    try:
+        return _NOTES.validate_json(line.payload)
+    except ValidationError:
+        raise IntegrityError(f"{path}, line {line.number}: this is not a note that this release knows.") from None
 
 
 def parsed(path: Path, line: hash_chain.ChainedLine, kind: type[R]) -> R:

@@ -81,10 +81,12 @@ def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
         return found
     rows: dict[tuple[str, str], Spending] = {}
     for line in hash_chain.ChainReader(path, storage.manifest_sha256(folder)):
-        if hash_chain.is_recovery(line.payload):
+        if not hash_chain.is_call(line.payload):
             continue
         call = _decode(line.payload)
         stage = call.call.split("|")[1]
+        if stage == "probe":
+            stage = "target" if call.model in manifest.plan.targets else "judge"
         part = stage if stage in ("target", "questioner") else "judges"
         _add(rows.setdefault((part, call.model), Spending(part, call.model)), call, manifest)
         times = found.times.get(call.model, CallTimes(call.started, call.started))
