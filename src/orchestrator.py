@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from . import storage
@@ -28,6 +29,7 @@ from .calls.gateway import (
     LiveGateway,
     ReplayGateway,
     ReusedCalls,
+    probe_requests,
 )
 from .errors import IntegrityError
 from .planning.trials import Trial, in_noise_sample, trials
@@ -39,9 +41,11 @@ from .runner.schedule import run_in_plan_order
 from .schemas import (
     CallRecord,
     Exchange,
+    LimitsNote,
     Manifest,
     QuestionerInput,
     QuestionerOutput,
+    RunLimits,
     RunPlan,
     Seal,
     TrialResult,
@@ -187,8 +191,13 @@ async def execute(
     on_start: Callable[[int, int], None],
     on_trial: Callable[[], None],
     earlier: Path | None = None,
+    limits: RunLimits | None = None,
+    probe: bool = False,
 ) -> Seal:
-    """Carry a run to its end from wherever it is. Raises `Stopping` if it was asked to stop before that."""
+    """Carry a run to its end from wherever it is. Raises `Stopping` if it was asked to stop before that.
+
+    `limits`: what holds from now on, to be noted in the journal. `probe`: ask every model whether it answers first.
+    """
     failpoints = Failpoints.from_environment()
     everything = trials(manifest.plan)
     with storage.RunLock(folder):
@@ -196,7 +205,7 @@ async def execute(
         todo = everything[results.count :]
         if results.count and not (folder / storage.JOURNAL).exists():
             raise IntegrityError(f"{folder / storage.JOURNAL} is missing, but results were computed from it.")
-        wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo}
+        wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo} | {"probe"}
         journal = storage.Journal(
             folder / storage.JOURNAL,
             storage.manifest_sha256(folder),
@@ -208,6 +217,10 @@ async def execute(
         on_start(len(everything), results.count)
 
         try:
+            if limits:
+                await journal.append(LimitsNote(limits=limits, started=datetime.now(UTC).isoformat(timespec="seconds")))
+            if probe and todo:
+                await gateway.probe(_probe_requests(manifest.plan, targets=reused is None))
             await run_in_plan_order(
                 TrialRunner(manifest.plan, gateway).run_trial, todo, concurrency, results.append, on_trial
             )
@@ -217,6 +230,12 @@ async def execute(
             results.close()
             if reused:
                 reused.close()
+
+
+def _probe_requests(plan: RunPlan, *, targets: bool) -> list[ModelRequest]:
+    judges = (*plan.judge_models(), *filter(None, [plan.questioner]))
+    models = dict.fromkeys((*(plan.targets if targets else ()), *judges))
+    return probe_requests({model: plan.api_ids.get(model, "") for model in models}, plan.parameters_of, plan.seed)
 
 
 def _transcripts(earlier: Path, manifest: Manifest) -> ReusedCalls:

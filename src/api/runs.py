@@ -9,33 +9,32 @@ from typing import Any
 
 from .. import orchestrator, storage
 from ..adapters.registry import check_usable
-from ..calls.budget import RunBudget
-from ..calls.gateway import CallResources, Stop
-from ..calls.limits import Limits
+from ..calls.gateway import Stop
 from ..errors import IncompleteRun, InputError, from_origin
 from ..planning import preregistration
+from ..planning.limits import limits_of, trials_at_once
 from ..planning.plan import make_plan, replan
 from ..planning.prices import check_prices_known
 from ..planning.study_file import (
     as_document,
     completed,
+    given,
     load_study,
+    make_execution_options,
     make_judge_options,
     origin_of,
     registered_study,
     seen_from,
 )
 from ..reading import PathLike, Run, as_path
-from ..records.study import Study
+from ..records.study import ExecutionOptions, Study
 from ..runner.adapter_pool import AdapterPool
+from ..runner.call_resources import call_resources, current_limits
 from ..runner.new_preregistration import write_preregistration
-from ..runner.new_run import RunSettings, create_run, transcripts_of
+from ..runner.new_run import create_run, transcripts_of
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait
-from ..schemas import Manifest, RunPlan, Seal
-
-CALLS_PER_TRIAL = 8
-"""Calls one trial may have in flight at once, generously: one to the target, and judges at work on earlier turns."""
+from ..schemas import Manifest, RunLimits, RunPlan, Seal
 
 
 def study(source: Study | Mapping[str, Any] | PathLike | None = None, /, **changes: Any) -> Study:
@@ -104,16 +103,15 @@ async def run_async(
             chosen = study(source, **changes)
         made = make_plan(chosen)
         kept = preregistration.registration_of(registration_file, made, allow_deviations=allow_deviations)
-        settings = _settings_of(chosen)
         new = create_run(
             made,
             out=Path(chosen.out),
-            settings=settings,
+            options=chosen,
             prices=Path(chosen.prices) if chosen.prices else None,
             study=completed(chosen, made),
             registration=kept,
         )
-    await _execute(new.folder, new.manifest, settings, progress=progress, stop=stop)
+    await _execute(new.folder, new.manifest, chosen, progress=progress, stop=stop)
     return Run(new.folder)
 
 
@@ -163,53 +161,38 @@ def run(
 
 
 async def resume_async(
-    path: PathLike,
-    *,
-    concurrency: int = 8,
-    max_cost: float | None = None,
-    requests_per_minute: Mapping[str, int] | None = None,
-    tokens_per_minute: Mapping[str, int] | None = None,
-    progress: OnProgress | None = None,
-    stop: Stop | None = None,
+    path: PathLike, *, progress: OnProgress | None = None, stop: Stop | None = None, **settings: Any
 ) -> Run:
     """Like `resume`, to be awaited."""
     folder = as_path(path)
-    settings = _settings(concurrency, max_cost, requests_per_minute, tokens_per_minute)
+    options = make_execution_options(given(settings))
     manifest = storage.read_manifest(folder)
     if storage.read_seal(folder, manifest):
         return Run(folder)
     storage.require_current(folder, manifest, "resume")
-    check_prices_known(manifest.plan.api_ids, manifest.prices, max_cost)
+    held = current_limits(folder, manifest)
+    check_prices_known(manifest.plan.api_ids, manifest.prices, limits_of(options, held).max_cost)
     for name in manifest.plan.api_ids:
         check_usable(name)
-    await _execute(folder, manifest, settings, progress=progress, stop=stop)
+    await _execute(folder, manifest, options, held=held, progress=progress, stop=stop)
     return Run(folder)
 
 
-def resume(
-    path: PathLike,
-    *,
-    concurrency: int = 8,
-    max_cost: float | None = None,
-    requests_per_minute: Mapping[str, int] | None = None,
-    tokens_per_minute: Mapping[str, int] | None = None,
-    progress: OnProgress | None = None,
-) -> Run:
+def resume(path: PathLike, *, progress: OnProgress | None = None, **settings: Any) -> Run:
     """Continue a run that was stopped or killed. No recorded call is made or paid for again.
 
     Args:
         path: the run folder.
-        concurrency: trials at a time.
-        max_cost: US dollars for the whole run, including what was spent before.
-        requests_per_minute: limits by provider.
-        tokens_per_minute: limits by provider.
         progress: called with a `RunProgress` after every call and trial.
+        settings: fields of `ExecutionOptions`: concurrency, calls_in_flight, max_cost (for the whole run, with what was
+            spent before), requests_per_minute, tokens_per_minute, max_outage, probe. A limit that is not given stays
+            what it was.
 
     Returns:
         The complete run. A run that was complete already is returned as it is.
 
     Raises:
-        InputError: not a run folder, or one of another format.
+        InputError: not a run folder, or one of another format, or a value that cannot be used.
         ConfigError: a key or SDK is missing.
         IncompleteRun: the run stopped again.
 
@@ -219,17 +202,7 @@ def resume(
         >>> me.resume(run.path).complete
         True
     """
-    return wait(
-        lambda stop: resume_async(
-            path,
-            concurrency=concurrency,
-            max_cost=max_cost,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            progress=progress,
-            stop=stop,
-        )
-    )
+    return wait(lambda stop: resume_async(path, progress=progress, stop=stop, **settings))
 
 
 async def rejudge_async(
@@ -238,27 +211,25 @@ async def rejudge_async(
     keep_claims: bool = False,
     out: PathLike = "runs",
     prices: PathLike | None = None,
-    concurrency: int = 8,
-    max_cost: float | None = None,
-    requests_per_minute: Mapping[str, int] | None = None,
-    tokens_per_minute: Mapping[str, int] | None = None,
     progress: OnProgress | None = None,
     stop: Stop | None = None,
-    **judging: Any,
+    **changes: Any,
 ) -> Run:
     """Like `rejudge`, to be awaited."""
     earlier = as_path(path)
     transcripts = transcripts_of(earlier, Path(out), keep_claims=keep_claims)
+    settings = {name: value for name, value in changes.items() if name in ExecutionOptions.model_fields}
+    judging = {name: value for name, value in changes.items() if name not in settings}
     made = replan(storage.read_manifest(earlier).plan, make_judge_options(judging), keep_claims=keep_claims)
-    settings = _settings(concurrency, max_cost, requests_per_minute, tokens_per_minute)
+    options = make_execution_options(given(settings))
     new = create_run(
         made,
         out=Path(out),
-        settings=settings,
+        options=options,
         prices=Path(prices) if prices else None,
         transcripts=transcripts,
     )
-    await _execute(new.folder, new.manifest, settings, progress=progress, stop=stop, earlier=earlier)
+    await _execute(new.folder, new.manifest, options, progress=progress, stop=stop, earlier=earlier)
     return Run(new.folder)
 
 
@@ -268,12 +239,8 @@ def rejudge(
     keep_claims: bool = False,
     out: PathLike = "runs",
     prices: PathLike | None = None,
-    concurrency: int = 8,
-    max_cost: float | None = None,
-    requests_per_minute: Mapping[str, int] | None = None,
-    tokens_per_minute: Mapping[str, int] | None = None,
     progress: OnProgress | None = None,
-    **judging: Any,
+    **changes: Any,
 ) -> Run:
     """Judge the transcripts of a complete run again, with other judges, as a new run. No target is called.
 
@@ -282,12 +249,9 @@ def rejudge(
         keep_claims: reuse the extracted claims too, so that verdicts compare claim by claim.
         out: the folder that gets the new run folder.
         prices: a price table that adds to or overrides the built-in prices.
-        concurrency: trials at a time.
-        max_cost: US dollars that the new calls may cost at most.
-        requests_per_minute: limits by provider.
-        tokens_per_minute: limits by provider.
         progress: called with a `RunProgress` after every call and trial.
-        judging: fields of `JudgeOptions`: judges, verifiers, adjudicator, judge_repeats, judge_sample, allow_retired.
+        changes: fields of `JudgeOptions` (judges, verifiers, adjudicator, judge_repeats, judge_sample, allow_retired)
+            and of `ExecutionOptions` (concurrency, calls_in_flight, max_cost and so on, as in `resume`).
 
     Returns:
         The new run.
@@ -306,17 +270,7 @@ def rejudge(
     """
     return wait(
         lambda stop: rejudge_async(
-            path,
-            keep_claims=keep_claims,
-            out=out,
-            prices=prices,
-            concurrency=concurrency,
-            max_cost=max_cost,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            progress=progress,
-            stop=stop,
-            **judging,
+            path, keep_claims=keep_claims, out=out, prices=prices, progress=progress, stop=stop, **changes
         )
     )
 
@@ -369,65 +323,39 @@ def freeze(source: Study | Mapping[str, Any] | PathLike | None = None, /, *, to:
     return Frozen(path, frozen.trials, write_preregistration(path, frozen))
 
 
-def _settings_of(chosen: Study) -> RunSettings:
-    return RunSettings(
-        concurrency=chosen.concurrency,
-        max_cost=chosen.max_cost,
-        requests_per_minute=chosen.requests_per_minute,
-        tokens_per_minute=chosen.tokens_per_minute,
-    )
-
-
-def _settings(
-    concurrency: int,
-    max_cost: float | None,
-    requests_per_minute: Mapping[str, int] | None,
-    tokens_per_minute: Mapping[str, int] | None,
-) -> RunSettings:
-    return RunSettings(
-        concurrency=concurrency,
-        max_cost=max_cost,
-        requests_per_minute=requests_per_minute or {},
-        tokens_per_minute=tokens_per_minute or {},
-    )
-
-
 async def _execute(
     folder: Path,
     manifest: Manifest,
-    settings: RunSettings,
+    options: ExecutionOptions,
     *,
+    held: RunLimits | None = None,
     progress: OnProgress | None,
     stop: Stop | None,
     earlier: Path | None = None,
 ) -> Seal:
-    """Carry a run to its end from wherever it is."""
+    """Carry a run to its end from wherever it is. `held`: its limits so far, if it was started before."""
     if manifest.transcripts and earlier is None:
         earlier = _earlier_run(folder, manifest)
-    budget = None
-    if settings.max_cost is not None:
-        budget = RunBudget(settings.max_cost, manifest.prices, storage.call_heads(folder))
+    limits = limits_of(options, held)
     counter = ProgressCounter(progress, folder)
     pool = AdapterPool()
     try:
         return await orchestrator.execute(
             folder,
             manifest,
-            concurrency=settings.concurrency,
-            resources=CallResources(
-                adapter_for=pool,
-                limits=Limits(CALLS_PER_TRIAL * settings.concurrency, settings.ceilings()),
-                stop=stop or Stop(),
-                budget=budget,
+            concurrency=trials_at_once(options, limits),
+            resources=call_resources(
+                folder, manifest, limits, options, pool=pool, stop=stop or Stop(), counter=counter
             ),
             on_call=counter.on_call,
             on_start=counter.on_start,
             on_trial=counter.on_trial,
             earlier=earlier,
+            limits=None if held is None or limits == held else limits,
+            probe=options.probe,
         )
     except IncompleteRun as stopped:
-        limit = " --max-cost USD" if settings.max_cost else ""
-        raise IncompleteRun(f"{stopped} To continue: medicare-eval resume {folder}{limit}", run=folder) from None
+        raise IncompleteRun(f"{stopped} To continue: medicare-eval resume {folder}", run=folder) from None
     finally:
         counter.on_end()
         await pool.aclose()

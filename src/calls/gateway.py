@@ -9,30 +9,42 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from itertools import count
+from typing import NamedTuple, Protocol
 
 from ..adapters.base import (
     RETRYABLE,
     Adapter,
     CallFailure,
+    Message,
     ModelReply,
     ModelRequest,
 )
+from ..adapters.registry import PROVIDERS
 from ..errors import IncompleteRun, IntegrityError
 from ..records.model_name import split_name
-from ..records.run import FORMAT
+from ..records.run import FORMAT, RunLimits
 from ..schemas import (
+    CallOutcome,
+    CallParameters,
     CallPolicy,
     CallRecord,
     Stage,
     Usage,
 )
 from ..store.strict_json import derive_seed
+from .breaker import Breaker, ProbeResult, Tries
 from .first_call import FirstCalls
 from .limits import Limits, backoff_s
+from .prices import FREE_PROVIDERS
+
+PROBE = "Reply with the word OK."
+PROBES = 3
+"""Times a model is asked before the first trial until it counts as not answering."""
+DENIED_STATUSES = frozenset({401, 402, 403, 404})
 
 
 class Stopping(IncompleteRun):
@@ -152,6 +164,9 @@ class CallResources:
     limits: Limits
     stop: Stop
     budget: CallBudget | None = None
+    max_outage_s: float = RunLimits().max_outage_s
+    on_notice: Callable[[str], None] = lambda notice: None
+    """Told why the run waits, in a sentence."""
 
 
 class LiveGateway:
@@ -172,12 +187,14 @@ class LiveGateway:
         self._reused = reused
         self._settled = asyncio.Event()
         self._first_calls = FirstCalls()
+        self._breakers: dict[str, Breaker] = {}
+        self._probes = 0
         resources.stop.listen(resources.limits.open)
         resources.stop.listen(self._settled.set)
 
     async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
-        began: float | None = None
-        for number in range(1, self._policy.max_attempts + 1):
+        tries = Tries()
+        for number in count(1):
             name = call.attempt(number)
             record = recorded_attempt(self._journal, name, request)
             taken = self._reused.lookup(call, number, request) if record is None and self._reused else None
@@ -185,16 +202,66 @@ class LiveGateway:
                 record = taken.model_copy(update={"format": FORMAT})
                 await self._journal.append(record)
             if record is None:
+                breaker = self._breaker(request)
+                await breaker.ready()
                 async with self._first_calls.turn(request):
-                    record, wait, started = await self._attempt(name, request, number, began)
-                began = began or started
-                await self._journal.append(record)
-                self._on_call(record)
+                    record, wait = await self._attempt(name, request, len(tries.failures) + 1, breaker, tries)
                 if not record.final:
                     await self._pause(wait)
             if record.final:
                 return record
-        raise AssertionError("unreachable: the last attempt is final")
+        raise AssertionError("unreachable")
+
+    async def probe(self, requests: Iterable[ModelRequest]) -> None:
+        """Ask each model something short, at the same time. Raises `Stopping` if one of them does not answer."""
+        found = await asyncio.gather(*(self._first_probe(request) for request in requests))
+        unanswered = [one for one in found if not one.answered]
+        if unanswered:
+            self._resources.stop.ask(f"{unanswered[0].message}.")
+        self._resources.stop.check()
+
+    async def _first_probe(self, request: ModelRequest) -> ProbeResult:
+        for number in range(1, PROBES + 1):
+            found = await self._probe(request)
+            if found.answered or not found.retry or number == PROBES:
+                break
+            await self._pause(backoff_s(number, derive_seed(request.seed, number)))
+        if found.answered:
+            return found
+        return replace(found, message=f"{request.model} did not answer a short test call: {found.message}")
+
+    async def _probe(self, request: ModelRequest) -> ProbeResult:
+        """One short call that is recorded like any other, and on which no result depends."""
+        while True:
+            self._probes += 1
+            name = CallId("probe", "probe").attempt(self._probes)
+            if self._journal.lookup(name) is None:
+                break
+        record, _ = await self._attempt(name, request, 1)
+        return ProbeResult(
+            answered=record.outcome not in RETRYABLE and record.outcome not in ("permanent", "denied"),
+            message=record.error or record.outcome,
+            retry=record.outcome in RETRYABLE,
+        )
+
+    def _breaker(self, request: ModelRequest) -> Breaker:
+        model = request.model
+        if model not in self._breakers:
+            asked = probe_request(request)
+
+            async def probe() -> ProbeResult:
+                found = await self._probe(asked)
+                return found if found.retry else replace(found, answered=True)  # an error of this one request
+
+            self._breakers[model] = Breaker(
+                model,
+                max_outage_s=self._resources.max_outage_s,
+                probe=probe,
+                pause=self._pause_or_stop,
+                give_up=self._resources.stop.ask,
+                on_pause=self._resources.on_notice,
+            )
+        return self._breakers[model]
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -203,39 +270,47 @@ class LiveGateway:
         except TimeoutError:
             pass
 
-    async def _attempt(
-        self, name: str, request: ModelRequest, number: int, began: float | None
-    ) -> tuple[CallRecord, float, float]:
-        """One attempt, once the limiter admits it: its record, how long to wait after it, and when it started."""
+    async def _pause_or_stop(self, seconds: float) -> None:
+        await self._pause(seconds)
         self._resources.stop.check()
+
+    async def _attempt(
+        self, name: str, request: ModelRequest, number: int, breaker: Breaker | None = None, tries: Tries | None = None
+    ) -> Attempted:
+        """One attempt, once the limiter admits it, recorded. Stops the run if the provider denies it.
+
+        Without a breaker it is a probe.
+        """
+        stop = self._resources.stop
+        stop.check()
         provider = split_name(request.model).provider
         async with self._resources.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
-            self._resources.stop.check()
+            stop.check()
             reserved = await self._reserve(request)
             clock = time.monotonic()
-            reply, failure, started = await self._make(provider, request)
-            asks_long = failure is not None and (failure.retry_after_s or 0) > self._policy.deadline_s
-            too_long = asks_long and failure is not None and failure.outcome in RETRYABLE
-            if failure is not None and too_long:
-                self._resources.stop.ask(_asked_to_wait(provider, failure))
-            now = time.monotonic()
-            retry_after_s = failure.retry_after_s if failure else None
-            wait = backoff_s(number, derive_seed(request.seed, name), retry_after_s)
-            out_of_time = now - (began or clock) + wait > self._policy.deadline_s and not too_long
-            record = _record(
-                name,
-                request,
-                reply,
-                failure,
-                last=number == self._policy.max_attempts or out_of_time,
-                started=started,
-                latency_ms=round((now - clock) * 1_000, 3),
-            )
-            slot.answered(record.outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
+            made = await self._make(provider, request)
+            latency_ms = round((time.monotonic() - clock) * 1_000, 3)
+            outcome = outcome_of(made.source)
+            retry_after_s = made.source.retry_after_s if isinstance(made.source, CallFailure) else None
+            asks_long = outcome in RETRYABLE and (retry_after_s or 0) > self._policy.deadline_s
+            final = outcome not in RETRYABLE and outcome != "denied"
+            if breaker and tries is not None and outcome in RETRYABLE:
+                final = breaker.failed(tries, self._policy, rate_limited=outcome == "rate_limited") and not asks_long
+            elif breaker and outcome != "denied":
+                breaker.answered()
+            record = call_record(name, request, made, final=final, latency_ms=latency_ms)
+            slot.answered(outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
             if self._resources.budget:
                 self._resources.budget.settle(reserved, record)
                 self._settled.set()
-        return record, wait, clock
+        await self._journal.append(record)
+        self._on_call(record)
+        if asks_long:
+            stop.ask(_asked_to_wait(provider, retry_after_s or 0))
+        if outcome == "denied":
+            stop.ask(_denied(record))
+            stop.check()
+        return Attempted(record, backoff_s(number, derive_seed(request.seed, name), retry_after_s))
 
     async def _reserve(self, request: ModelRequest) -> float:
         """Reserve the call's money. If calls in flight have reserved too much, wait until one of them is settled."""
@@ -250,16 +325,78 @@ class LiveGateway:
             await self._settled.wait()
         return reserved
 
-    async def _make(self, provider: str, request: ModelRequest) -> tuple[ModelReply | None, CallFailure | None, str]:
+    async def _make(self, provider: str, request: ModelRequest) -> Made:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
             adapter = self._resources.adapter_for(provider)
-            return await adapter.complete(request, timeout_s=self._policy.timeout_s), None, started
+            return Made(await adapter.complete(request, timeout_s=self._policy.timeout_s), started)
         except CallFailure as failure:
-            return None, failure, started
+            return Made(failure, started)
         except BaseException:
             self._resources.stop.ask()  # a fault of ours: nothing may keep waiting for this call's money or place
             raise
+
+
+class Made(NamedTuple):
+    """What came of one attempt."""
+
+    source: ModelReply | CallFailure
+    started: str
+
+
+class Attempted(NamedTuple):
+    record: CallRecord
+    wait: float
+    """Seconds to wait before another attempt."""
+
+
+def probe_request(like: ModelRequest) -> ModelRequest:
+    """A short request to the same model, with the same parameters."""
+    return ModelRequest(
+        model=like.model,
+        api_id=like.api_id,
+        messages=(Message("user", PROBE),),
+        temperature=like.temperature,
+        max_tokens=like.max_tokens,
+        seed=like.seed,
+    )
+
+
+def probe_requests(
+    api_ids: Mapping[str, str], parameters_of: Callable[[str], CallParameters], seed: int
+) -> list[ModelRequest]:
+    """A short request to each model that is not on this machine, with the parameters of its real calls."""
+    found = []
+    for model, api_id in api_ids.items():
+        if split_name(model).provider in FREE_PROVIDERS:
+            continue
+        takes = parameters_of(model)
+        like = ModelRequest(
+            model=model,
+            api_id=api_id,
+            messages=(),
+            temperature=takes.temperature,
+            max_tokens=takes.max_tokens,
+            seed=seed,
+        )
+        found.append(probe_request(like))
+    return found
+
+
+def outcome_of(source: ModelReply | CallFailure) -> CallOutcome:
+    """The outcome of an attempt. A plugin may not know `denied`, but the status tells."""
+    if isinstance(source, CallFailure) and source.outcome == "permanent" and source.status in DENIED_STATUSES:
+        return "denied"
+    return source.outcome
+
+
+def _denied(record: CallRecord) -> str:
+    provider = split_name(record.model).provider
+    known = PROVIDERS.get(provider)
+    key = f" The key is in {known.key_variable}." if known and known.key_variable else ""
+    where = f" at {record.address}" if record.address else ""
+    said = record.error or f"{provider}: HTTP {record.status}"
+    return f"{record.model} cannot be used{where}: {said}.{key} No answer was recorded for this call."
 
 
 def _tokens(usage: Usage) -> int | None:
@@ -268,25 +405,18 @@ def _tokens(usage: Usage) -> int | None:
     return usage.input_tokens + usage.output_tokens
 
 
-def _record(
-    call: str,
-    request: ModelRequest,
-    reply: ModelReply | None,
-    failure: CallFailure | None,
-    *,
-    last: bool,
-    started: str,
-    latency_ms: float,
-) -> CallRecord:
-    source = reply or failure
-    assert source is not None
+def call_record(call: str, request: ModelRequest, made: Made, *, final: bool, latency_ms: float) -> CallRecord:
+    """What the journal keeps of one attempt."""
+    source = made.source
+    reply = source if isinstance(source, ModelReply) else None
+    failure = source if isinstance(source, CallFailure) else None
     return CallRecord(
         call=call,
         request_sha256=request.sha256(),
         prompt_sha256=request.prompt_sha256,
         model=request.model,
-        outcome=source.outcome,
-        final=source.outcome != "denied" and (last or source.outcome not in RETRYABLE),
+        outcome=outcome_of(source),
+        final=final,
         status=failure.status if failure else None,
         usage=reply.usage if reply else Usage(),
         input_characters=request.characters,
@@ -296,7 +426,7 @@ def _record(
         request_id=source.request_id,
         stop_reason=reply.stop_reason if reply else None,
         not_applied=source.not_applied,
-        started=started,
+        started=made.started,
         latency_ms=latency_ms,
         error=failure.message if failure else None,
         text=reply.text if reply else None,
@@ -308,8 +438,8 @@ def _record(
     )
 
 
-def _asked_to_wait(provider: str, failure: CallFailure) -> str:
-    wait = f"{failure.retry_after_s:.0f} seconds (Retry-After), longer than the retry deadline"
+def _asked_to_wait(provider: str, seconds: float) -> str:
+    wait = f"{seconds:.0f} seconds (Retry-After), longer than the retry deadline"
     return f"{provider} asked us to wait {wait}. Resume the run later."
 
 

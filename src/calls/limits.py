@@ -15,7 +15,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -181,14 +181,19 @@ class Slot:
 class Limits:
     """The limiters of a run, by provider. A run has one key per provider."""
 
-    def __init__(self, most: int, ceilings: dict[str, Ceilings] | None = None) -> None:
+    def __init__(
+        self, most: int, ceilings: dict[str, Ceilings] | None = None, in_flight: Mapping[str, int] | None = None
+    ) -> None:
+        """`most`: calls in flight at a provider that `in_flight` does not name."""
         self._most = most
         self._ceilings = ceilings or {}
+        self._in_flight = in_flight or {}
         self._limiters: dict[str, Limiter] = {}
 
     def limiter(self, provider: str) -> Limiter:
         if provider not in self._limiters:
-            self._limiters[provider] = Limiter(self._most, self._ceilings.get(provider))
+            most = self._in_flight.get(provider, self._most)
+            self._limiters[provider] = Limiter(most, self._ceilings.get(provider))
         return self._limiters[provider]
 
     def open(self) -> None:

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..findings.analysis.code_error import CORRECTED_CODES, code_rates
 from ..findings.analysis.judge_agreement import gold_reply, read_record
 from ..judge_check.check import CheckOptions, CheckRun, check_judges_async
-from ..planning.study_file import make_judge_options
+from ..planning.study_file import make_execution_options, make_judge_options
 from ..records.judge_check import (
     CheckManifest,
     CheckPlan,
@@ -27,7 +27,7 @@ from ..records.judge_check import (
     Measurement,
     NotCoded,
 )
-from ..records.study import JudgeOptions
+from ..records.study import ExecutionOptions, JudgeOptions
 from ..schemas import Label
 from ..stats.clustered import ClusteredShare
 from ..stats.confusion import Confusion, precision, precision_with_spurious, recall, share_right
@@ -67,8 +67,9 @@ def judge_check(arguments: argparse.Namespace) -> int:
         limit=arguments.limit,
         out=arguments.out,
         resume=arguments.resume,
-        requests_per_minute=said.get("requests_per_minute", {}),
-        tokens_per_minute=said.get("tokens_per_minute", {}),
+        execution=make_execution_options(
+            {name: value for name, value in said.items() if name in ExecutionOptions.model_fields}
+        ),
         **{name: value for name in ("split", "seed", "timeout") if (value := getattr(arguments, name)) is not None},
     )
     done = asyncio.run(_check(options, quiet=arguments.quiet))

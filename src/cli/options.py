@@ -41,6 +41,9 @@ FLAGS = {
     "timeout": "--timeout",
     "out": "--out",
     "concurrency": "--concurrency",
+    "calls_in_flight": "--in-flight",
+    "max_outage": "--max-outage",
+    "probe": "--no-probe",
     "max_cost": "--max-cost",
     "prices": "--prices",
     "requests_per_minute": "--rpm",
@@ -126,6 +129,18 @@ def rate(text: str) -> tuple[str, int]:
     if not provider or not number.isdecimal() or int(number) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not PROVIDER=NUMBER, for example openai=500")
     return provider, int(number)
+
+
+def in_flight(text: str) -> tuple[str, int]:
+    return rate(text if "=" in text else f"*={text}")
+
+
+class InFlight(argparse.Action):
+    """Collects numbers by provider; `*` is every provider that is not named."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        provider, number = values
+        setattr(namespace, self.dest, {**getattr(namespace, self.dest, {}), provider: number})
 
 
 def identifier(text: str) -> str:
@@ -237,16 +252,41 @@ def add_execution(parser: argparse.ArgumentParser, *, new_run: bool = True) -> N
     """How a run is carried out."""
     if new_run:
         _add(parser, "--out", str, "DIR", "where the run folder goes (default: runs)")
-    _add(parser, "--concurrency", whole, "N", "trials at a time (default: 8)")
+    _add(parser, "--concurrency", whole, "N", "trials at a time (default: 8, or as many as calls in flight)")
     _add(parser, "--max-cost", amount, "USD", "stop before the run's calls could cost more")
     if new_run:
         _add(parser, "--prices", str, "FILE", "JSON price table; adds to or overrides the built-in prices")
-    add_rates(parser)
+    add_limits(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def add_rates(parser: argparse.ArgumentParser) -> None:
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """How many calls at a time and per minute, and how long an outage may last."""
+    parser.add_argument(
+        "--in-flight",
+        dest="calls_in_flight",
+        type=in_flight,
+        action=InFlight,
+        default=NOT_GIVEN,
+        metavar="[P=]N",
+        help="calls at a time, for each provider or for one, for example 64 or openai=64; repeatable "
+        "(default: eight for every trial)",
+    )
+    _add(
+        parser,
+        "--max-outage",
+        amount,
+        "S",
+        "seconds that a model may give no answer before the run stops; until then its calls wait (default: 1800)",
+    )
+    parser.add_argument(
+        "--no-probe",
+        dest="probe",
+        action="store_false",
+        default=NOT_GIVEN,
+        help="do not ask every model for a word before the first trial",
+    )
     for flag, dest, example in (("--rpm", "requests_per_minute", 500), ("--tpm", "tokens_per_minute", 200_000)):
         parser.add_argument(
             flag,

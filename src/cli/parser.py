@@ -154,7 +154,7 @@ def _add_checking(commands: _Commands) -> None:
         help="a target of the run that the check is for: judges that are not named are chosen as for it; repeatable",
     )
     options.add_judges(check, repeats=False)
-    options.add_rates(check)
+    options.add_limits(check)
     _add_json(check)
     check.add_argument("--quiet", action="store_true", help="no progress on stderr")
 

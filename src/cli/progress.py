@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from ..runner.progress import RunProgress
+from ..text.escape import plain
 
 EVERY_S = 10.0
 
@@ -26,12 +27,15 @@ class ShowProgress:
     def __init__(self) -> None:
         self._began = self._said = 0.0
         self._started = False
+        self._notice = ""
         self._bar: Any = None
         self._task: Any = None
 
     def __call__(self, progress: RunProgress) -> None:
         if not self._started:
             self._start(progress)
+        elif progress.notice and progress.notice != self._notice:
+            self._tell(progress)
         elif progress.finished and self._bar:
             self._bar.stop()
         elif progress.finished:
@@ -41,6 +45,15 @@ class ShowProgress:
             self._bar.update(self._task, completed=progress.trials_done, calls=progress.calls, rate=rate)
         elif time.monotonic() - self._said > EVERY_S:
             self._say("progress", progress)
+
+        self._notice = progress.notice
+
+    def _tell(self, progress: RunProgress) -> None:
+        """A sentence above the bar, or a line of its own."""
+        if self._bar:
+            self._bar.console.print(plain(progress.notice), markup=False, highlight=False)
+        else:
+            self._say("waiting", progress)
 
     def _elapsed(self) -> float:
         return max(0.001, time.monotonic() - self._began)
@@ -84,5 +97,6 @@ class ShowProgress:
             "calls_per_s": round(progress.calls / elapsed, 1),
             "elapsed_s": round(elapsed, 1),
             "left_s": None if left is None else round(left, 1),
+            **({"notice": progress.notice} if progress.notice else {}),
         }
         print(json.dumps(line), file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ can be resumed without making any call twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import cycle, islice
@@ -17,22 +17,23 @@ from typing import get_args
 from .. import storage
 from ..adapters.models import check_not_retired, resolve
 from ..adapters.registry import canonical_name, check_usable
-from ..calls.gateway import CallResources, LiveGateway, Stop
-from ..calls.limits import Limits
+from ..calls.gateway import CallResources, LiveGateway, Stop, probe_requests
 from ..calls.prices import cost
 from ..errors import IncompleteRun, InputError, about
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..planning.clock import today
 from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
+from ..planning.limits import limits_of
 from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE, call_policy
 from ..planning.prices import prices_for
 from ..planning.prompts import load_prompts
 from ..records.gold import Split
 from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement
-from ..records.study import JudgeOptions
+from ..records.study import ExecutionOptions, JudgeOptions
 from ..runner.adapter_pool import AdapterPool
+from ..runner.call_resources import call_limits
 from ..runner.judge_clients import JudgeClients
-from ..runner.new_run import RunSettings, versions
+from ..runner.new_run import versions
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait
 from ..schemas import CallParameters, CallPolicy
@@ -42,8 +43,6 @@ from .judge_reply import JudgedReply, ReplyJudge
 from .measure import measure
 
 REPLIES_AT_ONCE = 8
-CALLS_AT_ONCE = 64
-"""No more than this many calls to one provider, however many replies are being judged."""
 LONGEST_TIMEOUT = 3_600
 RESUME = "medicare-eval judge-check --resume"
 
@@ -71,10 +70,8 @@ class CheckOptions:
     """Folder in which the check's own folder is created."""
     resume: Path | None = None
     """Folder of a check that was stopped. Its judges, split and seed are used, not the ones given here."""
-    requests_per_minute: Mapping[str, int] = field(default_factory=dict)
-    """By provider."""
-    tokens_per_minute: Mapping[str, int] = field(default_factory=dict)
-    """By provider."""
+    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+    """Limits, as in a run. Replies are judged eight at a time, however many trials a run would have."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ async def check_judges_async(
 ) -> CheckRun:
     """Like `check_judges`, to be awaited. `stop.ask()` ends the check after the calls in flight."""
     options = options or CheckOptions()
-    resources = _resources(options, stop)
+    limits_of(options.execution)  # refused before anything is written
     if options.resume:
         folder = options.resume
         manifest = read_record(folder / storage.MANIFEST, CheckManifest)
@@ -131,7 +128,9 @@ async def check_judges_async(
         folder, manifest = _create(options.out, _plan(options, gold))
     plan = manifest.plan
     drawn = gold.drawn(plan.limit, plan.seed)
-    judged = await _judge_all(folder, plan, drawn, resources, ProgressCounter(progress, folder))
+    counter = ProgressCounter(progress, folder)
+    resources = _resources(options, stop, counter)
+    judged = await _judge_all(folder, plan, drawn, resources, counter, probe=options.execution.probe)
     record = measure(manifest, drawn, judged, _cost(plan, judged))
     if not (folder / RECORD).exists():
         data = storage.encode_record(record) + b"\n"
@@ -215,15 +214,21 @@ class _Resources:
     calls: CallResources
 
 
-def _resources(options: CheckOptions, stop: Stop | None) -> _Resources:
-    settings = RunSettings(requests_per_minute=options.requests_per_minute, tokens_per_minute=options.tokens_per_minute)
+def _resources(options: CheckOptions, stop: Stop | None, counter: ProgressCounter) -> _Resources:
+    limits = limits_of(options.execution)
     pool = AdapterPool()
-    limits = Limits(CALLS_AT_ONCE, settings.ceilings())
-    return _Resources(pool, CallResources(adapter_for=pool, limits=limits, stop=stop or Stop()))
+    calls = CallResources(
+        adapter_for=pool,
+        limits=call_limits(limits, REPLIES_AT_ONCE),
+        stop=stop or Stop(),
+        max_outage_s=limits.max_outage_s,
+        on_notice=counter.on_notice,
+    )
+    return _Resources(pool, calls)
 
 
 async def _judge_all(
-    folder: Path, plan: CheckPlan, gold: Gold, resources: _Resources, counter: ProgressCounter
+    folder: Path, plan: CheckPlan, gold: Gold, resources: _Resources, counter: ProgressCounter, *, probe: bool
 ) -> list[JudgedReply]:
     with storage.RunLock(folder):
         journal = storage.Journal(
@@ -234,8 +239,11 @@ async def _judge_all(
             resume=RESUME,
         )
         try:
+            gateway = LiveGateway(journal, plan.policy, resources.calls, counter.on_call)
+            if probe:
+                await gateway.probe(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
             judges = JudgeClients(
-                LiveGateway(journal, plan.policy, resources.calls, counter.on_call),
+                gateway,
                 plan.prompts,
                 plan.api_ids,
                 lambda model: plan.parameters[model],

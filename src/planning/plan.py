@@ -12,7 +12,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from ..adapters.models import resolve
-from ..adapters.registry import canonical_name, canonical_provider
+from ..adapters.registry import canonical_name
 from ..errors import InputError, about
 from ..records.study import JudgeOptions, ModelSettings, Study
 from ..schemas import (
@@ -31,6 +31,7 @@ from .fill_slots import is_coming, out_of_date, read_wording
 from .house_rules import refuse_broken_rules
 from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models
 from .library import Library
+from .limits import limits_of
 from .prices import check_prices_known, prices_for
 from .prompts import load_prompts
 from .rubrics import load_rubrics
@@ -268,10 +269,7 @@ def _check_size(plan: RunPlan) -> None:
 
 def _check_execution(study: Study, plan: RunPlan) -> None:
     """What is no part of the plan, but would stop the run before its first call."""
-    for field in ("requests_per_minute", "tokens_per_minute"):
-        with about(field):
-            for provider in getattr(study, field):
-                canonical_provider(provider)
+    limits_of(study)
     with about("prices"):
         prices = prices_for(plan.api_ids, _path(study.prices))
     check_prices_known(plan.api_ids, prices, study.max_cost)

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from ..adapters.registry import canonical_name
 from ..errors import InputError, Origin, from_origin
 from ..plugins import PACK_PREFIX
-from ..records.study import JudgeOptions, ModelSettings, Study
+from ..records.study import ExecutionOptions, JudgeOptions, ModelSettings, Study
 from ..schemas import Record, RunPlan
 from ..store.input_files import problems_of, read_bytes
 from ..store.strict_json import encode
@@ -88,39 +88,39 @@ def origin_of(source: object, changes: Mapping[str, Any]) -> Origin:
     """Where the fields of a study come from that `load_study` makes of the same source and changes."""
     if not isinstance(source, str | os.PathLike):
         return Origin()
-    return Origin(file=str(source), changed=frozenset(_given(changes)))
+    return Origin(file=str(source), changed=frozenset(given(changes)))
 
 
-def _given(changes: Mapping[str, Any]) -> dict[str, Any]:
+def given(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in changes.items() if value is not None}
 
 
 def load_study(source: Study | str | Path | None, changes: Mapping[str, Any]) -> Study:
     """A study from a file, a `Study` or nothing, with some fields replaced."""
-    given = _given(changes)
-    with from_origin(origin_of(source, given)):
+    said = given(changes)
+    with from_origin(origin_of(source, said)):
         if isinstance(source, Study):
-            return make_study({**as_document(source), **given})
+            return make_study({**as_document(source), **said})
         if source is not None:
-            return make_study({**read_study(Path(source)), **given})
+            return make_study({**read_study(Path(source)), **said})
         for needed in ("scenarios", "targets"):
-            if not given.get(needed):
+            if not said.get(needed):
                 raise InputError(f"No {needed} given. Use a study file, or set `{needed}`.")
-        return make_study(given)
+        return make_study(said)
 
 
 def registered_study(path: Path, changes: Mapping[str, Any]) -> Study:
     """The study that a pre-registration carries, with some fields replaced."""
-    given = _given(changes)
+    said = given(changes)
     kept = read_frozen(path).study
-    if kept is None and not given:
+    if kept is None and not said:
         raise InputError(
             f"{path} was written by release 0.1 and does not contain the study. "
             "Give the study as well: a study file, or `scenarios`, `targets` and so on."
         )
-    with from_origin(origin_of(path, given)):
-        study = make_study({**seen_from_here(kept or {}, path.parent), **given})
-    if "scenarios" not in given:
+    with from_origin(origin_of(path, said)):
+        study = make_study({**seen_from_here(kept or {}, path.parent), **said})
+    if "scenarios" not in said:
         _check_found(study, path)
     return study
 
@@ -137,6 +137,11 @@ def _check_found(study: Study, path: Path) -> None:
 def make_study(document: Mapping[str, Any]) -> Study:
     """Check a document and make a `Study` of it."""
     return _checked(Study, document)
+
+
+def make_execution_options(document: Mapping[str, Any]) -> ExecutionOptions:
+    """Check how a run is carried out, for a resumed run or a re-judging."""
+    return _checked(ExecutionOptions, document)
 
 
 def make_judge_options(document: Mapping[str, Any]) -> JudgeOptions:

@@ -14,7 +14,7 @@ from .run import Isolation
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 
 Rate = Annotated[int, Field(ge=1)]
-"""Per minute."""
+"""A number of calls or tokens."""
 
 
 class ModelSettings(Record):
@@ -61,6 +61,27 @@ class JudgeOptions(Record):
     allow_retired: bool = False
 
 
+class ExecutionOptions(Record):
+    """How a run is carried out. None of it can change a result."""
+
+    model_config = ConfigDict(strict=False)
+
+    concurrency: int | None = Field(default=None, ge=1, le=10_000)
+    """Trials at a time. None: 8, or as many as there may be calls in flight."""
+    calls_in_flight: Rate | dict[str, Rate] | None = None
+    """Calls at a time, for each provider or by provider. None: eight for every trial."""
+    max_cost: float | None = Field(default=None, gt=0, lt=1e9)
+    """US dollars. The run stops before its calls could cost more."""
+    requests_per_minute: dict[str, Rate] = Field(default_factory=dict)
+    """By provider."""
+    tokens_per_minute: dict[str, Rate] = Field(default_factory=dict)
+    """By provider."""
+    max_outage: float | None = Field(default=None, gt=0, le=604_800)
+    """Seconds that a model may give no answer before the run stops. None: 1,800."""
+    probe: bool = True
+    """Ask every model whether it answers before the first trial."""
+
+
 class RegistrationText(Record):
     """What a pre-registration says in words."""
 
@@ -71,7 +92,7 @@ class RegistrationText(Record):
     notes: str = Field(default="", max_length=20_000)
 
 
-class Study(JudgeOptions):
+class Study(JudgeOptions, ExecutionOptions):
     """Everything that decides a run, and how it is carried out. Paths in a study file are relative to that file."""
 
     format: Literal[1] = 1
@@ -106,15 +127,7 @@ class Study(JudgeOptions):
     """Seconds per attempt at a call."""
     out: str = "runs"
     """The folder that gets the run folder."""
-    concurrency: int = Field(default=8, ge=1, le=10_000)
-    """Trials at a time."""
-    max_cost: float | None = Field(default=None, gt=0, lt=1e9)
-    """US dollars. The run stops before its calls could cost more."""
     prices: str | None = None
     """A price table that adds to or overrides the built-in prices."""
-    requests_per_minute: dict[str, Rate] = Field(default_factory=dict)
-    """By provider."""
-    tokens_per_minute: dict[str, Rate] = Field(default_factory=dict)
-    """By provider."""
     registration: RegistrationText | None = None
     """For `freeze`: what the pre-registration says in words."""

@@ -4,62 +4,25 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 from .. import __version__, plugins, storage
-from ..adapters.registry import canonical_provider
-from ..calls.limits import Ceilings
-from ..errors import IncompleteRun, InputError, about
+from ..errors import IncompleteRun, InputError
+from ..planning.limits import limits_of, trials_at_once
 from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
 from ..records.run import REPLAYABLE
-from ..records.study import Study
+from ..records.study import ExecutionOptions, Study
 from ..schemas import Manifest, Registration, RunPlan, Transcripts
 from ..store.failpoints import Failpoints
 from ..store.strict_json import fingerprint
 
 DISTRIBUTION = "medicare-eval"
 DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
-MOST_DOLLARS = 1_000_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """How a run is carried out. None of it can change a result."""
-
-    concurrency: int = 8
-    """Trials at a time."""
-    max_cost: float | None = None
-    requests_per_minute: Mapping[str, int] = field(default_factory=dict)
-    """By provider."""
-    tokens_per_minute: Mapping[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.concurrency < 1:
-            raise InputError(f"must be at least 1 (got {self.concurrency}).", field="concurrency")
-        if self.max_cost is not None and not 0 < self.max_cost < MOST_DOLLARS:
-            raise InputError(f"must be above 0 and below {MOST_DOLLARS:,} (got {self.max_cost}).", field="max_cost")
-        for name, rates in self._rates().items():
-            for provider, rate in rates.items():
-                if rate < 1:
-                    raise InputError(f"must be at least 1 (got {rate}).", field=f"{name}.{provider}")
-        self.ceilings()
-
-    def _rates(self) -> dict[str, Mapping[str, int]]:
-        return {"requests_per_minute": self.requests_per_minute, "tokens_per_minute": self.tokens_per_minute}
-
-    def ceilings(self) -> dict[str, Ceilings]:
-        given: dict[str, dict[str, int]] = {}
-        for what, rates in self._rates().items():
-            with about(what):
-                for name, rate in rates.items():
-                    given.setdefault(canonical_provider(name), {})[what.partition("_")[0]] = rate
-        return {provider: Ceilings(**rates) for provider, rates in given.items()}
 
 
 @dataclass(frozen=True)
@@ -72,7 +35,7 @@ def create_run(
     plan: RunPlan,
     *,
     out: Path,
-    settings: RunSettings,
+    options: ExecutionOptions,
     prices: Path | None = None,
     study: Study | None = None,
     registration: Registration | None = None,
@@ -81,22 +44,24 @@ def create_run(
     """Check what can be checked, make the run folder, and write its manifest."""
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
+    limits = limits_of(options)
     providers = {split_name(name).provider for name in plan.api_ids}
     manifest = Manifest(
         run_id="",
         created=now.isoformat(timespec="seconds"),
         plan_sha256=fingerprint(plan.model_dump(mode="json")),
         versions=versions(),
-        concurrency=settings.concurrency,
+        concurrency=trials_at_once(options, limits),
         prices_as_of=prices_as_of(prices),
         prices=prices_for(plan.api_ids, prices),
         transcripts=transcripts,
         registration=registration,
         plugins=plugins.used_by(providers, _packs(plan)),
         study=as_document(study) if study else None,
+        limits=limits,
         plan=plan,
     )
-    check_prices_known(plan.api_ids, manifest.prices, settings.max_cost)
+    check_prices_known(plan.api_ids, manifest.prices, limits.max_cost)
     folder = storage.create_run_folder(out, now, failpoints)
     manifest = manifest.model_copy(update={"run_id": folder.name})
     storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")

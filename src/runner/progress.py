@@ -26,6 +26,8 @@ class RunProgress:
     calls_not_ok: int
     finished: bool = False
     """True once, in the last report, whether the run is complete or was stopped."""
+    notice: str = ""
+    """Why the run waits, if it does, in a sentence."""
 
 
 OnProgress = Callable[[RunProgress], None]
@@ -40,6 +42,7 @@ class ProgressCounter:
         self._on_progress = on_progress
         self._run = run
         self._trials = self._done = self._before = self._calls = self._not_ok = 0
+        self._notice = ""
 
     def on_start(self, trials: int, done: int) -> None:
         self._trials, self._done, self._before = trials, done, done
@@ -48,6 +51,12 @@ class ProgressCounter:
     def on_call(self, record: CallRecord) -> None:
         self._calls += 1
         self._not_ok += record.outcome != "ok"
+        if record.outcome == "ok":
+            self._notice = ""
+        self._report()
+
+    def on_notice(self, notice: str) -> None:
+        self._notice = notice
         self._report()
 
     def on_trial(self) -> None:
@@ -60,5 +69,14 @@ class ProgressCounter:
     def _report(self, *, finished: bool = False) -> None:
         if self._on_progress:
             self._on_progress(
-                RunProgress(self._run, self._trials, self._done, self._before, self._calls, self._not_ok, finished)
+                RunProgress(
+                    self._run,
+                    self._trials,
+                    self._done,
+                    self._before,
+                    self._calls,
+                    self._not_ok,
+                    notice=self._notice,
+                    finished=finished,
+                )
             )

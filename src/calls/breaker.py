@@ -1,0 +1,133 @@
+"""A circuit breaker for each model: an outage pauses the model and is never taken for its answer.
+
+A model is up as long as it answers something. After some failures in a row, or when a call has used up its attempts and
+nothing shows that the model is up, all its calls pause. A probe, a short call, then asks whether the model answers at
+all. If it does, the failures were those of single calls, and calls go on. If it does not, the model is down: it is
+probed again at growing intervals until it answers, or until `max_outage_s` is over and the run stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from ..schemas import CallPolicy
+
+FAILURES_IN_A_ROW = 5
+"""From all calls of a model, without an answer in between: then it is probed."""
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 30.0
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """Whether a model answered a probe, and what it said if not."""
+
+    answered: bool
+    message: str = ""
+    retry: bool = False
+    """Whether it may answer later."""
+
+
+@dataclass(frozen=True)
+class _Failure:
+    at: float
+    counts: bool
+
+
+@dataclass
+class Tries:
+    """The failed attempts of one call in this process."""
+
+    failures: list[_Failure] = field(default_factory=list)
+
+
+class Breaker:
+    """Whether one model is up. For one event loop."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        max_outage_s: float,
+        probe: Callable[[], Awaitable[ProbeResult]],
+        pause: Callable[[float], Awaitable[None]],
+        give_up: Callable[[str], None],
+        on_pause: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`probe` asks the model something short. `pause` waits, and raises when the run stops. `give_up` stops it."""
+        self._model, self._max_outage_s = model, max_outage_s
+        self._probe, self._wait, self._give_up, self._on_pause = probe, pause, give_up, on_pause
+        self._clock = clock
+        self._answered_at = float("-inf")
+        self._down_since: float | None = None
+        """When the first failure since the last answer ended."""
+        self._in_a_row = 0
+        self._outage_ended = float("-inf")
+        self._checking: asyncio.Task[None] | None = None
+
+    async def ready(self) -> None:
+        """Wait while the model is paused."""
+        while self._checking is not None:
+            await asyncio.shield(self._checking)
+
+    def answered(self) -> None:
+        """The model gave a reply of any kind, or refused this one request: it is up."""
+        self._answered_at, self._down_since, self._in_a_row = self._clock(), None, 0
+
+    def failed(self, tries: Tries, policy: CallPolicy, *, rate_limited: bool) -> bool:
+        """A call failed in a way that an outage explains. Returns whether that was its last attempt.
+
+        It is if the attempts or the time of the policy are used up outside of outages, and the model has answered
+        something since the failure before. Being told to slow down uses up time, but no attempt.
+        """
+        now = self._clock()
+        before = tries.failures[-1].at if tries.failures else now
+        tries.failures.append(_Failure(now, counts=not rate_limited))
+        self._in_a_row += 1
+        if self._down_since is None:
+            self._down_since = now
+        own = [one for one in tries.failures if one.at > self._outage_ended]
+        used_up = sum(one.counts for one in own) >= policy.max_attempts or (
+            bool(own) and now - own[0].at > policy.deadline_s
+        )
+        is_up = self._answered_at > before
+        if (used_up and not is_up) or self._in_a_row >= FAILURES_IN_A_ROW:
+            self._check()
+        return used_up and is_up
+
+    def _check(self) -> None:
+        if self._checking is None:
+            self._checking = asyncio.create_task(self._find_out())
+            self._checking.add_done_callback(lambda task: task.cancelled() or task.exception())  # calls get it too
+
+    async def _find_out(self) -> None:
+        """Probe until the model answers, or until the run stops."""
+        began = self._down_since if self._down_since is not None else self._clock()
+        pause = FIRST_PAUSE_S
+        try:
+            while not (found := await self._probe()).answered:
+                lasted = self._clock() - began
+                if lasted >= self._max_outage_s:
+                    self._give_up(
+                        f"{self._model} has answered nothing for {duration(lasted)}, longer than `max_outage`. "
+                        f"It last said: {found.message}."
+                    )
+                else:
+                    self._on_pause(f"{self._model} does not answer ({found.message}); trying again in {pause:g} s.")
+                await self._wait(min(pause, max(0.0, self._max_outage_s - lasted)))
+                pause = min(LONGEST_PAUSE_S, 2 * pause)
+                self._outage_ended = float("inf")  # until it is over, no failure counts
+            if self._outage_ended == float("inf"):
+                self._outage_ended = self._clock()
+            self.answered()
+        finally:
+            self._checking = None
+
+
+def duration(seconds: float) -> str:
+    """`45 seconds`, `30 minutes`."""
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

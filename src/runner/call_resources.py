@@ -1,0 +1,61 @@
+"""What a run needs to make its calls: adapters, limits, budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import storage
+from ..calls.budget import RunBudget
+from ..calls.gateway import CallResources, Stop
+from ..calls.limits import Ceilings, Limits
+from ..planning.limits import EVERY_PROVIDER, trials_at_once
+from ..records.study import ExecutionOptions
+from ..schemas import LimitsNote, Manifest, RunLimits
+from .adapter_pool import AdapterPool
+from .progress import ProgressCounter
+
+CALLS_PER_TRIAL = 8
+"""Calls one trial may have in flight at once, generously: one to the target, and judges at work on earlier turns."""
+
+
+def current_limits(folder: Path, manifest: Manifest) -> RunLimits:
+    """The limits that hold for a run that was started before: the last ones given."""
+    held = manifest.limits or RunLimits()
+    for note in storage.read_notes(folder):
+        if isinstance(note, LimitsNote):
+            held = note.limits
+    return held
+
+
+def call_limits(limits: RunLimits, trials: int) -> Limits:
+    """The limiters of a run with so many trials at a time."""
+    providers = {*limits.requests_per_minute, *limits.tokens_per_minute}
+    ceilings = {
+        provider: Ceilings(limits.requests_per_minute.get(provider), limits.tokens_per_minute.get(provider))
+        for provider in providers
+    }
+    most = limits.calls_in_flight.get(EVERY_PROVIDER, CALLS_PER_TRIAL * trials)
+    return Limits(most, ceilings, limits.calls_in_flight)
+
+
+def call_resources(
+    folder: Path,
+    manifest: Manifest,
+    limits: RunLimits,
+    options: ExecutionOptions,
+    *,
+    pool: AdapterPool,
+    stop: Stop,
+    counter: ProgressCounter,
+) -> CallResources:
+    budget = None
+    if limits.max_cost is not None:
+        budget = RunBudget(limits.max_cost, manifest.prices, storage.call_heads(folder))
+    return CallResources(
+        adapter_for=pool,
+        limits=call_limits(limits, trials_at_once(options, limits)),
+        stop=stop,
+        budget=budget,
+        max_outage_s=limits.max_outage_s,
+        on_notice=counter.on_notice,
+    )
