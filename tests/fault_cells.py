@@ -18,6 +18,8 @@ Role = Literal["target", "extractor", "verifier", "scorer", "adjudicator"]
 ROLES: tuple[Role, ...] = get_args(Role)
 PROVIDERS = ("openai", "anthropic", "google", "xai", "compatible")
 ATTEMPTS = 2
+LAST_OR_ONE_MORE = -1
+"""Attempts at a call while others to the same model may be answered first, which saves the probe."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ def _status(status: int, outcome: CallOutcome) -> Fault:
 
 NO_FAULT = Fault("no fault", Scripted(), "ok", None)
 FAULTS: tuple[Fault, ...] = (
-    *(_status(status, "permanent") for status in (400, 401, 403, 404)),
+    _status(400, "permanent"),
+    *(_status(status, "denied") for status in (401, 402, 403, 404)),
     *(_status(status, "transient") for status in (408, 409)),
     *(_status(status, "permanent") for status in (413, 422)),
     _status(429, "rate_limited"),
@@ -65,9 +68,11 @@ class Cell:
     role: Role
     fault: Fault
     provider: str
+    outage: bool = False
+    """Whether the fault also hits the probes that ask whether the model answers at all."""
 
     def __str__(self) -> str:
-        return f"{self.role}, {self.fault.name}, {self.provider}"
+        return f"{self.role}, {self.fault.name}, {self.provider}" + (", outage" if self.outage else "")
 
 
 @dataclass(frozen=True)
@@ -77,14 +82,21 @@ class Finding:
     outcome: str
     """The class of every attempt at the failed call."""
     attempts: int
-    """At each call."""
+    """At each call; 0: as many as fit into its time."""
     askings: int
     """Calls of the judge; where both verifiers failed, of each."""
     trial: str
+    stopped: bool = False
+    """Whether the run stopped, and came to the trial's outcome when it was resumed after the fault."""
 
     def __str__(self) -> str:
+        if self.stopped:
+            return f"{self.outcome}, stopped; resumed → {self.trial}"
         asked = f" asked {self.askings}x" if self.askings > 1 else ""
-        return f"{self.outcome} x{self.attempts}{asked} → {self.trial}"
+        times = f"x{self.attempts}" if self.attempts else "until its time is up"
+        if self.attempts == LAST_OR_ONE_MORE:
+            times = f"x{ATTEMPTS} or x{ATTEMPTS + 1}"
+        return f"{self.outcome} {times}{asked} → {self.trial}"
 
 
 TRIAL: dict[Role, str] = {
@@ -100,7 +112,13 @@ TRIAL: dict[Role, str] = {
 def expected(cell: Cell) -> Finding:
     if cell.fault is NO_FAULT:
         return Finding("ok", 1, 1, "scored")
-    attempts = ATTEMPTS if cell.fault.outcome in RETRYABLE else 1
+    if cell.outage or cell.fault.outcome == "denied":
+        return Finding(cell.fault.outcome, 0, 0, "scored", stopped=True)
+    attempts = ATTEMPTS + 1 if cell.fault.outcome in RETRYABLE else 1
+    if cell.fault.outcome == "rate_limited":
+        attempts = 0
+    elif cell.role == "scorer" and attempts > 1:
+        attempts = LAST_OR_ONE_MORE
     askings = 2 if cell.role != "target" and cell.fault.status in SCHEMA_REFUSED else 1
     return Finding(cell.fault.outcome, attempts, askings, TRIAL[cell.role])
 
@@ -112,8 +130,14 @@ def cells(
     return [Cell(role, fault, provider) for role in roles for fault in given[0] for provider in given[1]]
 
 
+def outages(roles: Iterable[Role] = ("target", "verifier")) -> list[Cell]:
+    """Every fault that may pass, at every call of the model."""
+    passing = [fault for fault in FAULTS if fault.outcome in RETRYABLE]
+    return [Cell(one.role, one.fault, one.provider, outage=True) for one in cells(roles, passing)]
+
+
 def whole() -> list[Cell]:
-    return cells(faults=(NO_FAULT, *FAULTS))
+    return [*cells(faults=(NO_FAULT, *FAULTS)), *outages()]
 
 
 @dataclass
@@ -126,6 +150,8 @@ class Place:
     seen: Counter[str] = field(default_factory=Counter)
     """Requests by role."""
     crash: str | None = None
+    stopped: str | None = None
+    """What the run said when it stopped. From then on there is no fault."""
 
     @property
     def model(self) -> str:

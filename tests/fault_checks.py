@@ -10,8 +10,8 @@ from pathlib import Path
 
 from src import storage
 from src.schemas import CallRecord, TrialResult
-from src.store.hash_chain import GENESIS, ChainReader, is_recovery
-from tests.fault_cells import NO_FAULT, Cell, Finding, Place, expected
+from src.store.hash_chain import GENESIS, ChainReader, is_call
+from tests.fault_cells import ATTEMPTS, LAST_OR_ONE_MORE, NO_FAULT, Cell, Finding, Place, expected
 from tests.runs import call
 
 
@@ -35,24 +35,48 @@ def examine(place: Place) -> Examined:
     unresolved = any(claim.label is None for claim in result.final_claims)
     trial = result.outcome + (", unresolved" if unresolved and result.outcome == "scored" else "")
     problems = [*_wire_problems(place, records), *_result_problems(cell, result), *_command_problems(place.folder)]
+    if place.stopped is not None:
+        return _examine_stopped(place, mine, trial, problems)
     by_judge = Counter(name.rpartition("|")[0] for name in calls)
     if (
         len(by_judge) != (2 if cell.role == "verifier" else 1)
-        or len({*calls.values()}) > 1
+        or (len({*calls.values()}) > 1 and expected(cell).attempts)
         or len({*by_judge.values()}) > 1
     ):
         problems.append(f"calls of the role and their attempts: {dict(calls)}")
     if cell.fault is not NO_FAULT:
-        problems += [f"{record.call}: {problem}" for record in mine for problem in _record_problems(cell, record)]
-    finding = Finding(" ".join(outcomes), max(calls.values(), default=0), max(by_judge.values(), default=0), trial)
+        for record in mine:
+            last = calls[record.call.rpartition("|")[0]]
+            problems += [f"{record.call}: {problem}" for problem in _record_problems(cell, record, last)]
+    attempts = max(calls.values(), default=0)
+    if expected(cell).attempts == LAST_OR_ONE_MORE and attempts in (ATTEMPTS, ATTEMPTS + 1):
+        attempts = LAST_OR_ONE_MORE
+    elif not expected(cell).attempts:
+        attempts = 0 if attempts > ATTEMPTS + 1 else attempts
+    finding = Finding(" ".join(outcomes), attempts, max(by_judge.values(), default=0), trial)
     if finding != expected(cell):
         problems.insert(0, f"came to {finding}, not to {expected(cell)}")
     return Examined(finding, problems)
 
 
+def _examine_stopped(place: Place, mine: Sequence[CallRecord], trial: str, problems: list[str]) -> Examined:
+    """A run that stopped and was resumed: every failed attempt is there, none of them ended a call."""
+    cell = place.cell
+    failed = [record for record in mine if record.outcome != "ok"]
+    for record in failed:
+        problems += [f"{record.call}: {problem}" for problem in _record_problems(cell, record, None)]
+    finding = Finding(" ".join(sorted({record.outcome for record in failed})), 0, 0, trial, stopped=True)
+    if finding != expected(cell):
+        problems.insert(0, f"came to {finding}, not to {expected(cell)}")
+    model = place.model if cell.role != "adjudicator" else place.contrary
+    if not any(name in (place.stopped or "") for name in (place.model, model)):
+        problems.append(f"the run stopped with: {place.stopped}")
+    return Examined(finding, problems)
+
+
 def _records(folder: Path) -> list[CallRecord]:
     reader = ChainReader(folder / storage.JOURNAL, storage.manifest_sha256(folder))
-    return [CallRecord.model_validate_json(line.payload) for line in reader if not is_recovery(line.payload)]
+    return [CallRecord.model_validate_json(line.payload) for line in reader if is_call(line.payload)]
 
 
 def _wire_problems(place: Place, records: Sequence[CallRecord]) -> Iterator[str]:
@@ -66,9 +90,9 @@ def _wire_problems(place: Place, records: Sequence[CallRecord]) -> Iterator[str]
         yield "the role was never asked"
 
 
-def _record_problems(cell: Cell, record: CallRecord) -> Iterator[str]:
-    """What is wrong with the record of a failed attempt."""
-    number, last = int(record.call.rpartition("|")[2]), expected(cell).attempts
+def _record_problems(cell: Cell, record: CallRecord, last: int | None) -> Iterator[str]:
+    """What is wrong with the record of a failed attempt; `last` is the call's last one, None if there must be none."""
+    number = int(record.call.rpartition("|")[2])
     if record.final != (number == last):
         yield f"attempt {number} of {last} is final: {record.final}"
     if record.text is not None or record.served_model is not None or record.stop_reason is not None:
@@ -84,7 +108,7 @@ def _record_problems(cell: Cell, record: CallRecord) -> Iterator[str]:
 def _result_problems(cell: Cell, result: TrialResult) -> Iterator[str]:
     """Where a failure was taken for an answer."""
     labels = [claim.label for claim in result.final_claims]
-    if cell.fault is NO_FAULT:
+    if cell.fault is NO_FAULT or expected(cell).stopped:
         if result.judge_failures or labels != ["SUPPORTED", "SUPPORTED"] or not result.final_scores:
             yield f"the control has failures {result.judge_failures} and labels {labels}"
         if cell.role == "adjudicator" and {claim.decided_by for claim in result.final_claims} != {"adjudicator"}:

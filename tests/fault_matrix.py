@@ -29,8 +29,8 @@ from src.adapters.base import (
     ModelRequest,
 )
 from src.adapters.offline_adapter import ROLE_OF_SCHEMA, OfflineAdapter
-from src.calls import limits
-from src.calls.gateway import CallResources, Stop
+from src.calls import breaker, limits
+from src.calls.gateway import PROBE, CallResources, Stop, Stopping
 from src.calls.limits import Limits
 from src.planning.prompts import REPLY_TYPES, load_prompts
 from src.schemas import (
@@ -38,6 +38,7 @@ from src.schemas import (
     AdjudicatorReply,
     CallPolicy,
     Decision,
+    Manifest,
     RunPlan,
     Scenario,
     Verdict,
@@ -46,7 +47,7 @@ from src.schemas import (
 from src.store.failpoints import Failpoints
 from src.text.fence import unwrap
 from tests.adapters.test_contract import BY_NAME, ENVIRONMENT
-from tests.fault_cells import ATTEMPTS, FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Finding, Place, Role, whole
+from tests.fault_cells import ATTEMPTS, FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Finding, Place, Role, outages, whole
 from tests.fault_checks import examine
 from tests.helpers import fact_json, manifest, plan, scenario, with_canary
 from tests.loopback import Loopback, Received, Scripted, text_in
@@ -54,6 +55,8 @@ from tests.runs import ROOT
 
 FACTS = ("The standard Part B premium is $202.90 a month in 2026.", "The Part B deductible is $283 a year in 2026.")
 ANSWER = " ".join(FACTS)
+RATE_LIMITED_S = 1.0
+MAX_OUTAGE_S = 0.5
 SLOW_FAULT_S = 2.0
 """How long an attempt may take that meets a fault which never ends by itself. All others may take minutes."""
 PAGE = ROOT / "docs" / "faults.md"
@@ -105,8 +108,11 @@ def script(places: Sequence[Place]) -> Callable[[Received], Scripted]:
     def answer(received: Received) -> Scripted:
         role, task = role_and_task(received)
         place = by_number[received.model.removesuffix("-contrary").rpartition("-c")[2]]
+        fault = place.cell.fault if place.stopped is None else NO_FAULT
+        if task == PROBE:
+            place.seen["probe"] += 1
+            return fault.scripted if place.cell.outage else Scripted(text="OK")
         place.seen[role] += 1
-        fault = place.cell.fault
         if role == place.cell.role and fault is not NO_FAULT and place.seen[role] <= fault.times:
             return fault.scripted
         if role == "verifier" and place.cell.role == "adjudicator" and received.model.endswith("-contrary"):
@@ -138,7 +144,8 @@ class Hurried:
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
         role = _ROLE_OF_PROMPT[request.system] if request.system else "target"
-        hurried = self.cell.fault.slow and role == self.cell.role
+        probe = request.messages[0].content == PROBE
+        hurried = self.cell.fault.slow and (self.cell.outage if probe else role == self.cell.role)
         return await self.inner.complete(request, timeout_s=SLOW_FAULT_S if hurried else timeout_s)
 
     async def aclose(self) -> None:
@@ -151,7 +158,8 @@ def two_facts() -> Scenario:
 
 
 def plan_of(place: Place) -> RunPlan:
-    policy = CallPolicy(max_attempts=ATTEMPTS, timeout_s=300.0, deadline_s=900.0)
+    patience = RATE_LIMITED_S if place.cell.fault.outcome == "rate_limited" else 900.0
+    policy = CallPolicy(max_attempts=ATTEMPTS, timeout_s=300.0, deadline_s=patience)
     if place.cell.role == "target":
         made = plan(scenarios=[two_facts()], targets=[place.model])
     else:
@@ -166,19 +174,30 @@ async def carry_out(place: Place, adapters: dict[str, Adapter]) -> None:
         place.folder / storage.MANIFEST, storage.encode_record(made) + b"\n", Failpoints.from_environment(), "manifest"
     )
     try:
-        await orchestrator.execute(
-            place.folder,
-            made,
-            concurrency=1,
-            resources=CallResources(
-                adapter_for=lambda provider: Hurried(adapters[provider], place.cell), limits=Limits(8), stop=Stop()
-            ),
-            on_call=lambda record: None,
-            on_start=lambda total, done: None,
-            on_trial=lambda: None,
-        )
+        try:
+            await _execute(place, made, adapters)
+        except Stopping as stopped:
+            place.stopped = str(stopped)
+            await _execute(place, made, adapters)
     except Exception:
         place.crash = traceback.format_exc()
+
+
+async def _execute(place: Place, made: Manifest, adapters: dict[str, Adapter]) -> None:
+    await orchestrator.execute(
+        place.folder,
+        made,
+        concurrency=1,
+        resources=CallResources(
+            adapter_for=lambda provider: Hurried(adapters[provider], place.cell),
+            limits=Limits(8),
+            stop=Stop(),
+            max_outage_s=MAX_OUTAGE_S,
+        ),
+        on_call=lambda record: None,
+        on_start=lambda total, done: None,
+        on_trial=lambda: None,
+    )
 
 
 async def carry_out_all(places: Sequence[Place], server: Loopback) -> list[str]:
@@ -226,7 +245,8 @@ def run(chosen: Sequence[Cell], parent: Path) -> Outcome:
     places = [Place(cell, number, parent / f"{number}") for number, cell in enumerate(chosen)]
     outcome = Outcome()
     quick = patch.object(limits, "FIRST_CEILING_S", 0.001)
-    with bare_environment(), quick, Loopback(script(places), keep=1) as server:
+    paused = patch.object(breaker, "FIRST_PAUSE_S", 0.1)
+    with bare_environment(), quick, paused, Loopback(script(places), keep=1) as server:
         outcome.problems += asyncio.run(carry_out_all(places, server))
     for place in places:
         examined = examine(place)
@@ -258,8 +278,14 @@ provider's real SDK against a server on the loopback interface ([tests/loopback.
 answers each attempt of the role in question with the fault, and every other role as it should.
 
 A cell reads: class of each attempt x attempts at a call → outcome of the trial. Attempts are limited to {ATTEMPTS} here (a
-run's default is {CallPolicy().max_attempts}). A judge that answers 400 or 422 may be refusing the response schema, so it is asked again without
-one: asked 2x. The first row is the control: the same run without a fault.
+run's default is {CallPolicy().max_attempts}). When they are used up and nothing shows that the model is up, it is asked for a word (a probe). In
+these tables it answers the probe, so that the fault is one of this call: after one more attempt, the call has failed. A
+judge that answers 400 or 422 may be refusing the response schema, so it is asked again without one: asked 2x. The first
+row is the control: the same run without a fault.
+
+`denied, stopped; resumed → scored`: the provider refuses the key, the account or the model, whatever is asked. The run
+stops at once. No attempt is the outcome of a call, and the resumed run, with the fault gone, comes to what it would have
+come to without it.
 
 Also checked for each cell: requests at the server equal records in `calls.jsonl`, each with its status, its error and
 the body received; no claim, verdict, observation or label comes from a failed call; `verify`, `replay` and `report`
@@ -267,10 +293,24 @@ work on the run; nothing ends in a traceback.
 """
 
 
-def table(role: Role, findings: dict[Cell, Finding]) -> str:
+OUTAGES = """\
+## Outages
+
+The same faults, but at every call to the model, also at the probes. The model's calls are paused and it is probed until
+`--max-outage` is over (half a second here; a run's default is half an hour). Then the run stops. No failed attempt is the
+outcome of a call, and the resumed run, with the fault gone, comes to what it would have come to without it. An outage that
+ends sooner is waited out: `tests/test_breaker.py`, `tests/test_outages.py`.
+"""
+
+
+def outage_roles() -> list[Role]:
+    return list(dict.fromkeys(cell.role for cell in outages()))
+
+
+def table(role: Role, findings: dict[Cell, Finding], *, outage: bool = False) -> str:
     lines = [["fault", *PROVIDERS]]
     for fault in (NO_FAULT, *FAULTS):
-        row = [findings.get(Cell(role, fault, provider)) for provider in PROVIDERS]
+        row = [findings.get(Cell(role, fault, provider, outage)) for provider in PROVIDERS]
         if any(row):
             lines.append([fault.name, *(str(finding or "") for finding in row)])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
@@ -285,6 +325,9 @@ def page(findings: dict[Cell, Finding], problems: int) -> str:
     parts = [INTRODUCTION]
     for role in ROLES:
         parts.append(f"## {role.capitalize()}\n\n{MEANS[role]}\n\n{table(role, findings)}\n")
+    parts.append(OUTAGES)
+    for role in outage_roles():
+        parts.append(f"### {role.capitalize()}\n\n{table(role, findings, outage=True)}\n")
     return "\n".join([*parts, total(findings, problems)]) + "\n"
 
 
@@ -300,6 +343,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = run(whole(), Path(parent))
     for role in ROLES:
         print(f"{role.capitalize()}\n{table(role, outcome.findings)}\n")
+    for role in outage_roles():
+        print(f"{role.capitalize()}, outage\n{table(role, outcome.findings, outage=True)}\n")
     for problem in outcome.problems:
         print(f"problem: {problem}")
     print(total(outcome.findings, len(outcome.problems)))

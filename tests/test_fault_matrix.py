@@ -9,18 +9,18 @@ import pytest
 
 from src.adapters.base import RETRYABLE
 from tests import fault_matrix as matrix
-from tests.fault_cells import FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Role, cells, expected, whole
+from tests.fault_cells import FAULTS, NO_FAULT, PROVIDERS, ROLES, Cell, Role, cells, expected, outages, whole
 from tests.loopback import Scripted
 
 BY_NAME = {fault.name: fault for fault in (NO_FAULT, *FAULTS)}
-SAMPLE = ("no fault", "400", "429", "500", "reset", "malformed JSON")
+SAMPLE = ("no fault", "400", "401", "429", "500", "reset", "malformed JSON")
 """One fault of each class that is over at once, and the control."""
 
 
 def test_the_matrix_has_every_fault_in_every_role_at_every_provider() -> None:
-    assert len([cell for cell in whole() if cell.fault is not NO_FAULT]) == 22 * 5 * 5 == 550
+    assert len([cell for cell in whole() if cell.fault is not NO_FAULT]) == 23 * 5 * 5 + 2 * 16 * 5 == 735
     assert [fault.name for fault in FAULTS if fault.name.isdigit()] == (
-        ["400", "401", "403", "404", "408", "409", "413", "422", "429", "500", "502", "503", "529"]
+        ["400", "401", "402", "403", "404", "408", "409", "413", "422", "429", "500", "502", "503", "529"]
     )
 
 
@@ -31,6 +31,19 @@ def test_a_sample_of_faults_has_the_expected_outcome_in_every_role(tmp_path: Pat
         for place, role in enumerate(ROLES)
         for number, name in enumerate(SAMPLE)
     ]
+    chosen += [
+        Cell("target", BY_NAME["503"], "openai", outage=True),
+        Cell("verifier", BY_NAME["reset"], "google", True),
+    ]
+    found = matrix.run(chosen, tmp_path)
+    assert found.problems == []
+    assert found.findings == {cell: expected(cell) for cell in chosen}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ["target", "verifier"])
+def test_an_outage_at_every_provider_is_never_a_result(tmp_path: Path, role: Role) -> None:
+    chosen = outages([role])
     found = matrix.run(chosen, tmp_path)
     assert found.problems == []
     assert found.findings == {cell: expected(cell) for cell in chosen}
@@ -74,6 +87,10 @@ def test_the_published_page_shows_the_expected_outcomes() -> None:
 
 
 def test_only_failures_that_may_pass_are_retried() -> None:
-    again = {fault.name for fault in FAULTS if expected(Cell("target", fault, "openai")).attempts > 1}
+    again = {
+        fault.name
+        for fault in FAULTS
+        if expected(Cell("target", fault, "openai")).attempts != 1 and fault.outcome != "denied"
+    }
     assert again == {fault.name for fault in FAULTS if fault.outcome in RETRYABLE}
-    assert {"400", "401", "403", "404", "413", "422"} == {fault.name for fault in FAULTS} - again
+    assert {"400", "401", "402", "403", "404", "413", "422"} == {fault.name for fault in FAULTS} - again

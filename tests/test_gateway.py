@@ -189,29 +189,43 @@ def test_a_passing_failure_is_tried_again(outcome: FailureOutcome, waits: list[f
 
 
 def test_a_lasting_failure_is_final_at_once() -> None:
-    adapter = Scripted([CallFailure("permanent", "no such model", status=404)])
+    adapter = Scripted([CallFailure("permanent", "too long", status=400)])
     record, _ = call(adapter)
     assert (record.outcome, record.final, record.text, adapter.made) == ("permanent", True, None, 1)
 
 
 @pytest.mark.usefixtures("waits")
 @pytest.mark.parametrize("attempts", [1, 2, 5])
-def test_the_last_attempt_is_final_whatever_came(attempts: int) -> None:
-    adapter = Scripted([CallFailure("timeout", "slow")] * attempts)
+def test_a_call_that_always_fails_is_given_up_once_the_model_has_answered_something_else(attempts: int) -> None:
+    failing = CallFailure("timeout", "slow")
+    adapter = Scripted([*[failing] * attempts, reply("OK"), failing])  # the reply is to the probe
     record, memory = call(adapter, max_attempts=attempts)
-    assert adapter.made == attempts
-    assert [one.final for one in memory.records.values()] == [False] * (attempts - 1) + [True]
-    assert record.call.endswith(f"|{attempts}")
+    assert not adapter.script
+    own = [one for name, one in memory.records.items() if not name.startswith("probe")]
+    assert [one.final for one in own] == [False] * attempts + [True]
+    assert record.call.endswith(f"|{attempts + 1}")
     assert record.outcome == "timeout"
 
 
-def test_a_wait_past_the_deadline_ends_the_call_at_once() -> None:
-    adapter = Scripted([CallFailure("rate_limited", "later", retry_after_s=59.9)])
-    clock = VirtualTime()
-    record, memory = call(adapter, clock=clock, deadline_s=59.95)
-    assert clock() == 0
-    assert (record.final, record.outcome, adapter.made) == (True, "rate_limited", 1)
-    assert list(memory.records.values()) == [record], "what is recorded is final too, so that a replay ends here"
+def test_being_told_to_slow_down_uses_up_time_and_no_attempt() -> None:
+    busy = CallFailure("rate_limited", "later", retry_after_s=1.0)
+    adapter = Scripted([busy, busy, busy, busy, reply("At last.")])
+    record, _ = call(adapter, max_attempts=2)
+    assert (record.text, adapter.made) == ("At last.", 5)
+
+
+def test_a_call_that_is_always_told_to_slow_down_is_given_up_after_its_deadline() -> None:
+    busy = CallFailure("rate_limited", "too large", retry_after_s=30.0)
+
+    class Selective(Scripted):
+        async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
+            if request.messages[0].content == gateway_module.PROBE:
+                return reply("OK")
+            raise busy
+
+    record, memory = call(Selective([]), max_attempts=2, deadline_s=59.0)
+    assert (record.final, record.outcome) == (True, "rate_limited")
+    assert 3 <= sum(not name.startswith("probe") for name in memory.records) <= 6
 
 
 def test_a_retry_after_longer_than_the_deadline_stops_the_run_and_resume_tries_again() -> None:
@@ -256,12 +270,12 @@ def test_a_recorded_call_is_not_made_again() -> None:
 
 
 @pytest.mark.usefixtures("waits")
-def test_recorded_attempts_count_toward_the_limit() -> None:
-    memory = recorded("timeout", "timeout", final_at=9)
-    adapter = Scripted([CallFailure("timeout", "slow")])
-    record, _ = call(adapter, memory)
-    assert adapter.made == 1
-    assert (record.call, record.final) == (CALL.attempt(3), True)
+def test_recorded_attempts_are_not_made_again_and_new_ones_have_their_own_count() -> None:
+    memory = recorded("timeout", "timeout", final_at=9)  # perhaps in an outage that stopped the run
+    adapter = Scripted([CallFailure("timeout", "slow"), reply("Now.")])
+    record, _ = call(adapter, memory, max_attempts=2)
+    assert adapter.made == 2
+    assert (record.call, record.final, record.text) == (CALL.attempt(4), True, "Now.")
 
 
 def test_a_recorded_final_failure_is_not_tried_again() -> None:

@@ -234,7 +234,7 @@ def every_record(record: type[Record] = Record) -> list[type[Record]]:
     return [record] + [inner for sub in record.__subclasses__() for inner in every_record(sub)]
 
 
-WRITTEN_BY_USERS = {"ModelSettings", "JudgeOptions", "RegistrationText", "Study"}
+WRITTEN_BY_USERS = {"ModelSettings", "ExecutionOptions", "JudgeOptions", "RegistrationText", "Study"}
 """Python code may pass lists for tuples and names for models; files are read with `strict=True` (the next test)."""
 
 

@@ -59,6 +59,9 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "max_attempts": (2, ["--max-attempts", "2"], ["--max-attempts", "3"]),
     "timeout": (30.0, ["--timeout", "30"], ["--timeout", "31"]),
     "out": ("elsewhere", ["--out", "elsewhere"], ["--out", "nowhere"]),
+    "calls_in_flight": ({"openai": 5, "*": 6}, ["--in-flight", "openai=5", "--in-flight", "6"], ["--in-flight", "7"]),
+    "max_outage": (60.0, ["--max-outage", "60"], ["--max-outage", "61"]),
+    "no_probe": (True, ["--no-probe"], []),
     "concurrency": (2, ["--concurrency", "2"], ["--concurrency", "3"]),
     "max_cost": (1.5, ["--max-cost", "1.5"], ["--max-cost", "2"]),
     "prices": ("prices.json", ["--prices", "prices.json"], ["--prices", "x.json"]),
@@ -220,7 +223,10 @@ def test_the_output_of_a_dry_run_is_a_study_file_of_the_same_plan() -> None:
     saved.write_text(out, encoding="utf-8")
     assert dry_run(saved) == dry_run(path)
     assert call("run", saved, "--dry-run")[1] == out
-    unset = "# not set: variants, questioner, wording, facts, invented_plans, max_cost, prices, tokens_per_minute\n"
+    unset = (
+        "# not set: concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, variants, questioner, wording, "
+        "facts, invented_plans, prices\n"
+    )
     assert unset in out
 
 

@@ -254,7 +254,7 @@ def test_a_retry_after_is_honored_and_both_attempts_are_recorded(
 
     with Loopback(script) as server:
         redirect(monkeypatch, server)
-        folder, _, _ = run(tmp_path, "--target", "openai:gpt-4.1", "--judge-model", "offline:rules")
+        folder, _, _ = run(tmp_path, "--target", "openai:gpt-4.1", "--judge-model", "offline:rules", "--no-probe")
         assert server.count == 5  # four turns, one of them twice
     first, again = (record for record in records(folder) if "|target|Q1|" in record.call)
     assert (first.outcome, first.final, first.status) == ("rate_limited", False, 429)
@@ -264,7 +264,8 @@ def test_a_retry_after_is_honored_and_both_attempts_are_recorded(
 
 
 def test_max_cost_stops_a_run_in_time_and_resume_continues_with_more(server: Loopback, tmp_path: Path) -> None:
-    arguments = ("--target", "openai:gpt-4.1", "--judge-model", "offline:rules", "--repeats", "8", "--max-tokens", "40")
+    models = ("--target", "openai:gpt-4.1", "--judge-model", "offline:rules")
+    arguments = (*models, "--repeats", "8", "--max-tokens", "40", "--no-probe")
     whole, out, _ = run(tmp_path / "whole", *arguments)
     total = sum(row["cost"] for row in json.loads(out)["costs"])
     limit = total / 2 + 0.001  # the most that one call might cost, though it costs far less
@@ -275,7 +276,16 @@ def test_max_cost_stops_a_run_in_time_and_resume_continues_with_more(server: Loo
     spent = sum(row["cost"] for row in json.loads(out)["costs"])
     assert total / 4 < spent <= limit
     paid = server.count - calls
-    code, out, err = call("resume", folder, "--max-cost", total + 0.01, "--json")
+    code, out, err = call("resume", folder, "--no-probe")
+    assert (code, server.count - calls) == (4, paid), "the limit of the run still holds"
+    assert "could pass --max-cost" in err
+    code, out, err = call("resume", folder, "--max-cost", limit + total / 8, "--no-probe")
+    assert code == 4
+    assert paid < server.count - calls < 32
+    paid = server.count - calls
+    code, out, err = call("resume", folder, "--no-probe")
+    assert (code, server.count - calls) == (4, paid), "and so does the one that replaced it"
+    code, out, err = call("resume", folder, "--max-cost", total + 0.01, "--json", "--no-probe")
     assert code == 0, err
     assert 0 < paid < 32
     assert server.count - calls == 32  # four turns, eight times, none of them twice

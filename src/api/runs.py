@@ -185,7 +185,7 @@ def resume(path: PathLike, *, progress: OnProgress | None = None, **settings: An
         path: the run folder.
         progress: called with a `RunProgress` after every call and trial.
         settings: fields of `ExecutionOptions`: concurrency, calls_in_flight, max_cost (for the whole run, with what was
-            spent before), requests_per_minute, tokens_per_minute, max_outage, probe. A limit that is not given stays
+            spent before), requests_per_minute, tokens_per_minute, max_outage, no_probe. A limit that is not given stays
             what it was.
 
     Returns:
@@ -352,7 +352,7 @@ async def _execute(
             on_trial=counter.on_trial,
             earlier=earlier,
             limits=None if held is None or limits == held else limits,
-            probe=options.probe,
+            probe=not options.no_probe,
         )
     except IncompleteRun as stopped:
         raise IncompleteRun(f"{stopped} To continue: medicare-eval resume {folder}", run=folder) from None

@@ -9,7 +9,6 @@ probed again at growing intervals until it answers, or until `max_outage_s` is o
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -34,6 +33,8 @@ class ProbeResult:
 @dataclass(frozen=True)
 class _Failure:
     at: float
+    after: int
+    """Answers of the model, to whatever call, before it."""
     counts: bool
 
 
@@ -56,13 +57,13 @@ class Breaker:
         pause: Callable[[float], Awaitable[None]],
         give_up: Callable[[str], None],
         on_pause: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float],
     ) -> None:
         """`probe` asks the model something short. `pause` waits, and raises when the run stops. `give_up` stops it."""
         self._model, self._max_outage_s = model, max_outage_s
         self._probe, self._wait, self._give_up, self._on_pause = probe, pause, give_up, on_pause
         self._clock = clock
-        self._answered_at = float("-inf")
+        self._answers = 0
         self._down_since: float | None = None
         """When the first failure since the last answer ended."""
         self._in_a_row = 0
@@ -76,7 +77,8 @@ class Breaker:
 
     def answered(self) -> None:
         """The model gave a reply of any kind, or refused this one request: it is up."""
-        self._answered_at, self._down_since, self._in_a_row = self._clock(), None, 0
+        self._answers += 1
+        self._down_since, self._in_a_row = None, 0
 
     def failed(self, tries: Tries, policy: CallPolicy, *, rate_limited: bool) -> bool:
         """A call failed in a way that an outage explains. Returns whether that was its last attempt.
@@ -85,8 +87,8 @@ class Breaker:
         something since the failure before. Being told to slow down uses up time, but no attempt.
         """
         now = self._clock()
-        before = tries.failures[-1].at if tries.failures else now
-        tries.failures.append(_Failure(now, counts=not rate_limited))
+        before = tries.failures[-1].after if tries.failures else self._answers
+        tries.failures.append(_Failure(now, self._answers, counts=not rate_limited))
         self._in_a_row += 1
         if self._down_since is None:
             self._down_since = now
@@ -94,7 +96,7 @@ class Breaker:
         used_up = sum(one.counts for one in own) >= policy.max_attempts or (
             bool(own) and now - own[0].at > policy.deadline_s
         )
-        is_up = self._answered_at > before
+        is_up = self._answers > before
         if (used_up and not is_up) or self._in_a_row >= FAILURES_IN_A_ROW:
             self._check()
         return used_up and is_up

@@ -260,6 +260,7 @@ class LiveGateway:
                 pause=self._pause_or_stop,
                 give_up=self._resources.stop.ask,
                 on_pause=self._resources.on_notice,
+                clock=time.monotonic,
             )
         return self._breakers[model]
 

@@ -43,7 +43,7 @@ FLAGS = {
     "concurrency": "--concurrency",
     "calls_in_flight": "--in-flight",
     "max_outage": "--max-outage",
-    "probe": "--no-probe",
+    "no_probe": "--no-probe",
     "max_cost": "--max-cost",
     "prices": "--prices",
     "requests_per_minute": "--rpm",
@@ -280,13 +280,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "S",
         "seconds that a model may give no answer before the run stops; until then its calls wait (default: 1800)",
     )
-    parser.add_argument(
-        "--no-probe",
-        dest="probe",
-        action="store_false",
-        default=NOT_GIVEN,
-        help="do not ask every model for a word before the first trial",
-    )
+    _add_switch(parser, "--no-probe", "do not ask every model for a word before the first trial")
     for flag, dest, example in (("--rpm", "requests_per_minute", 500), ("--tpm", "tokens_per_minute", 200_000)):
         parser.add_argument(
             flag,

@@ -130,7 +130,7 @@ async def check_judges_async(
     drawn = gold.drawn(plan.limit, plan.seed)
     counter = ProgressCounter(progress, folder)
     resources = _resources(options, stop, counter)
-    judged = await _judge_all(folder, plan, drawn, resources, counter, probe=options.execution.probe)
+    judged = await _judge_all(folder, plan, drawn, resources, counter, probe=not options.execution.no_probe)
     record = measure(manifest, drawn, judged, _cost(plan, judged))
     if not (folder / RECORD).exists():
         data = storage.encode_record(record) + b"\n"

@@ -78,8 +78,8 @@ class ExecutionOptions(Record):
     """By provider."""
     max_outage: float | None = Field(default=None, gt=0, le=604_800)
     """Seconds that a model may give no answer before the run stops. None: 1,800."""
-    probe: bool = True
-    """Ask every model whether it answers before the first trial."""
+    no_probe: bool = False
+    """Do not ask every model whether it answers before the first trial."""
 
 
 class RegistrationText(Record):
@@ -92,7 +92,7 @@ class RegistrationText(Record):
     notes: str = Field(default="", max_length=20_000)
 
 
-class Study(JudgeOptions, ExecutionOptions):
+class Study(ExecutionOptions, JudgeOptions):
     """Everything that decides a run, and how it is carried out. Paths in a study file are relative to that file."""
 
     format: Literal[1] = 1
