@@ -58,10 +58,11 @@ def nothing_scored(found: Findings) -> tuple[Cell, ...]:
     if not found.errors:
         return words(told)
     top = found.errors[0]
-    said: tuple[Cell, ...] = (Words(": "), Text(shortened(top.message, LONGEST))) if top.message else ()
+    message = shortened(top.message, LONGEST)
+    said: tuple[Cell, ...] = (Words(": "), Text(message)) if message else ()
     times = counted(top.lost or top.attempts, "time")
     start = say(f"{told} Most frequent reason, {times}: {top.role} ", Text(top.model), f", {kind_text(top)}")
-    return (*start, *said, *(() if top.message.endswith(".") else words(".")))
+    return (*start, *said, *(() if message.endswith((".", "…")) else words(".")))
 
 
 def error_sections(runs: Runs) -> Iterator[Section]:
