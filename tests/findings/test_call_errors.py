@@ -111,7 +111,7 @@ def test_model_role_outcome_and_status_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_is_asked_again_without_a_schema_has_lost_nothing(tmp_path: Path) -> None:
-    refused = {"outcome": "permanent", "status": 400, "final": True, "model": JUDGE}
+    refused: dict[str, Any] = {"outcome": "permanent", "status": 400, "final": True, "model": JUDGE}
     calls = [
         failed("verifier|Q1|1.c1|0|1", **refused),
         answered("verifier|Q1|1.c1|1|1", JUDGE),
