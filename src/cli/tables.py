@@ -189,7 +189,7 @@ def error_text(errors: Sequence[CallError], width: int | None = None) -> str:
         reason = plain(f"{error.role} {error.model}: {kind_text(error)}. {error.message}")
         lines = textwrap.wrap(reason, max(20, limit - taken), max_lines=ERROR_LINES, placeholder=" …")
         rows.append([*numbers, "\n".join(lines)])
-    caption = "Lost: no usable answer, so data is missing. Tried again: cost only time."
+    caption = "Lost: no usable answer, so data is missing. Tried again, or to be on resume: cost only time."
     table = plain_table(columns, rows, caption=caption, width=limit)
     more = len(errors) - ERRORS_SHOWN
     rest = f"and {counted(more, 'more kind')}; --json and the report list all" if more > 0 else ""

@@ -289,7 +289,8 @@ def test_counts_of_the_terminal_s_table() -> None:
         "calls  tried  reason",
         " lost  again",
         "    2      5  verifier openai:x: server or network error. HTTP 500: broken",
-        "Lost: no usable answer, so data is missing. Tried again: cost only time.",
+        "Lost: no usable answer, so data is missing. Tried again, or to be on resume:",
+        "cost only time.",
     ]
 
 
