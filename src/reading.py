@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from . import reporting, storage
 from .errors import InputError
 from .findings.export.frames import to_frame
-from .reporting import Summary
+from .reporting import CallError, Summary
 from .schemas import CallRecord, Claim, FinalClaim, Manifest, RunPlan, TrialResult, Verdict
 
 if TYPE_CHECKING:
@@ -119,6 +119,17 @@ class Run:
     def calls(self) -> Iterator[CallRecord]:
         """Every attempt at every call, with the request and response as they were sent and received."""
         return storage.read_calls(self.path, self.manifest)
+
+    def errors(self) -> tuple[CallError, ...]:
+        """Why calls failed and judges gave no usable answer: one entry per kind, those that lost most answers first.
+
+        Example:
+            >>> import medicare_eval as me
+            >>> run = me.run(scenarios=["scenarios/v1/scenario_001.json"], targets=["fake:careful"])
+            >>> run.errors()
+            ()
+        """
+        return self.summary().errors
 
     def to_frame(self, table: str = "trials") -> pandas.DataFrame:
         """A table of the run as a pandas data frame.

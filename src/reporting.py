@@ -6,16 +6,20 @@ Needs no SDK, no key and no model; a run folder is enough.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .findings.analysis.cost import Spending, spending
+from .findings.analysis.call_errors import CallError
+from .findings.analysis.cost import Spending
 from .findings.analysis.estimates import Estimated, estimate
 from .findings.analysis.key_coverage import key_coverage
 from .findings.analysis.read_run import Findings, Service, gather
 from .findings.analysis.trial_row import SCORES, Row
 from .findings.report.coverage_section import coverage_sentence
-from .findings.report.document import estimate_text, shown
+from .findings.report.document import Cell, estimate_text, shown
+from .findings.report.error_section import kind_text
+from .findings.report.error_section import nothing_scored as nothing_scored_cells
 from .findings.report.notices import notices as all_notices
 from .findings.report.series import runs_of
 from .findings.report.write import write_report
@@ -25,13 +29,15 @@ from .text.escape import plain
 
 __all__ = [
     "SCORES",
+    "CallError",
     "Spending",
     "Summary",
     "Tally",
     "coverage_sentence",
     "estimate_text",
+    "kind_text",
+    "nothing_scored",
     "notices",
-    "spending",
     "summarize",
     "summary_json",
     "write_report",
@@ -93,6 +99,11 @@ class Summary:
         return key_coverage(self.found.rows)
 
     @property
+    def errors(self) -> tuple[CallError, ...]:
+        """Why calls failed, by kind; the kinds that lost most answers first."""
+        return self.found.errors
+
+    @property
     def services(self) -> dict[str, Service]:
         return self.found.services
 
@@ -110,7 +121,21 @@ def summarize(folder: Path, manifest: Manifest) -> Summary:
 def notices(summary: Summary) -> list[str]:
     """What every reader must know before the numbers."""
     runs = runs_of([summary.found], [None])
-    return [plain("".join(shown(cell) for cell in notice)) for notice in all_notices(runs)]
+    return [_text(notice) for notice in all_notices(runs)]
+
+
+def _text(cells: Sequence[Cell]) -> str:
+    return plain("".join(shown(cell) for cell in cells))
+
+
+def nothing_scored(summary: Summary) -> str | None:
+    """That a run has trials but no scores, why, and what to do; None if it has some. Refusals have scores."""
+    found = summary.found
+    if not found.nothing_scored:
+        return None
+    only_judging = all(row.outcome == "judge_failure" for row in found.rows)
+    again = f"judge the replies again: medicare-eval rejudge {found.folder}" if only_judging else "start a new run."
+    return f"{found.folder}: {_text(nothing_scored_cells(found))} Correct the cause, then {again}"
 
 
 def summary_json(summary: Summary) -> dict[str, object]:

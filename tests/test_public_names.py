@@ -20,6 +20,7 @@ from pydantic_core import PydanticUndefined
 import src as me
 from src.api import Frozen
 from src.audit import Replayed, Verified
+from src.findings.analysis.call_errors import CallError
 from src.findings.analysis.compare_judges import JudgesCompared
 from src.findings.analysis.compare_targets import Compared
 from src.reading import RunClaim, RunVerdict
@@ -31,7 +32,7 @@ REGENERATE = "python -m tests.test_public_names --write"
 SECTIONS = ("Args:", "Returns:", "Raises:", "Example:")
 FUNCTIONS = [name for name in me.__all__ if inspect.isfunction(getattr(me, name))]
 CLASSES = [name for name in me.__all__ if inspect.isclass(getattr(me, name))]
-RETURNED = (Compared, Frozen, JudgesCompared, Replayed, RunClaim, RunVerdict, Summary, Verified)
+RETURNED = (CallError, Compared, Frozen, JudgesCompared, Replayed, RunClaim, RunVerdict, Summary, Verified)
 """Not made by users, but read by them."""
 AWAITED = [name for name in FUNCTIONS if name.endswith("_async")]
 

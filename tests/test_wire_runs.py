@@ -220,8 +220,11 @@ def test_a_judge_served_by_the_target_s_family_is_a_judge_failure(
 
     with Loopback(script) as server:
         redirect(monkeypatch, server)
-        folder, _, _ = run(tmp_path, "--target", "openai:gpt-4.1", "--judge-model", "anthropic:claude-sonnet-4-6")
+        arguments = ("--target", "openai:gpt-4.1", "--judge-model", "anthropic:claude-sonnet-4-6")
+        folder, out, err = run(tmp_path, *arguments, code=4)
     (result,) = results(folder)
+    assert {error["outcome"] for error in json.loads(out)["errors"]} == {"unusable"}
+    assert "answered by gpt-4.1-2025-04-14, of the target's own family" in err
     assert result["outcome"] == "judge_failure"
     assert result["final_scores"] is None
     assert "family" in result["judge_failures"][0]["reason"]

@@ -16,6 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from pydantic import ValidationError
 
 from ..adapters.base import Message, ModelRequest
+from ..records.result import CALL_FAILED
 from ..schemas import CallParameters, CallRecord, Record
 from ..store.strict_json import StrictJSONError, derive_seed, encode, loads
 from ..text.fence import reply_schema, wrap
@@ -95,7 +96,7 @@ async def ask(
     for number in range(first, first + client.max_asks):
         record = await client.call(number, replace(request, seed=derive_seed(client.seed, number)))
         if record.text is None:
-            answer = Answer(answer.value, (f"the call failed: {record.outcome}: {record.error}",))
+            answer = Answer(answer.value, (f"{CALL_FAILED}{record.outcome}: {record.error}",))
             if request.response_schema is None or record.status not in SCHEMA_REFUSED:
                 return answer
             # A server that takes no schema may still answer in JSON: the prompt asks for it too.

@@ -13,7 +13,7 @@ to a quote, a fact, a source and the raw bytes.
 EXIT_CODES = """\
 exit codes:
   0 ok   2 usage or bad input   3 configuration or key
-  4 incomplete, can be resumed   5 integrity
+  4 incomplete, can be resumed; or nothing was scored   5 integrity
   6 storage (disk full, read-only, run in use)   130 second Ctrl-C
   `drift` also: 7 drifted   8 cannot tell
 """

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from .. import api
+from .. import api, reporting
 from ..adapters.fake_adapter import NAMES as FAKE_NAMES
 from ..calls.gateway import Stop
 from ..errors import IncompleteRun
@@ -115,7 +115,10 @@ Work = Callable[[Stop, ShowProgress | None], Coroutine[Any, Any, Run]]
 
 
 def _carry_out(work: Work, arguments: argparse.Namespace) -> int:
-    """Run to the end, or to the first Ctrl-C, and print the summary either way."""
+    """Run to the end, or to the first Ctrl-C, and print the summary either way.
+
+    A run that ends without any score has not done what it was started for, so its exit code is not 0.
+    """
 
     async def main() -> Run:
         stop = Stop()
@@ -130,5 +133,8 @@ def _carry_out(work: Work, arguments: argparse.Namespace) -> int:
         if stopped.run:
             print_summary(Run(stopped.run), as_json=arguments.json)
         raise
-    print_summary(finished, as_json=arguments.json)
+    problem = reporting.nothing_scored(print_summary(finished, as_json=arguments.json))
+    if problem:
+        print(f"medicare-eval: {problem}", file=sys.stderr)
+        return IncompleteRun.exit_code
     return 0

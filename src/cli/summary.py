@@ -9,9 +9,10 @@ from ..reading import Run
 from . import tables
 
 
-def print_summary(run: Run, *, as_json: bool) -> None:
+def print_summary(run: Run, *, as_json: bool) -> reporting.Summary:
+    """Print it, and return it for the exit code."""
     summary = run.summary()
-    spending = reporting.spending(run.path, run.manifest)
+    spending = summary.found.calls.spending
     seal = storage.read_seal(run.path, run.manifest)
     if as_json:
         document = {
@@ -19,15 +20,18 @@ def print_summary(run: Run, *, as_json: bool) -> None:
             "head": seal.results_head if seal else None,
             "sealed": seal is not None,
             **reporting.summary_json(summary),
+            "errors": [vars(error) for error in summary.errors],
             "costs": [vars(row) for row in spending],
             "prices_as_of": run.manifest.prices_as_of,
         }
         print(json.dumps(document, indent=2, ensure_ascii=False))
-        return
+        return summary
     print(tables.summary_table(summary))
     if any(tally.codes for tally in summary.by_target.values()):
         print(f"\n{tables.code_table(summary)}")
     print(tables.wrapped(tables.cost_text(spending, run.manifest.prices_as_of)))
+    if summary.errors:
+        print(f"\n{tables.error_text(summary.errors)}")
     for notice in reporting.notices(summary):
         print(f"\n{tables.wrapped(notice)}")
     print("\nWritten:")
@@ -38,3 +42,4 @@ def print_summary(run: Run, *, as_json: bool) -> None:
         print("Results hash (save this somewhere else; check it later with")
         print("`medicare-eval verify RUN --expect HASH`):")
         print(f"  {seal.results_head}")
+    return summary

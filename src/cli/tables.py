@@ -11,19 +11,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..records.model_name import split_name
 from ..stats.bounded import LEAST_UNITS
+from ..text.count import counted
 from ..text.escape import plain
 from ..text.money import money_text
 from ..text.rounded import percent
 
 if TYPE_CHECKING:  # a table of models or of facts needs none of these, and they take long to import
     from ..calls.estimate import EstimateRow
-    from ..reporting import Spending, Summary
+    from ..reporting import CallError, Spending, Summary
     from ..stats.clustered import ClusteredShare
 
 Columns = Sequence[tuple[str, Literal["left", "right"]]]
 GAP = "  "
 NARROWEST = 8
 """The first column is never made narrower than this."""
+ERRORS_SHOWN = 5
+"""Kinds of failed calls in the summary of a run."""
+ERROR_LINES = 4
+"""Lines of one of them."""
 _PIECE = re.compile(r"[^:/_.,@-]*[:/_.,@-]+|[^:/_.,@-]+")
 """Part of a long name, with the mark that ends it: compatible: and flaky."""
 
@@ -168,6 +173,27 @@ def cost_text(rows: Sequence[Spending], as_of: str) -> str:
     without = sum(row.without_usage for row in rows)
     note = f"; {without} attempts reported no token usage and are not included" if without else ""
     return f"Cost at list prices of {as_of}: {', '.join(parts) or 'no calls'}{note}."
+
+
+def error_text(errors: Sequence[CallError], width: int | None = None) -> str:
+    """Why calls failed: the kinds that lost most, with how often they did and how often another attempt followed."""
+    from ..reporting import kind_text
+
+    limit = width or shutil.get_terminal_size().columns
+    columns: Columns = [("calls\nlost", "right"), ("tried\nagain", "right"), ("reason", "left")]
+    top = errors[:ERRORS_SHOWN]
+    counts = [(f"{error.lost:,}", f"{error.tried_again:,}") for error in top]
+    taken = sum(max(len("calls"), *map(len, column)) + len(GAP) for column in zip(*counts, strict=True))
+    rows = []
+    for error, numbers in zip(top, counts, strict=True):
+        reason = plain(f"{error.role} {error.model}: {kind_text(error)}. {error.message}")
+        lines = textwrap.wrap(reason, max(20, limit - taken), max_lines=ERROR_LINES, placeholder=" …")
+        rows.append([*numbers, "\n".join(lines)])
+    caption = "Lost: no usable answer, so data is missing. Tried again, or to be on resume: cost only time."
+    table = plain_table(columns, rows, caption=caption, width=limit)
+    more = len(errors) - ERRORS_SHOWN
+    rest = f"and {counted(more, 'more kind')}; --json and the report list all" if more > 0 else ""
+    return "\n".join(["Why calls failed:", table, *([wrapped(rest, limit)] if rest else [])])
 
 
 def estimate_table(rows: Sequence[EstimateRow]) -> str:

@@ -48,6 +48,10 @@ class Exchange(Record):
     served_model: str | None
 
 
+CALL_FAILED = "the call failed: "
+"""In the reason of a judge's failure, before the outcome of the call and its error."""
+
+
 class JudgeFailure(Record):
     """A judge that gave no usable answer. Never a verdict."""
 

@@ -56,6 +56,7 @@ from src.findings.report.write import write_files
 from src.records.result import ReviewKind
 from src.schemas import (
     CODES,
+    JudgeFailure,
     QuoteSpan,
     Registration,
     ReviewReason,
@@ -79,7 +80,7 @@ from tests.findings.report_run import (
     verdict,
     write_run,
 )
-from tests.helpers import HASH, ROOT, manifest, plan, result
+from tests.helpers import HASH, ROOT, call_record, manifest, plan, result
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PARSER = MarkdownIt("gfm-like", {"linkify": False})
@@ -567,7 +568,11 @@ def hostile_run(folder: Path, words: str) -> list[Path]:
         }
     )
     disputed = judged(made.model_copy(update={"trial_id": "two"}), first, second, None, (0, len(words)), words)
-    results = [wrong.model_copy(update={"target": served}), disputed]
+    failure = JudgeFailure(stage="extractor", turn_id="Q1", judge=0, claim_ids=(), reason=words)
+    results = [wrong.model_copy(update={"target": served, "judge_failures": (failure,)}), disputed]
+    failed = call_record("two|target|Q1|0|0|1", outcome="permanent", text=None, error=words)
+    calls = [failed.model_copy(update={"model": target})]
+    calls.append(calls[0].model_copy(update={"call": "two|verifier|Q1|1|0|1", "final": False}))
     line = words.strip()
     key = study_scenario(title=line).model_dump(mode="json")
     key["answer_key"]["canonical_facts"][0] |= {"statement": line, "source": line, "locator": line}
@@ -576,7 +581,7 @@ def hostile_run(folder: Path, words: str) -> list[Path]:
     wording = UsedWording(title=line, sha256=HASH, turns={"medicare_only": ("Q1",)})
     of = of.model_copy(update={"expired": (words,), "wording": wording, "references": {words: HASH}})
     sealed = manifest(of).model_copy(update={"versions": {words: words}, "prices_as_of": words})
-    write_run(folder / "run", results, sealed)
+    write_run(folder / "run", results, sealed, calls)
     found = gather(folder / "run")
     return write_files([found], [judging(found)], folder / "out")
 
@@ -679,7 +684,7 @@ def test_hostile_words_stay_words(words: str, tmp_path: Path, tame: dict[str, st
     assert all(tags[tag] <= usual[tag] for tag in ("a", "meta", "svg", "style", "li"))
     assert visible(words) in "".join(page.texts) or OPEN in words
     check_markdown(paths["report.md"].read_text(encoding="utf-8"), tame["report.md"])
-    for name in ("per_scenario.csv", "per_question.csv", "codes.csv"):
+    for name in ("per_scenario.csv", "per_question.csv", "codes.csv", "errors.csv"):
         rows = list(csv.reader(io.StringIO(paths[name].read_text(encoding="utf-8"))))
         assert len({len(row) for row in rows}) == 1
         assert not [cell for row in rows for cell in row if re.match(r"\s*[=+\-@\t\r]", cell)]

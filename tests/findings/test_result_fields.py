@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel, Field
 
-from src.findings.analysis import cost, result_fields, split_codes
+from src.findings.analysis import call_fields, result_fields, split_codes
 from src.findings.report import evidence_fields
 from src.schemas import CallRecord, TrialResult
 
@@ -20,7 +20,7 @@ ROOTS: dict[type[msgspec.Struct], type[BaseModel]] = {
     evidence_fields.TrialFields: TrialResult,
     evidence_fields.CodedFields: TrialResult,
     evidence_fields.ClaimedFields: TrialResult,
-    cost.CallFields: CallRecord,
+    call_fields.CallFields: CallRecord,
 }
 
 
@@ -102,7 +102,7 @@ def test_every_struct_of_these_modules_is_compared() -> None:
         assert not list(struct_differences(struct, record, seen))
     there = {
         kind
-        for module in (result_fields, split_codes, evidence_fields, cost)
+        for module in (result_fields, split_codes, evidence_fields, call_fields)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     }

@@ -1,4 +1,4 @@
-"""What a run's calls cost and when they were made, from one pass over its journal."""
+"""What a run's calls cost, when they were made and why they failed, from one pass over its journal."""
 
 from __future__ import annotations
 
@@ -12,28 +12,10 @@ from ... import storage
 from ...calls.prices import cost
 from ...schemas import Manifest, Usage
 from ...store import hash_chain
+from .call_errors import ErrorCounts, JournalErrors
+from .call_fields import CallFields, decode_call
 
 PARTS = ("questioner", "target", "judges")
-
-
-class UsageFields(msgspec.Struct):
-    input_tokens: int | None
-    output_tokens: int | None
-    cached_tokens: int | None
-    reasoning_tokens: int | None
-    cache_write_tokens: int | None = None
-
-
-class CallFields(msgspec.Struct):
-    """The fields of a `CallRecord` that are counted."""
-
-    call: str
-    model: str
-    usage: UsageFields
-    started: str
-
-
-_decode = msgspec.json.Decoder(CallFields).decode
 
 
 @dataclass
@@ -71,20 +53,23 @@ class CallTotals:
     spending: list[Spending] = field(default_factory=list)
     times: dict[str, CallTimes] = field(default_factory=dict)
     """By model."""
+    errors: ErrorCounts = field(default_factory=dict)
 
 
 def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
-    """Attempts, tokens, cost and times by model; the target's calls are counted apart from the judges'."""
+    """Attempts, tokens, cost, times and errors by model; the target's calls are counted apart from the judges'."""
     found = CallTotals()
     path = folder / storage.JOURNAL
     if not path.exists():
         return found
     rows: dict[tuple[str, str], Spending] = {}
+    errors = JournalErrors(found.errors)
     for line in hash_chain.ChainReader(path, storage.manifest_sha256(folder)):
         if not hash_chain.is_call(line.payload):
             continue
-        call = _decode(line.payload)
-        stage = call.call.split("|")[1]
+        call = decode_call(line.payload)
+        errors.add(call)
+        stage = call.stage
         if stage == "probe":
             stage = "target" if call.model in manifest.plan.targets else "judge"
         part = stage if stage in ("target", "questioner") else "judges"
@@ -107,7 +92,3 @@ def _add(row: Spending, call: CallFields, manifest: Manifest) -> None:
         row.cost = None
     else:
         row.cost += cost(price, Usage(**msgspec.structs.asdict(usage))) or 0.0
-
-
-def spending(folder: Path, manifest: Manifest) -> list[Spending]:
-    return read_calls(folder, manifest).spending

@@ -51,3 +51,8 @@ def measured_score(outcome: str, name: str, score: float | None) -> Measured:
     if outcome == "refused":
         return Measured(IF_REFUSED.get(name), missing=False)
     return Measured(None, missing=True)
+
+
+def has_scores(outcome: str) -> bool:
+    """Whether trials with this outcome have scores, if only those of a refusal."""
+    return any(not measured_score(outcome, name, None).missing for name in IF_REFUSED)

@@ -30,12 +30,14 @@ from ...schemas import (
     TrialResult,
 )
 from ...store import hash_chain
+from .call_errors import CallError, ErrorCounts, count_judge_failure, errors_of
 from .collector import collector_paused
 from .cost import CallTotals, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
+from .missing import has_scores
 from .read_parts import joined, read_in_parts
-from .result_fields import TrialFields, VerdictFields
+from .result_fields import FailureFields, TrialFields, VerdictFields
 from .split_codes import NO_KEYS, Keys, keys_of, split_codes
 from .trial_row import ClaimCount, Row, claim_counts, row_of
 
@@ -146,6 +148,8 @@ class Findings:
     severity_disagreements: int = 0
     judge_failures: Counter[str] = field(default_factory=Counter)
     """By stage."""
+    failed_judges: ErrorCounts = field(default_factory=dict)
+    """The same by kind of reason."""
     review: list[str] = field(default_factory=list)
     """Ids of trials that need manual review, up to `REVIEWS_SHOWN`."""
     review_reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -166,6 +170,16 @@ class Findings:
     def calls(self) -> CallTotals:
         """From the journal, which is read once."""
         return read_calls(self.folder, self.manifest)
+
+    @cached_property
+    def errors(self) -> tuple[CallError, ...]:
+        """Why calls failed and judges gave no usable answer, those that lost most first."""
+        return errors_of(self.calls.errors, self.failed_judges)
+
+    @property
+    def nothing_scored(self) -> bool:
+        """Whether there are trials, but none that has scores or was refused."""
+        return bool(self.rows) and not any(has_scores(row.outcome) for row in self.rows)
 
     @property
     def example_ids(self) -> list[str]:
@@ -374,7 +388,23 @@ def _add_judging(found: Findings, line: TrialFields) -> None:
         found.readings["typographic"] += reading.typographic_quotes
     found.rejected_claims += len(line.rejected_claims)
     found.severity_disagreements += line.severity_disagreements
-    found.judge_failures.update(failure.stage for failure in line.judge_failures)
+    for failure in line.judge_failures:
+        found.judge_failures[failure.stage] += 1
+        model = _judge_model(found.manifest.plan, failure)
+        example = f"{line.trial_id}|{failure.stage}|{failure.turn_id}|{failure.judge}"
+        count_judge_failure(found.failed_judges, failure.stage, model, failure.reason, example)
+
+
+def _judge_model(plan: RunPlan, failure: FailureFields) -> str:
+    if failure.stage == "verifier":
+        return dict(enumerate(plan.verifiers, 1)).get(failure.judge, "")
+    models = {
+        "questioner": plan.questioner,
+        "extractor": plan.extractor,
+        "scorer": plan.scorer,
+        "adjudicator": plan.adjudicator,
+    }
+    return models.get(failure.stage) or ""
 
 
 def _label_patterns(by_judge: list[list[VerdictFields]]) -> Iterable[tuple[str | None, ...]]:

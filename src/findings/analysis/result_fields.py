@@ -98,6 +98,9 @@ class WithoutFields(msgspec.Struct):
 
 class FailureFields(msgspec.Struct):
     stage: str
+    turn_id: str
+    judge: int
+    reason: str
 
 
 class ServiceFields(msgspec.Struct):

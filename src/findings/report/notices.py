@@ -9,6 +9,7 @@ from ...text.count import counted
 from ..analysis.read_run import Findings
 from ..analysis.rule_judge import offline_notices
 from .document import Cell, Text, say, words
+from .error_section import nothing_scored
 from .run_section import SHORT_HASH
 from .series import Runs
 
@@ -72,6 +73,8 @@ def _urgent(found: Findings) -> Iterator[Notice]:
     done = len(found.rows)
     if found.incomplete:
         yield Notice(words(found.incomplete), urgent=True)
+    if found.nothing_scored:
+        yield Notice(nothing_scored(found), urgent=True)
     if done > found.planned:
         more = f"This run has more trials than planned: {done:,} instead of {found.planned:,}."
         yield Notice(words(more), urgent=True)

@@ -15,6 +15,7 @@ from ..analysis.read_run import Findings
 from .answer_chart import group_figures
 from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
+from .error_section import error_sections
 from .exhibits import example_section, review_section
 from .failure_section import cost_section, failure_section
 from .first_section import LIMITS_ANCHOR, NOTICES_ANCHOR, TITLE, about, first_blocks
@@ -122,6 +123,7 @@ def _study(runs: Runs, counted: Counted) -> Section:
 def _how(runs: Runs) -> Iterator[Section]:
     yield Section(words("How it was done"), (Bullets(tuple(map(words, METHODS))),), short="Methods", part="Methods")
     yield flow_section(runs)
+    yield from error_sections(runs)
     yield replace(judging_section(runs), short="Judges")
     yield replace(marked_section(runs), short="Marked replies")
     yield replace(review_section(runs), short="Manual review")

@@ -18,6 +18,7 @@ from .checklist import ChecklistName, checklists, chosen_checklists, file_name
 from .csv import table_csv, write_codes
 from .document import Contents
 from .dollar_section import DOLLARS_CSV, write_dollars
+from .error_section import ERRORS_CSV, error_table
 from .evidence import evidence_pages
 from .evidence_links import without_evidence_links
 from .html import html
@@ -110,6 +111,8 @@ def _write_into(
     put("report.html", html(made).encode())
     put(METHODS_MD, methods_markdown(runs).encode())
     put(TABLE_ONE_CSV, table_one_csv(runs).encode())
+    if any(run.found.errors for run in runs.runs):
+        put(ERRORS_CSV, table_csv(error_table(runs)).encode())
     drawings = made.charts()
     to_png = renderer() if drawings else None
     for chart in drawings:
