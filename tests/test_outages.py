@@ -1,0 +1,156 @@
+"""A provider that fails in the middle of a run: nothing is sealed that the target did not answer, and nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from src import storage
+from src.schemas import CallRecord, TrialResult
+from src.store.hash_chain import GENESIS, ChainReader, is_call
+from tests.loopback import Loopback, Received, Scripted
+from tests.runs import ONE, call, newest, replays, verifies
+from tests.test_wire_runs import SENTINEL, redirect, sensible
+
+DOWN = (Scripted(status=503), Scripted(fault="reset"), Scripted(fault="html"))
+STUDY = ("--scenario", ONE, "--target", "openai:gpt-4.1", "--target", "xai:grok-4.6", "--judge-model", "offline:rules")
+
+
+def study(folder: Path, *more: object, code: int = 0) -> str:
+    found, _, err = call("run", *STUDY, "--repeats", "10", "--out", folder, "--quiet", *more)
+    assert found == code, err
+    return err
+
+
+def records(folder: Path) -> list[CallRecord]:
+    """The calls over the wire."""
+    reader = ChainReader(folder / storage.JOURNAL, storage.manifest_sha256(folder))
+    found = [CallRecord.model_validate_json(line.payload) for line in reader if is_call(line.payload)]
+    return [record for record in found if not record.model.startswith("offline:")]
+
+
+def outcomes(folder: Path) -> set[str]:
+    lines = ChainReader(folder / storage.RESULTS, GENESIS)
+    return {TrialResult.model_validate_json(line.payload).outcome for line in lines}
+
+
+@pytest.fixture
+def undisturbed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bytes:
+    """The results of the study if nothing goes wrong."""
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        study(tmp_path / "undisturbed")
+    return (newest(tmp_path / "undisturbed") / storage.RESULTS).read_bytes()
+
+
+def flaky(broken: Callable[[int], Scripted | None]) -> Callable[[Received], Scripted]:
+    """A server that answers as it should except where `broken` says so, by the number of the call."""
+    seen = 0
+
+    def script(request: Received) -> Scripted:
+        nonlocal seen
+        seen += 1
+        return broken(seen) or sensible(request)
+
+    return script
+
+
+@pytest.mark.parametrize("down", DOWN, ids=lambda one: one.fault or str(one.status))
+def test_a_provider_that_is_down_for_a_while_is_waited_for(
+    down: Scripted, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    until: list[float] = []
+
+    def broken(number: int) -> Scripted | None:
+        if number == 30:
+            until.append(time.monotonic() + 2)
+        return down if until and time.monotonic() < until[0] else None
+
+    with Loopback(flaky(broken)) as server:
+        redirect(monkeypatch, server)
+        study(tmp_path / "runs")
+        folder = newest(tmp_path / "runs")
+        assert len(records(folder)) == server.count
+    assert outcomes(folder) == {"scored"}
+    assert (folder / storage.RESULTS).read_bytes() == undisturbed
+    failed = [record for record in records(folder) if record.outcome != "ok"]
+    assert failed
+    assert not any(record.final for record in failed)
+    verifies(folder)
+    replays(folder)
+
+
+def test_a_provider_that_stays_down_stops_the_run_and_the_resumed_run_is_whole(
+    undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with Loopback(flaky(lambda number: DOWN[0] if number > 30 else None)) as server:
+        redirect(monkeypatch, server)
+        err = study(tmp_path / "runs", "--max-outage", "1", code=4)
+    assert "has answered nothing for" in err
+    assert "longer than --max-outage" in err
+    assert "HTTP 503" in err
+    folder = newest(tmp_path / "runs")
+    assert outcomes(folder) <= {"scored"}
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        assert call("resume", folder, "--quiet")[0] == 0
+    assert (folder / storage.RESULTS).read_bytes() == undisturbed
+    verifies(folder)
+    replays(folder)
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_a_key_that_is_revoked_stops_the_run_and_the_resumed_run_is_whole(
+    status: int, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refused = Scripted(status=status, echo_key=True)
+    with Loopback(flaky(lambda number: refused if number > 30 else None)) as server:
+        redirect(monkeypatch, server)
+        err = study(tmp_path / "runs", code=4)
+        folder = newest(tmp_path / "runs")
+        assert len(records(folder)) == server.count
+        asked = server.count
+    (said,) = [line for line in err.splitlines() if "cannot be used" in line]
+    assert any(variable in said for variable in ("OPENAI_API_KEY", "XAI_API_KEY"))
+    assert f"HTTP {status}" in said
+    assert f"medicare-eval resume {folder}" in said
+    assert SENTINEL not in err
+    assert outcomes(folder) <= {"scored"}
+    assert asked < 31 + 16, "only calls in flight came after the first refusal"
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        assert call("resume", folder, "--quiet")[0] == 0
+    assert (folder / storage.RESULTS).read_bytes() == undisturbed
+    verifies(folder)
+    replays(folder)
+
+
+def test_a_judge_with_a_wrong_key_stops_the_run_before_the_target_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def script(request: Received) -> Scripted:
+        return Scripted(status=401) if request.wire == "anthropic" else sensible(request)
+
+    arguments = ("--scenario", ONE, "--target", "openai:gpt-4.1", "--judge-model", "anthropic:claude-sonnet-4-6")
+    with Loopback(script) as server:
+        redirect(monkeypatch, server)
+        code, _, err = call("run", *arguments, "--out", tmp_path, "--quiet")
+        assert code == 4
+        assert "ANTHROPIC_API_KEY" in err
+        folder = newest(tmp_path)
+        assert {record.call.split("|")[1] for record in records(folder)} == {"probe"}
+
+
+def test_a_server_that_is_not_there_is_found_before_the_first_trial(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+    code, _, err = call("run", *STUDY, "--out", tmp_path, "--quiet")
+    assert code == 4
+    assert "did not answer a short test call" in err
+    assert "Connection refused" in err
+    assert outcomes(newest(tmp_path)) == set()
