@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..schemas import Usage
+from .addresses import endpoint
 from .base import ModelRequest, ReplyOutcome
 from .caching import rule_for, text_parts
 from .capabilities import Call
@@ -12,7 +13,6 @@ from .http import (
     HttpAdapter,
     ParsedReply,
     ShapeError,
-    checked_url,
     client_options,
     count_of,
     inner_object,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _CUT_SHORT = frozenset({"max_tokens", "model_context_window_exceeded"})
-_FILTERED = "content filtering policy"
 
 
 class AnthropicAdapter(HttpAdapter):
@@ -37,7 +36,7 @@ class AnthropicAdapter(HttpAdapter):
 
     def __init__(self, *, api_key: str, base_url: str | None = None) -> None:
         super().__init__(checked_key(api_key, self.provider))
-        url = checked_url(base_url, self.provider)
+        url = endpoint(self.provider, base_url).base_url
         self._client = opened(self.provider, lambda: _client(self._secret, url))
 
     async def _send(self, call: Call, timeout_s: float) -> None:
@@ -84,18 +83,14 @@ class AnthropicAdapter(HttpAdapter):
             usage=_usage(inner_object(payload, "usage")),
         )
 
-    def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
-        # The output filter answers 400 with these words; it has no error code of its own.
-        return "content_filter" if status == 400 and _FILTERED in (text_of(error, "message") or "") else None
-
     async def aclose(self) -> None:
         await self._client.close()
 
 
-def _client(secret: Secret, base_url: str | None) -> AsyncAnthropic:
+def _client(secret: Secret, base_url: str) -> AsyncAnthropic:
     import anthropic
 
-    http_client = anthropic.DefaultAsyncHttpxClient(timeout=None, **client_options())
+    http_client = anthropic.DefaultAsyncHttpxClient(timeout=None, **client_options(base_url))
     return anthropic.AsyncAnthropic(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
 
 

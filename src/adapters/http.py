@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, TypeVar
-from urllib.request import getproxies
 
 from ..errors import ConfigError
 from ..schemas import Usage
@@ -37,10 +33,12 @@ from .capabilities import (
     UnfitSchema,
     fitted,
 )
+from .classify import LARGEST_COUNT, ErrorBody, classify_exception, describe_exception, error_body, retry_after
+from .proxies import proxy_for
+from .sdks import missing_sdk
 from .secrets import Secret
 
 Client = TypeVar("Client")
-LARGEST_COUNT = 2**53
 
 
 class ShapeError(Exception):
@@ -53,6 +51,10 @@ class Exchange:
 
     not_applied: tuple[str, ...] = ()
     sent: bytes | None = None
+    address: str | None = None
+    """Scheme, host, port and path of the request; neither query nor user info."""
+    api_version: str | None = None
+    """From the header of the request that names it."""
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     response: Any = None
@@ -84,7 +86,10 @@ _EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 async def _note_request(request: Any) -> None:
     exchange = _EXCHANGE.get()
     if exchange is not None:
+        url = request.url
         exchange.sent = request.content
+        exchange.address = f"{url.scheme}://{url.netloc.decode()}{url.raw_path.partition(b'?')[0].decode()}"
+        exchange.api_version = request.headers.get("anthropic-version")
 
 
 async def _note_response(response: Any) -> None:
@@ -98,92 +103,29 @@ async def _note_response(response: Any) -> None:
         response.stream = Tee(response.stream, exchange.chunks)
 
 
-def client_options() -> dict[str, Any]:
+def client_options(base_url: str) -> dict[str, Any]:
     """Arguments for the HTTP client under an SDK: the hooks, no redirects (a second request), and a fast transport.
 
-    If the environment names a proxy, the client keeps its own transport, because ours does not support proxies.
+    The transport, not the client, is told of the proxy: a client that reads the environment would replace it.
     """
+    proxy = proxy_for(base_url)
     from .connections import ConnectionStack
 
     hooks: dict[str, Any] = {"request": [_note_request], "response": [_note_response]}
-    options: dict[str, Any] = {"event_hooks": hooks, "follow_redirects": False}
-    return options if getproxies() else {**options, "transport": ConnectionStack()}
-
-
-def checked_url(base_url: str | None, owner: str) -> str | None:
-    if base_url is not None and not base_url.startswith(("http://", "https://")):
-        raise ConfigError(f"The base URL for {owner} must start with http:// or https://.")
-    if base_url is not None and "@" in base_url.split("/")[2]:
-        raise ConfigError(f"The base URL for {owner} contains a password, which would replace the key. Remove it.")
-    return base_url
+    return {"event_hooks": hooks, "follow_redirects": False, "transport": ConnectionStack(proxy)}
 
 
 def opened(extra: str, make: Callable[[], Client]) -> Client:
     """Call `make`, which uses the SDK of `extra`. A `ConfigError` quotes no SDK message: it could contain settings."""
     try:
         return make()
+    except ConfigError:
+        raise
     except ImportError:
-        problem = f"The SDK for {extra} is not installed. Run `pip install 'medicare-eval[{extra}]'`."
+        problem = f"{missing_sdk(extra)}."
     except Exception as error:
         problem = f"The SDK for {extra} cannot use its settings ({type(error).__name__}). Check the base URL."
     raise ConfigError(problem)
-
-
-def classify_status(status: int) -> FailureOutcome:
-    """The outcome of an HTTP status other than success, which decides whether to retry."""
-    if status == 429:
-        return "rate_limited"
-    return "transient" if status in (408, 409, 425) or status >= 500 else "permanent"
-
-
-def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait, from `retry-after-ms`, or from `Retry-After` in seconds or as an HTTP date."""
-    millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
-    seconds = _number(value) if millis is None else millis / 1000
-    if seconds is not None or value is None:
-        return seconds
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return max(0.0, number) if abs(number) < LARGEST_COUNT else None
-
-
-def classify_exception(error: BaseException, outer: BaseException | None = None) -> FailureOutcome:
-    """The outcome of an exception without a complete response, by the names of its classes.
-
-    The classes are the HTTP library's, which is not imported here; `outer` is what the caller was handling before.
-    """
-    names = {cls.__name__ for link in _chain(error, outer) for cls in type(link).__mro__}
-    if names & {"TimeoutException", "TimeoutError", "APITimeoutError"}:
-        return "timeout"
-    if names & {"LocalProtocolError", "UnsupportedProtocol"}:
-        return "permanent"  # one of our headers or URLs cannot be sent
-    return "transient" if names & {"TransportError", "DecodingError", "OSError"} else "permanent"
-
-
-def _chain(error: BaseException | None, outer: BaseException | None) -> Iterator[BaseException]:
-    while error is not None and error is not outer:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def describe_exception(error: BaseException, outer: BaseException | None) -> str:
-    """Class names and the operating system's reason, but not the message, which may quote a header."""
-    links = list(_chain(error, outer))
-    names = " < ".join(dict.fromkeys(type(link).__name__ for link in links))
-    reasons = [os.strerror(link.errno) for link in links if isinstance(link, OSError) and link.errno and link.errno > 0]
-    return f"{names} ({reasons[-1]})" if reasons else names
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -265,15 +207,12 @@ class HttpAdapter(ABC):
     @abstractmethod
     async def aclose(self) -> None: ...
 
-    def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
-        """The provider's reason, if an error status means that a filter blocked the call; else None."""
-        return None
-
-    def _outcome(self, status: int, error: dict[str, Any]) -> FailureOutcome:
-        return classify_status(status)
-
-    def _retry_after(self, headers: Mapping[str, str], error: dict[str, Any]) -> float | None:
+    def _retry_after(self, headers: Mapping[str, str], error: ErrorBody) -> float | None:
         return retry_after(headers)
+
+    def _api_version(self, exchange: Exchange) -> str | None:
+        """The version of the provider's API that the request asked for; None where there are none."""
+        return exchange.api_version
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
         """Make one attempt; `timeout_s` limits the whole attempt, even while bytes keep coming."""
@@ -317,13 +256,11 @@ class HttpAdapter(ABC):
             payload = read_object(body)
         except ShapeError:
             payload = {}
-        error = inner_object(payload, "error")
-        reason = self._blocked(status, error)
-        if reason is not None:
-            return self._reply(exchange, ParsedReply(outcome="blocked", stop_reason=reason))
-        said = text_of(error, "message") or text_of(payload, "error") or text_of(payload, "message")
-        message = f"HTTP {status}: {said[:500]}" if said else f"HTTP {status}"
-        failure = self._failure(exchange, self._outcome(status, error), message)
+        error = error_body(status, payload)
+        if error.filtered is not None:
+            return self._reply(exchange, ParsedReply(outcome="blocked", stop_reason=error.filtered))
+        message = f"HTTP {status}: {error.message[:500]}" if error.message else f"HTTP {status}"
+        failure = self._failure(exchange, error.outcome, clean_text(message))
         failure.retry_after_s = self._retry_after(exchange.headers, error)
         return failure
 
@@ -355,6 +292,8 @@ class HttpAdapter(ABC):
             "sent": None if sent is None else json.loads(self._secret.redact_bytes(sent)),
             "received": None if received is None else verbatim(self._secret.redact_bytes(received)),
             "not_applied": exchange.not_applied,
+            "address": None if exchange.address is None else self._secret.redact(exchange.address),
+            "api_version": self._shown(self._api_version(exchange)),
         }
 
     def _request_id(self, exchange: Exchange) -> str | None:
