@@ -20,6 +20,8 @@ OWN_ADDRESSES = {
     "xai": "https://api.x.ai/v1",
 }
 """The addresses that are used unless a variable names another."""
+GOOGLE_VERSION = "v1"
+"""What the SDK asks of Google itself."""
 GATEWAY_VERSION = "v1beta"
 """Google's API version at any address but Google's own, where gateways have no other."""
 _VERSION = re.compile(r"v\d+[a-z0-9]*")
@@ -31,7 +33,7 @@ _ENDPOINT = re.compile(r"(/chat/completions|(?<=/v1)/messages)$")
 class Endpoint:
     base_url: str
     api_version: str | None = None
-    """The version in the path of every request, where the SDK puts it there; None: the SDK's own choice."""
+    """The version in the path of every request, which Google's SDK wants apart from the address; else None."""
 
 
 def endpoint(provider: str, given: str | None, *, api_version: str | None = None) -> Endpoint:
@@ -50,7 +52,7 @@ def endpoint(provider: str, given: str | None, *, api_version: str | None = None
     return Endpoint(_joined(parts, f"{bare}/v1" if found or not path else path))
 
 
-def _google_version(parts: SplitResult, in_path: str | None, api_version: str | None) -> str | None:
+def _google_version(parts: SplitResult, in_path: str | None, api_version: str | None) -> str:
     """The version in the path counts, except `/v1` at a gateway: that is how other SDKs want the same address."""
     if api_version:
         version = {"beta": GATEWAY_VERSION}.get(api_version, api_version)  # the SDK takes this short form too
@@ -58,7 +60,7 @@ def _google_version(parts: SplitResult, in_path: str | None, api_version: str | 
             raise ConfigError("GOOGLE_GENAI_API_VERSION must be a version such as v1 or v1beta.")
         return version
     if (parts.hostname or "").endswith(".googleapis.com"):
-        return in_path
+        return in_path or GOOGLE_VERSION
     return in_path if in_path and in_path != "v1" else GATEWAY_VERSION
 
 

@@ -40,8 +40,6 @@ class AnthropicAdapter(HttpAdapter):
         self._client = opened(self.provider, lambda: _client(self._secret, url))
 
     async def _send(self, call: Call, timeout_s: float) -> None:
-        from httpx2 import Response
-
         request, version = call.request, call.takes.api_version
         body: dict[str, Any] = {
             "model": call.model,
@@ -52,6 +50,14 @@ class AnthropicAdapter(HttpAdapter):
             body["temperature"] = call.temperature
         if call.schema is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
+        await self._post(body, version, timeout_s)
+
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        await self._post({}, None, timeout_s)
+
+    async def _post(self, body: dict[str, Any], version: str | None, timeout_s: float) -> None:
+        from httpx2 import Response
+
         # Not `messages.create`: it no longer takes a temperature, and it warns about old models through `warnings`,
         # which raises an exception if warnings are errors.
         await self._client.post(
@@ -60,6 +66,11 @@ class AnthropicAdapter(HttpAdapter):
             body=body,
             options={"timeout": timeout_s, "headers": {"anthropic-version": version} if version else {}},
         )
+
+    async def _list(self, timeout_s: float) -> None:
+        from httpx2 import Response
+
+        await self._client.get("/v1/models?limit=1000", cast_to=Response, options={"timeout": timeout_s})
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         blocks = payload.get("content")

@@ -27,6 +27,7 @@ _DENIED_CODES = frozenset(
         "billing_not_active",  # OpenAI, 429
         "access_terminated",  # OpenAI, 429
         "budget_exceeded",  # LiteLLM, 400 or 429
+        "no_db_connection",  # LiteLLM without a database, 400: it knows no key but its master key
         "API_KEY_INVALID",  # Google, 400
     }
 )
@@ -177,5 +178,15 @@ def describe_exception(error: BaseException, outer: BaseException | None) -> str
     status = _proxy_status(error, outer)
     if status is not None:
         return f"the proxy refused (HTTP {status}): {names}"
-    reasons = [os.strerror(link.errno) for link in links if isinstance(link, OSError) and link.errno and link.errno > 0]
+    reasons = [reason for link in links if isinstance(link, OSError) and (reason := _reason(link))]
     return f"{names} ({reasons[-1]})" if reasons else names
+
+
+def _reason(error: OSError) -> str | None:
+    """What the system says; of TLS and of name resolution, whose numbers are not the system's, what they say."""
+    said = getattr(error, "reason", None)
+    if isinstance(said, str):
+        return said.replace("_", " ").lower()
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror if type(error).__name__ == "gaierror" else None

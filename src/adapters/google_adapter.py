@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _FILTERED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
 _CUT_SHORT = frozenset({"MAX_TOKENS", "CONTINUATION"})
+_ANY_MODEL = "gemini-3.8-flash"
+"""A model that Google has: without one, there is no address to send a chat request to."""
 _VERSION_IN_PATH = re.compile(r"/(v\d[a-z0-9]*)/models/[^/]*$")
 _RETRY_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
@@ -46,6 +48,7 @@ class GoogleAdapter(HttpAdapter):
         """`api_version` overrides the default: the SDK's at Google's own address, `v1beta` at any other."""
         super().__init__(checked_key(api_key, self.provider))
         place = endpoint(self.provider, base_url, api_version=api_version)
+        self._models = f"{place.base_url}/{place.api_version}/models"
         self._http = opened(self.provider, lambda: _http_client(place.base_url))
         self._client = opened(self.provider, lambda: _client(self._secret, place, self._http))
 
@@ -69,6 +72,15 @@ class GoogleAdapter(HttpAdapter):
             for message in request.messages
         ]
         await self._client.aio.models.generate_content(model=call.model, contents=contents, config=config)
+
+    async def _list(self, timeout_s: float) -> None:
+        await self._http.get(f"{self._models}?pageSize=1000", headers=self._key_header())
+
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        await self._http.post(f"{self._models}/{_ANY_MODEL}:generateContent", json={}, headers=self._key_header())
+
+    def _key_header(self) -> dict[str, str]:
+        return {"x-goog-api-key": self._secret.reveal()}
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         feedback = text_of(inner_object(payload, "promptFeedback"), "blockReason")

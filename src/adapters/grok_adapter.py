@@ -15,8 +15,9 @@ class GrokAdapter(ThirdPartyChat):
     provider: ClassVar[str] = "xai"
     extra: ClassVar[str] = "grok"
 
-    def _headers(self, call: Call) -> Headers:
+    def _headers(self, call: Call | None) -> Headers:
         """Also a conversation id for judges: calls with the same one reach the server that has their prefix cached."""
         shared = super()._headers(call)
-        rule = rule_for(self.provider, call.request, call.model)
-        return shared if rule is None else {**shared, "x-grok-conv-id": cache_key(call.request)}
+        if call is None or rule_for(self.provider, call.request, call.model) is None:
+            return shared
+        return {**shared, "x-grok-conv-id": cache_key(call.request)}

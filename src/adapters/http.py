@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
@@ -34,11 +35,15 @@ from .capabilities import (
     fitted,
 )
 from .classify import LARGEST_COUNT, ErrorBody, classify_exception, describe_exception, error_body, retry_after
+from .listing import WITHOUT_LIST, Listing, read_listing
 from .proxies import proxy_for
 from .sdks import missing_sdk
 from .secrets import Secret
 
 Client = TypeVar("Client")
+
+_MASKED = re.compile(r"\S*\*{2,}\S*")
+"""A key that the provider masked: its ends and its length are still to be seen."""
 
 
 class ShapeError(Exception):
@@ -201,6 +206,14 @@ class HttpAdapter(ABC):
         """Make the SDK send one request. The hooks see the result."""
 
     @abstractmethod
+    async def _list(self, timeout_s: float) -> None:
+        """Make the SDK ask for the list of models."""
+
+    @abstractmethod
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        """Send an empty object to the address that answers chat requests."""
+
+    @abstractmethod
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         """Read a successful response, or raise `ShapeError`."""
 
@@ -221,14 +234,39 @@ class HttpAdapter(ABC):
             raise result  # here no SDK exception is being handled that could become its context
         return result
 
+    async def list_models(self, *, timeout_s: float) -> Listing:
+        """Ask for the list of models, to see whether address and key are right; raises nothing.
+
+        If there is no list, an empty chat request follows: a server at the right address refuses it as incomplete.
+        """
+        listing = await self._listing(lambda _: self._list(timeout_s), timeout_s)
+        if listing.status not in WITHOUT_LIST:
+            return listing
+        return listing.with_chat(await self._listing(lambda _: self._ask_nothing(timeout_s), timeout_s))
+
+    async def _listing(self, send: Callable[[Exchange], Awaitable[None]], timeout_s: float) -> Listing:
+        exchange = await self._exchanged(send, timeout_s)
+        body = exchange.body()
+        if exchange.status is None or body is None:
+            outcome, problem = exchange.failure or ("malformed", "no response")
+            return Listing(outcome=outcome, problem=problem)
+        return read_listing(exchange.status, exchange.headers, body)
+
     async def _attempt(self, request: ModelRequest, timeout_s: float) -> ModelReply | CallFailure:
+        async def send(exchange: Exchange) -> None:
+            call = fitted(self.provider, request, self._schemas)
+            exchange.not_applied = call.not_applied
+            await self._send(call, timeout_s)
+
+        return self._result(await self._exchanged(send, timeout_s))
+
+    async def _exchanged(self, send: Callable[[Exchange], Awaitable[None]], timeout_s: float) -> Exchange:
+        """What `send` sent and received, or why it did not."""
         exchange, outer = Exchange(), sys.exception()
         token = _EXCHANGE.set(exchange)
         try:
-            call = fitted(self.provider, request, self._schemas)
-            exchange.not_applied = call.not_applied
             async with asyncio.timeout(timeout_s):
-                await self._send(call, timeout_s)
+                await send(exchange)
         except UnfitSchema as error:
             exchange.failure = ("permanent", str(error))
         except TimeoutError:
@@ -237,7 +275,7 @@ class HttpAdapter(ABC):
             exchange.failure = (classify_exception(error, outer), describe_exception(error, outer))
         finally:
             _EXCHANGE.reset(token)
-        return self._result(exchange)
+        return exchange
 
     def _result(self, exchange: Exchange) -> ModelReply | CallFailure:
         body, status = exchange.body(), exchange.status
@@ -259,8 +297,10 @@ class HttpAdapter(ABC):
         error = error_body(status, payload)
         if error.filtered is not None:
             return self._reply(exchange, ParsedReply(outcome="blocked", stop_reason=error.filtered))
-        message = f"HTTP {status}: {error.message[:500]}" if error.message else f"HTTP {status}"
-        failure = self._failure(exchange, error.outcome, clean_text(message))
+        said = _MASKED.sub("[redacted]", error.message)[:500]
+        failure = self._failure(
+            exchange, error.outcome, clean_text(f"HTTP {status}: {said}" if said else f"HTTP {status}")
+        )
         failure.retry_after_s = self._retry_after(exchange.headers, error)
         return failure
 

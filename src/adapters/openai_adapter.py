@@ -25,6 +25,7 @@ from .secrets import Secret, checked_key, custom_headers
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Omit
+    from openai._types import RequestOptions
 
 Headers: TypeAlias = "dict[str, str | Omit]"
 
@@ -44,20 +45,32 @@ class OpenAIAdapter(HttpAdapter):
         url = endpoint(self.provider, base_url).base_url
         self._client = opened(self.extra, lambda: _client(self._secret, url))
 
-    def _headers(self, call: Call) -> Headers:
+    def _headers(self, call: Call | None) -> Headers:
         """Headers that replace the SDK's own, or add to them."""
         return {}
 
     async def _send(self, call: Call, timeout_s: float) -> None:
+        await self._post(_body(self.provider, call), call, timeout_s)
+
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        await self._post({}, None, timeout_s)
+
+    async def _post(self, body: dict[str, Any], call: Call | None, timeout_s: float) -> None:
         from httpx2 import Response
 
         # `post` sends the body as it is. `chat.completions.create` takes twice as long and parses the response.
         await self._client.post(
             "/chat/completions",
             cast_to=Response,
-            body=_body(self.provider, call),
+            body=body,
             options={"headers": self._headers(call), "timeout": timeout_s},
         )
+
+    async def _list(self, timeout_s: float) -> None:
+        from httpx2 import Response
+
+        options: RequestOptions = {"headers": self._headers(None), "timeout": timeout_s}
+        await self._client.get("/models", cast_to=Response, options=options)
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         choice = first_object(payload, "choices")
@@ -93,7 +106,7 @@ class ThirdPartyChat(OpenAIAdapter):
 
     keyless = False
 
-    def _headers(self, call: Call) -> Headers:
+    def _headers(self, call: Call | None) -> Headers:
         """Leave out what the SDK read from the environment about the user's account at OpenAI."""
         from openai import Omit
 

@@ -80,10 +80,10 @@ def test_a_path_that_is_no_version_is_kept(provider: str, given: str | None, use
 @pytest.mark.parametrize(
     ("given", "setting", "base_url", "version"),
     [
-        (None, None, OWN_ADDRESSES["google"], None),
+        (None, None, OWN_ADDRESSES["google"], "v1"),
         (None, "v1beta", OWN_ADDRESSES["google"], "v1beta"),
         (f"{OWN_ADDRESSES['google']}/v1beta", None, OWN_ADDRESSES["google"], "v1beta"),
-        (f"{OWN_ADDRESSES['google']}/", None, OWN_ADDRESSES["google"], None),
+        (f"{OWN_ADDRESSES['google']}/", None, OWN_ADDRESSES["google"], "v1"),
         ("http://gateway/gemini", None, "http://gateway/gemini", "v1beta"),
         ("http://gateway/gemini/v1", None, "http://gateway/gemini", "v1beta"),
         ("http://gateway/v1alpha", None, "http://gateway", "v1alpha"),
@@ -92,7 +92,7 @@ def test_a_path_that_is_no_version_is_kept(provider: str, given: str | None, use
     ],
 )
 def test_googles_version_is_the_sdks_own_at_google_and_v1beta_elsewhere(
-    given: str | None, setting: str | None, base_url: str, version: str | None
+    given: str | None, setting: str | None, base_url: str, version: str
 ) -> None:
     assert endpoint("google", given, api_version=setting) == Endpoint(base_url, version)
 

@@ -51,6 +51,7 @@ DENIED: list[tuple[str, int, dict[str, Any]]] = [
     ("openai", 429, _openai("billing_not_active", "billing_not_active", "Your account is not active.")),
     ("openai", 404, _openai("model_not_found", "invalid_request_error", "The model does not exist.")),
     ("compatible", 400, _openai("400", "budget_exceeded", "Budget has been exceeded! Current cost: 3")),
+    ("compatible", 400, _openai("400", "no_db_connection", "No connected db.")),
     ("compatible", 400, _openai("400", "None", "Invalid model name passed in model=gpt-9")),
     ("xai", 429, {"code": "Some resource has been exhausted", "error": TEAM}),
     ("xai", 403, {"code": "permission-denied", "error": TEAM}),
