@@ -42,6 +42,7 @@ from .secrets import Secret
 
 Client = TypeVar("Client")
 
+LONGEST_MESSAGE = 300
 _MASKED = re.compile(r"\S*\*{2,}\S*")
 """A key that the provider masked: its ends and its length are still to be seen."""
 
@@ -297,7 +298,7 @@ class HttpAdapter(ABC):
         error = error_body(status, payload)
         if error.filtered is not None:
             return self._reply(exchange, ParsedReply(outcome="blocked", stop_reason=error.filtered))
-        said = _MASKED.sub("[redacted]", error.message)[:500]
+        said = _MASKED.sub("[redacted]", error.message)[:LONGEST_MESSAGE]
         failure = self._failure(
             exchange, error.outcome, clean_text(f"HTTP {status}: {said}" if said else f"HTTP {status}")
         )

@@ -26,6 +26,8 @@ from tests.adapters.test_contract import (
     once,
 )
 from tests.loopback import Loopback, Scripted
+from tests.runs import ROOT
+from tests.third_party import readme_settings
 
 __all__ = ["clean_environment"]
 SUFFIXES = ("", "/", "/v1", "/v1/", "/v1beta", "/v1beta/")
@@ -140,6 +142,30 @@ def test_the_registry_reads_address_and_version_from_the_environment(
     server.script()
     asyncio.run(once(make_adapter(case.name), asked(case)))
     assert (server.last.path, server.last.key) == (path_of(case, "v1"), KEY)
+
+
+@pytest.mark.parametrize(
+    ("server", "addresses"),
+    [
+        ("LiteLLM proxy", {"openai": "/v1", "anthropic": "", "google": "", "xai": "/v1"}),
+        ("aimock", {"openai": "/v1", "anthropic": "", "google": "", "xai": "/v1"}),
+        ("llmock", {"openai": "/v1", "anthropic": "/anthropic", "google": "/gemini", "xai": "/xai/v1"}),
+    ],
+)
+def test_the_readmes_settings_lead_to_the_addresses_that_the_servers_have(
+    server: str, addresses: dict[str, str]
+) -> None:
+    given = readme_settings(server, 8080)
+    for name, path in addresses.items():
+        place = endpoint(name, given[PROVIDERS[name].base_url_variable or ""])
+        assert place == Endpoint(f"http://127.0.0.1:8080{path}", "v1beta" if name == "google" else None)
+
+
+def test_the_readme_names_the_variables_that_are_read() -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Gateways, proxies and local servers")[2]
+    named = {variable for row in PROVIDERS.values() for variable in (row.base_url_variable, row.version_variable)}
+    for variable in named - {None}:
+        assert f"`{variable}" in section.partition("\n## ")[0]
 
 
 # What the journal keeps
