@@ -397,7 +397,7 @@ def test_an_address_that_cannot_be_used_is_not_asked(
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     finding = reached(tmp_path, "openai")
     assert finding.state == "error"
-    assert finding.detail.startswith("not asked: openai: The base URL for openai ")
+    assert finding.detail.startswith("not asked: openai: OPENAI_BASE_URL must be an address ")
 
 
 def test_reach_also_asks_a_server_that_needs_no_key(

@@ -36,12 +36,14 @@ class Endpoint:
     """The version in the path of every request, which Google's SDK wants apart from the address; else None."""
 
 
-def endpoint(provider: str, given: str | None, *, api_version: str | None = None) -> Endpoint:
+def endpoint(
+    provider: str, given: str | None, *, api_version: str | None = None, variable: str | None = None
+) -> Endpoint:
     """The address of a provider, from what a user gave or did not give; `ConfigError` for what is no address.
 
-    `api_version` is for Google, whose SDK writes it into the path.
+    `api_version` is for Google, whose SDK writes it into the path. `variable` is where the address comes from.
     """
-    parts = _checked(given or OWN_ADDRESSES.get(provider, ""), provider)
+    parts = _checked(given or OWN_ADDRESSES.get(provider, ""), variable or f"The base URL for {provider}")
     path = _ENDPOINT.sub("", parts.path.rstrip("/"))
     found = _SUFFIX.search(path)
     bare = path[: found.start()] if found else path
@@ -64,21 +66,18 @@ def _google_version(parts: SplitResult, in_path: str | None, api_version: str | 
     return in_path if in_path and in_path != "v1" else GATEWAY_VERSION
 
 
-def _checked(given: str, owner: str) -> SplitResult:
+def _checked(given: str, subject: str) -> SplitResult:
     try:
         parts = urlsplit(given.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable:
-        raise ConfigError(f"The base URL for {owner} must be an address that starts with http:// or https://.")
+        raise ConfigError(f"{subject} must be an address that starts with http:// or https://.")
     if "@" in parts.netloc:
-        raise ConfigError(
-            f"The base URL for {owner} must be an address without a name or password in it, as that would replace "
-            "the key."
-        )
+        raise ConfigError(f"{subject} must be an address without a name or password in it: that would replace the key.")
     if parts.query or parts.fragment:
-        raise ConfigError(f"The base URL for {owner} has a part after ? or #, which is never sent. Remove it.")
+        raise ConfigError(f"{subject} must be an address without ? or #: what follows is never sent.")
     return parts
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from ..errors import ConfigError
 
@@ -21,6 +20,8 @@ SOCKS_PACKAGE = "socksio>=1,<2"
 
 def proxy_for(address: str) -> str | None:
     """The proxy for an address, or None; `ConfigError` if the proxy cannot be used from here."""
+    from urllib.request import getproxies  # not needed to list models, and slow to import
+
     target = urlsplit(address)
     host, proxies = target.hostname or "", getproxies()
     proxy = proxies.get(target.scheme) or proxies.get("all")
@@ -51,6 +52,8 @@ def is_loopback(host: str) -> bool:
 
 def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
     """Whether NO_PROXY lists a host, by name, domain, number or range of numbers."""
+    from urllib.request import proxy_bypass
+
     if proxy_bypass(host if port is None else f"{host}:{port}"):
         return True
     try:

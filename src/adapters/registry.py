@@ -13,7 +13,7 @@ from importlib import import_module, util
 from .. import plugins
 from ..errors import ConfigError, InputError
 from ..records.model_name import PROVIDER_ALIASES, split_name
-from .addresses import endpoint
+from .addresses import Endpoint, endpoint
 from .base import Adapter, ChecksModels
 from .proxies import proxy_for
 from .sdks import missing_sdk
@@ -43,6 +43,12 @@ class Provider:
         """What its adapter is made with, besides the key."""
         given = {"base_url": self.base_url_variable, "api_version": self.version_variable}
         return {name: os.environ.get(variable) or None for name, variable in given.items() if variable}
+
+    def endpoint(self) -> Endpoint:
+        """Where it is called; `ConfigError` if a variable has no usable address or version."""
+        given = self.settings()
+        variable = self.base_url_variable or ""
+        return endpoint(self.name, given.get("base_url"), api_version=given.get("api_version"), variable=variable)
 
     def key_is_set(self) -> bool:
         return bool(self.key_variable and os.environ.get(self.key_variable))
@@ -160,11 +166,10 @@ def _check_settings(name: str, provider: Provider) -> None:
     if provider.name == "compatible" and not os.environ.get("COMPATIBLE_BASE_URL"):
         raise ConfigError(f"{name}: no address; set COMPATIBLE_BASE_URL, for example http://127.0.0.1:8000/v1.")
     if provider.base_url_variable:
-        settings = provider.settings()
         try:
-            proxy_for(endpoint(provider.name, settings["base_url"], api_version=settings.get("api_version")).base_url)
+            proxy_for(provider.endpoint().base_url)
         except ConfigError as error:
-            raise ConfigError(f"{name}: {error} See {provider.base_url_variable}.") from None
+            raise ConfigError(f"{name}: {error}") from None
     if provider.sdk and not _importable(provider.sdk):
         raise ConfigError(f"{name}: {missing_sdk(provider.extra or provider.name)}.")
 

@@ -26,7 +26,6 @@ from urllib.parse import urlsplit
 from ..adapters.addresses import OWN_ADDRESSES
 from ..adapters.registry import PROVIDERS, Provider
 from ..adapters.sdks import missing_sdk
-from . import reach as reaching
 from . import tables
 
 State = Literal["ok", "missing", "warning", "error"]
@@ -170,8 +169,10 @@ def _time_of_sync(folder: Path) -> float:
 
 
 def _network(providers: Sequence[Provider]) -> Iterable[Finding]:
+    from .reach import reach  # with the event loop, which nothing else here needs
+
     clocks = []
-    for reached in reaching.reach(providers):
+    for reached in reach(providers):
         yield Finding("network", reached.name, reached.state, reached.detail)
         ahead = _ahead(reached.date)
         if ahead is not None:

@@ -18,7 +18,6 @@ from threading import Thread
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ..adapters.addresses import endpoint
 from ..adapters.http import HttpAdapter
 from ..adapters.listing import Listing
 from ..adapters.proxies import proxy_for
@@ -71,8 +70,7 @@ def reach(providers: Sequence[Provider]) -> Iterator[Reached]:
 def _question(provider: Provider) -> _Question:
     """The SDK is imported here, in the main thread: that takes seconds, and is not the server's time."""
     check_settings(provider.name)
-    settings = provider.settings()
-    base_url = endpoint(provider.name, settings["base_url"], api_version=settings.get("api_version")).base_url
+    base_url = provider.endpoint().base_url
     adapter = make_adapter(provider.name)
     assert isinstance(adapter, HttpAdapter), "a provider with a key or an address has an adapter over HTTP"
     parts = urlsplit(base_url)

@@ -109,8 +109,8 @@ def test_what_is_no_address_is_refused(given: str) -> None:
     ("given", "problem"),
     [
         ("http://user:sentinel@gateway/v1", "without a name or password in it"),
-        ("http://gateway/v1?key=sentinel", "has a part after"),
-        ("http://gateway/v1#sentinel", "has a part after"),
+        ("http://gateway/v1?key=sentinel", r"without \? or #"),
+        ("http://gateway/v1#sentinel", r"without \? or #"),
     ],
 )
 def test_secrets_in_an_address_are_refused_and_not_shown(
@@ -120,7 +120,8 @@ def test_secrets_in_an_address_are_refused_and_not_shown(
     monkeypatch.setenv("OPENAI_BASE_URL", given)
     with pytest.raises(ConfigError, match=problem) as caught:
         check_settings("openai:gpt-4.1")
-    assert "sentinel" not in str(caught.value) and "OPENAI_BASE_URL" in str(caught.value)
+    assert "sentinel" not in str(caught.value)
+    assert str(caught.value).startswith("openai:gpt-4.1: OPENAI_BASE_URL must be an address without ")
 
 
 def test_a_strange_version_is_refused_before_anything_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:

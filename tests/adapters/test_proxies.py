@@ -203,7 +203,7 @@ def test_a_socks_proxy_without_its_package_names_the_package(monkeypatch: pytest
         said = str(caught.value)
         assert "ALL_PROXY names a SOCKS proxy, which needs one more package." in said
         assert "python -m pip install 'socksio>=1,<2'" in said
-        assert "sentinel" not in said and "SDK" not in said
+        assert "sentinel" not in said and "SDK" not in said and "BASE_URL" not in said
 
 
 def test_a_proxy_of_another_kind_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
