@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from src.adapters.registry import PROVIDERS, Provider
-from src.cli import doctor
+from src.cli import doctor, reach
 from src.cli.doctor import (
     Finding,
     as_json,
@@ -26,6 +27,7 @@ from src.cli.doctor import (
     origin,
     table,
 )
+from tests.proxies import HttpProxy
 from tests.runs import HANGS_S, ROOT, environment
 
 KEYS = [provider.key_variable for provider in PROVIDERS.values() if provider.key_variable]
@@ -39,32 +41,63 @@ def sentinel(variable: str) -> str:
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, no address, no proxy, and time enough for a server on a busy machine."""
-    monkeypatch.setattr(doctor, "REACH_S", 60.0)
+    monkeypatch.setattr(reach, "REACH_S", 60.0)
     for name in list(os.environ):
-        if name in (*KEYS, *URLS) or name.lower().endswith("_proxy"):
+        if name in (*KEYS, *URLS, "GOOGLE_GENAI_API_VERSION") or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
+
+
+LISTS: dict[str, dict[str, Any]] = {
+    "/v1/models": {"data": [{"id": "a"}, {"id": "b"}]},
+    "/v1beta/models": {"models": [{"name": "models/a"}]},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How a test's server answers."""
+
+    status: int = 200
+    body: bytes | None = None
+    """Instead of the list of models."""
+    chat: int = 400
+    """The status for an empty chat request."""
+    ahead: timedelta = timedelta()
+    date: str | None = None
+    hangs: bool = False
 
 
 class Server:
     """A tiny web server on 127.0.0.1 that keeps what it was sent."""
 
-    def __init__(self, *, status: int, ahead: timedelta, hangs: bool, date: str | None) -> None:
-        requests: list[tuple[str, str, dict[str, str]]] = []
+    def __init__(self, manner: Manner) -> None:
+        requests: list[Request] = []
         answered: list[str] = []
         stop = threading.Event()
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                requests.append((self.command, self.path, dict(self.headers)))
-                if hangs:
+                self._answer(manner.status, manner.body)
+
+            def do_POST(self) -> None:
+                self._answer(manner.chat, b"{}")
+
+            def _answer(self, status: int, body: bytes | None) -> None:
+                content = self.rfile.read(int(self.headers.get("content-length", 0)))
+                requests.append(Request(self.command, self.path, dict(self.headers), content))
+                if manner.hangs:
                     stop.wait(HANGS_S)
                     return
                 answered.append(self.path)
-                shown = date if date is not None else format_datetime(datetime.now(UTC) + ahead, usegmt=True)
+                listed = json.dumps(LISTS.get(self.path.partition("?")[0], {})).encode()
+                sent = listed if body is None else body
+                date = format_datetime(datetime.now(UTC) + manner.ahead, usegmt=True)
                 self.send_response_only(status)
-                self.send_header("Date", shown)
+                self.send_header("Date", date if manner.date is None else manner.date)
                 self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
+                self.wfile.write(sent)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -82,14 +115,20 @@ class Server:
         self._thread.join()
 
 
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
 @pytest.fixture
-def serve() -> Iterator[Any]:
+def serve() -> Iterator[Callable[..., Server]]:
     made: list[Server] = []
 
-    def start(
-        status: int = 404, ahead: timedelta = timedelta(), *, hangs: bool = False, date: str | None = None
-    ) -> Server:
-        made.append(Server(status=status, ahead=ahead, hangs=hangs, date=date))
+    def start(**manner: Any) -> Server:
+        made.append(Server(Manner(**manner)))
         return made[-1]
 
     yield start
@@ -123,7 +162,7 @@ def test_a_missing_sdk_comes_with_the_command_that_installs_it(tmp_path: Path) -
     absent = Provider("absent", "absent_adapter", "Absent", sdk="no.such.sdk", extra="absent")
     finding = find(examine(reach=False, out=tmp_path, providers={"absent": absent}), "sdk", "absent")
     assert finding.state == "missing"
-    assert finding.detail == "no-such-sdk is not installed; run: pip install 'medicare-eval[absent]'"
+    assert finding.detail == "The SDK for absent is not installed; run: python -m pip install 'absent'"
 
 
 def test_no_sdk_is_imported() -> None:
@@ -245,28 +284,146 @@ def test_nothing_is_sent_without_reach(tmp_path: Path, monkeypatch: pytest.Monke
     assert not [finding for finding in found if finding.area == "network"]
 
 
-@pytest.mark.parametrize("status", [200, 302, 401, 404, 503])
-def test_reach_sends_one_request_without_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any, status: int
-) -> None:
-    server = serve(status)
-    monkeypatch.setenv("OPENAI_API_KEY", sentinel("OPENAI"))
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("http://", "http://u:SENTINEL@") + "/v1?k=SENTINEL")
+def reached(tmp_path: Path, name: str) -> Finding:
     found = examine(reach=True, out=tmp_path)
-    assert find(found, "network", "openai") == Finding(
-        "network", "openai", "ok", f"{server.url} answers (HTTP {status})"
+    assert [finding.name for finding in found if finding.area == "network"] == [name], "no other has a key"
+    assert "sentinel" not in shown(found).lower()
+    return find(found, "network", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "models"),
+    [
+        ("openai", "/v1/models", "2 models"),
+        ("xai", "/v1/models", "2 models"),
+        ("compatible", "/v1/models", "2 models"),
+        ("anthropic", "/v1/models?limit=1000", "2 models"),
+        ("google", "/v1beta/models?pageSize=1000", "1 model"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["", "/v1/"])
+def test_reach_asks_for_the_list_of_models_with_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any, name: str, path: str, models: str, suffix: str
+) -> None:
+    server, provider = serve(), PROVIDERS[name]
+    assert provider.key_variable and provider.base_url_variable
+    monkeypatch.setenv(provider.key_variable, sentinel(name))
+    monkeypatch.setenv(provider.base_url_variable, server.url + suffix)
+    finding = reached(tmp_path, name)
+    assert finding == Finding(
+        "network", name, "ok", f"{server.url} accepts the key in {provider.key_variable} ({models})"
     )
-    assert find(found, "clock", "against servers").state == "ok"
-    assert [(method, path) for method, path, _ in server.requests] == [("GET", "/")]
-    assert "sentinel" not in (str(server.requests) + shown(found)).lower()
-    assert [finding.name for finding in found if finding.area == "network"] == ["openai"]  # no other has a key
+    (request,) = server.requests
+    assert (request.method, request.path) == ("GET", path)
+    assert sentinel(name) in json.dumps(request.headers)
+
+
+@pytest.mark.parametrize(
+    ("manner", "state", "detail"),
+    [
+        ({"status": 401}, "error", "refuses the key in OPENAI_API_KEY (HTTP 401)"),
+        (
+            {"status": 400, "body": b'{"error": "Incorrect API key provided: SE***9c."}'},
+            "error",
+            "refuses the key in OPENAI_API_KEY (HTTP 400)",
+        ),
+        (
+            {"status": 429, "body": b'{"error": {"code": "insufficient_quota"}}'},
+            "error",
+            "refuses the account of the key in OPENAI_API_KEY: no credit or quota is left (HTTP 429)",
+        ),
+        (
+            {"status": 403, "chat": 403},
+            "error",
+            "does not let the key in OPENAI_API_KEY, its account or its region use the API (HTTP 403)",
+        ),
+        (
+            {"status": 404, "chat": 404},
+            "error",
+            "has no such API at this address (HTTP 404); correct OPENAI_BASE_URL: it must be the part of the address "
+            "before /chat/completions",
+        ),
+        ({"status": 404, "chat": 401}, "error", "refuses the key in OPENAI_API_KEY (HTTP 401)"),
+        (
+            {"status": 404, "chat": 400},
+            "ok",
+            "has no list of models (HTTP 404) but answers chat requests; the key in OPENAI_API_KEY could not be checked",
+        ),
+        (
+            {"status": 403, "chat": 503},
+            "warning",
+            "answers (HTTP 403), so the key in OPENAI_API_KEY could not be checked",
+        ),
+        ({"status": 302}, "error", "redirects (HTTP 302); set OPENAI_BASE_URL to the address it redirects to"),
+        ({"status": 503}, "warning", "answers (HTTP 503), so the key in OPENAI_API_KEY could not be checked"),
+        ({"status": 429}, "warning", "answers (HTTP 429), so the key in OPENAI_API_KEY could not be checked"),
+        ({"body": b"<html>SENTINEL</html>"}, "warning", "answers (HTTP 200), but not with a list of models"),
+    ],
+)
+def test_reach_tells_what_is_wrong(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    serve: Any,
+    manner: dict[str, Any],
+    state: doctor.State,
+    detail: str,
+) -> None:
+    server = serve(**manner)
+    monkeypatch.setenv("OPENAI_API_KEY", sentinel("OPENAI"))
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/SENTINEL/v1")
+    assert reached(tmp_path, "openai") == Finding("network", "openai", state, f"{server.url} {detail}")
+    posts = [request for request in server.requests if request.method == "POST"]
+    assert [(request.path, request.body) for request in posts] == (
+        [("/SENTINEL/v1/chat/completions", b"{}")] if "chat" in manner else []
+    )
+
+
+def test_a_wrong_address_of_google_names_the_setting_of_the_version_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
+) -> None:
+    server = serve(status=404, chat=404)
+    monkeypatch.setenv("GEMINI_API_KEY", sentinel("GEMINI"))
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+    detail = reached(tmp_path, "google").detail
+    assert "correct GOOGLE_GEMINI_BASE_URL or GOOGLE_GENAI_API_VERSION" in detail
+    assert detail.endswith("the part of the address before /v1beta/models")
+
+
+@pytest.mark.parametrize("address", ["http://u:SENTINEL@gateway/v1", "http://gateway/v1?k=SENTINEL", "SENTINEL"])
+def test_an_address_that_cannot_be_used_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", sentinel("OPENAI"))
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    finding = reached(tmp_path, "openai")
+    assert finding.state == "error"
+    assert finding.detail.startswith("not asked: openai: OPENAI_BASE_URL must be an address ")
 
 
 def test_reach_also_asks_a_server_that_needs_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
 ) -> None:
-    monkeypatch.setenv("COMPATIBLE_BASE_URL", f"{serve().url}/v1")
-    assert find(examine(reach=True, out=tmp_path), "network", "compatible").state == "ok"
+    server = serve()
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", f"{server.url}/v1")
+    assert reached(tmp_path, "compatible").detail == f"{server.url} accepts calls without a key (2 models)"
+    assert "Authorization" not in server.requests[0].headers
+
+
+def test_reach_goes_through_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any) -> None:
+    with HttpProxy(serve().url) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("COMPATIBLE_BASE_URL", "http://models.invalid:8080")
+        assert "accepts calls without a key (2 models)" in reached(tmp_path, "compatible").detail
+    assert proxy.asked == ["GET http://models.invalid:8080/v1/models"]
+
+
+def test_a_host_that_no_resolver_knows_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPATIBLE_BASE_URL", "http://models.invalid:8080")
+    finding = reached(tmp_path, "compatible")
+    assert finding.state == "error"
+    assert finding.detail.startswith("http://models.invalid:8080 cannot be reached: ")
 
 
 @pytest.mark.parametrize(("hours", "said"), [(1, "behind"), (-1, "ahead of")])
@@ -312,10 +469,10 @@ def test_the_doctor_does_not_wait_for_a_server_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Any
 ) -> None:
     server = serve(hangs=True)
-    monkeypatch.setattr(doctor, "REACH_S", 0.2)
+    monkeypatch.setattr(reach, "REACH_S", 0.2)
     monkeypatch.setenv("COMPATIBLE_BASE_URL", server.url)
     finding = find(examine(reach=True, out=tmp_path), "network", "compatible")
-    assert finding.state == "error" and "no answer within 0.2 s" in finding.detail
+    assert finding.state == "error" and "answer within 0.2 s" in finding.detail
     assert server.answered == []
 
 
@@ -323,8 +480,8 @@ def test_the_doctor_does_not_wait_for_a_request_that_never_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck = threading.Event()  # as name resolution can be, which knows no time limit
-    monkeypatch.setattr(doctor, "REACH_S", 0.1)
-    monkeypatch.setattr(doctor, "_ask", lambda name, address: stuck.wait(HANGS_S))
+    monkeypatch.setattr(reach, "REACH_S", 0.1)
+    monkeypatch.setattr(reach, "ask", lambda question: stuck.wait(HANGS_S))
     monkeypatch.setenv("COMPATIBLE_BASE_URL", "http://127.0.0.1:9")
     finding = find(examine(reach=True, out=tmp_path), "network", "compatible")
     stuck.set()

@@ -298,7 +298,10 @@ def test_a_missing_key_names_its_variable(planned: Planner) -> None:
 
 def test_a_missing_sdk_names_the_install_line(planned: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_importable", lambda name: False)
-    with pytest.raises(ConfigError, match=r"its SDK is missing; run: pip install 'medicare-eval\[openai\]'"):
+    with pytest.raises(
+        ConfigError,
+        match=r"openai:gpt-4.1: The SDK for openai is not installed; run: python -m pip install 'openai>=3.40,<4'\.",
+    ):
         planned(["openai:gpt-4.1"], keys="openai anthropic")
 
 

@@ -10,6 +10,7 @@ import pytest
 from src.planning.plan import make_plan
 from src.planning.study_file import make_study
 from src.planning.trials import Trial, trials
+from src.records.model_name import is_version_of
 from src.schemas import (
     CallRecord,
     Claim,
@@ -30,7 +31,6 @@ from src.scoring.result import (
     assemble,
     cut,
     failed,
-    is_version_of,
 )
 from tests.helpers import scenario_json
 

@@ -139,7 +139,7 @@ class Retries(Wrapped):
         try:
             return await super().complete(request, timeout_s=timeout_s)
         except CallFailure as failure:
-            if failure.outcome == "permanent":
+            if failure.outcome in ("permanent", "denied"):
                 raise
             return await super().complete(request, timeout_s=timeout_s)
 

@@ -57,8 +57,8 @@ def said(request: Received) -> tuple[str, str]:
 
 def sensible(request: Received, **fields: Any) -> Scripted:
     """A target that answers, or a judge that judges by rule, over the wire."""
-    if request.body is None:  # the doctor asks without a body
-        return Scripted(status=404)
+    if not request.body:  # the doctor asks for a list of models, which this server does not have
+        return Scripted(status=400 if request.body == {} else 404)
     system, user = said(request)
     for opening, input_type, judge in JUDGES:
         if system.startswith(opening):
@@ -374,9 +374,9 @@ def test_models_and_doctor_say_which_keys_are_set_and_show_none(server: Loopback
     assert json.loads(call("models", "--json")[1])[0]["key_is_set"] is True
     code, doctor, err = call("doctor", "--out", tmp_path, "--reach")
     assert code == 0, doctor
-    assert "answers (HTTP 404)" in doctor
+    assert doctor.count("has no list of models") == 5
     assert SENTINEL not in out + doctor + err
-    assert all(request.key == "" for request in server.requests)
+    assert {request.key for request in server.requests} == {SENTINEL}
 
 
 def test_a_run_with_requests_and_tokens_per_minute_is_scored(server: Loopback, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..schemas import Usage
+from .addresses import endpoint
 from .base import ModelRequest, ReplyOutcome
 from .caching import rule_for, text_parts
 from .capabilities import Call
@@ -12,7 +13,6 @@ from .http import (
     HttpAdapter,
     ParsedReply,
     ShapeError,
-    checked_url,
     client_options,
     count_of,
     inner_object,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _CUT_SHORT = frozenset({"max_tokens", "model_context_window_exceeded"})
-_FILTERED = "content filtering policy"
 
 
 class AnthropicAdapter(HttpAdapter):
@@ -37,12 +36,10 @@ class AnthropicAdapter(HttpAdapter):
 
     def __init__(self, *, api_key: str, base_url: str | None = None) -> None:
         super().__init__(checked_key(api_key, self.provider))
-        url = checked_url(base_url, self.provider)
+        url = endpoint(self.provider, base_url).base_url
         self._client = opened(self.provider, lambda: _client(self._secret, url))
 
     async def _send(self, call: Call, timeout_s: float) -> None:
-        from httpx2 import Response
-
         request, version = call.request, call.takes.api_version
         body: dict[str, Any] = {
             "model": call.model,
@@ -53,6 +50,14 @@ class AnthropicAdapter(HttpAdapter):
             body["temperature"] = call.temperature
         if call.schema is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
+        await self._post(body, version, timeout_s)
+
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        await self._post({}, None, timeout_s)
+
+    async def _post(self, body: dict[str, Any], version: str | None, timeout_s: float) -> None:
+        from httpx2 import Response
+
         # Not `messages.create`: it no longer takes a temperature, and it warns about old models through `warnings`,
         # which raises an exception if warnings are errors.
         await self._client.post(
@@ -61,6 +66,11 @@ class AnthropicAdapter(HttpAdapter):
             body=body,
             options={"timeout": timeout_s, "headers": {"anthropic-version": version} if version else {}},
         )
+
+    async def _list(self, timeout_s: float) -> None:
+        from httpx2 import Response
+
+        await self._client.get("/v1/models?limit=1000", cast_to=Response, options={"timeout": timeout_s})
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         blocks = payload.get("content")
@@ -84,18 +94,14 @@ class AnthropicAdapter(HttpAdapter):
             usage=_usage(inner_object(payload, "usage")),
         )
 
-    def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
-        # The output filter answers 400 with these words; it has no error code of its own.
-        return "content_filter" if status == 400 and _FILTERED in (text_of(error, "message") or "") else None
-
     async def aclose(self) -> None:
         await self._client.close()
 
 
-def _client(secret: Secret, base_url: str | None) -> AsyncAnthropic:
+def _client(secret: Secret, base_url: str) -> AsyncAnthropic:
     import anthropic
 
-    http_client = anthropic.DefaultAsyncHttpxClient(timeout=None, **client_options())
+    http_client = anthropic.DefaultAsyncHttpxClient(timeout=None, **client_options(base_url))
     return anthropic.AsyncAnthropic(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
 
 

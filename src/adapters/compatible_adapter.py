@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..errors import ConfigError
-from .http import (
-    HttpAdapter,
-    checked_url,
-)
+from .http import HttpAdapter
 from .openai_adapter import ThirdPartyChat
 from .secrets import Secret, checked_key
 
@@ -16,7 +13,7 @@ _NO_KEY = "unused"
 
 
 class CompatibleAdapter(ThirdPartyChat):
-    """Models of a server given by its base URL (including `/v1`), with or without a key."""
+    """Models of a server given by its base URL, with or without a key."""
 
     provider: ClassVar[str] = "compatible"
 
@@ -25,4 +22,4 @@ class CompatibleAdapter(ThirdPartyChat):
             raise ConfigError("An OpenAI-compatible endpoint needs its base URL, for example http://127.0.0.1:8000/v1.")
         HttpAdapter.__init__(self, checked_key(api_key, "the compatible endpoint") if api_key else Secret(_NO_KEY))
         self.keyless = not api_key
-        self._open(checked_url(base_url, "the compatible endpoint"))
+        self._open(base_url)

@@ -53,8 +53,9 @@ class _Releasing(httpx2.AsyncByteStream):
 class ConnectionStack(httpx2.AsyncBaseTransport):
     """As many connections as there are concurrent calls; each serves one call at a time, the last used first."""
 
-    def __init__(self) -> None:
+    def __init__(self, proxy: str | None = None) -> None:
         self._context = httpx2.create_ssl_context()
+        self._proxy = proxy
         self._idle: list[httpx2.AsyncHTTPTransport] = []
         self._all: list[httpx2.AsyncHTTPTransport] = []
 
@@ -71,7 +72,7 @@ class ConnectionStack(httpx2.AsyncBaseTransport):
         return response
 
     def _new(self) -> httpx2.AsyncHTTPTransport:
-        connection = httpx2.AsyncHTTPTransport(verify=self._context, limits=ONE)
+        connection = httpx2.AsyncHTTPTransport(verify=self._context, limits=ONE, proxy=self._proxy)
         self._all.append(connection)
         return connection
 

@@ -7,19 +7,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..schemas import Usage
+from .addresses import Endpoint, endpoint
 from .base import ReplyOutcome
 from .capabilities import Call
+from .classify import ErrorBody, retry_after
 from .http import (
+    Exchange,
     HttpAdapter,
     ParsedReply,
     ShapeError,
-    checked_url,
     client_options,
     count_of,
     first_object,
     inner_object,
     opened,
-    retry_after,
     text_of,
     total,
 )
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 _FILTERED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
 _CUT_SHORT = frozenset({"MAX_TOKENS", "CONTINUATION"})
+_ANY_MODEL = "gemini-3.8-flash"
+"""A model that Google has: without one, there is no address to send a chat request to."""
+_VERSION_IN_PATH = re.compile(r"/(v\d[a-z0-9]*)/models/[^/]*$")
 _RETRY_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
 
@@ -41,11 +45,12 @@ class GoogleAdapter(HttpAdapter):
     request_id_headers: ClassVar[tuple[str, ...]] = ("x-request-id", "x-goog-request-id")
 
     def __init__(self, *, api_key: str, base_url: str | None = None, api_version: str | None = None) -> None:
-        """`api_version` is for servers that have only `v1beta`; None means the SDK's default."""
+        """`api_version` overrides the default: the SDK's at Google's own address, `v1beta` at any other."""
         super().__init__(checked_key(api_key, self.provider))
-        url = checked_url(base_url, self.provider)
-        self._http = opened(self.provider, _http_client)
-        self._client = opened(self.provider, lambda: _client(self._secret, url, api_version, self._http))
+        place = endpoint(self.provider, base_url, api_version=api_version)
+        self._models = f"{place.base_url}/{place.api_version}/models"
+        self._http = opened(self.provider, lambda: _http_client(place.base_url))
+        self._client = opened(self.provider, lambda: _client(self._secret, place, self._http))
 
     async def _send(self, call: Call, timeout_s: float) -> None:
         from google.genai import types
@@ -67,6 +72,15 @@ class GoogleAdapter(HttpAdapter):
             for message in request.messages
         ]
         await self._client.aio.models.generate_content(model=call.model, contents=contents, config=config)
+
+    async def _list(self, timeout_s: float) -> None:
+        await self._http.get(f"{self._models}?pageSize=1000", headers=self._key_header())
+
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        await self._http.post(f"{self._models}/{_ANY_MODEL}:generateContent", json={}, headers=self._key_header())
+
+    def _key_header(self) -> dict[str, str]:
+        return {"x-goog-api-key": self._secret.reveal()}
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         feedback = text_of(inner_object(payload, "promptFeedback"), "blockReason")
@@ -92,12 +106,14 @@ class GoogleAdapter(HttpAdapter):
             usage=_usage(inner_object(payload, "usageMetadata")),
         )
 
-    def _retry_after(self, headers: Mapping[str, str], error: dict[str, Any]) -> float | None:
+    def _api_version(self, exchange: Exchange) -> str | None:
+        found = _VERSION_IN_PATH.search(exchange.address or "")
+        return found[1] if found else None
+
+    def _retry_after(self, headers: Mapping[str, str], error: ErrorBody) -> float | None:
         """Google puts the wait time in the body: `{"@type": ".../google.rpc.RetryInfo", "retryDelay": "37s"}`."""
-        details = error.get("details")
-        for detail in details if isinstance(details, list) else []:
-            found = _RETRY_DELAY.fullmatch(str(detail.get("retryDelay"))) if isinstance(detail, dict) else None
-            if found:
+        for detail in error.details:
+            if found := _RETRY_DELAY.fullmatch(str(detail.get("retryDelay"))):
                 return float(found[1])
         return retry_after(headers)
 
@@ -106,18 +122,18 @@ class GoogleAdapter(HttpAdapter):
         self._client.close()
 
 
-def _http_client() -> AsyncClient:
+def _http_client(base_url: str) -> AsyncClient:
     """Our own client: it has the hooks, and it keeps the SDK from using aiohttp, with which it would retry."""
     import httpx2
 
     limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-    return httpx2.AsyncClient(timeout=None, limits=limits, **client_options())
+    return httpx2.AsyncClient(timeout=None, limits=limits, **client_options(base_url))
 
 
-def _client(secret: Secret, base_url: str | None, api_version: str | None, http: AsyncClient) -> genai.Client:
+def _client(secret: Secret, place: Endpoint, http: AsyncClient) -> genai.Client:
     from google import genai
 
-    options = genai.types.HttpOptions(base_url=base_url, api_version=api_version, httpx_async_client=http)
+    options = genai.types.HttpOptions(base_url=place.base_url, api_version=place.api_version, httpx_async_client=http)
     # `vertexai` is explicit: an environment variable could switch to another service with other credentials.
     return genai.Client(vertexai=False, api_key=secret.reveal(), http_options=options)
 

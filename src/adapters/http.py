@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
+import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, TypeVar
-from urllib.request import getproxies
 
 from ..errors import ConfigError
 from ..schemas import Usage
@@ -37,10 +34,17 @@ from .capabilities import (
     UnfitSchema,
     fitted,
 )
+from .classify import LARGEST_COUNT, ErrorBody, classify_exception, describe_exception, error_body, retry_after
+from .listing import WITHOUT_LIST, Listing, read_listing
+from .proxies import proxy_for
+from .sdks import missing_sdk
 from .secrets import Secret
 
 Client = TypeVar("Client")
-LARGEST_COUNT = 2**53
+
+LONGEST_MESSAGE = 300
+_MASKED = re.compile(r"\S*\*{2,}\S*")
+"""A key that the provider masked: its ends and its length are still to be seen."""
 
 
 class ShapeError(Exception):
@@ -53,6 +57,10 @@ class Exchange:
 
     not_applied: tuple[str, ...] = ()
     sent: bytes | None = None
+    address: str | None = None
+    """Scheme, host, port and path of the request; neither query nor user info."""
+    api_version: str | None = None
+    """From the header of the request that names it."""
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     response: Any = None
@@ -84,7 +92,10 @@ _EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 async def _note_request(request: Any) -> None:
     exchange = _EXCHANGE.get()
     if exchange is not None:
+        url = request.url
         exchange.sent = request.content
+        exchange.address = f"{url.scheme}://{url.netloc.decode()}{url.raw_path.partition(b'?')[0].decode()}"
+        exchange.api_version = request.headers.get("anthropic-version")
 
 
 async def _note_response(response: Any) -> None:
@@ -98,92 +109,29 @@ async def _note_response(response: Any) -> None:
         response.stream = Tee(response.stream, exchange.chunks)
 
 
-def client_options() -> dict[str, Any]:
+def client_options(base_url: str) -> dict[str, Any]:
     """Arguments for the HTTP client under an SDK: the hooks, no redirects (a second request), and a fast transport.
 
-    If the environment names a proxy, the client keeps its own transport, because ours does not support proxies.
+    The transport, not the client, is told of the proxy: a client that reads the environment would replace it.
     """
+    proxy = proxy_for(base_url)
     from .connections import ConnectionStack
 
     hooks: dict[str, Any] = {"request": [_note_request], "response": [_note_response]}
-    options: dict[str, Any] = {"event_hooks": hooks, "follow_redirects": False}
-    return options if getproxies() else {**options, "transport": ConnectionStack()}
-
-
-def checked_url(base_url: str | None, owner: str) -> str | None:
-    if base_url is not None and not base_url.startswith(("http://", "https://")):
-        raise ConfigError(f"The base URL for {owner} must start with http:// or https://.")
-    if base_url is not None and "@" in base_url.split("/")[2]:
-        raise ConfigError(f"The base URL for {owner} contains a password, which would replace the key. Remove it.")
-    return base_url
+    return {"event_hooks": hooks, "follow_redirects": False, "transport": ConnectionStack(proxy)}
 
 
 def opened(extra: str, make: Callable[[], Client]) -> Client:
     """Call `make`, which uses the SDK of `extra`. A `ConfigError` quotes no SDK message: it could contain settings."""
     try:
         return make()
+    except ConfigError:
+        raise
     except ImportError:
-        problem = f"The SDK for {extra} is not installed. Run `pip install 'medicare-eval[{extra}]'`."
+        problem = f"{missing_sdk(extra)}."
     except Exception as error:
         problem = f"The SDK for {extra} cannot use its settings ({type(error).__name__}). Check the base URL."
     raise ConfigError(problem)
-
-
-def classify_status(status: int) -> FailureOutcome:
-    """The outcome of an HTTP status other than success, which decides whether to retry."""
-    if status == 429:
-        return "rate_limited"
-    return "transient" if status in (408, 409, 425) or status >= 500 else "permanent"
-
-
-def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait, from `retry-after-ms`, or from `Retry-After` in seconds or as an HTTP date."""
-    millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
-    seconds = _number(value) if millis is None else millis / 1000
-    if seconds is not None or value is None:
-        return seconds
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return max(0.0, number) if abs(number) < LARGEST_COUNT else None
-
-
-def classify_exception(error: BaseException, outer: BaseException | None = None) -> FailureOutcome:
-    """The outcome of an exception without a complete response, by the names of its classes.
-
-    The classes are the HTTP library's, which is not imported here; `outer` is what the caller was handling before.
-    """
-    names = {cls.__name__ for link in _chain(error, outer) for cls in type(link).__mro__}
-    if names & {"TimeoutException", "TimeoutError", "APITimeoutError"}:
-        return "timeout"
-    if names & {"LocalProtocolError", "UnsupportedProtocol"}:
-        return "permanent"  # one of our headers or URLs cannot be sent
-    return "transient" if names & {"TransportError", "DecodingError", "OSError"} else "permanent"
-
-
-def _chain(error: BaseException | None, outer: BaseException | None) -> Iterator[BaseException]:
-    while error is not None and error is not outer:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def describe_exception(error: BaseException, outer: BaseException | None) -> str:
-    """Class names and the operating system's reason, but not the message, which may quote a header."""
-    links = list(_chain(error, outer))
-    names = " < ".join(dict.fromkeys(type(link).__name__ for link in links))
-    reasons = [os.strerror(link.errno) for link in links if isinstance(link, OSError) and link.errno and link.errno > 0]
-    return f"{names} ({reasons[-1]})" if reasons else names
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -259,21 +207,26 @@ class HttpAdapter(ABC):
         """Make the SDK send one request. The hooks see the result."""
 
     @abstractmethod
+    async def _list(self, timeout_s: float) -> None:
+        """Make the SDK ask for the list of models."""
+
+    @abstractmethod
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        """Send an empty object to the address that answers chat requests."""
+
+    @abstractmethod
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         """Read a successful response, or raise `ShapeError`."""
 
     @abstractmethod
     async def aclose(self) -> None: ...
 
-    def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
-        """The provider's reason, if an error status means that a filter blocked the call; else None."""
-        return None
-
-    def _outcome(self, status: int, error: dict[str, Any]) -> FailureOutcome:
-        return classify_status(status)
-
-    def _retry_after(self, headers: Mapping[str, str], error: dict[str, Any]) -> float | None:
+    def _retry_after(self, headers: Mapping[str, str], error: ErrorBody) -> float | None:
         return retry_after(headers)
+
+    def _api_version(self, exchange: Exchange) -> str | None:
+        """The version of the provider's API that the request asked for; None where there are none."""
+        return exchange.api_version
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
         """Make one attempt; `timeout_s` limits the whole attempt, even while bytes keep coming."""
@@ -282,14 +235,39 @@ class HttpAdapter(ABC):
             raise result  # here no SDK exception is being handled that could become its context
         return result
 
+    async def list_models(self, *, timeout_s: float) -> Listing:
+        """Ask for the list of models, to see whether address and key are right; raises nothing.
+
+        If there is no list, an empty chat request follows: a server at the right address refuses it as incomplete.
+        """
+        listing = await self._listing(lambda _: self._list(timeout_s), timeout_s)
+        if listing.status not in WITHOUT_LIST:
+            return listing
+        return listing.with_chat(await self._listing(lambda _: self._ask_nothing(timeout_s), timeout_s))
+
+    async def _listing(self, send: Callable[[Exchange], Awaitable[None]], timeout_s: float) -> Listing:
+        exchange = await self._exchanged(send, timeout_s)
+        body = exchange.body()
+        if exchange.status is None or body is None:
+            outcome, problem = exchange.failure or ("malformed", "no response")
+            return Listing(outcome=outcome, problem=problem)
+        return read_listing(exchange.status, exchange.headers, body)
+
     async def _attempt(self, request: ModelRequest, timeout_s: float) -> ModelReply | CallFailure:
+        async def send(exchange: Exchange) -> None:
+            call = fitted(self.provider, request, self._schemas)
+            exchange.not_applied = call.not_applied
+            await self._send(call, timeout_s)
+
+        return self._result(await self._exchanged(send, timeout_s))
+
+    async def _exchanged(self, send: Callable[[Exchange], Awaitable[None]], timeout_s: float) -> Exchange:
+        """What `send` sent and received, or why it did not."""
         exchange, outer = Exchange(), sys.exception()
         token = _EXCHANGE.set(exchange)
         try:
-            call = fitted(self.provider, request, self._schemas)
-            exchange.not_applied = call.not_applied
             async with asyncio.timeout(timeout_s):
-                await self._send(call, timeout_s)
+                await send(exchange)
         except UnfitSchema as error:
             exchange.failure = ("permanent", str(error))
         except TimeoutError:
@@ -298,7 +276,7 @@ class HttpAdapter(ABC):
             exchange.failure = (classify_exception(error, outer), describe_exception(error, outer))
         finally:
             _EXCHANGE.reset(token)
-        return self._result(exchange)
+        return exchange
 
     def _result(self, exchange: Exchange) -> ModelReply | CallFailure:
         body, status = exchange.body(), exchange.status
@@ -317,13 +295,13 @@ class HttpAdapter(ABC):
             payload = read_object(body)
         except ShapeError:
             payload = {}
-        error = inner_object(payload, "error")
-        reason = self._blocked(status, error)
-        if reason is not None:
-            return self._reply(exchange, ParsedReply(outcome="blocked", stop_reason=reason))
-        said = text_of(error, "message") or text_of(payload, "error") or text_of(payload, "message")
-        message = f"HTTP {status}: {said[:500]}" if said else f"HTTP {status}"
-        failure = self._failure(exchange, self._outcome(status, error), message)
+        error = error_body(status, payload)
+        if error.filtered is not None:
+            return self._reply(exchange, ParsedReply(outcome="blocked", stop_reason=error.filtered))
+        said = _MASKED.sub("[redacted]", error.message)[:LONGEST_MESSAGE]
+        failure = self._failure(
+            exchange, error.outcome, clean_text(f"HTTP {status}: {said}" if said else f"HTTP {status}")
+        )
         failure.retry_after_s = self._retry_after(exchange.headers, error)
         return failure
 
@@ -355,6 +333,8 @@ class HttpAdapter(ABC):
             "sent": None if sent is None else json.loads(self._secret.redact_bytes(sent)),
             "received": None if received is None else verbatim(self._secret.redact_bytes(received)),
             "not_applied": exchange.not_applied,
+            "address": None if exchange.address is None else self._secret.redact(exchange.address),
+            "api_version": self._shown(self._api_version(exchange)),
         }
 
     def _request_id(self, exchange: Exchange) -> str | None:

@@ -6,15 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..schemas import Usage
-from .base import FailureOutcome, ModelRequest, ReplyOutcome
+from .addresses import endpoint
+from .base import ModelRequest, ReplyOutcome
 from .caching import cache_key, rule_for, text_parts
 from .capabilities import Call
 from .http import (
     HttpAdapter,
     ParsedReply,
     ShapeError,
-    checked_url,
-    classify_status,
     client_options,
     count_of,
     first_object,
@@ -26,10 +25,9 @@ from .secrets import Secret, checked_key, custom_headers
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Omit
+    from openai._types import RequestOptions
 
 Headers: TypeAlias = "dict[str, str | Omit]"
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_FILTERED = frozenset({"content_filter", "content_policy_violation"})
 
 
 class OpenAIAdapter(HttpAdapter):
@@ -41,25 +39,38 @@ class OpenAIAdapter(HttpAdapter):
 
     def __init__(self, *, api_key: str, base_url: str | None = None) -> None:
         super().__init__(checked_key(api_key, self.provider))
-        self._open(checked_url(base_url, self.provider))
+        self._open(base_url)
 
     def _open(self, base_url: str | None) -> None:
-        self._client = opened(self.extra, lambda: _client(self._secret, base_url))
+        url = endpoint(self.provider, base_url).base_url
+        self._client = opened(self.extra, lambda: _client(self._secret, url))
 
-    def _headers(self, call: Call) -> Headers:
+    def _headers(self, call: Call | None) -> Headers:
         """Headers that replace the SDK's own, or add to them."""
         return {}
 
     async def _send(self, call: Call, timeout_s: float) -> None:
+        await self._post(_body(self.provider, call), call, timeout_s)
+
+    async def _ask_nothing(self, timeout_s: float) -> None:
+        await self._post({}, None, timeout_s)
+
+    async def _post(self, body: dict[str, Any], call: Call | None, timeout_s: float) -> None:
         from httpx2 import Response
 
         # `post` sends the body as it is. `chat.completions.create` takes twice as long and parses the response.
         await self._client.post(
             "/chat/completions",
             cast_to=Response,
-            body=_body(self.provider, call),
+            body=body,
             options={"headers": self._headers(call), "timeout": timeout_s},
         )
+
+    async def _list(self, timeout_s: float) -> None:
+        from httpx2 import Response
+
+        options: RequestOptions = {"headers": self._headers(None), "timeout": timeout_s}
+        await self._client.get("/models", cast_to=Response, options=options)
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         choice = first_object(payload, "choices")
@@ -86,16 +97,6 @@ class OpenAIAdapter(HttpAdapter):
             usage=_usage(inner_object(payload, "usage")),
         )
 
-    def _blocked(self, status: int, error: dict[str, Any]) -> str | None:
-        code = text_of(error, "code")
-        return code if status == 400 and code in _FILTERED else None
-
-    def _outcome(self, status: int, error: dict[str, Any]) -> FailureOutcome:
-        # An account without credit gets a 429 too, but waiting does not help.
-        if status == 429 and {text_of(error, "code"), text_of(error, "type")} & _NO_CREDIT:
-            return "permanent"
-        return classify_status(status)
-
     async def aclose(self) -> None:
         await self._client.close()
 
@@ -105,7 +106,7 @@ class ThirdPartyChat(OpenAIAdapter):
 
     keyless = False
 
-    def _headers(self, call: Call) -> Headers:
+    def _headers(self, call: Call | None) -> Headers:
         """Leave out what the SDK read from the environment about the user's account at OpenAI."""
         from openai import Omit
 
@@ -119,10 +120,10 @@ class ThirdPartyChat(OpenAIAdapter):
         return {**omitted, "Authorization": Omit() if self.keyless else f"Bearer {self._secret.reveal()}"}
 
 
-def _client(secret: Secret, base_url: str | None) -> AsyncOpenAI:
+def _client(secret: Secret, base_url: str) -> AsyncOpenAI:
     import openai
 
-    http_client = openai.DefaultAsyncHttpxClient(timeout=None, **client_options())
+    http_client = openai.DefaultAsyncHttpxClient(timeout=None, **client_options(base_url))
     return openai.AsyncOpenAI(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
 
 

@@ -13,7 +13,10 @@ from importlib import import_module, util
 from .. import plugins
 from ..errors import ConfigError, InputError
 from ..records.model_name import PROVIDER_ALIASES, split_name
+from .addresses import Endpoint, endpoint
 from .base import Adapter, ChecksModels
+from .proxies import proxy_for
+from .sdks import missing_sdk
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,25 @@ class Provider:
     key_variable: str | None = None
     key_required: bool = True
     base_url_variable: str | None = None
+    version_variable: str | None = None
+    """Names the version of the API, where the SDK writes it into the address."""
     default_judge: str | None = None
     """The model that judges by default when another provider's model is the target."""
 
     @property
     def needs_key(self) -> bool:
         return self.key_variable is not None and self.key_required
+
+    def settings(self) -> dict[str, str | None]:
+        """What its adapter is made with, besides the key."""
+        given = {"base_url": self.base_url_variable, "api_version": self.version_variable}
+        return {name: os.environ.get(variable) or None for name, variable in given.items() if variable}
+
+    def endpoint(self) -> Endpoint:
+        """Where it is called; `ConfigError` if a variable has no usable address or version."""
+        given = self.settings()
+        variable = self.base_url_variable or ""
+        return endpoint(self.name, given.get("base_url"), api_version=given.get("api_version"), variable=variable)
 
     def key_is_set(self) -> bool:
         return bool(self.key_variable and os.environ.get(self.key_variable))
@@ -72,6 +88,7 @@ PROVIDERS: dict[str, Provider] = {
             extra="google",
             key_variable="GEMINI_API_KEY",
             base_url_variable="GOOGLE_GEMINI_BASE_URL",
+            version_variable="GOOGLE_GENAI_API_VERSION",
             default_judge="gemini-3.8-flash",
         ),
         Provider(
@@ -148,14 +165,13 @@ def _check_settings(name: str, provider: Provider) -> None:
         raise ConfigError(f"{name}: no key; set the environment variable {provider.key_variable}.")
     if provider.name == "compatible" and not os.environ.get("COMPATIBLE_BASE_URL"):
         raise ConfigError(f"{name}: no address; set COMPATIBLE_BASE_URL, for example http://127.0.0.1:8000/v1.")
-    address = os.environ.get(provider.base_url_variable or "", "")
-    if address and ("://" not in address or "@" in address.partition("://")[2].partition("/")[0]):
-        raise ConfigError(
-            f"{name}: {provider.base_url_variable} must be an http(s) address without a name or password in it, "
-            "which would replace the key."
-        )
+    if provider.base_url_variable:
+        try:
+            proxy_for(provider.endpoint().base_url)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from None
     if provider.sdk and not _importable(provider.sdk):
-        raise ConfigError(f"{name}: its SDK is missing; run: pip install 'medicare-eval[{provider.extra}]'")
+        raise ConfigError(f"{name}: {missing_sdk(provider.extra or provider.name)}.")
 
 
 def _importable(module: str) -> bool:
@@ -173,8 +189,8 @@ def make_adapter(provider_name: str) -> Adapter:
     factory = getattr(import_module(f".{provider.module}", __package__), provider.class_name)
     if provider.key_variable is None:
         return factory()  # type: ignore[no-any-return]
-    base_url = os.environ.get(provider.base_url_variable or "") or None
-    return factory(api_key=os.environ.get(provider.key_variable, ""), base_url=base_url)  # type: ignore[no-any-return]
+    key = os.environ.get(provider.key_variable, "")
+    return factory(api_key=key, **provider.settings())  # type: ignore[no-any-return]
 
 
 def _make_plugin(plugin: plugins.Plugin) -> Adapter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from urllib.parse import quote
 
 from ..errors import ConfigError
 
@@ -35,7 +36,7 @@ def custom_headers(value: str) -> dict[str, str]:
 def _forms(secret: str) -> set[str]:
     if len(secret) < SHORTEST_SECRET:
         return set()
-    return {secret, json.dumps(secret)[1:-1], secret.replace("/", "\\/")}
+    return {secret, json.dumps(secret)[1:-1], secret.replace("/", "\\/"), quote(secret, safe="")}
 
 
 class Secret:

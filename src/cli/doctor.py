@@ -1,8 +1,8 @@
 """Checks what a run needs: Python, SDKs, keys, addresses, clock, disk and, on request, the network.
 
 Findings are data; `table` and `as_json` show them. A key is reported as set or not set; neither it nor its length is
-shown. Of an address, only scheme, host and port are shown. No SDK is imported. Only `reach` sends anything: one
-request to each provider whose key is set, without the key, all at once and within one time limit.
+shown. Of an address, only scheme, host and port are shown. Only `reach` imports SDKs and sends anything (see
+`reach.py`).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib import metadata
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Literal
 from urllib.parse import urlsplit
 
+from ..adapters.addresses import OWN_ADDRESSES
 from ..adapters.registry import PROVIDERS, Provider
+from ..adapters.sdks import missing_sdk
 from . import tables
 
 State = Literal["ok", "missing", "warning", "error"]
@@ -35,14 +35,6 @@ CLOCK_MAY_DIFFER = timedelta(seconds=60)
 FEW_BYTES = 1 << 30
 SYNCED_BYTES = 20_000
 """About one journal record."""
-REACH_S = 5.0
-PROVIDER_ADDRESSES = {
-    "anthropic": "https://api.anthropic.com",
-    "openai": "https://api.openai.com",
-    "google": "https://generativelanguage.googleapis.com",
-    "xai": "https://api.x.ai",
-}
-"""The addresses that adapters use unless a variable names another."""
 SHORTEST_KEY = 8
 """A shorter value is not a key, and would match any text."""
 
@@ -56,15 +48,11 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one provider said to one request."""
+class _Clock:
+    """How far this machine's clock is ahead of a server's."""
 
     provider: str
-    status: int | None
-    """None where there was no answer."""
-    problem: str = ""
-    clock_ahead: timedelta | None = None
-    """How far this machine's clock is ahead of the server's; None where the server does not say."""
+    ahead: timedelta
 
 
 def examine(*, reach: bool, out: Path, providers: Mapping[str, Provider] = PROVIDERS) -> list[Finding]:
@@ -93,8 +81,7 @@ def _sdk(provider: Provider) -> Iterable[Finding]:
     try:
         yield Finding("sdk", provider.name, "ok", f"{package} {metadata.version(package)}")
     except metadata.PackageNotFoundError:
-        remedy = f"pip install 'medicare-eval[{provider.extra}]'"
-        yield Finding("sdk", provider.name, "missing", f"{package} is not installed; run: {remedy}")
+        yield Finding("sdk", provider.name, "missing", missing_sdk(provider.extra or provider.name))
 
 
 def _key(provider: Provider) -> Iterable[Finding]:
@@ -120,7 +107,7 @@ def _address(provider: Provider) -> Iterable[Finding]:
             yield Finding("address", provider.name, "error", f"{variable} is not an http:// or https:// address")
         else:
             yield Finding("address", provider.name, "ok", f"{variable} points to {shown}")
-    elif provider.name not in PROVIDER_ADDRESSES:
+    elif provider.name not in OWN_ADDRESSES:
         detail = f"{variable} is not set; set it to use this provider, for example http://127.0.0.1:8000/v1"
         yield Finding("address", provider.name, "missing", detail)
 
@@ -182,85 +169,28 @@ def _time_of_sync(folder: Path) -> float:
 
 
 def _network(providers: Sequence[Provider]) -> Iterable[Finding]:
-    asked = {}
-    for provider in providers:
-        given = os.environ.get(provider.base_url_variable or "")
-        address = origin(given) if given else PROVIDER_ADDRESSES.get(provider.name)
-        if address and (provider.key_is_set() or not provider.needs_key):
-            asked[provider.name] = address
-    answers = _ask_all(asked)
-    for name, address in asked.items():
-        answer = answers.get(name) or Answer(name, None, f"no answer within {REACH_S:g} s")
-        if answer.status is None:
-            yield Finding("network", name, "error", f"{address} cannot be reached: {answer.problem}")
-        else:
-            yield Finding("network", name, "ok", f"{address} answers (HTTP {answer.status})")
-    yield from _against_servers(answers.values())
+    from .reach import reach  # with the event loop, which nothing else here needs
+
+    clocks = []
+    for reached in reach(providers):
+        yield Finding("network", reached.name, reached.state, reached.detail)
+        ahead = _ahead(reached.date)
+        if ahead is not None:
+            clocks.append(_Clock(reached.name, ahead))
+    yield from _against_servers(clocks)
 
 
-def _against_servers(answers: Iterable[Answer]) -> Iterable[Finding]:
+def _against_servers(clocks: Sequence[_Clock]) -> Iterable[Finding]:
     """How far this machine's clock is from the server clock that it differs from most."""
-    told = [(answer.clock_ahead, answer.provider) for answer in answers if answer.clock_ahead is not None]
-    if not told:
+    if not clocks:
         return
-    ahead, provider = max(told, key=lambda pair: abs(pair[0]))
-    seconds = round(abs(ahead).total_seconds())
-    if abs(ahead) > CLOCK_MAY_DIFFER:
-        side = "ahead of" if ahead > timedelta() else "behind"
-        yield Finding("clock", "against servers", "warning", f"{seconds} s {side} {provider}'s clock; correct it")
+    most = max(clocks, key=lambda clock: abs(clock.ahead))
+    seconds = round(abs(most.ahead).total_seconds())
+    if abs(most.ahead) > CLOCK_MAY_DIFFER:
+        side = "ahead of" if most.ahead > timedelta() else "behind"
+        yield Finding("clock", "against servers", "warning", f"{seconds} s {side} {most.provider}'s clock; correct it")
     else:
-        yield Finding("clock", "against servers", "ok", f"within {max(1, seconds)} s of {provider}'s clock")
-
-
-def _ask_all(addresses: Mapping[str, str]) -> dict[str, Answer]:
-    """Ask every address at once. A request that hangs, even in name resolution, is abandoned at the time limit."""
-    answers: SimpleQueue[Answer] = SimpleQueue()
-    for name, address in addresses.items():
-        Thread(target=_put(answers, name, address), daemon=True).start()
-    found: dict[str, Answer] = {}
-    deadline = time.monotonic() + REACH_S + 0.5
-    while len(found) < len(addresses):
-        try:
-            answer = answers.get(timeout=max(0.0, deadline - time.monotonic()))
-        except Empty:
-            break
-        found[answer.provider] = answer
-    return found
-
-
-def _put(answers: SimpleQueue[Answer], name: str, address: str) -> Callable[[], None]:
-    return lambda: answers.put(_ask(name, address))
-
-
-def _ask(name: str, address: str) -> Answer:
-    """One GET without key, body or redirect. Any HTTP answer, even an error, shows that the server is reachable."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError, URLError
-    from urllib.request import HTTPRedirectHandler, Request, build_opener
-
-    class Stay(HTTPRedirectHandler):
-        def redirect_request(self, *_: object) -> None:
-            return None
-
-    request = Request(f"{address}/", headers={"User-Agent": "medicare-eval doctor"})  # noqa: S310 - http(s) by `origin`
-    try:
-        with build_opener(Stay).open(request, timeout=REACH_S) as response:
-            return Answer(name, response.status, clock_ahead=_ahead(response.headers.get("Date")))
-    except HTTPError as error:
-        with error:
-            return Answer(name, error.code, clock_ahead=_ahead(error.headers.get("Date")))
-    except URLError as error:
-        return Answer(name, None, _reason(error.reason))
-    except (OSError, HTTPException, ValueError) as error:
-        return Answer(name, None, _reason(error))
-
-
-def _reason(error: object) -> str:
-    """Why there is no connection, in the system's words."""
-    if isinstance(error, TimeoutError):
-        return f"no answer within {REACH_S:g} s"
-    said = getattr(error, "strerror", None) or type(error).__name__
-    return str(said)
+        yield Finding("clock", "against servers", "ok", f"within {max(1, seconds)} s of {most.provider}'s clock")
 
 
 def _ahead(header: str | None) -> timedelta | None:

@@ -321,7 +321,9 @@ def _add_environment(commands: _Commands) -> None:
     _add_json(models)
     doctor = commands.add("doctor", handlers.doctor, "check SDKs, keys (never shown), clock and disk")
     doctor.add_argument(
-        "--reach", action="store_true", help="also contact each provider whose key is set (the key is not sent)"
+        "--reach",
+        action="store_true",
+        help="also ask each provider whose key is set for its list of models, which costs nothing",
     )
     doctor.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="where runs go (default: runs)")
     _add_json(doctor)

@@ -60,6 +60,26 @@ def family_of_id(model_id: str) -> str:
     return _company(model_id) or model_id.lower()
 
 
+def is_version_of(served: str, api_id: str) -> bool:
+    """Whether a served id is the id called, or that id followed by a date or build number."""
+    served, api_id = served.removeprefix("models/"), api_id.removeprefix("models/")
+    dated = rf"{re.escape(api_id)}[-@](?:\d{{3,4}}|\d{{8}}|\d{{4}}-\d{{2}}-\d{{2}})"
+    return served == api_id or re.fullmatch(dated, served) is not None
+
+
+def names_another(name: str, served: str) -> bool:
+    """Whether a served id that is not the one requested names a known model.
+
+    A gateway or a local server may report any name, such as that of a file. So an unknown id accuses nobody. Nor does
+    one of the same company at a `compatible` server, which may write the name of a model in its own way.
+    """
+    provider, model = split_name(name)
+    company = _company(served.rpartition("/")[2])
+    if provider in _BY_PROVIDER:
+        return company is not None
+    return None not in (company, _company(model)) and company != _company(model)
+
+
 def _company(model_id: str) -> str | None:
     for pattern, company in _BY_ID:
         if re.search(pattern, model_id.lower()):

@@ -6,13 +6,12 @@ which every asked turn was answered or refused, and every judge did its work, is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..agents import adjudicator, scorer
 from ..planning.trials import Trial
-from ..records.model_name import family, split_name
+from ..records.model_name import family, is_version_of, split_name
 from ..records.run import FORMAT
 from ..schemas import (
     AdjudicatorOutput,
@@ -349,13 +348,6 @@ def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> Targe
         fingerprints=tuple(dict.fromkeys(record.fingerprint for record in records if record.fingerprint)),
         not_applied=tuple(dict.fromkeys(name for record in records for name in record.not_applied)),
     )
-
-
-def is_version_of(served: str, api_id: str) -> bool:
-    """Whether a served id is the id called, or that id followed by a date or build number."""
-    served, api_id = served.removeprefix("models/"), api_id.removeprefix("models/")
-    dated = rf"{re.escape(api_id)}[-@](?:\d{{3,4}}|\d{{8}}|\d{{4}}-\d{{2}}-\d{{2}})"
-    return served == api_id or re.fullmatch(dated, served) is not None
 
 
 def as_requested(served: Sequence[str], api_id: str) -> bool | None:

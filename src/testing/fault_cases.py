@@ -14,11 +14,13 @@ from ..adapters.base import CallFailure, FailureOutcome, verbatim
 from .server import Response, Server
 from .subject import Case, Subject, expect, failure_in
 
-STATUSES: dict[int, FailureOutcome] = {
-    **dict.fromkeys((302, 400, 401, 403, 404, 422), "permanent"),
-    **dict.fromkeys((408, 500, 502, 503, 504, 529), "transient"),
-    429: "rate_limited",
+STATUSES: dict[int, tuple[FailureOutcome, ...]] = {
+    **dict.fromkeys((302, 400, 422), ("permanent",)),
+    **dict.fromkeys((401, 402, 403, 404), ("denied", "permanent")),
+    **dict.fromkeys((408, 500, 502, 503, 504, 529), ("transient",)),
+    429: ("rate_limited",),
 }
+"""`denied` stops the run. `permanent` is allowed in its place, for adapters whose provider uses a status otherwise."""
 BAD_BODIES: dict[str, bytes] = {
     "JSON that ends early": b'{"answer": "Part',
     "an HTML page": b"<html><body><h1>Sign in</h1></body></html>",
@@ -66,15 +68,15 @@ async def _check(subject: Subject, fault: _Fault) -> CallFailure:
     return failure
 
 
-def status_case(status: int, outcome: FailureOutcome) -> Case:
+def status_case(status: int, outcomes: tuple[FailureOutcome, ...]) -> Case:
     async def run(subject: Subject) -> None:
         body = subject.wire.dialect.error(status, "scripted error")
         response = subject.wire.dialect.response(body, status=status)
         if status == 302:
             response = replace(response, headers={"location": "/elsewhere"})
-        await _check(subject, _Fault(response=response, outcomes=(outcome,)))
+        await _check(subject, _Fault(response=response, outcomes=outcomes))
 
-    return Case(f"HTTP {status} is {outcome!r}", run)
+    return Case(f"HTTP {status} is {' or '.join(map(repr, outcomes))}", run)
 
 
 async def retry_after(subject: Subject) -> None:
@@ -224,7 +226,7 @@ async def key_in_repr(subject: Subject) -> None:
 
 
 CASES = (
-    *(status_case(status, outcome) for status, outcome in STATUSES.items()),
+    *(status_case(status, outcomes) for status, outcomes in STATUSES.items()),
     Case("HTTP 429: Retry-After is reported", retry_after),
     Case("HTTP 502 with an HTML page is 'transient'", error_page),
     Case("HTTP 200 with an error in it is 'malformed'", error_with_status_200),

@@ -161,8 +161,34 @@ def test_notices(tmp_path: Path) -> None:
         "All other questions are in our own words.",
         "Expired answer key, allowed by the user: F1 ended.",
     ]
-    found = "compatible:model-a was answered by a different model than the one requested: model-b."
+    found = "compatible:model-a reported a model id that cannot be compared with the one requested: model-b."
     assert found in notices_of(small_plan(), *small_results())
+
+
+@pytest.mark.parametrize(
+    ("target", "served", "known"),
+    [
+        ("openai:gpt-4.1", "gpt-4.1-mini", True),
+        ("openai:gpt-4.1", "claude-sonnet-4-6", True),
+        ("openai:gpt-4.1", "our-deployment", False),
+        ("compatible:qwen3:8b", "/srv/models/Llama-3.2-1B.gguf", True),
+        ("compatible:qwen3:8b", "/srv/llama/Qwen3-8B-Q4_K_M.gguf", False),
+        ("compatible:local", "Qwen3-8B-Q4_K_M.gguf", False),
+        ("compatible:local", "model.gguf", False),
+    ],
+)
+def test_only_a_known_other_model_is_named_as_such(tmp_path: Path, target: str, served: str, known: bool) -> None:
+    of = plan(targets=[target], verifiers=["anthropic:c", "google:g"])
+    one = result(target=target)
+    service = one.target.model_copy(update={"served_models": (served,), "served_as_requested": False})
+    made = made_of(tmp_path, [one.model_copy(update={"target": service})], of)
+    said = ["".join(map(shown, notice)) for notice in made.notices]
+    another = f"{target} was answered by a different model than the one requested: {served}."
+    unlike = f"{target} reported a model id that cannot be compared with the one requested: {served}."
+    assert said == [another if known else unlike]
+    tables = [block for one in made.sections for block in one.blocks if isinstance(block, Table)]
+    (models,) = [one for one in tables if one.caption.startswith("Models requested")]
+    assert numbers(models)[target]["as requested"] == ("no" if known else "unknown")
 
 
 def test_a_pre_registration_and_deviations_from_it_are_reported(tmp_path: Path) -> None:

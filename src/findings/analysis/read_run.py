@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 
 from ... import storage
 from ...errors import IntegrityError
 from ...records.base import severity_rank
-from ...records.model_name import split_name
+from ...records.model_name import is_version_of, names_another, split_name
 from ...schemas import (
     GroupRule,
     Label,
@@ -78,7 +78,15 @@ class Service:
     fingerprints: set[str] = field(default_factory=set)
     not_applied: set[str] = field(default_factory=set)
     differs: bool = False
-    """Whether a model other than the one requested answered."""
+    """Whether a known model other than the one requested answered."""
+    unlike: bool = False
+    """Whether an id came back that is neither the one requested nor that of a known model."""
+
+    @property
+    def as_requested(self) -> Literal["yes", "no", "unknown"]:
+        if self.differs:
+            return "no"
+        return "yes" if self.served and not self.unlike else "unknown"
 
 
 class GroupKey(NamedTuple):
@@ -358,12 +366,22 @@ def _add_services(found: Findings, line: TrialFields) -> None:
     target.served.update(line.target.served_models)
     target.fingerprints.update(line.target.fingerprints)
     target.not_applied.update(line.target.not_applied)
-    target.differs |= line.target.served_as_requested is False
+    if line.target.served_as_requested is False:
+        _compare(target, line.target.name, line.target.served_models)
     for judge in line.judge_services:
         service = found.services.setdefault(judge.model, Service(judge.model))
         service.served.update(judge.served_models)
         service.not_applied.update(judge.not_applied)
-        service.differs |= judge.served_as_requested is False
+        if judge.served_as_requested is False:
+            _compare(service, judge.model, judge.served_models)
+
+
+def _compare(service: Service, name: str, served: Sequence[str]) -> None:
+    """Note the served ids that are not the one requested, of which the record says that there are some."""
+    for other in [one for one in served if not is_version_of(one, service.called)] or served:
+        named = names_another(name, other)
+        service.differs |= named
+        service.unlike |= not named
 
 
 def _add_judging(found: Findings, line: TrialFields) -> None:

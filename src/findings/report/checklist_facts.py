@@ -122,7 +122,7 @@ def _models_table(found: Findings) -> str:
     for name, service in found.services.items():
         roles = ", ".join("under test" if role == "target" else role for role in roles_of(found.manifest.plan, name))
         served = ", ".join(inert(one) for one in sorted(service.served)) or "not stated"
-        same = "**no**" if service.differs else "yes" if service.served else "unknown"
+        same = "**no**" if service.differs else service.as_requested
         not_applied = inert(", ".join(sorted(service.not_applied))) or "none"
         rows.append([inert(name), roles, inert(service.called), served, same, not_applied])
     return markdown_table(

@@ -65,6 +65,11 @@ def _usual(found: Findings) -> Iterator[Notice]:
     if found.manifest.transcripts:
         source = Text(found.manifest.transcripts.run_id)
         yield Notice(say("Judged again: the replies are those of run ", source, "; no target was asked."))
+    for name, service in found.services.items():
+        if service.unlike and not service.differs:
+            served = Text(", ".join(sorted(service.served)))
+            text = " reported a model id that cannot be compared with the one requested: "
+            yield Notice(say(Text(name), text, served, "."))
     yield from _marked(found)
 
 

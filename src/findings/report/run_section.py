@@ -136,7 +136,7 @@ def _service_table(runs: Runs) -> Table:
             Text(_roles(run.found.manifest.plan, name)),
             Text(service.called),
             Text(", ".join(sorted(service.served)) or "not stated"),
-            Words("no", strong=True) if service.differs else Words("yes" if service.served else "unknown"),
+            Words(service.as_requested, strong=service.differs),
             Text(", ".join(sorted(service.fingerprints)) or "none"),
             Text(", ".join(sorted(service.not_applied)) or "none"),
         )

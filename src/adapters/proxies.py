@@ -1,0 +1,69 @@
+"""Which proxy a request goes through, by the usual variables: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY.
+
+A loopback address (localhost, 127.x.x.x, ::1) never goes through a proxy: on another machine it would be that
+machine's own. Messages name the variables and never quote them, because a proxy's address may have a password in it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
+
+from ..errors import ConfigError
+
+_HTTP = ("http", "https")
+_SOCKS = ("socks5", "socks5h")
+SOCKS_PACKAGE = "socksio>=1,<2"
+"""What the HTTP library under the SDKs needs for SOCKS; the extra `socks` has it too."""
+
+
+def proxy_for(address: str) -> str | None:
+    """The proxy for an address, or None; `ConfigError` if the proxy cannot be used from here."""
+    from urllib.request import getproxies  # not needed to list models, and slow to import
+
+    target = urlsplit(address)
+    host, proxies = target.hostname or "", getproxies()
+    proxy = proxies.get(target.scheme) or proxies.get("all")
+    if not proxy or is_loopback(host) or _is_exempt(host, target.port, proxies.get("no", "")):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    variable = f"{target.scheme.upper()}_PROXY" if proxies.get(target.scheme) else "ALL_PROXY"
+    scheme = proxy.partition("://")[0].lower()
+    if scheme in _SOCKS and find_spec("socksio") is None:
+        raise ConfigError(
+            f"{variable} names a SOCKS proxy, which needs one more package. Run: python -m pip install "
+            f"'{SOCKS_PACKAGE}'. Or list the host of the provider in NO_PROXY."
+        )
+    if scheme not in (*_HTTP, *_SOCKS):
+        raise ConfigError(f"{variable} names a proxy of a kind that is not supported. Use http, https or socks5.")
+    return proxy
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself, by its name or number; no name is looked up."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
+    """Whether NO_PROXY lists a host, by name, domain, number or range of numbers."""
+    from urllib.request import proxy_bypass
+
+    if proxy_bypass(host if port is None else f"{host}:{port}"):
+        return True
+    try:
+        number = ip_address(host)
+    except ValueError:
+        return False
+    for entry in no_proxy.split(","):
+        try:
+            if number in ip_network(entry.strip(), strict=False):
+                return True
+        except ValueError:
+            continue
+    return False
