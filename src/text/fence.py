@@ -59,9 +59,9 @@ def wrap(payload: Record, seed: int) -> Wrapped:
     document = payload.model_dump(mode="json")
     shared = {name: value for name, value in document.items() if name in SHARED}
     rest = {name: value for name, value in document.items() if name not in SHARED}
-    plain = encode(document).decode("utf-8")
-    fence, canary = _mark("fence", seed, plain), _mark("canary", seed, plain)
     first = f'{{"shared":{encode(shared).decode("utf-8")},' if shared else "{"
+    plain = first + encode(rest).decode("utf-8")
+    fence, canary = _mark("fence", seed, plain), _mark("canary", seed, plain)
     last = encode({"canary": canary, "fence": fence, "input": _fenced(rest, fence)}).decode("utf-8")
     return Wrapped(first + last[1:], canary, len(first) if shared else 0)
 
