@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from . import storage
@@ -58,35 +59,73 @@ class _ResultsRead:
     head: str
 
 
+@dataclass(frozen=True)
+class StoredLines:
+    """The results of a run, by where each line is."""
+
+    path: Path
+    places: tuple[LinePlace, ...]
+    head: str
+
+    def pieces(self, count: int) -> list[StoredPiece]:
+        """The results in so many pieces of about the same size, in order; each can be compared by itself."""
+        edges = [len(self.places) * number // count for number in range(count + 1)]
+        return [StoredPiece(self.path, self.places[a], range(a, b)) for a, b in pairwise(edges) if a < b]
+
+
+@dataclass(frozen=True)
+class LinePlace:
+    offset: int
+    previous: str
+    """The chain value before the line."""
+
+
+@dataclass(frozen=True)
+class StoredPiece:
+    path: Path
+    start: LinePlace
+    trials: range
+    """By their number in the plan, from 0."""
+
+
+def stored_lines(folder: Path, manifest: Manifest) -> StoredLines:
+    """The results that a run has, once their chain and their number are checked."""
+    path = folder / storage.RESULTS
+    seal = storage.read_seal_record(folder, manifest)
+    if not path.exists():
+        raise IncompleteRun(f"{folder} has no results yet. First run: medicare-eval resume {folder}")
+    reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
+    places, previous = [], hash_chain.GENESIS
+    for line in reader:
+        places.append(LinePlace(line.offset, previous))
+        previous = line.chain
+    if seal:
+        storage.check_count(path, "trial", len(places), seal.trials)
+    return StoredLines(path, tuple(places), reader.head)
+
+
 class ResultComparer:
     """Chains results that are computed again and compares each line with the stored one."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._path = folder / storage.RESULTS
-        seal = storage.read_seal_record(folder, manifest)
-        if not self._path.exists():
-            raise IncompleteRun(f"{folder} has no results yet. First run: medicare-eval resume {folder}")
-        self.stored = sum(1 for _ in hash_chain.ChainReader(self._path, hash_chain.GENESIS))
-        if seal:
-            storage.check_count(self._path, "trial", self.stored, seal.trials)
-        self.head = hash_chain.GENESIS
-        self.count = 0
+    def __init__(self, stored: StoredPiece) -> None:
+        self._stored = stored
+        self._head = stored.start.previous
+        self._count = stored.trials.start
 
     def __enter__(self) -> ResultComparer:
-        self._file = self._path.open("rb")
+        self._file = self._stored.path.open("rb")
+        self._file.seek(self._stored.start.offset)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def __call__(self, payload: bytes) -> None:
-        self.head, line = hash_chain.chained(self.head, payload)
-        self.count += 1
+        self._head, line = hash_chain.chained(self._head, payload)
+        self._count += 1
         if self._file.read(len(line)) != line:
-            trial = storage.trial_id(payload)
-            raise IntegrityError(
-                f"{self._path}, line {self.count} ({trial}): does not match the result recomputed from the journal."
-            )
+            where = f"{self._stored.path}, line {self._count} ({storage.trial_id(payload)})"
+            raise IntegrityError(f"{where}: does not match the result recomputed from the journal.")
 
 
 def verify(folder: Path, expect: str | None = None) -> Verified:

@@ -72,7 +72,7 @@ def conclude(
     for number, judge in enumerate(verdicts):
         for verdict in judge:
             given.setdefault(verdict.claim_id, [[] for _ in verdicts])[number].append(verdict)
-    none = [[] for _ in verdicts]
+    none: list[list[Verdict]] = [[] for _ in verdicts]
     return tuple(_final(claim, given.get(claim.claim_id, none), settled) for claim in claims if claim.verifiable)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 from dataclasses import asdict
 
@@ -26,6 +27,8 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def replay(arguments: argparse.Namespace) -> int:
+    gc.freeze()  # what is loaded by now stays, also in the processes that share it
+    gc.set_threshold(50_000, 20, 50)
     found = api.replay(arguments.run)
     if arguments.json:
         print(json.dumps(asdict(found), indent=2))

@@ -143,8 +143,6 @@ def missing_points(conversation: Conversation, labels: Sequence[FinalClaim | Ver
         for turns in [conversation.counted(group) for group in asked_in] or [conversation.turn_ids]:
             wanted_in.setdefault(turns, {})[name] = facts
     made = {
-        one.point
-        for turns, points in wanted_in.items()
-        for one in points_made(conversation, points, labels, turns)
+        one.point for turns, points in wanted_in.items() for one in points_made(conversation, points, labels, turns)
     }
     return tuple(name for name in owed if name not in made)

@@ -22,7 +22,7 @@ from ..store.strict_json import encode, loads, sha256
 
 WRITTEN_BY_TARGET = frozenset({"reply", "text", "quotes", "left_out"})
 """Fields of agents' inputs that contain the target's words, or a judge's version of them."""
-SHARED = frozenset({"answer_key", "disallowed_claims"})
+SHARED = {"answer_key", "disallowed_claims"}
 """Fields of agents' inputs that are equal for all calls of a role and scenario."""
 
 
