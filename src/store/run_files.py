@@ -17,8 +17,18 @@ import msgspec
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import InputError, IntegrityError, StorageError
-from ..records.run import FIRST_RELEASE, FORMAT, REPLAYABLE
-from ..schemas import CallHead, CallRecord, JournalNote, Manifest, Record, Seal, TrialResult
+from ..records.base import Record
+from ..records.result import TrialResult
+from ..records.run import (
+    FIRST_RELEASE,
+    FORMAT,
+    REPLAYABLE,
+    CallHead,
+    CallRecord,
+    JournalNote,
+    Manifest,
+    Seal,
+)
 from . import hash_chain, strict_json
 
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
