@@ -44,7 +44,17 @@ def run_words(
     more: Sequence[object] = (),
 ) -> list[str]:
     """The command line of one run. It makes no probes: only the calls of the study are counted."""
-    words: list[object] = ["run", "--out", out, "--repeats", repeats, "--concurrency", concurrency, "--quiet", "--no-probe"]
+    words: list[object] = [
+        "run",
+        "--out",
+        out,
+        "--repeats",
+        repeats,
+        "--concurrency",
+        concurrency,
+        "--quiet",
+        "--no-probe",
+    ]
     words += ["--plan-year", PLAN_YEAR, "--allow-expired", "--isolation", isolation]  # the same figures in any year
     words += more
     for option, values in (("--scenario", scenarios), ("--target", targets), ("--judge-model", JUDGES)):
