@@ -19,7 +19,10 @@ from .replies import REPLIES
 from .study import CALLS_PER_TURN, ROOT
 from .table import Row, aligned, markdown, measured_on, write
 
-PARTS = ("cpu", "isolation", "reread", "wall", "memory", "resume", "inspect", "transports")
+PARTS = (
+    "cpu", "isolation", "reread", "start", "wall", "efficiency", "processes", "memory", "resume", "replay", "inspect",
+    "transports",
+)  # fmt: skip
 
 
 def reply_size() -> str:

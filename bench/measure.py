@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +22,8 @@ CHILD_TIMEOUT_S = 1_800
 SIGNAL_WAIT_S = 2
 """How long an idle child gets to notice a signal."""
 OK, INCOMPLETE = 0, 4
+PROGRAM = ("-c", "import sys; from src.cli import main; sys.exit(main())")
+"""What the installed command does, as arguments of Python."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class Measurer:
         *,
         stop: bool = False,
         isolation: str = "reply",
+        more: Sequence[object] = (),
     ) -> OurRun:
         """A run of the real command line. With `stop`, it is stopped as many trials before its end as run at once.
 
@@ -131,7 +134,7 @@ class Measurer:
         out, turns = self.folder(), TURNS if scenario == self.whole else 1
         calls = CALLS_PER_TURN * turns
         words, warm_up = (
-            run_words(out / name, [scenario], repeats=repeats, concurrency=concurrency, isolation=isolation)
+            run_words(out / name, [scenario], repeats=repeats, concurrency=concurrency, isolation=isolation, more=more)
             for name, repeats, concurrency in (("runs", trials, at_once), ("warm-up", WARM_UP_TRIALS, WARM_UP_TRIALS))
         )
         hold_after = calls * (WARM_UP_TRIALS + trials - at_once) if stop else None
@@ -146,9 +149,18 @@ class Measurer:
             raise RuntimeError(f"{trials} trials made {run.costs.calls} calls, not {calls * trials}")
         return run
 
-    def cost(self, latency_ms: int, scenario: Path, trials: int, at_once: int, *, isolation: str = "reply") -> Costs:
+    def cost(
+        self,
+        latency_ms: int,
+        scenario: Path,
+        trials: int,
+        at_once: int,
+        *,
+        isolation: str = "reply",
+        more: Sequence[object] = (),
+    ) -> Costs:
         """What such a run costs; its folder is removed."""
-        run = self.ours(latency_ms, scenario, trials, at_once, isolation=isolation)
+        run = self.ours(latency_ms, scenario, trials, at_once, isolation=isolation, more=more)
         shutil.rmtree(run.folder)
         return run.costs
 
@@ -159,6 +171,27 @@ class Measurer:
         if costs.exit_code:
             raise RuntimeError(f"{' '.join(words)} ended with exit code {costs.exit_code}")
         return costs
+
+    def whole_process(self, *arguments: object, ends_with: int = OK) -> Costs:
+        """What a Python process costs from its start to its end, with all processes that it starts and waits for."""
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, *(str(argument) for argument in arguments)],
+            cwd=ROOT,
+            env=environment(self.server.url(0)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.monotonic() - began
+        if process.returncode != ends_with:
+            raise RuntimeError(f"{arguments} ended with {process.returncode}, not {ends_with}")
+        return Costs(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1_024)
+
+    def help_of(self, command: str) -> str:
+        words = [sys.executable, *PROGRAM, command, "--help"]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     def recorded(self, trials: int, isolation: str = "reply") -> OurRun:
         """A short run, made once, whose calls are sent or read again."""
@@ -177,7 +210,17 @@ class Measurer:
         self.server.ask("reset")
         began = time.monotonic()
         process = subprocess.Popen(
-            [sys.executable, "-m", "src.orchestrator", "resume", str(run), "--quiet", "--concurrency", "64"],
+            [
+                sys.executable,
+                "-m",
+                "src.orchestrator",
+                "resume",
+                str(run),
+                "--quiet",
+                "--concurrency",
+                "64",
+                "--no-probe",
+            ],
             cwd=ROOT,
             env=environment(self.server.url(NEVER_MS)),
             stdout=subprocess.DEVNULL,

@@ -3,7 +3,7 @@
 It runs in a process of its own, so that its work is not counted with the client's. It prints its port and then answers:
 
     POST /<latency in ms>/v1/chat/completions   a canned answer after that time (see `bench.replies`)
-    GET  /stats                                 requests, most at once, and when the first came (CLOCK_MONOTONIC)
+    GET  /stats                                 requests, most at once, when the first came (CLOCK_MONOTONIC), CPU
     GET  /reset                                 the same, and starts counting again
     GET  /hold/<number>                         after that many requests, keep the answers back ...
     GET  /release                               ... until now
@@ -24,14 +24,13 @@ from dataclasses import asdict, dataclass
 
 from .replies import REPLIES, Reply, Said
 
-CANARY = "CANARY"
-"""Placeholder in the canned answers for the word that each message asks the judge to copy."""
 CHARACTERS_PER_TOKEN = 4
 
 _MODEL = re.compile(rb'"model": ?"([^"]+)"')
 _LEFT_OUT = re.compile(rb'"model": ?"bench-target-([a-z])"')
 _CANARY = re.compile(rb'\\"canary\\": ?\\"([0-9a-f]+)\\"')
 _CLAIM_ID = re.compile(rb'\\"claim_id\\": ?\\"((Q[0-9])\.c([0-9]+))\\"')
+_CANARY_FIELD, _CLAIM_FIELD = rb"\"canary\"", rb"\"claim_id\""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _LATENCY = re.compile(rb"POST /(\d+)/")
 _ADMIN = re.compile(rb"GET /(stats|reset|hold|release|stop)(?:/(\d+))? ")
@@ -58,54 +57,70 @@ def _verdict(said: Said) -> str:
     return json.dumps(verdict)[1:]
 
 
+def _escaped(text: str) -> bytes:
+    """Text as it is inside a JSON string, without the quotation marks."""
+    return json.dumps(text)[1:-1].encode()
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What every role says about one reply, as bytes that are ready to be sent."""
+
+    question: bytes
+    replies: tuple[bytes, ...]
+    """Without the last claims: none, one, two ..."""
+    claims: tuple[tuple[bytes, bytes], ...]
+    """The words in the request, and the claim."""
+    verdicts: tuple[bytes, ...]
+    observations: bytes
+
+    @staticmethod
+    def of(reply: Reply) -> _Turn:
+        claims = [(said.quote.encode(), _escaped(_claim(n, said))) for n, said in enumerate(reply.claims, 1)]
+        claims += [(quote.encode(), _escaped(_remark(n, quote))) for n, quote in enumerate(reply.remarks, 1)]
+        return _Turn(
+            reply.question.encode(),
+            tuple(_escaped(reply.text(left_out)) for left_out in range(len(reply.claims))),
+            tuple(claims),
+            tuple(_escaped(_verdict(said)) for said in reply.claims),
+            _escaped(json.dumps([asdict(seen) for seen in reply.observations])),
+        )
+
+
 class Answers:
-    """What every role says, made once as JSON text."""
+    """What every role says. All of it is made once, and a request only chooses: the server shares the machine."""
 
     def __init__(self) -> None:
-        self._claims = {
-            reply.turn_id: [(said.quote.encode(), _claim(n, said)) for n, said in enumerate(reply.claims, 1)]
-            + [(quote.encode(), _remark(n, quote)) for n, quote in enumerate(reply.remarks, 1)]
-            for reply in REPLIES
-        }
-        self._verdicts = {reply.turn_id: [_verdict(said) for said in reply.claims] for reply in REPLIES}
-        self._observations = {
-            reply.turn_id: json.dumps({"canary": CANARY, "observations": [asdict(seen) for seen in reply.observations]})
-            for reply in REPLIES
-        }
+        self._turns = {reply.turn_id.encode(): _Turn.of(reply) for reply in REPLIES}
 
-    def content(self, body: bytes) -> str:
-        """What the model says. The schema that a request asks for says which judge is meant; a target gets none.
+    def content(self, body: bytes) -> bytes:
+        """What the model says, as the inside of a JSON string.
 
-        The names below appear without a backslash only in that schema: all other text is inside a JSON string.
+        The schema that a request asks for says which judge is meant; a target gets none. The names below appear without
+        a backslash only in that schema: all other text is inside a JSON string.
         """
         if b'"response_format"' not in body:
-            return _asked(body).text(_left_out(body))
+            return self._asked(body).replies[_left_out(body)]
         if b'"verdicts"' in body:
-            answer = self._verify(body)
+            answer = b'\\"verdicts\\": [' + self._verify(body)
         elif b'"observations"' in body:
-            answer = self._observations[_asked(body).turn_id]
+            answer = b'\\"observations\\": ' + self._asked(body).observations[:-1]
         elif b'"claims"' in body:
-            answer = self._extract(body)
+            answer = b'\\"claims\\": [' + b", ".join(c for quote, c in self._asked(body).claims if quote in body)
         else:
             raise ValueError("the canned conversation has no ties, so nothing else should be asked")
-        found = _CANARY.search(body)
-        return answer.replace(CANARY, found.group(1).decode() if found else "", 1)
+        found = _CANARY.search(body, max(0, body.find(_CANARY_FIELD)))
+        return b'{\\"canary\\": \\"%s\\", %s]}' % (found.group(1) if found else b"", answer)
 
-    def _extract(self, body: bytes) -> str:
-        claims = [claim for quote, claim in self._claims[_asked(body).turn_id] if quote in body]
-        return f'{{"canary": "{CANARY}", "claims": [{", ".join(claims)}]}}'
+    def _verify(self, body: bytes) -> bytes:
+        return b", ".join(
+            b'{\\"claim_id\\": \\"%s\\", %s' % (claim_id, self._turns[turn].verdicts[int(number) - 1])
+            for claim_id, turn, number in _CLAIM_ID.findall(body, max(0, body.find(_CLAIM_FIELD)))
+        )
 
-    def _verify(self, body: bytes) -> str:
-        verdicts = [
-            f'{{"claim_id": "{claim_id.decode()}", {self._verdicts[turn.decode()][int(number) - 1]}'
-            for claim_id, turn, number in _CLAIM_ID.findall(body)
-        ]
-        return f'{{"canary": "{CANARY}", "verdicts": [{", ".join(verdicts)}]}}'
-
-
-def _asked(body: bytes) -> Reply:
-    """The reply to the latest question in the request."""
-    return next(reply for reply in REPLIES if reply.question.encode() in body)
+    def _asked(self, body: bytes) -> _Turn:
+        """The reply to the latest question in the request."""
+        return next(turn for turn in self._turns.values() if turn.question in body)
 
 
 def _left_out(body: bytes) -> int:
@@ -119,14 +134,13 @@ def _completion(answers: Answers, body: bytes) -> bytes:
     content = answers.content(body)
     asked, answered = len(body) // CHARACTERS_PER_TOKEN, len(content) // CHARACTERS_PER_TOKEN
     answer = (
-        '{"id":"chatcmpl-bench","object":"chat.completion","created":1767225600,"model":"%s","choices":[{"index":0,'
-        '"message":{"role":"assistant","content":%s,"refusal":null},"logprobs":null,"finish_reason":"stop"}],'
-        '"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,'
-        '"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}},'
-        '"system_fingerprint":"fp_bench"}'
+        b'{"id":"chatcmpl-bench","object":"chat.completion","created":1767225600,"model":"%s","choices":[{"index":0,'
+        b'"message":{"role":"assistant","content":"%s","refusal":null},"logprobs":null,"finish_reason":"stop"}],'
+        b'"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,'
+        b'"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}},'
+        b'"system_fingerprint":"fp_bench"}'
     )
-    model = found.group(1).decode() if found else "bench"
-    return (answer % (model, json.dumps(content), asked, answered, asked + answered)).encode()
+    return answer % (found.group(1) if found else b"bench", content, asked, answered, asked + answered)
 
 
 def _response(body: bytes, status: str = "200 OK") -> bytes:
@@ -167,7 +181,7 @@ class State:
             asyncio.get_running_loop().call_later(latency_s, answer, counts)
 
     def admin(self, what: str, number: int) -> bytes:
-        seen = json.dumps(asdict(self.counts)).encode()
+        seen = json.dumps({**asdict(self.counts), "cpu_s": time.process_time()}).encode()
         if what == "reset":
             self.counts = Counts()
         elif what == "hold":

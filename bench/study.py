@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from .replies import PLAN_YEAR
@@ -40,10 +41,22 @@ def run_words(
     concurrency: int,
     targets: tuple[str, ...] = TARGETS[:1],
     isolation: str = "reply",
+    more: Sequence[object] = (),
 ) -> list[str]:
-    """The command line of one run."""
-    words: list[object] = ["run", "--out", out, "--repeats", repeats, "--concurrency", concurrency, "--quiet"]
+    """The command line of one run. It makes no probes: only the calls of the study are counted."""
+    words: list[object] = [
+        "run",
+        "--out",
+        out,
+        "--repeats",
+        repeats,
+        "--concurrency",
+        concurrency,
+        "--quiet",
+        "--no-probe",
+    ]
     words += ["--plan-year", PLAN_YEAR, "--allow-expired", "--isolation", isolation]  # the same figures in any year
+    words += more
     for option, values in (("--scenario", scenarios), ("--target", targets), ("--judge-model", JUDGES)):
         for value in values:
             words += [option, value]

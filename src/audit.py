@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
-from . import storage
 from .errors import IncompleteRun, IntegrityError
 from .planning.trials import trials
-from .schemas import (
-    CallRecord,
-    Manifest,
-    RecoveryRecord,
-    Scenario,
-    Seal,
-    TrialResult,
-)
-from .scoring.result import cut
-from .store import hash_chain, strict_json
+from .records.result import TrialResult
+from .records.run import CallRecord, Manifest, RecoveryRecord, Seal
+from .records.scenario import Scenario
+from .store import hash_chain, run_files, strict_json
 
 
 @dataclass(frozen=True)
@@ -58,50 +52,88 @@ class _ResultsRead:
     head: str
 
 
+@dataclass(frozen=True)
+class StoredLines:
+    """The results of a run, by where each line is."""
+
+    path: Path
+    places: tuple[LinePlace, ...]
+    head: str
+
+    def pieces(self, count: int) -> list[StoredPiece]:
+        """The results in so many pieces of about the same size, in order; each can be compared by itself."""
+        edges = [len(self.places) * number // count for number in range(count + 1)]
+        return [StoredPiece(self.path, self.places[a], range(a, b)) for a, b in pairwise(edges) if a < b]
+
+
+@dataclass(frozen=True)
+class LinePlace:
+    offset: int
+    previous: str
+    """The chain value before the line."""
+
+
+@dataclass(frozen=True)
+class StoredPiece:
+    path: Path
+    start: LinePlace
+    trials: range
+    """By their number in the plan, from 0."""
+
+
+def stored_lines(folder: Path, manifest: Manifest) -> StoredLines:
+    """The results that a run has, once their chain and their number are checked."""
+    path = folder / run_files.RESULTS
+    seal = run_files.read_seal_record(folder, manifest)
+    if not path.exists():
+        raise IncompleteRun(f"{folder} has no results yet. First run: medicare-eval resume {folder}")
+    reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
+    places, previous = [], hash_chain.GENESIS
+    for line in reader:
+        places.append(LinePlace(line.offset, previous))
+        previous = line.chain
+    if seal:
+        run_files.check_count(path, "trial", len(places), seal.trials)
+    return StoredLines(path, tuple(places), reader.head)
+
+
 class ResultComparer:
     """Chains results that are computed again and compares each line with the stored one."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._path = folder / storage.RESULTS
-        seal = storage.read_seal_record(folder, manifest)
-        if not self._path.exists():
-            raise IncompleteRun(f"{folder} has no results yet. First run: medicare-eval resume {folder}")
-        self.stored = sum(1 for _ in hash_chain.ChainReader(self._path, hash_chain.GENESIS))
-        if seal:
-            storage.check_count(self._path, "trial", self.stored, seal.trials)
-        self.head = hash_chain.GENESIS
-        self.count = 0
+    def __init__(self, stored: StoredPiece) -> None:
+        self._stored = stored
+        self._head = stored.start.previous
+        self._count = stored.trials.start
 
     def __enter__(self) -> ResultComparer:
-        self._file = self._path.open("rb")
+        self._file = self._stored.path.open("rb")
+        self._file.seek(self._stored.start.offset)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def __call__(self, payload: bytes) -> None:
-        self.head, line = hash_chain.chained(self.head, payload)
-        self.count += 1
+        self._head, line = hash_chain.chained(self._head, payload)
+        self._count += 1
         if self._file.read(len(line)) != line:
-            trial = storage.trial_id(payload)
-            raise IntegrityError(
-                f"{self._path}, line {self.count} ({trial}): does not match the result recomputed from the journal."
-            )
+            where = f"{self._stored.path}, line {self._count} ({run_files.trial_id(payload)})"
+            raise IntegrityError(f"{where}: does not match the result recomputed from the journal.")
 
 
 def verify(folder: Path, expect: str | None = None) -> Verified:
-    manifest = storage.read_manifest(folder)
+    manifest = run_files.read_manifest(folder)
     if strict_json.fingerprint(manifest.plan.model_dump(mode="json")) != manifest.plan_sha256:
-        path = folder / storage.MANIFEST
+        path = folder / run_files.MANIFEST
         raise IntegrityError(f"{path} was changed after it was written: the plan does not match its hash.")
-    seal = storage.read_seal_record(folder, manifest)
-    journal = _journal(folder / storage.JOURNAL, storage.manifest_sha256(folder), manifest.format)
-    results = _results(folder / storage.RESULTS, manifest)
+    seal = run_files.read_seal_record(folder, manifest)
+    journal = _journal(folder / run_files.JOURNAL, run_files.manifest_sha256(folder), manifest.format)
+    results = _results(folder / run_files.RESULTS, manifest)
     if seal:
         _compare_seal(folder, seal, journal, results)
     if expect is not None and expect.lower() != results.head:
         raise IntegrityError(
-            f"{folder / storage.RESULTS}: the results hash is {results.head}, not the expected {expect}."
+            f"{folder / run_files.RESULTS}: the results hash is {results.head}, not the expected {expect}."
         )
     return Verified(
         manifest.run_id,
@@ -117,15 +149,15 @@ def verify(folder: Path, expect: str | None = None) -> Verified:
 def _compare_seal(folder: Path, seal: Seal, journal: _JournalRead, results: _ResultsRead) -> None:
     """The files are whole and agree with each other; now they must be the sealed ones, to the byte."""
     if journal.head != seal.journal_head:
-        storage.check_count(folder / storage.JOURNAL, "call", journal.calls, seal.calls)
-    storage.check_count(folder / storage.RESULTS, "trial", results.count, seal.trials)
+        run_files.check_count(folder / run_files.JOURNAL, "call", journal.calls, seal.calls)
+    run_files.check_count(folder / run_files.RESULTS, "trial", results.count, seal.trials)
     agrees = {
-        storage.JOURNAL: (journal.head, journal.calls) == (seal.journal_head, seal.calls),
-        storage.RESULTS: results.head == seal.results_head,
+        run_files.JOURNAL: (journal.head, journal.calls) == (seal.journal_head, seal.calls),
+        run_files.RESULTS: results.head == seal.results_head,
     }
     for name, as_sealed in agrees.items():
-        if not as_sealed or storage.file_sha256(folder / name) != seal.files[name]:
-            raise storage.differs_from_seal(folder / name)
+        if not as_sealed or run_files.file_sha256(folder / name) != seal.files[name]:
+            raise run_files.differs_from_seal(folder / name)
 
 
 def _journal(path: Path, genesis: str, written: int) -> _JournalRead:
@@ -135,11 +167,11 @@ def _journal(path: Path, genesis: str, written: int) -> _JournalRead:
     calls = torn = 0
     for line in reader:
         if hash_chain.is_note(line.payload):
-            _check_format(path, line.number, storage.parsed_note(path, line).format, written)
+            _check_format(path, line.number, run_files.parsed_note(path, line).format, written)
         elif hash_chain.is_recovery(line.payload):
-            torn += len(storage.parsed(path, line, RecoveryRecord).recovered)
+            torn += len(run_files.parsed(path, line, RecoveryRecord).recovered)
         else:
-            _check_format(path, line.number, storage.parsed(path, line, CallRecord).format, written)
+            _check_format(path, line.number, run_files.parsed(path, line, CallRecord).format, written)
             calls += 1
     return _JournalRead(calls, torn + len(reader.torn), reader.head)
 
@@ -152,7 +184,7 @@ def _results(path: Path, manifest: Manifest) -> _ResultsRead:
     background = [fact.fact_id for fact in manifest.plan.background]
     reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     for line in reader:
-        result = storage.parsed(path, line, TrialResult)
+        result = run_files.parsed(path, line, TrialResult)
         _check_format(path, line.number, result.format, manifest.format)
         if reader.count > len(planned) or result.trial_id != planned[reader.count - 1]:
             raise _bad(path, line.number, f"trial {result.trial_id} is not the one planned at this place")
@@ -209,6 +241,8 @@ def _without_marked(result: TrialResult) -> TrialResult | None:
     without = result.without_marked
     if without is None:
         return None
+    from .scoring.result import cut  # most runs need nothing of it, and it imports all agents
+
     marked = {reading.turn_id: reading.marked for reading in result.readings if reading.marked}
     conversation = tuple(
         one.model_copy(update={"reply": cut(one.reply or "", marked[one.turn_id])}) if one.turn_id in marked else one

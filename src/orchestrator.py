@@ -249,20 +249,17 @@ def _transcripts(earlier: Path, manifest: Manifest) -> ReusedCalls:
     return ReusedCalls(recorded, frozenset(named.stages))
 
 
-async def recompute(folder: Path, manifest: Manifest, sink: Callable[[bytes], None], first: int) -> None:
-    """Recompute the first results from the manifest and journal alone. No adapter is used."""
-    todo = trials(manifest.plan)[:first]
-    recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
+async def recompute(
+    manifest: Manifest, recorded: storage.RecordedCalls, todo: Sequence[Trial], sink: Callable[[bytes], None]
+) -> None:
+    """Recompute the results of these trials from the manifest and recorded calls alone. No adapter is used."""
     runner = TrialRunner(manifest.plan, ReplayGateway(recorded))
 
     async def run_trial(trial: Trial) -> TrialResult:
         result = await runner.run_trial(trial)
         return result if manifest.format == FORMAT else result.model_copy(update={"format": manifest.format})
 
-    try:
-        await run_in_plan_order(run_trial, todo, 1, sink, lambda: None)
-    finally:
-        recorded.close()
+    await run_in_plan_order(run_trial, todo, 1, sink, lambda: None)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,14 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import ConfigError, HarnessError, InputError
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 Kind = Literal["adapter", "pack", "exporter"]
 GROUPS: dict[Kind, str] = {
@@ -107,6 +109,8 @@ def _shown(error: Exception) -> str:
 
 def found(kind: Kind) -> list[Plugin]:
     """Every entry point of a kind, usable or not, sorted by name and package."""
+    from importlib import metadata  # takes as long to import as all else that a list of models needs
+
     points = metadata.entry_points(group=GROUPS[kind])
     plugins = [
         Plugin(

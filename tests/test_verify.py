@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from src import storage
+from src import orchestrator, storage
+from src.api import checks
 from src.audit import verify
 from src.errors import HarnessError, IntegrityError
 from src.store import hash_chain
@@ -260,6 +263,51 @@ def test_replay_finds_a_forged_score(copy: Path) -> None:
     code, _, err = call("replay", copy)
     assert code == 5
     assert "line 1 (scenario_001.fake-partial.r1): does not match the result recomputed from the journal." in err
+
+
+@pytest.fixture
+def two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Replay in two processes, each of which leaves a file with its number here."""
+    seen = tmp_path / "processes"
+    seen.mkdir()
+    recompute = orchestrator.recompute
+
+    def noted(*arguments: Any) -> Any:
+        (seen / str(os.getpid())).touch()
+        return recompute(*arguments)
+
+    monkeypatch.setattr(orchestrator, "recompute", noted)
+    monkeypatch.setattr(checks, "WORTH_PROCESSES", 1)
+    monkeypatch.setattr(checks, "process_count", lambda: 2)
+    return seen
+
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux forks safely")
+
+
+@linux_only
+def test_replay_in_two_processes_gives_the_same_bytes(sealed: Path, two_processes: Path) -> None:
+    code, out, err = call("replay", sealed)
+    assert code == 0, err
+    assert "2 of 2 results" in out
+    assert verify(sealed).head in out
+    assert len(list(two_processes.iterdir())) == 2
+
+
+@linux_only
+@pytest.mark.parametrize(("forged", "named"), [({2}, 2), ({1, 2}, 1)])
+def test_replay_in_two_processes_names_the_first_line_that_differs(
+    copy: Path, two_processes: Path, forged: set[int], named: int
+) -> None:
+    def better(number: int, document: Document) -> None:
+        if number in forged:
+            document["final_scores"]["accuracy"] = 0.123
+
+    rechained(copy / storage.RESULTS, hash_chain.GENESIS, better)
+    code, _, err = call("replay", copy)
+    assert code == 5
+    assert f"line {named} (" in err
+    assert "does not match the result recomputed from the journal." in err
 
 
 def test_replay_finds_a_reply_exchanged_in_the_journal(copy: Path) -> None:

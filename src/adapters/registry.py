@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from importlib import import_module, util
+from typing import TYPE_CHECKING
 
 from .. import plugins
 from ..errors import ConfigError, InputError
 from ..records.model_name import PROVIDER_ALIASES, split_name
 from .addresses import Endpoint, endpoint
-from .base import Adapter, ChecksModels
 from .proxies import proxy_for
 from .sdks import missing_sdk
+
+if TYPE_CHECKING:  # a list of providers needs no records, which take long to import
+    from .base import Adapter
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,8 @@ def check_usable(name: str) -> None:
 
 def check_exists(name: str) -> None:
     """Refuse a model that its adapter knows not to exist. Adapters that need a key are not asked."""
+    from .base import ChecksModels
+
     provider, model = split_name(name)
     row = PROVIDERS.get(provider)
     if row is None or row.key_variable is None:

@@ -68,7 +68,12 @@ def conclude(
     claims: Sequence[Claim], verdicts: Sequence[Sequence[Verdict]], settled: Mapping[str, Label]
 ) -> tuple[FinalClaim, ...]:
     """The final label of every claim that the verifiers were given."""
-    return tuple(_final(claim, verdicts, settled) for claim in claims if claim.verifiable)
+    given: dict[str, list[list[Verdict]]] = {}
+    for number, judge in enumerate(verdicts):
+        for verdict in judge:
+            given.setdefault(verdict.claim_id, [[] for _ in verdicts])[number].append(verdict)
+    none: list[list[Verdict]] = [[] for _ in verdicts]
+    return tuple(_final(claim, given.get(claim.claim_id, none), settled) for claim in claims if claim.verifiable)
 
 
 @dataclass(frozen=True)

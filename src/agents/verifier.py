@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..records.base import severity_rank
 from ..schemas import (
@@ -47,17 +48,17 @@ class Shown:
     background: tuple[FactInView, ...] = ()
     """Facts of the shared library that retrieval found for these claims."""
 
-    @property
+    @cached_property
     def facts(self) -> dict[str, FactInView]:
         return {fact.fact_id: fact for fact in (*self.key.canonical_facts, *self.background)}
 
-    @property
+    @cached_property
     def known(self) -> tuple[str, ...]:
         """Every text that the claims may be about."""
         facts = (*self.key.canonical_facts, *self.background)
         return (self.asked.question, *self.asked.earlier, *(fact.statement for fact in facts))
 
-    @property
+    @cached_property
     def disallowed(self) -> frozenset[str]:
         return frozenset(claim.claim_id for claim in self.key.disallowed_claims)
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from .. import audit, orchestrator, storage
 from ..audit import Replayed, Verified
+from ..findings.analysis.processes import process_count, results_of
 from ..planning.trials import trials as planned_trials
 from ..reading import PathLike, as_path
 from ..runner.wait import wait
+
+WORTH_PROCESSES = 100
+"""Results that are computed again in several processes; fewer are done before the processes are started."""
 
 
 def verify(path: PathLike, expect: str | None = None) -> Verified:
@@ -54,6 +60,19 @@ def replay(path: PathLike) -> Replayed:
     folder = as_path(path)
     manifest = storage.read_manifest(folder)
     storage.require_current(folder, manifest, "replay")
-    with audit.ResultComparer(folder, manifest) as compared:
-        wait(lambda stop: orchestrator.recompute(folder, manifest, compared, compared.stored))
-        return Replayed(manifest.run_id, compared.count, len(planned_trials(manifest.plan)), compared.head)
+    stored = audit.stored_lines(folder, manifest)
+    planned = planned_trials(manifest.plan)
+    recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
+
+    def recompute(piece: audit.StoredPiece) -> None:
+        todo = planned[piece.trials.start : piece.trials.stop]
+        try:
+            with audit.ResultComparer(piece) as compare:
+                wait(lambda stop: orchestrator.recompute(manifest, recorded, todo, compare))
+        finally:
+            recorded.close()
+
+    # Each process does one piece. The pieces are in order, so the first line that differs is the one that is named.
+    pieces = stored.pieces(process_count() if len(stored.places) >= WORTH_PROCESSES else 1)
+    results_of([partial(recompute, piece) for piece in pieces])
+    return Replayed(manifest.run_id, len(stored.places), len(planned), stored.head)

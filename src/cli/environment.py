@@ -8,7 +8,6 @@ import json
 from ..adapters.models import MODELS
 from ..adapters.registry import PROVIDERS
 from ..planning.clock import today
-from . import doctor as checks
 from . import tables
 
 
@@ -32,6 +31,8 @@ def models(arguments: argparse.Namespace) -> int:
 
 
 def doctor(arguments: argparse.Namespace) -> int:
+    from . import doctor as checks  # a list of models needs none of its imports
+
     findings = checks.examine(reach=arguments.reach, out=arguments.out)
     print(json.dumps(checks.as_json(findings), indent=2) if arguments.json else checks.table(findings))
     return 3 if any(finding.state == "error" for finding in findings) else 0

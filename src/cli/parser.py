@@ -7,7 +7,6 @@ import argparse
 import io
 import logging
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import fill
@@ -365,6 +364,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except Exception:
+        import traceback
+
         from ..adapters.secrets import Secret
 
         print(Secret("").redact(traceback.format_exc()), end="", file=sys.stderr)

@@ -10,7 +10,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..records.model_name import split_name
-from ..stats.bounded import LEAST_UNITS
 from ..text.count import counted
 from ..text.escape import plain
 from ..text.money import money_text
@@ -114,6 +113,7 @@ def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]
 def summary_table(summary: Summary, width: int | None = None) -> str:
     """The table printed at the end of a run."""
     from ..reporting import SCORES, coverage_sentence, estimate_text
+    from ..stats.bounded import LEAST_UNITS
 
     names = (
         "accuracy", "key\ncover-\nage", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refu-\nsals",

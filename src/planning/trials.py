@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from re import sub
 
-from ..schemas import PlannedScenario, RunPlan
+from ..records.run import PlannedScenario, RunPlan
 from ..store.strict_json import derive_seed
 
 

@@ -81,4 +81,4 @@ def no_repeats(what: str, ids: Sequence[str]) -> None:
 
 
 class Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)

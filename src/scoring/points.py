@@ -74,7 +74,11 @@ class Conversation:
         places = [place for place, one in enumerate(self.exchanges) if one.turn_id in turns]
         so_far = self.exchanges[: max(places, default=-1) + 1]
         asked = (one.user_message for one in so_far if one.outcome not in ("skipped", "not_asked"))
-        return (*asked, *about(self.scenario.persona))
+        return (*asked, *self._about)
+
+    @cached_property
+    def _about(self) -> tuple[str, ...]:
+        return about(self.scenario.persona)
 
     def counted(self, group: str) -> tuple[str, ...]:
         """The turns whose claims can make a point of this group."""
@@ -132,12 +136,13 @@ def missing_points(conversation: Conversation, labels: Sequence[FinalClaim | Ver
     for turn in conversation.scenario.scripted_turns:
         for point in turn.required_points:
             required_in.setdefault(point_name(point), []).append(group_of(turn))
-    missing = []
-    for point in owed_points(conversation.scenario, conversation.rubric):
-        name = point_name(point)
+    owed = {point_name(point): point_facts(point) for point in owed_points(conversation.scenario, conversation.rubric)}
+    wanted_in: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}
+    for name, facts in owed.items():
         asked_in = [] if conversation.rubric.points_from == "conversation" else required_in.get(name, [])
-        scopes = [conversation.counted(group) for group in asked_in] or [conversation.turn_ids]
-        wanted = {name: point_facts(point)}
-        if not any(points_made(conversation, wanted, labels, turns) for turns in scopes):
-            missing.append(name)
-    return tuple(missing)
+        for turns in [conversation.counted(group) for group in asked_in] or [conversation.turn_ids]:
+            wanted_in.setdefault(turns, {})[name] = facts
+    made = {
+        one.point for turns, points in wanted_in.items() for one in points_made(conversation, points, labels, turns)
+    }
+    return tuple(name for name in owed if name not in made)

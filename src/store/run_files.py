@@ -9,15 +9,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import InputError, IntegrityError, StorageError
-from ..records.run import FIRST_RELEASE, FORMAT, REPLAYABLE
-from ..schemas import CallHead, CallRecord, JournalNote, Manifest, Record, Seal, TrialResult
+from ..records.base import Record
+from ..records.result import TrialResult
+from ..records.run import (
+    FIRST_RELEASE,
+    FORMAT,
+    REPLAYABLE,
+    CallHead,
+    CallRecord,
+    JournalNote,
+    Manifest,
+    Seal,
+)
 from . import hash_chain, strict_json
 
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
@@ -159,7 +170,11 @@ class RecordedCalls:
             call = call_id(line.payload)
             if wanted(call.partition("|")[0]):
                 self._index[call] = (line.offset, line.length)
-        self._file = path.open("rb")
+
+    @cached_property
+    def _file(self) -> BinaryIO:
+        """Opened when first used: processes that share an open file also share its position."""
+        return self.path.open("rb")
 
     def lookup(self, call: str) -> CallRecord | None:
         """The record of this attempt, if there is one. Each is looked up once, so its index entry is then dropped."""
@@ -172,7 +187,8 @@ class RecordedCalls:
         return CallRecord.model_validate_json(hash_chain.payload_of(line))
 
     def close(self) -> None:
-        self._file.close()
+        if "_file" in self.__dict__:
+            self._file.close()
 
 
 class _Call(msgspec.Struct):

@@ -15,6 +15,9 @@ from typing import Any
 MAX_DEPTH = 100
 MAX_DIGITS = 400
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{\]}]', re.DOTALL)
+"""A bracket, or a whole string, which may contain some."""
 
 
 class StrictJSONError(ValueError):
@@ -60,9 +63,10 @@ def loads(text: str) -> Any:
         raise StrictJSONError(f"invalid JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
     except (ValueError, RecursionError) as error:
         raise StrictJSONError(f"invalid JSON: {error}") from None
-    for string in _strings(value):
-        if _SURROGATE.search(string):
-            raise StrictJSONError("invalid JSON: a lone surrogate escape (\\ud800 to \\udfff) is not text")
+    if _SURROGATE_ESCAPE.search(text) or _SURROGATE.search(text):
+        for string in _strings(value):
+            if _SURROGATE.search(string):
+                raise StrictJSONError("invalid JSON: a lone surrogate escape (\\ud800 to \\udfff) is not text")
     return value
 
 
@@ -70,31 +74,21 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    in_string = escaped = False
-    for char in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                in_string = False
-        elif char == '"':
-            in_string = True
-        elif char in "[{":
+    for found in _BRACKET.findall(text):
+        if found in ("[", "{"):
             depth += 1
             if depth > MAX_DEPTH:
                 raise StrictJSONError(f"invalid JSON: nested deeper than {MAX_DEPTH} levels")
-        elif char in "]}":
+        elif found in ("]", "}"):
             depth -= 1
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise StrictJSONError(f"invalid JSON: the key {key[:80]!r} appears twice in one object")
-        found[key] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise StrictJSONError(f"invalid JSON: the key {twice[:80]!r} appears twice in one object")
     return found
 
 

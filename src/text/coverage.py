@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import lru_cache
 
 from ..records.thresholds import COVERAGE_BELOW
 from ..schemas import Claim
@@ -54,6 +54,7 @@ class Coverage:
         return self.covered >= COVERAGE_BELOW * self.sentences
 
 
+@lru_cache(maxsize=1024)
 def is_factual(sentence: str) -> bool:
     """Whether a sentence states a fact: it has an amount, a date or a duration, or a rule about a program."""
     if _is_question(sentence):
@@ -107,12 +108,11 @@ def _texts_by_sentence(found: Sequence[Span], claims: Sequence[Claim]) -> list[l
 
 def _places(reply: str, claims: Iterable[Claim]) -> bytes:
     """One byte per character of the reply: 1 where a claim quotes it."""
-    starts = [0] * (len(reply) + 1)
+    places = bytearray(len(reply))
     for claim in claims:
         for span in claim.quote_spans:
-            starts[span.start] += 1
-            starts[span.end] -= 1
-    return bytes(depth > 0 for depth in accumulate(starts))
+            places[span.start : span.end] = b"\1" * (span.end - span.start)
+    return bytes(places)
 
 
 def _counts(sentence: str, heading: bool) -> bool:
@@ -127,6 +127,7 @@ def _counts(sentence: str, heading: bool) -> bool:
     return is_factual(sentence) or not (sentence.rstrip("*_ ").endswith(":") or _IN_BOLD.fullmatch(sentence))
 
 
+@lru_cache(maxsize=1024)
 def has_checkable_figure(text: str) -> bool:
     return any(map(_is_checkable, figures(text)))
 
@@ -136,8 +137,8 @@ def _is_question(sentence: str) -> bool:
 
 
 def _covers(sentence: str, quoted: bytes, texts: Sequence[str]) -> bool:
-    letters = [place for place, char in enumerate(sentence) if char.isalnum()]
-    if 2 * sum(quoted[place] for place in letters) < len(letters):
+    letters = bytes(map(str.isalnum, sentence))
+    if 2 * (int.from_bytes(letters) & int.from_bytes(quoted)).bit_count() < letters.count(1):
         return False
     # A claim that quotes a whole sentence may still be silent about the half of it that is wrong.
     return not any(map(_is_checkable, unstated(sentence, texts))) if has_checkable_figure(sentence) else True

@@ -65,6 +65,7 @@ class Figure:
     end: int
 
 
+@lru_cache(maxsize=4096)
 def figures(text: str) -> frozenset[str]:
     """All figures in the text, normalized; see the module docstring for the forms."""
     return frozenset(figure.token for figure in find_figures(text))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from .figures import figures
-from .quantities import PointNeeds, conveys
+from .quantities import says_as_much
 
 _STEM = 5
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s)$")
@@ -79,22 +79,32 @@ def shares_enough_words(sources: Sequence[str], claim: str) -> bool:
     return bool(sources) and not (is_english(sources[0]) and is_english(claim))
 
 
-def shared_terms(text: str, statements: Sequence[str]) -> int:
-    """How many of a text's words and figures occur in the statements; an equal quantity counts as the figure."""
-    stated = frozenset[str]().union(*map(words, statements))
-    same = {
-        figure
-        for statement in statements
-        for figure in figures(statement)
-        if conveys(PointNeeds((figure,), ()), statement, [text])
-    }
-    return len(words(text) & stated) + min(len(same), len(figures(text)))
-
-
 def share_of(text: str, statements: Sequence[str]) -> float:
-    """Which share of a text's words and figures occurs in the statements."""
+    """Which share of a text's words and figures occurs in the statements; an equal quantity counts as the figure."""
     size = len(words(text)) + len(figures(text))
-    return shared_terms(text, statements) / size if size else 0.0
+    return (_shared_words(text, statements) + _shared_figures(text, statements)) / size if size else 0.0
+
+
+def _shared_words(text: str, statements: Sequence[str]) -> int:
+    return len(words(text) & _words_of_all(tuple(statements)))
+
+
+@lru_cache(maxsize=256)
+def _words_of_all(statements: tuple[str, ...]) -> frozenset[str]:
+    return frozenset[str]().union(*map(words, statements))
+
+
+def _shared_figures(text: str, statements: Sequence[str]) -> int:
+    """How many figures of the statements the text states, but no more than it has: the search ends there."""
+    most = len(figures(text))
+    same: set[str] = set()
+    for statement in statements if most else ():
+        for figure in figures(statement):
+            if figure not in same and says_as_much(figure, statement, text):
+                same.add(figure)
+                if len(same) == most:
+                    return most
+    return len(same)
 
 
 def could_rest_on(texts: Sequence[str], cited: Sequence[str], known: Sequence[str]) -> bool:
@@ -105,7 +115,20 @@ def could_rest_on(texts: Sequence[str], cited: Sequence[str], known: Sequence[st
         cited: The facts that are cited for it.
         known: Everything that the judge is shown beside the claim: all facts and the question.
     """
+    everything = (*known, *cited)
     for text in texts:
-        if shared_terms(text, cited) and share_of(text, [*known, *cited]) >= KNOWN_SHARE:
+        if _reaches(text, cited, 0.0) and _reaches(text, everything, KNOWN_SHARE):
             return True
     return not is_english(" ".join(texts))
+
+
+def _reaches(text: str, statements: Sequence[str], share: float) -> bool:
+    """Whether something, and at least this share, of a text occurs in the statements. Figures only if they decide."""
+    found, most = _shared_words(text, statements), len(figures(text))
+    size = len(words(text)) + most
+    if not found + most or (found + most) / size < share:
+        return False
+    if found and found / size >= share:
+        return True
+    found += _shared_figures(text, statements)
+    return found > 0 and found / size >= share

@@ -81,6 +81,8 @@ class _Stated:
 
     tokens: frozenset[str]
     values: tuple[_Value, ...]
+    units: frozenset[str]
+    """Of the values."""
     plain: _Lookup
     times_12: _Lookup
     """Amounts a month as amounts a year; empty if the text does not speak of a month."""
@@ -150,9 +152,14 @@ def conveys(needs: PointNeeds, statement: str, sources: Sequence[str]) -> bool:
     """Whether the sources together state what a point needs; `statement` is the fact, which may say "a month"."""
 
     def stated(token: str) -> bool:
-        return any(_states(source, token, statement) or _lasts(source, token) for source in sources)
+        return any(says_as_much(token, statement, source) for source in sources)
 
     return all(map(stated, needs.all_of)) and (not needs.any_of or any(map(stated, needs.any_of)))
+
+
+def says_as_much(token: str, statement: str, source: str) -> bool:
+    """Whether a source states a figure of a statement, also as an equal quantity or as "within a year"."""
+    return _states(source, token, statement) or _lasts(source, token)
 
 
 def _states(source: str, token: str, text: str) -> bool:
@@ -164,6 +171,8 @@ def _is_in(token: str, text: str, stated: _Stated) -> bool:
     value = _value(token)
     if token in stated.tokens or value is None:
         return token in stated.tokens
+    if value.unit not in stated.units:
+        return False
     value = _Value(value.unit, value.number, token in marked(text))
     if _near(value, stated.plain):
         return True
@@ -178,20 +187,26 @@ def _near(value: _Value, among: _Lookup) -> bool:
     key = (value.unit, value.number)
     if key in among.exact or key in among.whole or not among.exact.isdisjoint(_to_whole(value)):
         return True
-    return (value.marked and key in among.coarse) or not among.marked.isdisjoint(_coarse(value))
+    if value.marked and key in among.coarse:
+        return True
+    return bool(among.marked) and not among.marked.isdisjoint(_coarse(value))
 
 
-def _to_whole(value: _Value) -> set[_Key]:
+@lru_cache(maxsize=4096)
+def _to_whole(value: _Value) -> frozenset[_Key]:
     """The whole amount that an amount is rounded to; nothing if it is whole, or would become zero."""
     whole = value.number.quantize(Decimal(1), ROUND_HALF_UP)
-    return {(value.unit, whole)} if value.unit in ("$", "%") and whole and whole != value.number else set()
+    rounds = value.unit in ("$", "%") and whole and whole != value.number
+    return frozenset({(value.unit, whole)} if rounds else ())
 
 
-def _coarse(value: _Value) -> set[_Key]:
+@lru_cache(maxsize=4096)
+def _coarse(value: _Value) -> frozenset[_Key]:
     if value.unit not in ("$", "%", "n"):
-        return set()
+        return frozenset()
     rounded = ((value.number / step).quantize(Decimal(1), ROUND_HALF_UP) * step for step in _COARSE)
-    return {(value.unit, one) for one in rounded if one and abs(one - value.number) <= _COARSE_ERROR * value.number}
+    error = _COARSE_ERROR * value.number
+    return frozenset((value.unit, one) for one in rounded if one and abs(one - value.number) <= error)
 
 
 @lru_cache(maxsize=4096)
@@ -221,7 +236,8 @@ def _stated(text: str) -> _Stated:
 def _stated_by(tokens: frozenset[str], values: tuple[_Value, ...], text: str) -> _Stated:
     money = (one for one in values if one.unit == "$" and speaks_of_month(text))
     times_12 = _lookup(_Value("$", one.number * 12, one.marked) for one in money)
-    return _Stated(tokens, values, _lookup(values), times_12, speaks_of_year(text))
+    units = frozenset(one.unit for one in values)
+    return _Stated(tokens, values, units, _lookup(values), times_12, speaks_of_year(text))
 
 
 def _lookup(values: Iterable[_Value]) -> _Lookup:

@@ -7,6 +7,7 @@ after folding is marked "typographic", and its span still points into the reply 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 
 from ..schemas import QuoteSpan
 
@@ -38,7 +39,7 @@ def _fold(text: str) -> tuple[str, tuple[int, ...]]:
 
 def find_quote(reply: str, quote: str) -> QuoteSpan | None:
     """Where the quote is in the reply, or None."""
-    if sum(char.isalnum() for char in quote) < SHORTEST:
+    if len(list(islice(filter(str.isalnum, quote), SHORTEST))) < SHORTEST:
         return None
     start = _find_whole(reply, quote)
     if start >= 0:

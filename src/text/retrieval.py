@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from .figures import figures
 from .overlap import words
@@ -23,6 +25,14 @@ _UNIT = 1_000_000
 _LENGTH = 0.75
 _SATURATION = 1.2
 """BM25's b and k1, at their usual values."""
+_TERM = 1 << 48
+"""Added to the weight of a term, so that a sum of weights also counts the terms; larger than any sum of weights."""
+_LANE = 64
+"""Bits for one fact where the weights of all facts are one large number."""
+_COMMON = 32
+"""Facts that hold a term, from which on adding one large number is faster than adding to each fact."""
+_REMEMBERED = 1_024
+"""Texts whose facts are kept: a claim is looked up once alone, and once with those that share its call."""
 _SHARED = 2
 """Terms that a text and a fact must share."""
 _COVERED = 0.15
@@ -39,13 +49,6 @@ class Fact(Protocol):
     def statement(self) -> str: ...
 
 
-class _Posting(NamedTuple):
-    """A fact that holds a term, by its place in the order of ids, and what the term adds to its score."""
-
-    place: int
-    weight: int
-
-
 class Retriever:
     """An index of facts, made once and asked for each claim.
 
@@ -58,34 +61,47 @@ class Retriever:
         """Index the facts; their order does not matter."""
         ordered = sorted(facts, key=lambda fact: fact.fact_id)
         self._ids = tuple(fact.fact_id for fact in ordered)
-        self._terms = tuple(terms(fact.statement) for fact in ordered)
-        holding = Counter(term for held in self._terms for term in held)
+        held_by_all = tuple(terms(fact.statement) for fact in ordered)
+        holding = Counter(term for held in held_by_all for term in held)
         weights = {term: _weight(len(ordered), count) for term, count in holding.items()}
         mean = holding.total() / max(len(ordered), 1) or 1
-        self._found_in: dict[str, list[_Posting]] = {}
+        found_in: dict[str, dict[int, int]] = {}
         self._needed: list[int] = []
-        for place, held in enumerate(self._terms):
+        for place, held in enumerate(held_by_all):
             length = 1 - _LENGTH + _LENGTH * len(held) / mean
             share = (_SATURATION + 1) / (1 + _SATURATION * length)
             own = {term: round(weights[term] * share) for term in held}
             for term, weight in own.items():
-                self._found_in.setdefault(term, []).append(_Posting(place, weight))
+                found_in.setdefault(term, {})[place] = _TERM + weight
             self._needed.append(round(_COVERED * sum(own.values())))
+        self._rare = {term: tuple(added.items()) for term, added in found_in.items() if len(added) < _COMMON}
+        self._common = {term: self._as_one(added) for term, added in found_in.items() if len(added) >= _COMMON}
+        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._find)
+
+    def _as_one(self, added: Mapping[int, int]) -> int:
+        lanes = array("Q", bytes(_LANE // 8 * len(self._ids)))
+        for place, weight in added.items():
+            lanes[place] = weight
+        return int.from_bytes(lanes.tobytes(), sys.byteorder)
 
     def find(self, text: str, limit: int = LIMIT) -> tuple[str, ...]:
         """The ids of the facts nearest to a text, best first; none if nothing is near enough.
 
         Facts that are equally near are in the order of their ids.
         """
-        asked = terms(text)
-        scores = [0] * len(self._ids)
+        return self._remembered(text, limit)
+
+    def _find(self, text: str, limit: int) -> tuple[str, ...]:
+        asked, needed, least = terms(text), self._needed, _SHARED * _TERM
+        common = sum(self._common.get(term, 0) for term in asked)
+        sums = array("Q", common.to_bytes(_LANE // 8 * len(self._ids), sys.byteorder))
         for term in asked:
-            for place, weight in self._found_in.get(term, ()):
-                scores[place] += weight
+            for place, added in self._rare.get(term, ()):
+                sums[place] += added
         near = [
-            (-score, place)
-            for place, score in enumerate(scores)
-            if score > 0 and score >= self._needed[place] and len(asked & self._terms[place]) >= _SHARED
+            (-(total % _TERM), place)
+            for place, total in enumerate(sums)
+            if total >= least and total % _TERM >= needed[place]
         ]
         return tuple(self._ids[place] for _, place in sorted(near)[:limit])
 

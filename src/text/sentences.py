@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _LINE_MARK = re.compile(
     r"[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+|(?:[-+*•‣◦▪–—·]|\(?[0-9]{1,3}[.)]|[a-zA-Z][)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
@@ -43,6 +44,7 @@ class Span:
     row: bool = False
 
 
+@lru_cache(maxsize=64)
 def sentences(text: str) -> tuple[Span, ...]:
     """All sentences, list items, headings and table rows with content, in order."""
     return tuple(span for block in _blocks(text) for span in _split(text, block))
