@@ -52,7 +52,7 @@ def examine(place: Place) -> Examined:
     if expected(cell).attempts == LAST_OR_ONE_MORE and attempts in (ATTEMPTS, ATTEMPTS + 1):
         attempts = LAST_OR_ONE_MORE
     elif not expected(cell).attempts:
-        attempts = 0 if attempts > ATTEMPTS + 1 else attempts
+        attempts = 0 if attempts > 1 else attempts
     finding = Finding(" ".join(outcomes), attempts, max(by_judge.values(), default=0), trial)
     if finding != expected(cell):
         problems.insert(0, f"came to {finding}, not to {expected(cell)}")

@@ -591,7 +591,7 @@ def test_without_openpyxl_the_error_says_what_to_install(tmp_path: Path, monkeyp
     monkeypatch.setattr(builtins, "__import__", missing)
     done = call("scenarios", "export", "--out", tmp_path / "book.xlsx")
     assert done.code == 3
-    assert done.err.endswith("Run: pip install 'medicare-eval[spreadsheet]'\n")
+    assert done.err.endswith("Run: python -m pip install 'openpyxl>=3.1.5,<4'\n")
     assert call("scenarios", "import", tmp_path / "book.xlsx", "--out", tmp_path).code == 3
 
 

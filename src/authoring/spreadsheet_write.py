@@ -35,7 +35,7 @@ def openpyxl() -> ModuleType:
         import openpyxl as module
     except ImportError:
         raise ConfigError(
-            "Workbooks need openpyxl, which is not installed. Run: pip install 'medicare-eval[spreadsheet]'"
+            "Workbooks need openpyxl, which is not installed. Run: python -m pip install 'openpyxl>=3.1.5,<4'"
         ) from None
     return module
 

@@ -44,7 +44,7 @@ def to_frame(folder: Path, table: str) -> pandas.DataFrame:
     if table not in TABLES_BY_NAME:
         known = ", ".join(one.name for one in TABLES)
         raise InputError(f"{table[:40]!r} is not a table of a run. Use {known}.")
-    frames = optional("pandas", "export")
+    frames = optional("pandas")
     wanted = TABLES_BY_NAME[table]
     listed = _rows(folder, wanted)
     columns: dict[str, Any] = {}

@@ -51,9 +51,9 @@ class _Waiting:
 
 class InspectSink:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._log = optional("inspect_ai.log", "inspect")
-        self._model = optional("inspect_ai.model", "inspect")
-        self._scorer = optional("inspect_ai.scorer", "inspect")
+        self._log = optional("inspect_ai.log")
+        self._model = optional("inspect_ai.model")
+        self._scorer = optional("inspect_ai.scorer")
         self._folder = folder
         self._manifest = manifest
         self._targets = {p.name: _reference(p.scenario) for p in manifest.plan.scenarios}

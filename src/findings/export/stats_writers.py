@@ -27,8 +27,8 @@ class _StatsSink(ABC):
     added: tuple[Column, ...] = ()
 
     def __init__(self, folder: Path) -> None:
-        self._pandas = optional("pandas", "export")
-        self._readstat = optional("pyreadstat", "export")
+        self._pandas = optional("pandas")
+        self._readstat = optional("pyreadstat")
         self._folder = folder
         self._batches = {table.name: Batch(table) for table in TABLES}
         self._paths: list[Path] = []

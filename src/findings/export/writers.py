@@ -1,6 +1,6 @@
 """Writers of CSV, JSON Lines and Parquet files. Each writes as rows arrive and holds only a batch.
 
-Packages that only some formats need are imported when such a file is started; without them the error names the extra.
+Packages that only some formats need are imported when such a file is started; without them the error names the package.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ CUT_NOTE = f" … [cut here; the whole text is in {TEXTS}]"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def optional(module: str, extra: str) -> Any:
-    """Import a package of an extra; a ConfigError says how to install it."""
+def optional(module: str) -> Any:
+    """Import a package that only some formats need; a ConfigError says how to install it."""
     try:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise ConfigError(f"{package} is not installed. Run: pip install 'medicare-eval[{extra}]'") from None
+        name = package.replace("_", "-")  # the package itself: no public index has this project under its name
+        raise ConfigError(f"{package} is not installed. Run: python -m pip install {name}") from None
 
 
 class Sink(Protocol):
@@ -164,8 +165,8 @@ class Batch:
 
 class ParquetSink:
     def __init__(self, folder: Path) -> None:
-        self._arrow = optional("pyarrow", "export")
-        parquet = optional("pyarrow.parquet", "export")
+        self._arrow = optional("pyarrow")
+        parquet = optional("pyarrow.parquet")
         self._paths = {table.name: folder / f"{table.name}.parquet" for table in TABLES}
         self._schemas = {table.name: self._schema(table) for table in TABLES}
         self._batches = {table.name: Batch(table) for table in TABLES}
