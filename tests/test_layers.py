@@ -21,6 +21,7 @@ SRC = ROOT / "src"
 LAYERS: list[set[str]] = [
     {"cli"},
     {"api"},
+    {"engines"},
     {"reading", "orchestrator", "judge_check", "authoring", "audit"},
     {"reporting", "runner"},
     {"findings.report", "findings.export", "scoring"},

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ..adapters.base import ModelRequest
-from ..calls.gateway import Stop
 from ..schemas import CallHead, CallOutcome, CallRecord
 
 
@@ -56,16 +55,14 @@ class SharedLimiter:
 class SharedLimits:
     """The limiters of the run, by provider."""
 
-    def __init__(self, remote: Remote, stop: Stop) -> None:
+    def __init__(self, remote: Remote) -> None:
         self._remote = remote
-        self._stop = stop
 
     def limiter(self, provider: str) -> SharedLimiter:
         return SharedLimiter(self._remote, provider)
 
     def open(self) -> None:
-        """The run is stopping: the host lets every worker know, and admits all who wait."""
-        self._remote.tell("stopped", self._stop.reason)
+        """Nothing to do: the host admits all who wait when the run stops."""
 
 
 class SharedBudget:

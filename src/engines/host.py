@@ -8,14 +8,21 @@ places and the money that it held.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from .. import storage
 from ..calls.budget import RunBudget
 from ..calls.limits import Limits, Slot
+from ..errors import ConfigError, IncompleteRun, InputError, IntegrityError, StorageError
+from ..runner.call_resources import call_limits, run_budget
 from ..schemas import CallHead
+from .job import Job
+
+KINDS = {kind.__name__: kind for kind in (ConfigError, IncompleteRun, InputError, IntegrityError, StorageError)}
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,18 @@ class CallCost:
     model: str
     characters: int
     max_tokens: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of a worker."""
+
+    kind: str
+    """The name of its class."""
+    message: str
+
+    def error(self) -> Exception:
+        return KINDS[self.kind](self.message) if self.kind in KINDS else RuntimeError(self.message)
 
 
 @dataclass
@@ -57,21 +76,41 @@ class Totals:
 
     calls: int = 0
     calls_not_ok: int = 0
-    trials: int = 0
-    notices: list[str] = field(default_factory=list)
+    done: dict[int, int] = field(default_factory=dict)
+    """Trials done, by shard."""
+    notice: str = ""
+    """Why a worker waits, if the last thing that was heard is that one does."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All workers of a run at one moment."""
+
+    totals: Totals
+    stop_reason: str | None
+    failure: Failure | None
+    unfinished: int
+    """Shards."""
+
+    def check(self) -> None:
+        """Raise what stopped the run, if it did not come to its end."""
+        if self.failure:
+            raise self.failure.error()
+        if self.unfinished:
+            raise IncompleteRun(self.stop_reason or "The run was stopped before its end.")
 
 
 class Host:
     """Answers the requests of all workers, in one event loop."""
 
-    def __init__(self, shards: Collection[int], limits: Limits | None, budget: RunBudget | None) -> None:
-        """`limits` and `budget`: None if workers need not ask."""
+    def __init__(self, shards: Iterable[int], limits: Limits, budget: RunBudget | None) -> None:
+        """`shards`: numbers of those that are not complete."""
         self._waiting = deque(shards)
-        self.unfinished = set(shards)
+        self.unfinished = set(self._waiting)
         self.totals = Totals()
         self.stop_reason: str | None = None
-        self.failure: list[str] | None = None
-        """The first error of a worker: its class and its message."""
+        self.failure: Failure | None = None
+        """The first error of a worker."""
         self._limits = limits
         self._budget = budget
         self._sessions: dict[str, _Session] = {}
@@ -101,10 +140,17 @@ class Host:
         """Ask all workers to stop after their calls in flight. The first reason counts."""
         if self.stop_reason is None:
             self.stop_reason = reason
-        if self._limits:
-            self._limits.open()
+        self._limits.open()
         if self._budget:
             self._budget.open()
+
+    @property
+    def state(self) -> State:
+        return State(replace(self.totals), self.stop_reason, self.failure, len(self.unfinished))
+
+    def _give_back(self, amount: float) -> None:
+        assert self._budget is not None
+        self._budget.give_back(amount)
 
     async def forget(self, session: str) -> set[int]:
         """Take back what a worker held that has ended. Its unfinished shards are handed out again."""
@@ -113,7 +159,7 @@ class Host:
             await place.context.__aexit__(None, None, None)
         for amount, times in held.money.items():
             for _ in range(times):
-                self._budget.give_back(amount) if self._budget else None
+                self._give_back(amount)
         lost = held.shards & self.unfinished
         self._waiting.extendleft(sorted(lost, reverse=True))
         return lost
@@ -133,28 +179,30 @@ class Host:
         self.unfinished.discard(index)
         self.on_change()
 
-    async def _progress(self, session: str, held: _Session, calls: int, not_ok: int, trials: int) -> None:
+    async def _progress(
+        self, session: str, held: _Session, calls: int, not_ok: int, done: list[tuple[int, int]]
+    ) -> None:
         self.totals.calls += calls
         self.totals.calls_not_ok += not_ok
-        self.totals.trials += trials
+        self.totals.done.update(done)
+        if calls > not_ok:
+            self.totals.notice = ""
         self.on_change()
 
     async def _notice(self, session: str, held: _Session, text: str) -> None:
-        if text not in self.totals.notices:
-            self.totals.notices.append(text)
-            self.on_change()
+        self.totals.notice = text
+        self.on_change()
 
     async def _stopped(self, session: str, held: _Session, reason: str) -> None:
         self.stop(reason)
 
     async def _failed(self, session: str, held: _Session, kind: str, message: str) -> None:
         if self.failure is None:
-            self.failure = [kind, message]
+            self.failure = Failure(kind, message)
         self.stop(message)
 
     async def _enter(self, session: str, held: _Session, provider: str, tokens: float) -> int | None:
         """Wait for a place at a provider; the number of the place."""
-        assert self._limits is not None
         context = self._limits.limiter(provider).slot(tokens)
         slot = await context.__aenter__()
         if self._sessions.get(session) is not held:  # the worker ended while it waited
@@ -183,7 +231,7 @@ class Host:
         if amount is None:
             return None
         if self._sessions.get(session) is not held:
-            self._budget.give_back(amount)
+            self._give_back(amount)
             return None
         held.money[amount] += 1
         return amount
@@ -193,3 +241,10 @@ class Host:
         if held.money[amount]:
             held.money[amount] -= 1
             self._budget.settle(amount, CallHead.model_validate_json(head))
+
+
+def make_host(job: Job, unfinished: Sequence[int]) -> Host:
+    """The host of a run whose shards are there; its budget has what they have spent."""
+    folder = Path(job.run)
+    budget = run_budget(job.all_limits, storage.read_manifest(folder), folder)
+    return Host(unfinished, call_limits(job.all_limits, job.all_trials), budget)

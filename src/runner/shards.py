@@ -126,15 +126,19 @@ def call_heads(folder: Path, manifest: Manifest) -> Iterator[CallHead]:
         yield from storage.call_heads(shard)
 
 
-def trials_done(folder: Path) -> int:
-    """Results that the shards of a divided run have."""
-    done = 0
-    for shard in shard_folders(folder):
-        path = shard / storage.RESULTS
-        if path.exists():
-            with path.open("rb") as file:
-                done += sum(line.endswith(b"\n") for line in file)
-    return done
+def results_in(shard: Path) -> int:
+    """Trials of a shard that are done."""
+    path = shard / storage.RESULTS
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        return sum(line.endswith(b"\n") for line in file)
+
+
+def remove_shards(folder: Path) -> None:
+    """Remove what a sealed run no longer needs: all of it is in the run's own files."""
+    for name in (_NEW_SHARDS, _NEW_MERGED, MERGED, SHARDS):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def merge_into_run(folder: Path, manifest: Manifest) -> None:
@@ -157,7 +161,6 @@ def merge_into_run(folder: Path, manifest: Manifest) -> None:
                 (merged / name).replace(folder / name)
                 storage.sync_folder(folder)
             failpoints.hit(f"merge.after_{what}_move")
-        shutil.rmtree(merged, ignore_errors=True)
-        shutil.rmtree(folder / SHARDS)  # last: as long as it is there, `resume` comes back here
+        remove_shards(folder)
     except OSError as error:
         raise storage.storage_error(folder, error, resume=f"{storage.RESUME} {folder}") from None
