@@ -104,9 +104,9 @@ class RunBudget:
         self.budget.settle(reserved, charge(record.outcome, record.status, record.usage, price, most))
         self._settled.set()
 
-    def give_back(self, reserved: float) -> None:
-        """Nobody will settle this amount: the process that reserved it has ended."""
-        self.budget.settle(reserved, 0.0)
+    def drop(self, reserved: float, *, paid: float) -> None:
+        """Nobody will settle this amount with a record: the process that reserved it has ended."""
+        self.budget.settle(reserved, paid)
         self._settled.set()
 
     def open(self) -> None:

@@ -261,9 +261,7 @@ def add_execution(parser: argparse.ArgumentParser, *, new_run: bool = True) -> N
     if new_run:
         _add(parser, "--prices", str, "FILE", "JSON price table; adds to or overrides the built-in prices")
     add_limits(parser)
-    _add(
-        parser, "--processes", whole, "N", "processes at a time (default: 1; with Ray, one for each of its CPUs)"
-    )
+    _add(parser, "--processes", whole, "N", "processes at a time (default: 1; with Ray, one for each of its CPUs)")
     parser.add_argument(
         "--engine",
         choices=("local", "ray"),

@@ -118,7 +118,6 @@ class Host:
         self.on_change: Callable[[], None] = lambda: None
         self._requests: dict[str, Callable[..., Awaitable[Any]]] = {
             "next_shard": self._next_shard,
-            "take_shard": self._take_shard,
             "done": self._done,
             "progress": self._progress,
             "notice": self._notice,
@@ -148,21 +147,28 @@ class Host:
     def state(self) -> State:
         return State(replace(self.totals), self.stop_reason, self.failure, len(self.unfinished))
 
-    def _give_back(self, amount: float) -> None:
-        assert self._budget is not None
-        self._budget.give_back(amount)
-
     async def forget(self, session: str) -> set[int]:
-        """Take back what a worker held that has ended. Its unfinished shards are handed out again."""
+        """Take back what a worker held that has ended. Its unfinished shards are handed out again.
+
+        Its calls in flight may have been paid for, so their money counts as spent.
+        """
         held = self._sessions.pop(session, _Session())
         for place in held.places.values():
             await place.context.__aexit__(None, None, None)
         for amount, times in held.money.items():
             for _ in range(times):
-                self._give_back(amount)
+                assert self._budget is not None
+                self._budget.drop(amount, paid=amount)
         lost = held.shards & self.unfinished
         self._waiting.extendleft(sorted(lost, reverse=True))
         return lost
+
+    async def take_over(self, session: str, index: int) -> None:
+        """A worker starts with a shard that its engine gave it. What an earlier worker with it held is taken back."""
+        for other, held in list(self._sessions.items()):
+            if index in held.shards:
+                await self.forget(other)
+        self._sessions.setdefault(session, _Session()).shards.add(index)
 
     async def _next_shard(self, session: str, held: _Session) -> int | None:
         if self.stop_reason is not None or not self._waiting:
@@ -170,10 +176,6 @@ class Host:
         index = self._waiting.popleft()
         held.shards.add(index)
         return index
-
-    async def _take_shard(self, session: str, held: _Session, index: int) -> None:
-        """A worker was given this shard by its engine."""
-        held.shards.add(index)
 
     async def _done(self, session: str, held: _Session, index: int) -> None:
         self.unfinished.discard(index)
@@ -231,7 +233,7 @@ class Host:
         if amount is None:
             return None
         if self._sessions.get(session) is not held:
-            self._give_back(amount)
+            self._budget.drop(amount, paid=0.0)
             return None
         held.money[amount] += 1
         return amount

@@ -41,9 +41,9 @@ async def carry_out(run: ShardedRun) -> None:
     """Divide the run, unless it is; carry out its shards; merge and seal."""
     with storage.RunLock(run.folder):
         if run.options.engine == "ray":
-            from .ray_engine import RayEngine
+            from .ray_engine import ray_engine
 
-            with RayEngine(run.options.ray_address, run.options.processes) as engine:
+            with ray_engine(run.options.ray_address, run.options.processes) as engine:
                 await _carry_out(run, engine)
         else:
             await _carry_out(run, LocalEngine(run.options.processes or 1))

@@ -51,7 +51,6 @@ class ShardWorker:
     async def carry_out_one(self, index: int) -> None:
         """Carry out one shard that an engine chose."""
         async with self._reporting():
-            await self._remote.ask("take_shard", index)
             await self._carry_out(index, lambda: None)
 
     @contextlib.asynccontextmanager
