@@ -10,11 +10,10 @@ from typing import Any
 from .. import orchestrator, storage
 from ..adapters.registry import check_usable
 from ..calls.gateway import Stop
-from ..engines.job import share_of
 from ..engines.run import ShardedRun, carry_out
 from ..errors import IncompleteRun, InputError, from_origin
 from ..planning import preregistration
-from ..planning.limits import limits_of, trials_at_once
+from ..planning.limits import limits_of, share_of, trials_at_once
 from ..planning.plan import make_plan, replan
 from ..planning.prices import check_prices_known
 from ..planning.study_file import (

@@ -7,8 +7,7 @@ import json
 from dataclasses import asdict
 
 from .. import api
-from ..engines.job import share_of
-from ..planning.limits import limits_of
+from ..planning.limits import limits_of, share_of
 from ..reading import Run
 from ..records.study import Study
 from ..runner import shards

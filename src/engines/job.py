@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError
 from ..records.base import Record
 from ..records.run import MAX_SHARDS
 from ..runner.shards import SHARDS
@@ -58,24 +57,3 @@ def divided(limits: RunLimits, processes: int) -> Divided:
     in_flight = {provider: number // processes for provider, number in limits.calls_in_flight.items()}
     shared = bool(limits.requests_per_minute or limits.tokens_per_minute or 0 in in_flight.values())
     return Divided(limits if shared else limits.model_copy(update={"calls_in_flight": in_flight}), shared)
-
-
-def share_of(limits: RunLimits, of: int) -> RunLimits:
-    """The part of a study's limits that each of its shards may use; shards on other machines know nothing of it."""
-
-    def part(field: str, numbers: dict[str, int]) -> dict[str, int]:
-        for provider, number in numbers.items():
-            if number < of:
-                raise InputError(
-                    f"{number} for {provider} cannot be divided among {of} shards. Give at least {of}.", field=field
-                )
-        return {provider: number // of for provider, number in numbers.items()}
-
-    return limits.model_copy(
-        update={
-            "max_cost": None if limits.max_cost is None else limits.max_cost / of,
-            "requests_per_minute": part("requests_per_minute", limits.requests_per_minute),
-            "tokens_per_minute": part("tokens_per_minute", limits.tokens_per_minute),
-            "calls_in_flight": part("calls_in_flight", limits.calls_in_flight),
-        }
-    )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import __version__, plugins, storage
 from ..errors import IncompleteRun, InputError
-from ..planning.limits import limits_of, trials_at_once
+from ..planning.limits import limits_of, share_of, trials_at_once
 from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
@@ -44,11 +44,12 @@ def create_run(
     shard: Shard | None = None,
 ) -> NewRun:
     """Check what can be checked, make the run folder, and write its manifest."""
-    if shard:
-        _check_shard(shard, plan, options)
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
     limits = limits_of(options)
+    if shard:
+        _check_shard(shard, plan, options)
+        share_of(limits, shard.of)
     providers = {split_name(name).provider for name in plan.api_ids}
     manifest = Manifest(
         run_id="",
