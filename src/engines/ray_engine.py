@@ -28,6 +28,7 @@ REQUESTS = 10_000
 STATE_S = 0.3
 """Between two looks at what the tasks have done."""
 NO_USAGE_STATS = {"RAY_USAGE_STATS_ENABLED": "0"}
+"""For a cluster that this process starts: it must not report to anyone. Other clusters decide for themselves."""
 
 
 def _ray() -> Any:
@@ -44,17 +45,26 @@ def ray_engine(address: str | None, processes: int | None) -> Iterator[RayEngine
     ray = _ray()
     connected = ray.is_initialized()
     if not connected:
-        os.environ.update(NO_USAGE_STATS)  # of a cluster that this process starts; others decide for themselves
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise ConfigError(f"{address or 'Ray'} cannot be reached: {error}", field="ray_address") from None
+        _connect(ray, address or os.environ.get("RAY_ADDRESS"), processes)
     try:
         cpus = int(ray.cluster_resources().get("CPU", 1))
         yield RayEngine(ray, processes or max(1, cpus))
     finally:
         if not connected:
             ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None, processes: int | None) -> None:
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        os.environ.update(NO_USAGE_STATS)
+        ray.init("local", num_cpus=processes, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        return
+    try:
+        ray.init(address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        why = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ConfigError(f"no Ray cluster answers at {address} ({why}).", field="ray_address") from None
 
 
 class RayEngine:
