@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100_000_000, "node_ip_address": "127.0.0.1"}
+NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100_000_000, "node_ip_address": "127.0.0.2"}
+"""Ray takes 127.0.0.1 for the address of the machine, so this is another address of the loopback interface."""
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ class TwoNodes:
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[TwoNodes]:
-    with sharded.server(delay_s=0.1) as server:
+    with sharded.server(delay_s=0.3) as server:
         cluster = subprocess.Popen(
             [sys.executable, "-m", "tests.ray_cluster"],
             cwd=ROOT,

@@ -58,7 +58,7 @@ def _connect(ray: Any, address: str | None, processes: int | None) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
         os.environ.update(NO_USAGE_STATS)
-        ray.init("local", num_cpus=processes, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        ray.init("local", num_cpus=processes, include_dashboard=False, **quiet)
         return
     try:
         ray.init(address, **quiet)
