@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         drift,
         export,
         freeze,
+        merge,
         open_run,
         plan,
         rejudge,
@@ -44,8 +45,8 @@ __version__ = "0.6.0"
 _PUBLIC = {
     "adapters.base": ("Adapter", "CallFailure", "Message", "ModelReply", "ModelRequest", "verbatim"),
     "api": (
-        "Frozen", "compare", "drift", "export", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay",
-        "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
+        "Frozen", "compare", "drift", "export", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async",
+        "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
     ),
     "calls.gateway": ("Stop",),
     "cli.progress": ("ShowProgress",),
@@ -63,8 +64,8 @@ __all__ = [
     "Adapter", "CallFailure", "ConfigError", "ExportError", "Frozen", "HarnessError", "IncompleteRun", "InputError",
     "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress",
     "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "drift", "export", "freeze",
-    "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async",
-    "sensitivity", "study", "verbatim", "verify",
+    "merge", "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run",
+    "run_async", "sensitivity", "study", "verbatim", "verify",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from .errors import IncompleteRun, IntegrityError
-from .planning.trials import trials
+from .planning.trials import trials_of
 from .records.result import TrialResult
 from .records.run import CallRecord, Manifest, RecoveryRecord, Seal
 from .records.scenario import Scenario
@@ -138,7 +138,7 @@ def verify(folder: Path, expect: str | None = None) -> Verified:
     return Verified(
         manifest.run_id,
         results.count,
-        manifest.plan.trial_count,
+        manifest.trial_count,
         journal.calls,
         journal.torn_lines,
         results.head,
@@ -180,7 +180,7 @@ def _results(path: Path, manifest: Manifest) -> _ResultsRead:
     if not path.exists():
         return _ResultsRead(0, hash_chain.GENESIS)
     scenarios = {planned.name: planned for planned in manifest.plan.scenarios}
-    planned = [trial.trial_id for trial in trials(manifest.plan)]
+    planned = [trial.trial_id for trial in trials_of(manifest)]
     background = [fact.fact_id for fact in manifest.plan.background]
     reader = hash_chain.ChainReader(path, hash_chain.GENESIS)
     for line in reader:

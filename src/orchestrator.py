@@ -23,6 +23,7 @@ from .agents.ask import Answer
 from .agents.context import Asked, about, state_of
 from .agents.verifier import key_in_view
 from .calls.gateway import (
+    PROBE_TRIAL,
     CallId,
     CallResources,
     Gateway,
@@ -32,12 +33,12 @@ from .calls.gateway import (
     probe_requests,
 )
 from .errors import IntegrityError
-from .planning.trials import Trial, in_noise_sample, trials
+from .planning.trials import Trial, in_noise_sample, trials_of
 from .records.model_name import family, family_of_id
 from .records.run import FORMAT
 from .runner.judge_clients import JudgeClients
 from .runner.judge_turn import Turn, TurnJudge, finish
-from .runner.schedule import run_in_plan_order
+from .runner.schedule import TrialSlots, run_in_plan_order
 from .schemas import (
     CallRecord,
     Exchange,
@@ -193,36 +194,39 @@ async def execute(
     earlier: Path | None = None,
     limits: RunLimits | None = None,
     probe: bool = False,
+    slots: TrialSlots | None = None,
 ) -> Seal:
-    """Carry a run to its end from wherever it is. Raises `Stopping` if it was asked to stop before that.
+    """Carry a run or a shard to its end from wherever it is. Raises `Stopping` if it was asked to stop before that.
 
     `limits`: what holds from now on, to be noted in the journal. `probe`: ask every model whether it answers first.
+    `slots`: shared with the other shards of this process, instead of `concurrency`.
     """
     failpoints = Failpoints.from_environment()
-    everything = trials(manifest.plan)
+    everything = trials_of(manifest)
     with storage.RunLock(folder):
         results = storage.Results(folder / storage.RESULTS, [trial.trial_id for trial in everything], failpoints)
         todo = everything[results.count :]
         if results.count and not (folder / storage.JOURNAL).exists():
             raise IntegrityError(f"{folder / storage.JOURNAL} is missing, but results were computed from it.")
-        wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo} | {"probe"}
+        wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo} | {PROBE_TRIAL}
         journal = storage.Journal(
             folder / storage.JOURNAL,
             storage.manifest_sha256(folder),
             wanted=wanted.__contains__,
             failpoints=failpoints,
         )
-        reused = _transcripts(earlier, manifest) if earlier else None
+        reused = _transcripts(earlier, manifest, wanted) if earlier else None
         gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused)
         on_start(len(everything), results.count)
 
         try:
-            if limits:
-                await journal.append(LimitsNote(limits=limits, started=datetime.now(UTC).isoformat(timespec="seconds")))
-            if probe and todo:
-                await gateway.probe(_probe_requests(manifest.plan, targets=reused is None))
+            await _begin(journal, gateway, manifest, limits, probe=probe and bool(todo))
             await run_in_plan_order(
-                TrialRunner(manifest.plan, gateway).run_trial, todo, concurrency, results.append, on_trial
+                TrialRunner(manifest.plan, gateway).run_trial,
+                todo,
+                slots or TrialSlots(concurrency),
+                results.append,
+                on_trial,
             )
             return storage.write_seal(folder, journal, results, failpoints)
         finally:
@@ -232,20 +236,58 @@ async def execute(
                 reused.close()
 
 
+async def _begin(
+    journal: storage.Journal, gateway: LiveGateway, manifest: Manifest, limits: RunLimits | None, *, probe: bool
+) -> None:
+    """What comes before the first trial."""
+    if limits:
+        await journal.append(LimitsNote(limits=limits, started=datetime.now(UTC).isoformat(timespec="seconds")))
+    if probe:
+        await gateway.probe(_probe_requests(manifest.plan, targets=manifest.transcripts is None))
+
+
+async def begin(
+    folder: Path,
+    manifest: Manifest,
+    resources: CallResources,
+    on_call: Callable[[CallRecord], None],
+    *,
+    limits: RunLimits | None,
+    probe: bool,
+) -> None:
+    """Note limits and ask models whether they answer, for a run whose trials are carried out in shards.
+
+    The caller holds the run.
+    """
+    if not limits and not probe:
+        return
+    journal = storage.Journal(
+        folder / storage.JOURNAL,
+        storage.manifest_sha256(folder),
+        wanted=PROBE_TRIAL.__eq__,
+        failpoints=Failpoints.from_environment(),
+    )
+    try:
+        gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call)
+        await _begin(journal, gateway, manifest, limits, probe=probe)
+    finally:
+        journal.close()
+
+
 def _probe_requests(plan: RunPlan, *, targets: bool) -> list[ModelRequest]:
     judges = (*plan.judge_models(), *filter(None, [plan.questioner]))
     models = dict.fromkeys((*(plan.targets if targets else ()), *judges))
     return probe_requests({model: plan.api_ids.get(model, "") for model in models}, plan.parameters_of, plan.seed)
 
 
-def _transcripts(earlier: Path, manifest: Manifest) -> ReusedCalls:
+def _transcripts(earlier: Path, manifest: Manifest, wanted: set[str]) -> ReusedCalls:
     """The calls of an earlier run that this one reuses. It must be exactly the run that the manifest names."""
     named = manifest.transcripts
     assert named is not None
     found = storage.manifest_sha256(earlier), storage.file_sha256(earlier / storage.JOURNAL)
     if found != (named.manifest_sha256, named.journal_sha256):
         raise IntegrityError(f"{earlier} is not, or is no longer, the run whose transcripts this run judges.")
-    recorded = storage.RecordedCalls(earlier / storage.JOURNAL, found[0], lambda trial: True)
+    recorded = storage.RecordedCalls(earlier / storage.JOURNAL, found[0], wanted.__contains__)
     return ReusedCalls(recorded, frozenset(named.stages))
 
 
@@ -259,7 +301,7 @@ async def recompute(
         result = await runner.run_trial(trial)
         return result if manifest.format == FORMAT else result.model_copy(update={"format": manifest.format})
 
-    await run_in_plan_order(run_trial, todo, 1, sink, lambda: None)
+    await run_in_plan_order(run_trial, todo, TrialSlots(1), sink, lambda: None)
 
 
 if __name__ == "__main__":

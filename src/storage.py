@@ -50,11 +50,11 @@ from .store.run_files import (
 )
 
 __all__ = [
-    "JOURNAL", "MANIFEST", "RESULTS", "SEAL", "Journal", "RecordedCalls", "Results", "RunLock", "StoredResults",
-    "call_heads", "check_count", "create_run_folder", "differs_from_seal", "encode_record",
+    "JOURNAL", "MANIFEST", "RESULTS", "SEAL", "SEALED", "Journal", "RecordedCalls", "Results", "RunLock",
+    "StoredResults", "call_heads", "check_count", "create_run_folder", "differs_from_seal", "encode_record",
     "file_sha256", "manifest_sha256", "parsed", "parsed_note", "read_calls", "read_manifest", "read_notes",
-    "read_record", "read_seal",
-    "read_seal_record", "require_current", "require_folder", "storage_error", "trial_id", "write_once", "write_seal",
+    "read_record", "read_seal", "read_seal_record", "require_current", "require_folder", "storage_error",
+    "sync_folder", "trial_id", "write_once", "write_seal",
 ]  # fmt: skip
 
 RESUME = "medicare-eval resume"
@@ -92,7 +92,7 @@ def create_run_folder(parent: Path, now: datetime, failpoints: Failpoints) -> Pa
                 folder.mkdir()
             except FileExistsError:
                 continue
-            _sync_folder(parent)
+            sync_folder(parent)
             failpoints.hit("run.after_mkdir")
             return folder
     except OSError as error:
@@ -111,7 +111,7 @@ def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str, *, re
         failpoints.hit(f"{name}.before_link")
         os.link(temporary, path)
         failpoints.hit(f"{name}.after_link")
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileExistsError:
         raise StorageError(f"{path} already exists and will not be overwritten.") from None
     except OSError as error:
@@ -120,7 +120,8 @@ def write_once(path: Path, data: bytes, failpoints: Failpoints, name: str, *, re
         temporary.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
     if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open a folder, and needs no sync of it
         return
     fd = os.open(folder, os.O_RDONLY)

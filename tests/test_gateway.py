@@ -425,14 +425,14 @@ class CallBudget:
     def __init__(self, money: int, price: int = 1) -> None:
         self.money, self.price, self.held = money, price, 0
         self.settled: list[tuple[float, str]] = []
+        self.changed = asyncio.Event()
 
-    @property
-    def has_reserved(self) -> bool:
-        return self.held > 0
-
-    def reserve(self, request: ModelRequest) -> float | None:
-        if self.held + 1 > self.money:
-            return None
+    async def reserve(self, request: ModelRequest) -> float | None:
+        while self.held + 1 > self.money:
+            if not self.held:
+                return None
+            self.changed.clear()
+            await self.changed.wait()
         self.held += 1
         return 1.0
 
@@ -440,6 +440,10 @@ class CallBudget:
         self.held -= 1
         self.money -= self.price
         self.settled.append((reserved, record.outcome))
+        self.changed.set()
+
+    def open(self) -> None:
+        self.changed.set()
 
 
 @pytest.mark.usefixtures("waits")

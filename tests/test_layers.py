@@ -21,6 +21,7 @@ SRC = ROOT / "src"
 LAYERS: list[set[str]] = [
     {"cli"},
     {"api"},
+    {"engines"},
     {"reading", "orchestrator", "judge_check", "authoring", "audit"},
     {"reporting", "runner"},
     {"findings.report", "findings.export", "scoring"},
@@ -220,9 +221,9 @@ def test_what_a_package_may_not_reach(name: str) -> None:
         assert adapters <= {"adapters", "adapters.base"}, adapters
 
 
-def test_only_the_api_imports_the_orchestrator() -> None:
+def test_only_the_api_and_engines_import_the_orchestrator() -> None:
     importers = {name for name in modules() for one in imports(name) if one.ours and one.module == "orchestrator"}
-    assert {package_of(name) for name in importers} == {"api"}
+    assert {package_of(name) for name in importers} == {"api", "engines"}
 
 
 @pytest.mark.parametrize("name", [name for name in modules() if top(name) != "cli"])

@@ -13,7 +13,7 @@ import pytest
 from src import storage
 from src.calls.gateway import Stopping
 from src.runner.in_order import InOrder
-from src.runner.schedule import Taken, TargetQueues, run_in_plan_order
+from src.runner.schedule import Taken, TargetQueues, TrialSlots, run_in_plan_order
 from src.schemas import PlannedTurn
 from tests.virtual_time import VirtualTime
 
@@ -54,7 +54,7 @@ async def schedule(
 ) -> None:
     todo: Any = errands
     trial: Any = run_trial
-    await run_in_plan_order(trial, todo, concurrency, sink, on_trial)
+    await run_in_plan_order(trial, todo, TrialSlots(concurrency), sink, on_trial)
 
 
 def test_a_stuck_target_does_not_hold_up_the_others_and_results_stay_in_plan_order() -> None:

@@ -12,8 +12,9 @@ from ..reading import open_run
 from .checks import replay, verify
 from .findings import compare, drift, export, report, sensitivity
 from .runs import Frozen, freeze, plan, rejudge, rejudge_async, resume, resume_async, run, run_async, study
+from .shards import merge
 
 __all__ = [
-    "Frozen", "compare", "drift", "export", "freeze", "open_run", "plan", "rejudge", "rejudge_async", "replay",
+    "Frozen", "compare", "drift", "export", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async", "replay",
     "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
 ]  # fmt: skip

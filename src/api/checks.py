@@ -7,7 +7,7 @@ from functools import partial
 from .. import audit, orchestrator, storage
 from ..audit import Replayed, Verified
 from ..findings.analysis.processes import process_count, results_of
-from ..planning.trials import trials as planned_trials
+from ..planning.trials import trials_of
 from ..reading import PathLike, as_path
 from ..runner.wait import wait
 
@@ -61,7 +61,7 @@ def replay(path: PathLike) -> Replayed:
     manifest = storage.read_manifest(folder)
     storage.require_current(folder, manifest, "replay")
     stored = audit.stored_lines(folder, manifest)
-    planned = planned_trials(manifest.plan)
+    planned = trials_of(manifest)
     recorded = storage.RecordedCalls(folder / storage.JOURNAL, storage.manifest_sha256(folder), lambda trial: True)
 
     def recompute(piece: audit.StoredPiece) -> None:

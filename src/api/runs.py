@@ -10,9 +10,10 @@ from typing import Any
 from .. import orchestrator, storage
 from ..adapters.registry import check_usable
 from ..calls.gateway import Stop
+from ..engines.run import ShardedRun, carry_out
 from ..errors import IncompleteRun, InputError, from_origin
 from ..planning import preregistration
-from ..planning.limits import limits_of, trials_at_once
+from ..planning.limits import limits_of, share_of, trials_at_once
 from ..planning.plan import make_plan, replan
 from ..planning.prices import check_prices_known
 from ..planning.study_file import (
@@ -27,14 +28,16 @@ from ..planning.study_file import (
     seen_from,
 )
 from ..reading import PathLike, Run, as_path
+from ..records.run import MAX_SHARDS
 from ..records.study import ExecutionOptions, Study
 from ..runner.adapter_pool import AdapterPool
 from ..runner.call_resources import call_resources, current_limits
 from ..runner.new_preregistration import write_preregistration
 from ..runner.new_run import create_run, transcripts_of
 from ..runner.progress import OnProgress, ProgressCounter
+from ..runner.shards import is_divided, parent_of, remove_shards
 from ..runner.wait import wait
-from ..schemas import Manifest, RunLimits, RunPlan, Seal
+from ..schemas import Manifest, RunLimits, RunPlan, Shard
 
 
 def study(source: Study | Mapping[str, Any] | PathLike | None = None, /, **changes: Any) -> Study:
@@ -90,6 +93,7 @@ async def run_async(
     *,
     registered: PathLike | None = None,
     allow_deviations: bool = False,
+    shard: str | None = None,
     progress: OnProgress | None = None,
     stop: Stop | None = None,
     **changes: Any,
@@ -110,9 +114,22 @@ async def run_async(
             prices=Path(chosen.prices) if chosen.prices else None,
             study=completed(chosen, made),
             registration=kept,
+            shard=None if shard is None else shard_of(shard),
         )
     await _execute(new.folder, new.manifest, chosen, progress=progress, stop=stop)
     return Run(new.folder)
+
+
+def shard_of(text: str) -> Shard:
+    """A shard as a user writes it: `2/5`."""
+    index, slash, of = text.partition("/")
+    try:
+        shard = Shard(index=int(index), of=int(of)) if slash else None
+    except ValueError:
+        shard = None
+    if shard is None or shard.index > shard.of:
+        raise InputError(f"{text!r}: expected I/K, for example 2/5. K is at most {MAX_SHARDS}.", field="shard")
+    return shard
 
 
 def run(
@@ -121,6 +138,7 @@ def run(
     *,
     registered: PathLike | None = None,
     allow_deviations: bool = False,
+    shard: str | None = None,
     progress: OnProgress | None = None,
     **changes: Any,
 ) -> Run:
@@ -130,6 +148,7 @@ def run(
         source: a study file (TOML), a `Study`, or a dict of its fields. None: keywords alone.
         registered: a pre-registration made by `freeze` that the run must match. With it, no source is needed.
         allow_deviations: run even if the plan differs from the pre-registration; reports list the differences.
+        shard: `"2/5"` carries out the second of five parts, with a fifth of the limits; `merge` joins the parts.
         progress: called with a `RunProgress` after every call and trial; `medicare_eval.ShowProgress()` shows a bar.
         changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
 
@@ -153,6 +172,7 @@ def run(
             source,
             registered=registered,
             allow_deviations=allow_deviations,
+            shard=shard,
             progress=progress,
             stop=stop,
             **changes,
@@ -168,8 +188,11 @@ async def resume_async(
     options = make_execution_options(given(settings))
     manifest = storage.read_manifest(folder)
     if storage.read_seal(folder, manifest):
+        remove_shards(folder)
         return Run(folder)
     storage.require_current(folder, manifest, "resume")
+    if run := parent_of(folder):
+        raise InputError(f"{folder} is a part of {run}. To continue: medicare-eval resume {run}")
     held = current_limits(folder, manifest)
     check_prices_known(manifest.plan.api_ids, manifest.prices, limits_of(options, held).max_cost)
     for name in manifest.plan.api_ids:
@@ -332,32 +355,64 @@ async def _execute(
     progress: OnProgress | None,
     stop: Stop | None,
     earlier: Path | None = None,
-) -> Seal:
+) -> None:
     """Carry a run to its end from wherever it is. `held`: its limits so far, if it was started before."""
     if manifest.transcripts and earlier is None:
         earlier = _earlier_run(folder, manifest)
     limits = limits_of(options, held)
+    noted = None if held is None or limits == held else limits
     counter = ProgressCounter(progress, folder)
-    pool = AdapterPool()
+    stop = stop or Stop()
     try:
-        return await orchestrator.execute(
-            folder,
-            manifest,
-            concurrency=trials_at_once(options, limits),
-            resources=call_resources(
-                folder, manifest, limits, options, pool=pool, stop=stop or Stop(), counter=counter
-            ),
-            on_call=counter.on_call,
-            on_start=counter.on_start,
-            on_trial=counter.on_trial,
-            earlier=earlier,
-            limits=None if held is None or limits == held else limits,
-            probe=not options.no_probe,
-        )
+        if is_divided(folder) or options.engine != "local" or (options.processes or 1) > 1:
+            await carry_out(
+                ShardedRun(
+                    folder=folder,
+                    manifest=manifest,
+                    options=options,
+                    limits=limits,
+                    noted=noted,
+                    earlier=earlier,
+                    stop=stop,
+                    counter=counter,
+                )
+            )
+        else:
+            await _execute_here(folder, manifest, options, limits, noted, stop=stop, counter=counter, earlier=earlier)
     except IncompleteRun as stopped:
         raise IncompleteRun(f"{stopped} To continue: medicare-eval resume {folder}", run=folder) from None
     finally:
         counter.on_end()
+
+
+async def _execute_here(
+    folder: Path,
+    manifest: Manifest,
+    options: ExecutionOptions,
+    limits: RunLimits,
+    noted: RunLimits | None,
+    *,
+    stop: Stop,
+    counter: ProgressCounter,
+    earlier: Path | None,
+) -> None:
+    """Carry out a run, or a shard with its share of the limits, in this process."""
+    share = share_of(limits, manifest.shard.of) if manifest.shard else limits
+    pool = AdapterPool()
+    try:
+        await orchestrator.execute(
+            folder,
+            manifest,
+            concurrency=trials_at_once(options, share),
+            resources=call_resources(folder, manifest, share, options, pool=pool, stop=stop, counter=counter),
+            on_call=counter.on_call,
+            on_start=counter.on_start,
+            on_trial=counter.on_trial,
+            earlier=earlier,
+            limits=noted,
+            probe=not options.no_probe,
+        )
+    finally:
         await pool.aclose()
 
 

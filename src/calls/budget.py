@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from typing import Protocol
 
-from ..adapters.base import ModelRequest
 from ..schemas import CallHead, CallRecord, Price
 from .prices import charge, worst_case
 
@@ -59,25 +60,56 @@ def _parts(amount: float) -> int:
     return round(amount * _PARTS)
 
 
+class CallSize(Protocol):
+    """What decides the most that a call may cost."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def characters(self) -> int: ...
+
+    @property
+    def max_tokens(self) -> int: ...
+
+
 class RunBudget:
     """Reserves the most a call may cost before it is made. Every model of the run must have a price."""
 
     def __init__(self, limit: float, prices: Mapping[str, Price], spent: Iterable[CallHead]) -> None:
         """`spent`: the attempts already in the journal; a resumed run continues with the same budget."""
         self._prices = prices
+        self._settled = asyncio.Event()
+        self._open = False
         self.budget = Budget(limit)
         for head in spent:
             self.settle(0.0, head)
 
-    @property
-    def has_reserved(self) -> bool:
-        return self.budget.reserved > 0
+    async def reserve(self, request: CallSize) -> float | None:
+        """Set aside the most a call may cost. While calls in flight hold too much, wait until one of them is settled.
 
-    def reserve(self, request: ModelRequest) -> float | None:
+        None: the call could pass the limit even then, or the run is stopping.
+        """
         most = worst_case(self._prices[request.model], request.characters, request.max_tokens)
-        return most if self.budget.reserve(most) else None
+        while not self.budget.reserve(most):
+            if self._open or not self.budget.reserved:
+                return None
+            self._settled.clear()
+            await self._settled.wait()
+        return most
 
     def settle(self, reserved: float, record: CallRecord | CallHead) -> None:
         price = self._prices[record.model]
         most = worst_case(price, record.input_characters, record.max_tokens)
         self.budget.settle(reserved, charge(record.outcome, record.status, record.usage, price, most))
+        self._settled.set()
+
+    def drop(self, reserved: float, *, paid: float) -> None:
+        """Nobody will settle this amount with a record: the process that reserved it has ended."""
+        self.budget.settle(reserved, paid)
+        self._settled.set()
+
+    def open(self) -> None:
+        """Answer all who wait: the run is stopping."""
+        self._open = True
+        self._settled.set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -38,9 +39,11 @@ from ..schemas import (
 from ..store.strict_json import derive_seed
 from .breaker import Breaker, ProbeResult, Tries
 from .first_call import FirstCalls
-from .limits import Limits, backoff_s
+from .limits import backoff_s
 from .prices import FREE_PROVIDERS
 
+PROBE_TRIAL = "probe"
+"""Stands for the trial in the names of probes, which belong to none."""
 PROBE = "Reply with the word OK."
 PROBES = 3
 """Times a model is asked before the first trial until it counts as not answering."""
@@ -120,16 +123,35 @@ class ReplayGateway:
 class CallBudget(Protocol):
     """Money: asked before every attempt, settled after it."""
 
-    @property
-    def has_reserved(self) -> bool:
-        """Whether anything is reserved for calls in flight."""
-        ...
-
-    def reserve(self, request: ModelRequest) -> float | None:
-        """Reserve the most the attempt may cost; None if that would pass the limit."""
+    async def reserve(self, request: ModelRequest) -> float | None:
+        """Reserve the most the attempt may cost, once calls in flight leave enough; None: it could pass the limit."""
         ...
 
     def settle(self, reserved: float, record: CallRecord) -> None: ...
+
+    def open(self) -> None:
+        """Answer all who wait: the run is stopping."""
+        ...
+
+
+class CallSlot(Protocol):
+    """One call's place at a provider."""
+
+    def answered(
+        self, outcome: CallOutcome, *, status: int | None = None, retry_after_s: float | None = None, used: int | None
+    ) -> None: ...
+
+
+class CallLimiter(Protocol):
+    def slot(self, tokens: float) -> AbstractAsyncContextManager[CallSlot]: ...
+
+
+class CallLimits(Protocol):
+    """How many calls a provider gets: of this process alone, or shared with others."""
+
+    def limiter(self, provider: str) -> CallLimiter: ...
+
+    def open(self) -> None: ...
 
 
 class Stop:
@@ -161,7 +183,7 @@ class CallResources:
 
     adapter_for: Callable[[str], Adapter]
     """By provider."""
-    limits: Limits
+    limits: CallLimits
     stop: Stop
     budget: CallBudget | None = None
     max_outage_s: float = RunLimits().max_outage_s
@@ -185,12 +207,12 @@ class LiveGateway:
         self._resources = resources
         self._on_call = on_call or (lambda record: None)
         self._reused = reused
-        self._settled = asyncio.Event()
         self._first_calls = FirstCalls()
         self._breakers: dict[str, Breaker] = {}
         self._probes = 0
         resources.stop.listen(resources.limits.open)
-        resources.stop.listen(self._settled.set)
+        if resources.budget:
+            resources.stop.listen(resources.budget.open)
 
     async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
         tries = Tries()
@@ -234,7 +256,7 @@ class LiveGateway:
         """One short call that is recorded like any other, and on which no result depends."""
         while True:
             self._probes += 1
-            name = CallId("probe", "probe").attempt(self._probes)
+            name = CallId(PROBE_TRIAL, "probe").attempt(self._probes)
             if self._journal.lookup(name) is None:
                 break
         record, _ = await self._attempt(name, request, 1)
@@ -303,7 +325,6 @@ class LiveGateway:
             slot.answered(outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
             if self._resources.budget:
                 self._resources.budget.settle(reserved, record)
-                self._settled.set()
         await self._journal.append(record)
         self._on_call(record)
         if asks_long:
@@ -314,17 +335,15 @@ class LiveGateway:
         return Attempted(record, backoff_s(number, derive_seed(request.seed, name), retry_after_s))
 
     async def _reserve(self, request: ModelRequest) -> float:
-        """Reserve the call's money. If calls in flight have reserved too much, wait until one of them is settled."""
+        """Reserve the call's money, or stop the run."""
         budget = self._resources.budget
         if not budget:
             return 0.0
-        while (reserved := budget.reserve(request)) is None:
-            if not budget.has_reserved:
-                self._resources.stop.ask("The next call could pass `max_cost`.")
+        reserved = await budget.reserve(request)
+        if reserved is None:
+            self._resources.stop.ask("The next call could pass `max_cost`.")
             self._resources.stop.check()
-            self._settled.clear()
-            await self._settled.wait()
-        return reserved
+        return reserved or 0.0
 
     async def _make(self, provider: str, request: ModelRequest) -> Made:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -29,6 +29,12 @@ def rejudge(arguments: Namespace) -> int:
     return module.rejudge(arguments)
 
 
+def merge(arguments: Namespace) -> int:
+    from . import shards as module
+
+    return module.merge(arguments)
+
+
 def freeze(arguments: Namespace) -> int:
     from . import run as module
 

@@ -123,6 +123,18 @@ can be verified and replayed on its own. The earlier run is left as it is.
 Which labels changed, and why:
   medicare-eval compare runs/20260101T120000Z runs/20260102T090000Z
 """
+MERGE = """\
+Join the shards of a study, which `run --shard I/K` wrote on several machines.
+The merged run is what one process would have written: the same results, byte
+for byte, and every call of every shard in one journal. Shards are checked,
+read, and left as they are.
+
+  medicare-eval run study.toml --shard 1/2 --out shards     on one machine
+  medicare-eval run study.toml --shard 2/2 --out shards     on another
+  medicare-eval merge shards/* --to runs/study
+
+A shard that stopped is resumed by itself:  medicare-eval resume shards/...
+"""
 SCENARIOS = """\
 What the scenario bank contains.
 

@@ -48,6 +48,9 @@ FLAGS = {
     "prices": "--prices",
     "requests_per_minute": "--rpm",
     "tokens_per_minute": "--tpm",
+    "processes": "--processes",
+    "engine": "--engine",
+    "ray_address": "--ray-address",
 }
 """Field of a study to the flag that sets it."""
 OTHER_FLAGS = {
@@ -62,6 +65,7 @@ OTHER_FLAGS = {
     "frozen": "--frozen",
     "gold": "--gold",
     "keep_claims": "--keep-claims",
+    "shard": "--shard",
 }
 """What else errors speak of that a flag sets."""
 
@@ -257,6 +261,14 @@ def add_execution(parser: argparse.ArgumentParser, *, new_run: bool = True) -> N
     if new_run:
         _add(parser, "--prices", str, "FILE", "JSON price table; adds to or overrides the built-in prices")
     add_limits(parser)
+    _add(parser, "--processes", whole, "N", "processes at a time (default: 1; with Ray, one for each of its CPUs)")
+    parser.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default=NOT_GIVEN,
+        help="where the processes run: on this machine, or on a Ray cluster (default: local)",
+    )
+    _add(parser, "--ray-address", str, "A", "the Ray cluster (default: RAY_ADDRESS, or a new one on this machine)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 

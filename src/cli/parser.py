@@ -78,6 +78,11 @@ def _add_running(commands: _Commands) -> None:
         action="store_true",
         help="run even if the plan differs from the pre-registration; every report lists the differences",
     )
+    run.add_argument(
+        "--shard",
+        metavar="I/K",
+        help="only the I-th of K parts, with a K-th of the money, rates and calls in flight; see `merge`",
+    )
     options.add_execution(run)
     demo = commands.add("demo", handlers.demo, "a complete evaluation of four fake targets, without a key or network")
     options.add_execution(demo)
@@ -98,6 +103,10 @@ def _add_running(commands: _Commands) -> None:
     )
     options.add_judges(rejudge)
     options.add_execution(rejudge)
+    merge = commands.add("merge", handlers.merge, "join the shards of a study into one run", help_texts.MERGE)
+    merge.add_argument("shard", type=Path, nargs="+", metavar="SHARD", help="the folders of all shards, in any order")
+    merge.add_argument("--to", type=Path, required=True, metavar="RUN", help="the folder to write; never overwritten")
+    _add_json(merge)
     freeze = commands.add("freeze", handlers.freeze, "write a pre-registration of a study", help_texts.FREEZE)
     options.add_study_file(freeze)
     options.add_questions(freeze)

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import api, reporting
 from ..adapters.fake_adapter import NAMES as FAKE_NAMES
+from ..api.runs import shard_of
 from ..calls.gateway import Stop
 from ..errors import IncompleteRun
 from ..planning.plan import make_plan
@@ -18,12 +19,14 @@ from ..planning.preregistration import registration_of
 from ..planning.study_file import load_study, read_study, registered_study
 from ..reading import Run
 from ..records.study import Study
+from ..runner.shards import is_divided
 from ..text.count import counted
 from .dry_run import show_plan
 from .next_steps import next_steps
 from .options import given
 from .progress import ShowProgress
 from .scenarios import house_rule_notice
+from .shards import print_divided, shard_notice
 from .signals import stop_on_signal
 from .summary import print_summary
 
@@ -36,11 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
         _warn(study, arguments)
         return show_plan(study, plan, as_json=arguments.json)
     _warn(study, arguments)
+    if arguments.shard and not arguments.quiet:
+        print(f"medicare-eval: {shard_notice(study, shard_of(arguments.shard))}", file=sys.stderr)
     return _carry_out(
         lambda stop, progress: api.run_async(
             study,
             registered=arguments.registered,
             allow_deviations=arguments.allow_deviations,
+            shard=arguments.shard,
             stop=stop,
             progress=progress,
         ),
@@ -130,7 +136,9 @@ def _carry_out(work: Work, arguments: argparse.Namespace) -> int:
     try:
         finished = asyncio.run(main())
     except IncompleteRun as stopped:
-        if stopped.run:
+        if stopped.run and is_divided(stopped.run):
+            print_divided(Run(stopped.run), as_json=arguments.json)
+        elif stopped.run:
             print_summary(Run(stopped.run), as_json=arguments.json)
         raise
     problem = reporting.nothing_scored(print_summary(finished, as_json=arguments.json))

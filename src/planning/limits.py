@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..adapters.registry import canonical_provider
-from ..errors import about
+from ..errors import InputError, about
 from ..records.study import ExecutionOptions
 from ..schemas import RunLimits
 
@@ -38,3 +38,24 @@ def _by_provider(field: str, numbers: dict[str, int]) -> dict[str, int]:
 def trials_at_once(options: ExecutionOptions, limits: RunLimits) -> int:
     """As given; otherwise enough trials that calls in flight can reach their limit."""
     return options.concurrency or max([TRIALS_AT_ONCE, *limits.calls_in_flight.values()])
+
+
+def share_of(limits: RunLimits, of: int) -> RunLimits:
+    """The part of a study's limits that each of its shards may use; shards on other machines know nothing of it."""
+
+    def part(field: str, numbers: dict[str, int]) -> dict[str, int]:
+        for provider, number in numbers.items():
+            if number < of:
+                raise InputError(
+                    f"{number} for {provider} cannot be divided among {of} shards. Give at least {of}.", field=field
+                )
+        return {provider: number // of for provider, number in numbers.items()}
+
+    return limits.model_copy(
+        update={
+            "max_cost": None if limits.max_cost is None else limits.max_cost / of,
+            "requests_per_minute": part("requests_per_minute", limits.requests_per_minute),
+            "tokens_per_minute": part("tokens_per_minute", limits.tokens_per_minute),
+            "calls_in_flight": part("calls_in_flight", limits.calls_in_flight),
+        }
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from re import sub
 
-from ..records.run import PlannedScenario, RunPlan
+from ..records.run import Manifest, PlannedScenario, RunPlan
 from ..store.strict_json import derive_seed
 
 
@@ -43,6 +43,20 @@ def trials(plan: RunPlan) -> list[Trial]:
         for repetition in range(1, plan.repeats + 1)
         for target in plan.targets
     ]
+
+
+def trials_of(manifest: Manifest) -> list[Trial]:
+    """The trials of a run folder, in plan order: all of its plan, or those of its shard."""
+    everything = trials(manifest.plan)
+    if manifest.shard is None:
+        return everything
+    return [trial for place, trial in enumerate(everything) if shard_at(manifest, place) == manifest.shard.index]
+
+
+def shard_at(manifest: Manifest, place: int) -> int:
+    """Which shard has the trial at this place of the plan. Question sets go round, so that shards are alike."""
+    assert manifest.shard is not None
+    return place // len(manifest.plan.targets) % manifest.shard.of + 1
 
 
 def in_noise_sample(plan: RunPlan, trial: Trial) -> bool:

@@ -44,6 +44,10 @@ REPLAYABLE: tuple[Format, ...] = (4, 5)
 """Formats whose results this release computes again, byte for byte, from the same calls."""
 
 
+MAX_SHARDS = 500
+"""A merge keeps one file of each shard open."""
+
+
 def _is_reply(value: object) -> bool:
     return value == "reply"
 
@@ -180,6 +184,11 @@ class RunPlan(Record):
         return len(self.scenarios) * len(self.targets) * self.repeats
 
     @property
+    def question_sets(self) -> int:
+        """Scenarios times repeats. All targets are asked the same set, so shards divide sets and not trials."""
+        return len(self.scenarios) * self.repeats
+
+    @property
     def points_left_out(self) -> int:
         """Points of questions that nobody can make, because their figures are not known; each once for a scenario."""
         return len(
@@ -236,10 +245,14 @@ class RunLimits(Record):
 
 
 class Shard(Record):
-    """Which part of a plan a run folder has."""
+    """Which part of a plan a run folder has: every `of`-th question set, from the `index`-th on."""
 
     index: int = Field(ge=1)
-    of: int = Field(ge=1)
+    of: int = Field(ge=1, le=MAX_SHARDS)
+
+    @property
+    def name(self) -> str:
+        return f"{self.index}-of-{self.of}"
 
 
 class Manifest(Record):
@@ -266,6 +279,13 @@ class Manifest(Record):
     shard: Shard | None = Field(default=None, exclude_if=is_none)
     """The part of the plan that this folder has; None: all of it."""
     plan: RunPlan
+
+    @property
+    def trial_count(self) -> int:
+        """Trials of this folder: all of the plan, or those of its shard."""
+        if self.shard is None:
+            return self.plan.trial_count
+        return len(range(self.shard.index - 1, self.plan.question_sets, self.shard.of)) * len(self.plan.targets)
 
 
 class Usage(Record):

@@ -80,6 +80,12 @@ class ExecutionOptions(Record):
     """Seconds that a model may give no answer before the run stops. None: 1,800."""
     no_probe: bool = False
     """Do not ask every model whether it answers before the first trial."""
+    processes: int | None = Field(default=None, ge=1, le=256)
+    """Processes at a time. None: one; with Ray, one for each CPU of the cluster."""
+    engine: Literal["local", "ray"] = "local"
+    """What runs them: this machine, or a Ray cluster."""
+    ray_address: str | None = Field(default=None, min_length=1, max_length=300)
+    """The Ray cluster. None: the one in RAY_ADDRESS, or a new one on this machine."""
 
 
 class RegistrationText(Record):

@@ -13,6 +13,7 @@ from ..records.study import ExecutionOptions
 from ..schemas import LimitsNote, Manifest, RunLimits
 from .adapter_pool import AdapterPool
 from .progress import ProgressCounter
+from .shards import call_heads
 
 CALLS_PER_TRIAL = 8
 """Calls one trial may have in flight at once, generously: one to the target, and judges at work on earlier turns."""
@@ -38,6 +39,13 @@ def call_limits(limits: RunLimits, trials: int) -> Limits:
     return Limits(most, ceilings, limits.calls_in_flight)
 
 
+def run_budget(limits: RunLimits, manifest: Manifest, folder: Path) -> RunBudget | None:
+    """The money of a run, less what its journal has spent; None if there is no limit."""
+    if limits.max_cost is None:
+        return None
+    return RunBudget(limits.max_cost, manifest.prices, call_heads(folder, manifest))
+
+
 def call_resources(
     folder: Path,
     manifest: Manifest,
@@ -48,14 +56,11 @@ def call_resources(
     stop: Stop,
     counter: ProgressCounter,
 ) -> CallResources:
-    budget = None
-    if limits.max_cost is not None:
-        budget = RunBudget(limits.max_cost, manifest.prices, storage.call_heads(folder))
     return CallResources(
         adapter_for=pool,
         limits=call_limits(limits, trials_at_once(options, limits)),
         stop=stop,
-        budget=budget,
+        budget=run_budget(limits, manifest, folder),
         max_outage_s=limits.max_outage_s,
         on_notice=counter.on_notice,
     )

@@ -11,15 +11,16 @@ from pathlib import Path
 
 from .. import __version__, plugins, storage
 from ..errors import IncompleteRun, InputError
-from ..planning.limits import limits_of, trials_at_once
+from ..planning.limits import limits_of, share_of, trials_at_once
 from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
 from ..records.run import REPLAYABLE
 from ..records.study import ExecutionOptions, Study
-from ..schemas import Manifest, Registration, RunPlan, Transcripts
+from ..schemas import Manifest, Registration, RunPlan, Shard, Transcripts
 from ..store.failpoints import Failpoints
 from ..store.strict_json import fingerprint
+from ..text.count import counted
 
 DISTRIBUTION = "medicare-eval"
 DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
@@ -40,11 +41,15 @@ def create_run(
     study: Study | None = None,
     registration: Registration | None = None,
     transcripts: Transcripts | None = None,
+    shard: Shard | None = None,
 ) -> NewRun:
     """Check what can be checked, make the run folder, and write its manifest."""
     failpoints = Failpoints.from_environment()
     now = datetime.now(UTC)
     limits = limits_of(options)
+    if shard:
+        _check_shard(shard, plan, options)
+        share_of(limits, shard.of)
     providers = {split_name(name).provider for name in plan.api_ids}
     manifest = Manifest(
         run_id="",
@@ -59,6 +64,7 @@ def create_run(
         plugins=plugins.used_by(providers, _packs(plan)),
         study=as_document(study) if study else None,
         limits=limits,
+        shard=shard,
         plan=plan,
     )
     check_prices_known(plan.api_ids, manifest.prices, limits.max_cost)
@@ -66,6 +72,16 @@ def create_run(
     manifest = manifest.model_copy(update={"run_id": folder.name})
     storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")
     return NewRun(folder, manifest)
+
+
+def _check_shard(shard: Shard, plan: RunPlan, options: ExecutionOptions) -> None:
+    if shard.of > plan.question_sets:
+        sets = counted(plan.question_sets, "question set")
+        raise InputError(
+            f"{shard.of} shards are too many: the plan has {sets} (scenarios times repeats).", field="shard"
+        )
+    if (options.processes or 1) > 1 or options.engine != "local":
+        raise InputError("a shard runs in one process. Make more shards instead of using `processes`.", field="shard")
 
 
 def _packs(plan: RunPlan) -> set[str]:
@@ -79,6 +95,9 @@ def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcript
     seal = storage.read_seal(earlier, manifest)
     if seal is None:
         raise IncompleteRun(f"{earlier} is not complete. First run: medicare-eval resume {earlier}")
+    if manifest.shard:
+        shard = f"shard {manifest.shard.index} of {manifest.shard.of}"
+        raise InputError(f"{earlier} is only {shard}. Merge all shards, and judge the merged run again.")
     if keep_claims and manifest.format not in REPLAYABLE:
         raise InputError(
             f"{earlier} has format {manifest.format}, and its claims cannot be reused: extractors are now asked in "

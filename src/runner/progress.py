@@ -59,6 +59,11 @@ class ProgressCounter:
         self._notice = notice
         self._report()
 
+    def on_totals(self, calls: int, not_ok: int, trials_done: int, notice: str) -> None:
+        """What several processes have done together, with what this one did before."""
+        self._calls, self._not_ok, self._done, self._notice = calls, not_ok, trials_done, notice
+        self._report()
+
     def on_trial(self) -> None:
         self._done += 1
         self._report()

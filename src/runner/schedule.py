@@ -25,6 +25,21 @@ class Taken:
     number: int
 
 
+class TrialSlots:
+    """How many trials run at a time. Schedules that are given the same `free` share that number."""
+
+    def __init__(
+        self,
+        number: int,
+        free: asyncio.Semaphore | None = None,
+        on_last_start: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_last_start` is called when no trial of this schedule waits any more."""
+        self.number = number
+        self.free = free or asyncio.Semaphore(number)
+        self.on_last_start = on_last_start
+
+
 class TargetQueues:
     """Picks the next trial from the target with the fewest trials in flight, so a slow target delays only itself."""
 
@@ -42,6 +57,10 @@ class TargetQueues:
         self._in_flight[target] += 1
         return Taken(target, self._waiting[target].popleft())
 
+    def waiting(self) -> bool:
+        """Whether a trial has not been started."""
+        return any(self._waiting.values())
+
     def done(self, target: str) -> None:
         self._in_flight[target] -= 1
 
@@ -52,7 +71,7 @@ class TargetQueues:
 async def run_in_plan_order(
     run_trial: Callable[[Trial], Awaitable[TrialResult]],
     todo: Sequence[Trial],
-    concurrency: int,
+    slots: TrialSlots,
     sink: Callable[[bytes], None],
     on_trial: Callable[[], None],
 ) -> None:
@@ -61,20 +80,28 @@ async def run_in_plan_order(
     with InOrder(sink) as ordered:
 
         async def worker() -> None:
-            while taken := queues.take():
-                result = await run_trial(todo[taken.number])
-                try:
-                    ordered.put(taken.number, storage.encode_record(result))
-                except OSError as error:  # the temporary file of results that wait for their turn
-                    raise storage.storage_error(
-                        Path(tempfile.gettempdir()), error, resume="medicare-eval resume RUN"
-                    ) from None
-                on_trial()
-                queues.done(taken.target)
+            while queues.waiting():
+                async with slots.free:
+                    taken = queues.take()
+                    if not queues.waiting():
+                        slots.on_last_start()
+                    if taken:
+                        await carry_out(taken)
+
+        async def carry_out(taken: Taken) -> None:
+            result = await run_trial(todo[taken.number])
+            try:
+                ordered.put(taken.number, storage.encode_record(result))
+            except OSError as error:  # the temporary file of results that wait for their turn
+                raise storage.storage_error(
+                    Path(tempfile.gettempdir()), error, resume="medicare-eval resume RUN"
+                ) from None
+            on_trial()
+            queues.done(taken.target)
 
         workers: list[asyncio.Task[None]] = []
         try:
-            for _ in range(min(concurrency, len(todo))):
+            for _ in range(min(slots.number, len(todo))):
                 workers.append(asyncio.create_task(worker()))
                 await asyncio.sleep(STAGGER_S)
             for finished in asyncio.as_completed(workers):

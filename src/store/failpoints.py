@@ -29,6 +29,17 @@ NAMES = (
     "seal.before_link",
     "seal.after_link",
 )
+SHARD_NAMES = (
+    "shards.before_rename",
+    "shards.after_rename",
+    "merge.after_journal",
+    "merge.before_rename",
+    "merge.after_rename",
+    "merge.after_journal_move",
+    "merge.after_results_move",
+    "merge.after_seal_move",
+)
+"""Places in runs of several processes and in merges."""
 
 
 class Failpoints:

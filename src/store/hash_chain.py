@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -87,9 +87,10 @@ class ChainReader:
     number of the first bad line.
     """
 
-    def __init__(self, path: Path, genesis: str) -> None:
+    def __init__(self, path: Path, genesis: str, *, buffer: int = BUFFER) -> None:
         self.path = path
         self.head = genesis
+        self._buffer = buffer
         self.count = 0
         """Lines that continue the chain."""
         self.torn: list[Torn] = []
@@ -99,10 +100,14 @@ class ChainReader:
         self._number = 0
 
     def __iter__(self) -> Iterator[ChainedLine]:
+        return self.lines()
+
+    def lines(self) -> Generator[ChainedLine]:
+        """The lines one at a time. Close it if it is not read to its end."""
         offset = 0
         if not self.path.is_file():
             raise IntegrityError(f"{self.path}, line 1: the file does not exist.")
-        with self.path.open("rb", buffering=BUFFER) as file:
+        with self.path.open("rb", buffering=self._buffer) as file:
             for number, raw in enumerate(file, 1):
                 self._number = number
                 self.ends_clean = raw.endswith(b"\n")

@@ -132,7 +132,7 @@ def read_seal_record(folder: Path, manifest: Manifest) -> Seal | None:
             raise IntegrityError(f"{folder / name} is missing from a sealed run. {RESTORE}.")
     if seal.files.get(MANIFEST) != manifest_sha256(folder):
         raise differs_from_seal(folder / MANIFEST)
-    if set(seal.files) != set(SEALED) or seal.format != manifest.format or seal.trials != manifest.plan.trial_count:
+    if set(seal.files) != set(SEALED) or seal.format != manifest.format or seal.trials != manifest.trial_count:
         raise IntegrityError(f"{folder / SEAL} was changed: it is not the seal of this run. {RESTORE}.")
     return seal
 

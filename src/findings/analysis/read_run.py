@@ -201,6 +201,7 @@ class Findings:
 
     @property
     def planned(self) -> int:
+        """Trials of the study, also if this is a shard of it."""
         return self.manifest.plan.trial_count
 
     @property
@@ -219,9 +220,16 @@ class Findings:
 
     @property
     def incomplete(self) -> str:
-        """That planned trials have no result yet; empty if all have."""
-        done = len(self.rows)
-        return f"Incomplete: this run has {done:,} of {self.planned:,} planned trials." if done < self.planned else ""
+        """That planned trials have no result here; empty if all have."""
+        done, shard = len(self.rows), self.manifest.shard
+        if done >= self.planned:
+            return ""
+        if shard is None:
+            return f"Incomplete: this run has {done:,} of {self.planned:,} planned trials."
+        return (
+            f"Incomplete: this is shard {shard.index} of {shard.of}, with {done:,} of the study's {self.planned:,} "
+            "trials. Merge all shards before you report results."
+        )
 
     def open_tie(self, decided_by: str, labels_given: Sequence[str]) -> bool:
         """Whether a claim has no label because verifiers are tied and the run has no adjudicator."""

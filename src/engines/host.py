@@ -1,0 +1,252 @@
+"""What all workers of a run share: the queue of shards, rate limits, the budget, and the wish to stop.
+
+It lives in one place: in the parent of local processes, or in a Ray actor. Workers send it requests by name, through
+whatever connects them (`engines.client` is the other end). A worker has a session; if it dies, `forget` gives back the
+places and the money that it held.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import storage
+from ..calls.budget import RunBudget
+from ..calls.limits import Limits, Slot
+from ..errors import ConfigError, IncompleteRun, InputError, IntegrityError, StorageError
+from ..runner.call_resources import call_limits, run_budget
+from ..schemas import CallHead
+from .job import Job
+
+KINDS = {kind.__name__: kind for kind in (ConfigError, IncompleteRun, InputError, IntegrityError, StorageError)}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The reply to a request, and why the run stops if it does."""
+
+    value: Any
+    stop: str | None
+
+
+@dataclass(frozen=True)
+class CallCost:
+    """What decides the most that a call may cost."""
+
+    model: str
+    characters: int
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of a worker."""
+
+    kind: str
+    """The name of its class."""
+    message: str
+
+    def error(self) -> Exception:
+        return KINDS[self.kind](self.message) if self.kind in KINDS else RuntimeError(self.message)
+
+
+@dataclass
+class _Session:
+    """What one worker holds."""
+
+    places: dict[int, _Place] = field(default_factory=dict)
+    money: Counter[float] = field(default_factory=Counter)
+    """Amounts reserved for calls in flight, and how many of each."""
+    shards: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Place:
+    context: AbstractAsyncContextManager[Slot]
+    slot: Slot
+
+
+@dataclass
+class Totals:
+    """What all workers have done so far."""
+
+    calls: int = 0
+    calls_not_ok: int = 0
+    done: dict[int, int] = field(default_factory=dict)
+    """Trials done, by shard."""
+    notice: str = ""
+    """Why a worker waits, if the last thing that was heard is that one does."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All workers of a run at one moment."""
+
+    totals: Totals
+    stop_reason: str | None
+    failure: Failure | None
+    unfinished: int
+    """Shards."""
+
+    def check(self) -> None:
+        """Raise what stopped the run, if it did not come to its end."""
+        if self.failure:
+            raise self.failure.error()
+        if self.unfinished:
+            raise IncompleteRun(self.stop_reason or "The run was stopped before its end.")
+
+
+class Host:
+    """Answers the requests of all workers, in one event loop."""
+
+    def __init__(self, shards: Iterable[int], limits: Limits, budget: RunBudget | None) -> None:
+        """`shards`: numbers of those that are not complete."""
+        self._waiting = deque(shards)
+        self.unfinished = set(self._waiting)
+        self.totals = Totals()
+        self.stop_reason: str | None = None
+        self.failure: Failure | None = None
+        """The first error of a worker."""
+        self._limits = limits
+        self._budget = budget
+        self._sessions: dict[str, _Session] = {}
+        self._places = 0
+        self.on_change: Callable[[], None] = lambda: None
+        self._requests: dict[str, Callable[..., Awaitable[Any]]] = {
+            "next_shard": self._next_shard,
+            "done": self._done,
+            "progress": self._progress,
+            "notice": self._notice,
+            "stopped": self._stopped,
+            "failed": self._failed,
+            "enter": self._enter,
+            "leave": self._leave,
+            "reserve": self._reserve,
+            "settle": self._settle,
+        }
+
+    async def ask(self, session: str, name: str, arguments: list[Any]) -> Answer:
+        """Carry out a request of a worker."""
+        held = self._sessions.setdefault(session, _Session())
+        value = await self._requests[name](session, held, *arguments)
+        return Answer(value, self.stop_reason)
+
+    def stop(self, reason: str) -> None:
+        """Ask all workers to stop after their calls in flight. The first reason counts."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+        self._limits.open()
+        if self._budget:
+            self._budget.open()
+
+    @property
+    def state(self) -> State:
+        return State(replace(self.totals), self.stop_reason, self.failure, len(self.unfinished))
+
+    async def forget(self, session: str) -> set[int]:
+        """Take back what a worker held that has ended. Its unfinished shards are handed out again.
+
+        Its calls in flight may have been paid for, so their money counts as spent.
+        """
+        held = self._sessions.pop(session, _Session())
+        for place in held.places.values():
+            await place.context.__aexit__(None, None, None)
+        for amount, times in held.money.items():
+            for _ in range(times):
+                assert self._budget is not None
+                self._budget.drop(amount, paid=amount)
+        lost = held.shards & self.unfinished
+        self._waiting.extendleft(sorted(lost, reverse=True))
+        return lost
+
+    async def take_over(self, session: str, index: int) -> None:
+        """A worker starts with a shard that its engine gave it. What an earlier worker with it held is taken back."""
+        for other, held in list(self._sessions.items()):
+            if index in held.shards:
+                await self.forget(other)
+        self._sessions.setdefault(session, _Session()).shards.add(index)
+
+    async def _next_shard(self, session: str, held: _Session) -> int | None:
+        if self.stop_reason is not None or not self._waiting:
+            return None
+        index = self._waiting.popleft()
+        held.shards.add(index)
+        return index
+
+    async def _done(self, session: str, held: _Session, index: int) -> None:
+        self.unfinished.discard(index)
+        self.on_change()
+
+    async def _progress(
+        self, session: str, held: _Session, calls: int, not_ok: int, done: list[tuple[int, int]]
+    ) -> None:
+        self.totals.calls += calls
+        self.totals.calls_not_ok += not_ok
+        self.totals.done.update(done)
+        if calls > not_ok:
+            self.totals.notice = ""
+        self.on_change()
+
+    async def _notice(self, session: str, held: _Session, text: str) -> None:
+        self.totals.notice = text
+        self.on_change()
+
+    async def _stopped(self, session: str, held: _Session, reason: str) -> None:
+        self.stop(reason)
+
+    async def _failed(self, session: str, held: _Session, kind: str, message: str) -> None:
+        if self.failure is None:
+            self.failure = Failure(kind, message)
+        self.stop(message)
+
+    async def _enter(self, session: str, held: _Session, provider: str, tokens: float) -> int | None:
+        """Wait for a place at a provider; the number of the place."""
+        context = self._limits.limiter(provider).slot(tokens)
+        slot = await context.__aenter__()
+        if self._sessions.get(session) is not held:  # the worker ended while it waited
+            await context.__aexit__(None, None, None)
+            return None
+        self._places += 1
+        held.places[self._places] = _Place(context, slot)
+        return self._places
+
+    async def _leave(self, session: str, held: _Session, place: int | None, report: list[Any] | None) -> None:
+        """Give a place back; `report`: outcome, status, Retry-After, tokens used."""
+        found = held.places.pop(place, None) if place is not None else None
+        if found is None:
+            return
+        if report:
+            outcome, status, retry_after_s, used = report
+            found.slot.answered(outcome, status=status, retry_after_s=retry_after_s, used=used)
+        await found.context.__aexit__(None, None, None)
+
+    async def _reserve(
+        self, session: str, held: _Session, model: str, characters: int, max_tokens: int
+    ) -> float | None:
+        """Reserve the most that a call may cost; None: it would pass the limit, or the run stops."""
+        assert self._budget is not None
+        amount = await self._budget.reserve(CallCost(model, characters, max_tokens))
+        if amount is None:
+            return None
+        if self._sessions.get(session) is not held:
+            self._budget.drop(amount, paid=0.0)
+            return None
+        held.money[amount] += 1
+        return amount
+
+    async def _settle(self, session: str, held: _Session, amount: float, head: str) -> None:
+        assert self._budget is not None
+        if held.money[amount]:
+            held.money[amount] -= 1
+            self._budget.settle(amount, CallHead.model_validate_json(head))
+
+
+def make_host(job: Job, unfinished: Sequence[int]) -> Host:
+    """The host of a run whose shards are there; its budget has what they have spent."""
+    folder = Path(job.run)
+    budget = run_budget(job.all_limits, storage.read_manifest(folder), folder)
+    return Host(unfinished, call_limits(job.all_limits, job.all_trials), budget)

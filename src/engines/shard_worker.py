@@ -1,0 +1,145 @@
+"""Carries out shards in one process, through the same code as a whole run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from .. import orchestrator, storage
+from ..calls.gateway import CallResources, Stop
+from ..errors import HarnessError, IncompleteRun, StorageError
+from ..runner.adapter_pool import AdapterPool
+from ..runner.call_resources import call_limits
+from ..runner.schedule import TrialSlots
+from ..schemas import CallRecord
+from .client import Remote, SharedBudget, SharedLimits
+from .job import Job
+
+REPORT_S = 0.2
+"""Between two reports of progress. Each answer says whether the run stops."""
+LOCK_S = 180.0
+"""How long to wait for a shard that another process holds: a worker whose parent was killed finishes its calls."""
+
+
+class ShardWorker:
+    """Shards of one run in one event loop. They share adapters, limits and the number of trials at a time."""
+
+    def __init__(self, job: Job, remote: Remote, stop: Stop) -> None:
+        self._job = job
+        self._remote = remote
+        self._stop = stop
+        self._pool = AdapterPool()
+        self._free = asyncio.Semaphore(job.trials)
+        self._limits = SharedLimits(remote) if job.shared_limits else call_limits(job.limits, job.trials)
+        self._calls = self._not_ok = 0
+        self._done: dict[int, int] = {}
+        """Trials done, by shard."""
+        stop.listen(lambda: remote.tell("stopped", stop.reason))
+
+    async def work(self) -> None:
+        """Carry out shards until the host has no more. The next starts when no trial of the last one waits any more."""
+        async with self._reporting(), asyncio.TaskGroup() as shards:
+            while (index := await self._remote.ask("next_shard")) is not None:
+                started = asyncio.Event()
+                shards.create_task(self._carry_out(int(index), started.set))
+                await started.wait()
+
+    async def carry_out_one(self, index: int) -> None:
+        """Carry out one shard that an engine chose."""
+        async with self._reporting():
+            await self._carry_out(index, lambda: None)
+
+    @contextlib.asynccontextmanager
+    async def _reporting(self) -> AsyncIterator[None]:
+        reports = asyncio.create_task(self._report_again_and_again())
+        try:
+            yield
+        finally:
+            reports.cancel()
+            await self._report()
+            await self._pool.aclose()
+
+    async def _report_again_and_again(self) -> None:
+        while True:
+            await asyncio.sleep(REPORT_S)
+            await self._report()
+
+    async def _report(self) -> None:
+        counts = self._calls, self._not_ok
+        self._calls = self._not_ok = 0
+        await self._remote.ask("progress", *counts, list(self._done.items()))
+
+    def _on_call(self, record: CallRecord) -> None:
+        self._calls += 1
+        self._not_ok += record.outcome != "ok"
+
+    async def _carry_out(self, index: int, on_last_start: Callable[[], None]) -> None:
+        """One shard to its end. What goes wrong is reported to the host, and stops this worker."""
+        folder = self._job.folder(index)
+        try:
+            await self._execute(index, folder, on_last_start)
+            await self._remote.ask("done", index)
+        except IncompleteRun as stopped:
+            self._stop.ask(str(stopped))
+        except HarnessError as error:
+            resume = f"{storage.RESUME} {folder}"
+            message = str(error).replace(resume, f"{storage.RESUME} {self._job.run}")
+            await self._fail(type(error).__name__, message)
+        except Exception:
+            await self._fail("Exception", traceback.format_exc())
+        finally:
+            on_last_start()
+
+    async def _fail(self, kind: str, message: str) -> None:
+        await self._remote.ask("failed", kind, message)
+        self._stop.ask(message)
+
+    async def _execute(self, index: int, folder: Path, on_last_start: Callable[[], None]) -> None:
+        await _wait_for_lock(folder, self._stop)
+        manifest = storage.read_manifest(folder)
+        if storage.read_seal(folder, manifest):
+            return
+        job = self._job
+
+        def on_start(trials: int, done: int) -> None:
+            self._done[index] = done
+
+        def on_trial() -> None:
+            self._done[index] += 1
+
+        await orchestrator.execute(
+            folder,
+            manifest,
+            concurrency=job.trials,
+            slots=TrialSlots(job.trials, self._free, on_last_start),
+            resources=CallResources(
+                adapter_for=self._pool,
+                limits=self._limits,
+                stop=self._stop,
+                budget=SharedBudget(self._remote) if job.shared_budget else None,
+                max_outage_s=job.limits.max_outage_s,
+                on_notice=lambda notice: self._remote.tell("notice", notice),
+            ),
+            on_call=self._on_call,
+            on_start=on_start,
+            on_trial=on_trial,
+            earlier=Path(job.earlier) if job.earlier else None,
+        )
+
+
+async def _wait_for_lock(folder: Path, stop: Stop) -> None:
+    """Wait until no other process holds the shard."""
+    until = time.monotonic() + LOCK_S
+    while True:
+        stop.check()
+        try:
+            with storage.RunLock(folder):
+                return
+        except StorageError:
+            if time.monotonic() > until:
+                raise
+        await asyncio.sleep(REPORT_S)
