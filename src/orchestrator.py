@@ -22,6 +22,7 @@ from .agents import questioner
 from .agents.ask import Answer
 from .agents.context import Asked, about, state_of
 from .agents.verifier import key_in_view
+from .calls.batches import with_open_batches
 from .calls.gateway import (
     CallId,
     CallResources,
@@ -29,6 +30,7 @@ from .calls.gateway import (
     LiveGateway,
     ReplayGateway,
     ReusedCalls,
+    Stopping,
     probe_requests,
 )
 from .errors import IntegrityError
@@ -213,7 +215,10 @@ async def execute(
             failpoints=failpoints,
         )
         reused = _transcripts(earlier, manifest) if earlier else None
-        gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused)
+        batcher = resources.batcher(journal)
+        if batcher:  # a few batches for all trials, rather than a few for each
+            concurrency = max(concurrency, len(todo))
+        gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused, batcher=batcher)
         on_start(len(everything), results.count)
 
         try:
@@ -225,7 +230,11 @@ async def execute(
                 TrialRunner(manifest.plan, gateway).run_trial, todo, concurrency, results.append, on_trial
             )
             return storage.write_seal(folder, journal, results, failpoints)
+        except Stopping as stopped:
+            raise Stopping(with_open_batches(stopped, batcher)) from None
         finally:
+            if batcher:
+                await batcher.aclose()
             journal.close()
             results.close()
             if reused:

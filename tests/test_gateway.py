@@ -430,11 +430,14 @@ class CallBudget:
     def has_reserved(self) -> bool:
         return self.held > 0
 
-    def reserve(self, request: ModelRequest) -> float | None:
+    def reserve(self, request: ModelRequest, *, batch: bool = False) -> float | None:
         if self.held + 1 > self.money:
             return None
         self.held += 1
         return 1.0
+
+    def release(self, reserved: float) -> None:
+        self.held -= 1
 
     def settle(self, reserved: float, record: CallRecord) -> None:
         self.held -= 1

@@ -73,11 +73,15 @@ class RunBudget:
     def has_reserved(self) -> bool:
         return self.budget.reserved > 0
 
-    def reserve(self, request: ModelRequest) -> float | None:
-        most = worst_case(self._prices[request.model], request.characters, request.max_tokens)
+    def reserve(self, request: ModelRequest, *, batch: bool = False) -> float | None:
+        most = worst_case(self._prices[request.model], request.characters, request.max_tokens, batch=batch)
         return most if self.budget.reserve(most) else None
 
+    def release(self, reserved: float) -> None:
+        self.budget.settle(reserved, 0.0)
+
     def settle(self, reserved: float, record: CallRecord | CallHead) -> None:
-        price = self._prices[record.model]
-        most = worst_case(price, record.input_characters, record.max_tokens)
-        self.budget.settle(reserved, charge(record.outcome, record.status, record.usage, price, most))
+        price, batch = self._prices[record.model], record.batch is not None
+        most = worst_case(price, record.input_characters, record.max_tokens, batch=batch)
+        paid = charge(record.outcome, record.status, record.usage, price, most, batch=batch)
+        self.budget.settle(reserved, paid)

@@ -25,6 +25,7 @@ def limits_of(options: ExecutionOptions, before: RunLimits | None = None) -> Run
         tokens_per_minute={**held.tokens_per_minute, **_by_provider("tokens_per_minute", options.tokens_per_minute)},
         calls_in_flight={**held.calls_in_flight, **_by_provider("calls_in_flight", named)},
         max_outage_s=held.max_outage_s if options.max_outage is None else options.max_outage,
+        batch=options.batch or held.batch,
     )
 
 

@@ -44,6 +44,13 @@ REPLAYABLE: tuple[Format, ...] = (4, 5)
 """Formats whose results this release computes again, byte for byte, from the same calls."""
 
 
+BatchMode = Literal["none", "judges"]
+
+
+def _is_none_mode(value: object) -> bool:
+    return value == "none"
+
+
 def _is_reply(value: object) -> bool:
     return value == "reply"
 
@@ -233,6 +240,8 @@ class RunLimits(Record):
     """By provider; `*` is every provider that is not named."""
     max_outage_s: float = 1_800.0
     """Seconds a model may give no answer to anything before the run stops."""
+    batch: BatchMode = Field(default="none", exclude_if=_is_none_mode)
+    """Which calls go into batches."""
 
 
 class Shard(Record):
