@@ -22,6 +22,7 @@ from .agents import questioner
 from .agents.ask import Answer
 from .agents.context import Asked, about, state_of
 from .agents.verifier import key_in_view
+from .calls.batches import with_open_batches
 from .calls.gateway import (
     PROBE_TRIAL,
     CallId,
@@ -30,6 +31,7 @@ from .calls.gateway import (
     LiveGateway,
     ReplayGateway,
     ReusedCalls,
+    Stopping,
     probe_requests,
 )
 from .errors import IntegrityError
@@ -216,7 +218,10 @@ async def execute(
             failpoints=failpoints,
         )
         reused = _transcripts(earlier, manifest, wanted) if earlier else None
-        gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused)
+        batcher = resources.batcher(journal)
+        if batcher:  # a few batches for all trials, rather than a few for each
+            concurrency, slots = max(concurrency, len(todo)), None
+        gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused, batcher=batcher)
         on_start(len(everything), results.count)
 
         try:
@@ -229,7 +234,11 @@ async def execute(
                 on_trial,
             )
             return storage.write_seal(folder, journal, results, failpoints)
+        except Stopping as stopped:
+            raise Stopping(with_open_batches(stopped, batcher)) from None
         finally:
+            if batcher:
+                await batcher.aclose()
             journal.close()
             results.close()
             if reused:

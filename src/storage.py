@@ -169,6 +169,8 @@ class Journal:
         self.head, self.calls = self._recorded.reader.head, self._recorded.calls
         self.notes = self._recorded.notes
         """What the journal said about the run as a whole when it was opened."""
+        self.unanswered = self._recorded.unanswered
+        """Calls that were in a batch then, without a record."""
         self._recover(self._recorded.reader)
 
     def lookup(self, call: str) -> CallRecord | None:

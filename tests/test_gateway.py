@@ -436,6 +436,9 @@ class CallBudget:
         self.held += 1
         return 1.0
 
+    def release(self, reserved: float) -> None:
+        self.held -= 1
+
     def settle(self, reserved: float, record: CallRecord) -> None:
         self.held -= 1
         self.money -= self.price

@@ -40,17 +40,7 @@ class AnthropicAdapter(HttpAdapter):
         self._client = opened(self.provider, lambda: _client(self._secret, url))
 
     async def _send(self, call: Call, timeout_s: float) -> None:
-        request, version = call.request, call.takes.api_version
-        body: dict[str, Any] = {
-            "model": call.model,
-            "max_tokens": request.max_tokens,
-            **_prompt(request, marked=rule_for(self.provider, request, call.model) is not None),
-        }
-        if call.temperature is not None:
-            body["temperature"] = call.temperature
-        if call.schema is not None:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
-        await self._post(body, version, timeout_s)
+        await self._post(message_body(call), call.takes.api_version, timeout_s)
 
     async def _ask_nothing(self, timeout_s: float) -> None:
         await self._post({}, None, timeout_s)
@@ -64,13 +54,19 @@ class AnthropicAdapter(HttpAdapter):
             "/v1/messages",
             cast_to=Response,
             body=body,
-            options={"timeout": timeout_s, "headers": {"anthropic-version": version} if version else {}},
+            options={"timeout": timeout_s, "headers": version_header(version)},
         )
 
     async def _list(self, timeout_s: float) -> None:
         from httpx2 import Response
 
         await self._client.get("/v1/models?limit=1000", cast_to=Response, options={"timeout": timeout_s})
+
+    async def get(self, path: str, query: dict[str, Any], timeout_s: float) -> None:
+        """For what is not a model's call."""
+        from httpx2 import Response
+
+        await self._client.get(path, cast_to=Response, options={"params": query, "timeout": timeout_s})
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         blocks = payload.get("content")
@@ -103,6 +99,24 @@ def _client(secret: Secret, base_url: str) -> AsyncAnthropic:
 
     http_client = anthropic.DefaultAsyncHttpxClient(timeout=None, **client_options(base_url))
     return anthropic.AsyncAnthropic(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
+
+
+def version_header(version: str | None) -> dict[str, str]:
+    return {"anthropic-version": version} if version else {}
+
+
+def message_body(call: Call) -> dict[str, Any]:
+    request = call.request
+    body: dict[str, Any] = {
+        "model": call.model,
+        "max_tokens": request.max_tokens,
+        **_prompt(request, marked=rule_for(AnthropicAdapter.provider, request, call.model) is not None),
+    }
+    if call.temperature is not None:
+        body["temperature"] = call.temperature
+    if call.schema is not None:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
+    return body
 
 
 def _prompt(request: ModelRequest, *, marked: bool) -> dict[str, Any]:

@@ -8,7 +8,9 @@ an adapter never does.
 from __future__ import annotations
 
 import base64
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -145,6 +147,115 @@ class Adapter(Protocol):
 
     async def aclose(self) -> None:
         """Close connections, at the end of a run. Closing twice does no harm."""
+        ...
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """The most that fits into one batch."""
+
+    requests: int
+    size: int
+    """Bytes of all bodies."""
+
+
+@dataclass(frozen=True)
+class BatchRequest:
+    """One line of a batch."""
+
+    custom_id: str
+    request: ModelRequest
+
+
+@dataclass(frozen=True)
+class KnownBatch:
+    """A batch that a provider has accepted."""
+
+    batch: str
+    """The provider's id of it."""
+    ends: str | None = None
+    """When the provider ends it at the latest, as far as it says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostBatch:
+    """A batch that was sent, or was about to be sent, without a word from the provider."""
+
+    intent: str
+    lines: int
+    since: datetime
+    others: Collection[str]
+    """Ids of batches that are known to be other ones."""
+
+
+@dataclass(frozen=True)
+class FoundBatch:
+    """What a provider knows of a batch whose acceptance we did not see."""
+
+    known: KnownBatch | None
+    undecided: bool = False
+    """True if another batch may be the one; only its results will tell."""
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """How far a batch is."""
+
+    name: str
+    """As the provider calls it."""
+    ended: bool
+    failed: str | None = None
+    """The provider's reason, if it refused the batch as a whole, so that there are no results."""
+    ends: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchReply:
+    """What came back for one line of a batch: a response with its status, or a problem."""
+
+    custom_id: str
+    status: int | None = None
+    content: bytes | None = None
+    """The response body, verbatim."""
+    request_id: str | None = None
+    problem: str | None = None
+    """Why the line has no response: the batch expired or was canceled before its turn, for example."""
+
+
+class Batches(Protocol):
+    """A provider's batch API. Methods raise only `CallFailure`."""
+
+    limits: BatchLimits
+
+    def body(self, request: ModelRequest) -> bytes:
+        """The request body, exactly as a call of its own would send it."""
+        ...
+
+    async def send(self, intent: str, requests: Sequence[BatchRequest]) -> KnownBatch:
+        """Send a batch that our journal calls `intent`; all its requests are to one model."""
+        ...
+
+    async def find(self, lost: LostBatch) -> FoundBatch:
+        """Look for a batch that may have been accepted."""
+        ...
+
+    async def state(self, batch: str, lines: int) -> BatchState: ...
+
+    async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
+        """The lines of a batch that has ended, in any order; lines may be missing."""
+        ...
+
+    def read(self, request: ModelRequest, reply: BatchReply) -> ModelReply | CallFailure:
+        """Read a line exactly as the response to a call of its own."""
+        ...
+
+
+@runtime_checkable
+class HasBatches(Protocol):
+    """What an adapter of a plugin may also offer."""
+
+    def batches(self) -> Batches | None:
+        """The provider's batch API; None if this server has none."""
         ...
 
 

@@ -28,13 +28,14 @@ from .secrets import Secret, checked_key
 
 if TYPE_CHECKING:
     from google import genai
+    from google.genai import types
     from httpx2 import AsyncClient
 
 _FILTERED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
 _CUT_SHORT = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _ANY_MODEL = "gemini-3.8-flash"
 """A model that Google has: without one, there is no address to send a chat request to."""
-_VERSION_IN_PATH = re.compile(r"/(v\d[a-z0-9]*)/models/[^/]*$")
+_VERSION_IN_PATH = re.compile(r"/(v\d[a-z0-9]*)/(?:models|batches)/[^/]*$")
 _RETRY_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
 
@@ -53,25 +54,9 @@ class GoogleAdapter(HttpAdapter):
         self._client = opened(self.provider, lambda: _client(self._secret, place, self._http))
 
     async def _send(self, call: Call, timeout_s: float) -> None:
-        from google.genai import types
-
-        request = call.request
-        config = types.GenerateContentConfig(
-            max_output_tokens=request.max_tokens,
-            system_instruction=request.system,
-            temperature=call.temperature,
-            seed=call.seed,
-            response_mime_type=None if call.schema is None else "application/json",
-            response_json_schema=call.schema,
-            should_return_http_response=True,  # the SDK does not read the body, and so follows no continuation
+        await self._client.aio.models.generate_content(
+            model=call.model, contents=contents_of(call), config=config_of(call)
         )
-        contents = [
-            types.Content(
-                role="model" if message.role == "assistant" else "user", parts=[types.Part(text=message.content)]
-            )
-            for message in request.messages
-        ]
-        await self._client.aio.models.generate_content(model=call.model, contents=contents, config=config)
 
     async def _list(self, timeout_s: float) -> None:
         await self._http.get(f"{self._models}?pageSize=1000", headers=self._key_header())
@@ -136,6 +121,29 @@ def _client(secret: Secret, place: Endpoint, http: AsyncClient) -> genai.Client:
     options = genai.types.HttpOptions(base_url=place.base_url, api_version=place.api_version, httpx_async_client=http)
     # `vertexai` is explicit: an environment variable could switch to another service with other credentials.
     return genai.Client(vertexai=False, api_key=secret.reveal(), http_options=options)
+
+
+def contents_of(call: Call) -> list[types.Content]:
+    from google.genai import types
+
+    return [
+        types.Content(role="model" if message.role == "assistant" else "user", parts=[types.Part(text=message.content)])
+        for message in call.request.messages
+    ]
+
+
+def config_of(call: Call) -> types.GenerateContentConfig:
+    from google.genai import types
+
+    return types.GenerateContentConfig(
+        max_output_tokens=call.request.max_tokens,
+        system_instruction=call.request.system,
+        temperature=call.temperature,
+        seed=call.seed,
+        response_mime_type=None if call.schema is None else "application/json",
+        response_json_schema=call.schema,
+        should_return_http_response=True,  # the SDK does not read the body, and so follows no continuation
+    )
 
 
 def _text(candidate: dict[str, Any]) -> str:

@@ -15,12 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from ..errors import ConfigError
 from ..schemas import Usage
 from ..store.strict_json import clean_text
 from .base import (
+    BatchReply,
     CallFailure,
     FailureOutcome,
     ModelReply,
@@ -57,6 +58,8 @@ class Exchange:
 
     not_applied: tuple[str, ...] = ()
     sent: bytes | None = None
+    keeps_sent: bool = True
+    """False for what is not a model's call: it may have no body, or a stream of parts."""
     address: str | None = None
     """Scheme, host, port and path of the request; neither query nor user info."""
     api_version: str | None = None
@@ -93,7 +96,7 @@ async def _note_request(request: Any) -> None:
     exchange = _EXCHANGE.get()
     if exchange is not None:
         url = request.url
-        exchange.sent = request.content
+        exchange.sent = request.content if exchange.keeps_sent else None
         exchange.address = f"{url.scheme}://{url.netloc.decode()}{url.raw_path.partition(b'?')[0].decode()}"
         exchange.api_version = request.headers.get("anthropic-version")
 
@@ -191,12 +194,19 @@ class ParsedReply:
     usage: Usage = field(default_factory=Usage)
 
 
+class Fetched(NamedTuple):
+    body: bytes
+    address: str | None
+    api_version: str | None
+
+
 class HttpAdapter(ABC):
     """One attempt over HTTP. A provider's adapter implements sending, reading and special errors."""
 
     provider: ClassVar[str]
     """Its rows in the capability table."""
     request_id_headers: ClassVar[tuple[str, ...]] = ("x-request-id",)
+    _client: Any
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret
@@ -260,6 +270,41 @@ class HttpAdapter(ABC):
             await self._send(call, timeout_s)
 
         return self._result(await self._exchanged(send, timeout_s))
+
+    def sdk(self) -> Any:
+        """The SDK's client, for what is not a model's call."""
+        return self._client
+
+    async def fetch(self, send: Callable[[], Awaitable[Any]], timeout_s: float) -> Fetched:
+        """A successful response to what is not a model's call, such as a batch. Raises `CallFailure`."""
+
+        async def sending(exchange: Exchange) -> None:
+            exchange.keeps_sent = False
+            await send()
+
+        exchange = await self._exchanged(sending, timeout_s)
+        body, status = exchange.body(), exchange.status
+        if body is not None and status is not None and 200 <= status < 300:
+            kept = self._kept(exchange)
+            return Fetched(self._secret.redact_bytes(body), kept["address"], kept["api_version"])
+        result = self._result(exchange)
+        raise result if isinstance(result, CallFailure) else self._failure(exchange, "permanent", "blocked by a filter")
+
+    def fitted(self, request: ModelRequest) -> Call:
+        """The request adapted to its model; raises `UnfitSchema`."""
+        return fitted(self.provider, request, self._schemas)
+
+    def read_line(
+        self, line: BatchReply, sent: bytes, not_applied: tuple[str, ...], at: Fetched | None
+    ) -> ModelReply | CallFailure:
+        """Read the response in a line of a batch exactly as a response of its own. `at`: where it came from."""
+        headers = {self.request_id_headers[0]: line.request_id} if line.request_id else {}
+        exchange = Exchange(not_applied, sent=sent, status=line.status, headers=headers, response=line)
+        if at is not None:
+            exchange.address, exchange.api_version = at.address, at.api_version
+        if line.problem is not None:
+            exchange.failure = ("transient", line.problem)
+        return self._result(exchange)
 
     async def _exchanged(self, send: Callable[[Exchange], Awaitable[None]], timeout_s: float) -> Exchange:
         """What `send` sent and received, or why it did not."""

@@ -50,7 +50,7 @@ class OpenAIAdapter(HttpAdapter):
         return {}
 
     async def _send(self, call: Call, timeout_s: float) -> None:
-        await self._post(_body(self.provider, call), call, timeout_s)
+        await self._post(chat_body(self.provider, call), call, timeout_s)
 
     async def _ask_nothing(self, timeout_s: float) -> None:
         await self._post({}, None, timeout_s)
@@ -71,6 +71,19 @@ class OpenAIAdapter(HttpAdapter):
 
         options: RequestOptions = {"headers": self._headers(None), "timeout": timeout_s}
         await self._client.get("/models", cast_to=Response, options=options)
+
+    async def get(self, path: str, query: dict[str, Any], timeout_s: float) -> None:
+        """For what is not a model's call."""
+        from httpx2 import Response
+
+        options: RequestOptions = {"headers": self._headers(None), "params": query, "timeout": timeout_s}
+        await self._client.get(path, cast_to=Response, options=options)
+
+    async def post(self, path: str, body: dict[str, Any], timeout_s: float) -> None:
+        from httpx2 import Response
+
+        options: RequestOptions = {"headers": self._headers(None), "timeout": timeout_s}
+        await self._client.post(path, cast_to=Response, body=body, options=options)
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         choice = first_object(payload, "choices")
@@ -96,6 +109,10 @@ class OpenAIAdapter(HttpAdapter):
             request_id=text_of(payload, "id"),
             usage=_usage(inner_object(payload, "usage")),
         )
+
+    def account_headers(self) -> Headers:
+        """Headers of requests that are not a model's call."""
+        return self._headers(None)
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -127,7 +144,7 @@ def _client(secret: Secret, base_url: str) -> AsyncOpenAI:
     return openai.AsyncOpenAI(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
 
 
-def _body(provider: str, call: Call) -> dict[str, Any]:
+def chat_body(provider: str, call: Call) -> dict[str, Any]:
     request, rule = call.request, rule_for(provider, call.request, call.model)
     marked = rule is not None and rule.how == "breakpoints"
     messages = _messages(request, marked=marked)

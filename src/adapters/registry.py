@@ -19,7 +19,7 @@ from .proxies import proxy_for
 from .sdks import missing_sdk
 
 if TYPE_CHECKING:  # a list of providers needs no records, which take long to import
-    from .base import Adapter
+    from .base import Adapter, Batches
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Provider:
     base_url_variable: str | None = None
     version_variable: str | None = None
     """Names the version of the API, where the SDK writes it into the address."""
+    batches: str | None = None
+    """The class of its batch API, in a file of its own."""
     default_judge: str | None = None
     """The model that judges by default when another provider's model is the target."""
 
@@ -67,6 +69,7 @@ PROVIDERS: dict[str, Provider] = {
             "anthropic",
             "anthropic_adapter",
             "AnthropicAdapter",
+            batches="AnthropicBatches",
             sdk="anthropic",
             extra="anthropic",
             key_variable="ANTHROPIC_API_KEY",
@@ -77,6 +80,7 @@ PROVIDERS: dict[str, Provider] = {
             "openai",
             "openai_adapter",
             "OpenAIAdapter",
+            batches="OpenAIBatches",
             sdk="openai",
             extra="openai",
             key_variable="OPENAI_API_KEY",
@@ -87,6 +91,7 @@ PROVIDERS: dict[str, Provider] = {
             "google",
             "google_adapter",
             "GoogleAdapter",
+            batches="GoogleBatches",
             sdk="google.genai",
             extra="google",
             key_variable="GEMINI_API_KEY",
@@ -98,6 +103,7 @@ PROVIDERS: dict[str, Provider] = {
             "xai",
             "grok_adapter",
             "GrokAdapter",
+            batches="GrokBatches",
             sdk="openai",
             extra="grok",
             key_variable="XAI_API_KEY",
@@ -196,6 +202,20 @@ def make_adapter(provider_name: str) -> Adapter:
         return factory()  # type: ignore[no-any-return]
     key = os.environ.get(provider.key_variable, "")
     return factory(api_key=key, **provider.settings())  # type: ignore[no-any-return]
+
+
+def make_batches(provider_name: str, adapter: Adapter) -> Batches | None:
+    """The batch API of a provider, through its adapter; None if it has none."""
+    provider = PROVIDERS.get(provider_name)
+    if provider is None:
+        from .base import HasBatches
+
+        return adapter.batches() if isinstance(adapter, HasBatches) else None
+    if provider.batches is None:
+        return None
+    file = import_module(f".{provider.module.replace('_adapter', '_batches')}", __package__)
+    made: Batches = getattr(file, provider.batches)(adapter)
+    return made
 
 
 def _make_plugin(plugin: plugins.Plugin) -> Adapter:

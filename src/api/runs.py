@@ -360,6 +360,8 @@ async def _execute(
     if manifest.transcripts and earlier is None:
         earlier = _earlier_run(folder, manifest)
     limits = limits_of(options, held)
+    if is_divided(folder) and limits.batch != "none":
+        raise InputError(f"{folder} is divided among processes, which send no batches. Leave this out.", field="batch")
     noted = None if held is None or limits == held else limits
     counter = ProgressCounter(progress, folder)
     stop = stop or Stop()

@@ -98,14 +98,25 @@ class RunBudget:
             await self._settled.wait()
         return most
 
+    @property
+    def has_reserved(self) -> bool:
+        """Whether anything is set aside for calls that are not settled."""
+        return self.budget.reserved > 0
+
+    def reserve_in_batch(self, request: CallSize) -> float | None:
+        """Set aside the most a call may cost in a batch, without waiting; None: it could pass the limit."""
+        most = worst_case(self._prices[request.model], request.characters, request.max_tokens, batch=True)
+        return most if self.budget.reserve(most) else None
+
     def settle(self, reserved: float, record: CallRecord | CallHead) -> None:
-        price = self._prices[record.model]
-        most = worst_case(price, record.input_characters, record.max_tokens)
-        self.budget.settle(reserved, charge(record.outcome, record.status, record.usage, price, most))
+        price, batch = self._prices[record.model], record.batch is not None
+        most = worst_case(price, record.input_characters, record.max_tokens, batch=batch)
+        paid = charge(record.outcome, record.status, record.usage, price, most, batch=batch)
+        self.budget.settle(reserved, paid)
         self._settled.set()
 
-    def drop(self, reserved: float, *, paid: float) -> None:
-        """Nobody will settle this amount with a record: the process that reserved it has ended."""
+    def drop(self, reserved: float, *, paid: float = 0.0) -> None:
+        """Nobody will settle this amount with a record: the call was not made, or its process has ended."""
         self.budget.settle(reserved, paid)
         self._settled.set()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from ..adapters.caching import cache_rule
 from ..records.model_name import split_name
 from ..schemas import PlannedScenario, Price, Role, RunPlan, Stage, Usage
+from .batches import NEVER_BATCHED
 from .prices import cost, price_for
 
 # The assumptions behind an estimate; the docstring of `estimate` explains each.
@@ -92,7 +94,9 @@ class _Tally:
             counts.written += first * start.tokens
 
 
-def estimate(plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[[str], str]) -> list[EstimateRow]:
+def estimate(
+    plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[[str], str], batch: bool = False
+) -> list[EstimateRow]:
     """Calls, tokens and cost of a plan, by role, model and target.
 
     Assumptions: a token is four characters. Every turn is asked. A reply has 400 tokens, or the plan's limit if that
@@ -107,7 +111,7 @@ def estimate(plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[
     Judges' calls of a scenario start alike, with prompt and key. If the model's provider caches that, and it is long
     enough to be cached, all but the first call are assumed to read it from the cache. Not counted: retries, reasoning
     tokens, background facts, a schema sent outside the prompt, and starts that are sent again because they were cached
-    too long ago or are not cached yet.
+    too long ago or are not cached yet. With `batch`, judges' calls have the prices of batches, where they are known.
     """
     tally = _Tally(api_id_of)
     for planned in plan.scenarios:
@@ -121,25 +125,36 @@ def estimate(plan: RunPlan, prices: Mapping[str, Price], *, api_id_of: Callable[
         for planned in plan.scenarios:
             _Trials(tally, plan, planned, target).count()
     return [
-        _row(role, model, target, counts, price_for(prices, split_name(model).provider, api_id_of(model)))
+        _row(
+            EstimatedCalls(role, model, target),
+            counts,
+            price_for(prices, split_name(model).provider, api_id_of(model)),
+            batch=batch and role not in NEVER_BATCHED,
+        )
         for (role, model, target), counts in tally.counts.items()
     ]
 
 
-def _row(role: Stage, model: str, target: str | None, counts: _Counts, price: Price | None) -> EstimateRow:
+class EstimatedCalls(NamedTuple):
+    role: Stage
+    model: str
+    target: str | None
+
+
+def _row(calls: EstimatedCalls, counts: _Counts, price: Price | None, *, batch: bool) -> EstimateRow:
     sent, received, cached, written = (
         ceil(round(count, 6)) for count in (counts.sent, counts.received, counts.cached, counts.written)
     )
     used = Usage(input_tokens=sent, output_tokens=received, cached_tokens=cached, cache_write_tokens=written)
     return EstimateRow(
-        role=role,
-        model=model,
-        target=target,
+        role=calls.role,
+        model=calls.model,
+        target=calls.target,
         calls=ceil(round(counts.calls, 6)),
         input_tokens=sent,
         output_tokens=received,
         cached_tokens=cached,
-        cost=None if price is None else cost(price, used),
+        cost=None if price is None else cost(price, used, batch=batch),
     )
 
 

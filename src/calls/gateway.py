@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -25,7 +25,7 @@ from ..adapters.base import (
     ModelRequest,
 )
 from ..adapters.registry import PROVIDERS
-from ..errors import IncompleteRun, IntegrityError
+from ..errors import IntegrityError
 from ..records.model_name import split_name
 from ..records.run import FORMAT, RunLimits
 from ..schemas import (
@@ -36,11 +36,17 @@ from ..schemas import (
     Stage,
     Usage,
 )
+from ..store.failpoints import Failpoints
 from ..store.strict_json import derive_seed
+from .batches import Batcher, NoteJournal
 from .breaker import Breaker, ProbeResult, Tries
+from .budget import RunBudget
 from .first_call import FirstCalls
 from .limits import backoff_s
 from .prices import FREE_PROVIDERS
+from .stop import Stop, Stopping
+
+__all__ = ["Batcher", "CallId", "CallResources", "Gateway", "LiveGateway", "ReplayGateway", "Stop", "Stopping"]
 
 PROBE_TRIAL = "probe"
 """Stands for the trial in the names of probes, which belong to none."""
@@ -48,10 +54,6 @@ PROBE = "Reply with the word OK."
 PROBES = 3
 """Times a model is asked before the first trial until it counts as not answering."""
 DENIED_STATUSES = frozenset({401, 402, 403, 404})
-
-
-class Stopping(IncompleteRun):
-    """The run was asked to stop: calls in flight finish and are kept; no new call starts."""
 
 
 @dataclass(frozen=True)
@@ -154,29 +156,6 @@ class CallLimits(Protocol):
     def open(self) -> None: ...
 
 
-class Stop:
-    """Asks a run to stop: calls in flight finish, and calls that wait for their turn are not made."""
-
-    def __init__(self) -> None:
-        self.event = asyncio.Event()
-        self.reason = "The run was stopped before its end."
-        self._listeners: list[Callable[[], None]] = []
-
-    def ask(self, reason: str | None = None) -> None:
-        if reason and not self.event.is_set():
-            self.reason = reason
-        self.event.set()
-        for listener in self._listeners:
-            listener()
-
-    def listen(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(listener)
-
-    def check(self) -> None:
-        if self.event.is_set():
-            raise Stopping(self.reason)
-
-
 @dataclass(frozen=True, kw_only=True)
 class CallResources:
     """What a gateway needs to make calls. None of it can change a result."""
@@ -189,6 +168,25 @@ class CallResources:
     max_outage_s: float = RunLimits().max_outage_s
     on_notice: Callable[[str], None] = lambda notice: None
     """Told why the run waits, in a sentence."""
+    batch: bool | None = None
+    """Whether judges' calls go into batches; None: nobody said, so no."""
+    batch_wait_s: float | None = None
+    """Seconds to wait for batches with nothing else to do; None: until they end."""
+
+    def batcher(self, journal: NoteJournal) -> Batcher | None:
+        """Where judges' calls of a run with this journal are parked."""
+        if not self.batch:
+            return None
+        return Batcher(
+            journal,
+            self.adapter_for,
+            self.stop,
+            budget=self.budget if isinstance(self.budget, RunBudget) else None,
+            longest_wait_s=self.batch_wait_s,
+            max_outage_s=self.max_outage_s,
+            on_wait=self.on_notice,
+            failpoints=Failpoints.from_environment(),
+        )
 
 
 class LiveGateway:
@@ -201,12 +199,16 @@ class LiveGateway:
         resources: CallResources,
         on_call: Callable[[CallRecord], None] | None = None,
         reused: ReusedCalls | None = None,
+        *,
+        batcher: Batcher | None = None,
     ) -> None:
+        """`batcher`: where judges' calls are parked, if they go into batches."""
         self._journal = journal
         self._policy = policy
         self._resources = resources
         self._on_call = on_call or (lambda record: None)
         self._reused = reused
+        self._batcher = batcher
         self._first_calls = FirstCalls()
         self._breakers: dict[str, Breaker] = {}
         self._probes = 0
@@ -215,6 +217,10 @@ class LiveGateway:
             resources.stop.listen(resources.budget.open)
 
     async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
+        with self._batcher.busy() if self._batcher else nullcontext():
+            return await self._call(call, request)
+
+    async def _call(self, call: CallId, request: ModelRequest) -> CallRecord:
         tries = Tries()
         for number in count(1):
             name = call.attempt(number)
@@ -223,7 +229,9 @@ class LiveGateway:
             if taken:
                 record = taken.model_copy(update={"format": FORMAT})
                 await self._journal.append(record)
-            if record is None:
+            if record is None and self._batcher and self._batcher.takes(call.stage, request.model):
+                record = await self._batched(self._batcher, name, request, number)
+            elif record is None:
                 breaker = self._breaker(request)
                 await breaker.ready()
                 async with self._first_calls.turn(request):
@@ -233,6 +241,31 @@ class LiveGateway:
             if record.final:
                 return record
         raise AssertionError("unreachable")
+
+    async def _batched(self, batcher: Batcher, name: str, request: ModelRequest, number: int) -> CallRecord:
+        """One attempt as a line of a batch, recorded like any other. One that had no turn is never the last."""
+        answer = await batcher.answer(name, request)
+        outcome = outcome_of(answer.result)
+        had_turn = not isinstance(answer.result, CallFailure) or answer.result.status is not None
+        retry = outcome in RETRYABLE and not (had_turn and number >= self._policy.max_attempts)
+        made = Made(answer.result, answer.started)
+        record = call_record(
+            name,
+            request,
+            made,
+            final=not retry and outcome != "denied",
+            latency_ms=_since_ms(answer.started),
+            batch=answer.batch,
+        )
+        if self._resources.budget:
+            self._resources.budget.settle(answer.reserved, record)
+        await self._journal.append(record)
+        await batcher.journaled(name)
+        self._on_call(record)
+        if outcome == "denied":
+            self._resources.stop.ask(_denied(record))
+            self._resources.stop.check()
+        return record
 
     async def probe(self, requests: Iterable[ModelRequest]) -> None:
         """Ask each model something short, at the same time. Raises `Stopping` if one of them does not answer."""
@@ -419,13 +452,19 @@ def _denied(record: CallRecord) -> str:
     return f"{record.model} cannot be used{where}: {said}.{key} No answer was recorded for this call."
 
 
+def _since_ms(started: str) -> float:
+    return round(max(0.0, (datetime.now(UTC) - datetime.fromisoformat(started)).total_seconds()) * 1_000, 3)
+
+
 def _tokens(usage: Usage) -> int | None:
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     return usage.input_tokens + usage.output_tokens
 
 
-def call_record(call: str, request: ModelRequest, made: Made, *, final: bool, latency_ms: float) -> CallRecord:
+def call_record(
+    call: str, request: ModelRequest, made: Made, *, final: bool, latency_ms: float, batch: str | None = None
+) -> CallRecord:
     """What the journal keeps of one attempt."""
     source = made.source
     reply = source if isinstance(source, ModelReply) else None
@@ -454,6 +493,7 @@ def call_record(call: str, request: ModelRequest, made: Made, *, final: bool, la
         received=source.received,
         address=source.address,
         api_version=source.api_version,
+        batch=batch,
         format=FORMAT,
     )
 

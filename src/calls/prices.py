@@ -14,7 +14,11 @@ from math import ceil
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from ..errors import InputError
+from ..records.model_name import split_name
+from ..records.price import BatchPrice
 from ..schemas import (
     CallOutcome,
     IsoDate,
@@ -43,6 +47,8 @@ class PriceTable(Record):
     currency: Literal["USD"]
     unit: Literal["1M tokens"]
     note: str = ""
+    batch: dict[str, BatchPrice] = Field(default_factory=dict)
+    """What calls in a batch cost, by provider."""
     prices: dict[ModelName, Price]
     """By `provider:API id`."""
 
@@ -62,15 +68,25 @@ def load_prices(
 
     `full_id` turns a name as a user may write it (`grok:grok-2`) into the name of its row (`xai:grok-2-1212`).
     """
-    found = dict(read_table(PRICE_FILE).prices)
+    built_in = read_table(PRICE_FILE)
+    found, batch = dict(built_in.prices), dict(built_in.batch)
     if override is not None:
         given: dict[str, str] = {}
-        for name, price in read_table(override).prices.items():
+        own = read_table(override)
+        batch |= own.batch
+        for name, price in own.prices.items():
             row = full_id(name)
             if given.setdefault(row, name) != name:
                 raise InputError(f"{override}: field prices: {name} and {given[row]} are the same model. Keep one.")
             found[row] = price
-    return {name: price.on(today) if today else price for name, price in found.items()}
+    return {
+        name: _with_batch(price.on(today) if today else price, batch.get(split_name(name).provider))
+        for name, price in found.items()
+    }
+
+
+def _with_batch(price: Price, batch: BatchPrice | None) -> Price:
+    return price.model_copy(update={"batch": batch}) if price.batch is None and batch else price
 
 
 def _undated(name: str) -> str:
@@ -90,7 +106,7 @@ def price_for(prices: Mapping[str, Price], provider: str, api_id: str) -> Price 
     return dated[0] if len(dated) == 1 else None
 
 
-def cost(price: Price, usage: Usage) -> float | None:
+def cost(price: Price, usage: Usage, *, batch: bool = False) -> float | None:
     """What a call cost by the tokens it used; None where the provider did not say how many."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
@@ -98,24 +114,35 @@ def cost(price: Price, usage: Usage) -> float | None:
     written = min(usage.cache_write_tokens or 0, usage.input_tokens - cached)
     plain = usage.input_tokens - cached - written
     read_rate = price.input if price.cached is None else price.cached
-    whole = plain * price.input + cached * read_rate + written * _write_rate(price) + usage.output_tokens * price.output
-    return whole / PER
+    discount = price.batch if batch else None
+    whole = plain * price.input + written * _write_rate(price) + usage.output_tokens * price.output
+    if discount is not None:
+        return (whole * discount.share + cached * read_rate * discount.cached_share) / PER
+    return (whole + cached * read_rate) / PER
 
 
 def _write_rate(price: Price) -> float:
     return price.input if price.cache_write is None else price.cache_write
 
 
-def worst_case(price: Price, characters: int, max_tokens: int) -> float:
+def worst_case(price: Price, characters: int, max_tokens: int, *, batch: bool = False) -> float:
     """The most a call should cost: a token for every three characters sent, all written to a cache if that costs more
     and none read from one, and the longest reply."""
-    return (ceil(characters / 3) * max(price.input, _write_rate(price)) + max_tokens * price.output) / PER
+    share = price.batch.share if batch and price.batch else 1.0
+    return share * (ceil(characters / 3) * max(price.input, _write_rate(price)) + max_tokens * price.output) / PER
 
 
-def charge(outcome: CallOutcome, status: int | None, usage: Usage, price: Price | None, reserved: float) -> float:
-    """What an attempt counts as: by its usage if known; in full if it may have been billed; else nothing."""
-    known = cost(price, usage) if price else None
+def charge(
+    outcome: CallOutcome, status: int | None, usage: Usage, price: Price | None, reserved: float, *, batch: bool = False
+) -> float:
+    """What an attempt counts as: by its usage if known; in full if it may have been billed; else nothing.
+
+    A line of a batch that had no turn, because the batch expired for example, is not billed.
+    """
+    known = cost(price, usage, batch=batch) if price else None
     if known is not None:
         return known
+    if batch and outcome == "transient":
+        return 0.0
     refused_by_http = status is not None and not 200 <= status < 300
     return reserved if outcome in MAYBE_BILLED and not refused_by_http else 0.0

@@ -16,11 +16,17 @@ from ..store.strict_json import fingerprint
 from ..text.count import counted
 from . import tables
 
+BATCH_NOTE = (
+    "Judges' calls go into batches, where their provider has them, and are estimated at batch prices. What of them",
+    "is read from a cache is not promised there. Batches take up to a day; a run needs three or more rounds of them.",
+)
+
 
 def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
     whole = completed(study, plan)
     prices = price_table(Path(study.prices) if study.prices else None)
-    rows = estimate(plan, prices, api_id_of=lambda name: plan.api_ids[name])
+    batch = study.batch == "judges"
+    rows = estimate(plan, prices, api_id_of=lambda name: plan.api_ids[name], batch=batch)
     calls = planned_calls(plan)
     calls["total"] = sum(calls.values())
     if as_json:
@@ -53,6 +59,7 @@ def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
         "Calls (minimum: no retries, no re-asks, no ties):",
         *(f"  {role:<12}{count:>8,}" for role, count in calls.items()),
         *tables.estimate_table(rows).splitlines(),
+        *(BATCH_NOTE if batch else ()),
         "No call was made and nothing was written.",
     )
     return 0

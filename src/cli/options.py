@@ -44,6 +44,8 @@ FLAGS = {
     "calls_in_flight": "--in-flight",
     "max_outage": "--max-outage",
     "no_probe": "--no-probe",
+    "batch": "--batch",
+    "batch_wait": "--batch-wait",
     "max_cost": "--max-cost",
     "prices": "--prices",
     "requests_per_minute": "--rpm",
@@ -293,6 +295,14 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "seconds that a model may give no answer before the run stops; until then its calls wait (default: 1800)",
     )
     _add_switch(parser, "--no-probe", "do not ask every model for a word before the first trial")
+    parser.add_argument(
+        "--batch",
+        choices=("judges", "none"),
+        default=NOT_GIVEN,
+        help="send judges' calls in batches, which cost less and take up to a day (default: none, or as the run began)",
+    )
+    wait = "minutes to wait for batches before the run stops, to be resumed later (default: until they end)"
+    _add(parser, "--batch-wait", float, "MIN", wait)
     for flag, dest, example in (("--rpm", "requests_per_minute", 500), ("--tpm", "tokens_per_minute", 200_000)):
         parser.add_argument(
             flag,

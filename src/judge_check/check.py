@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import get_args
 from .. import storage
 from ..adapters.models import check_not_retired, resolve
 from ..adapters.registry import canonical_name, check_usable
+from ..calls.batches import with_open_batches
 from ..calls.gateway import CallResources, LiveGateway, Stop, probe_requests
 from ..calls.prices import cost
 from ..errors import IncompleteRun, InputError, about
@@ -29,6 +30,7 @@ from ..planning.prices import prices_for
 from ..planning.prompts import load_prompts
 from ..records.gold import Split
 from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement
+from ..records.run import BatchIntent
 from ..records.study import ExecutionOptions, JudgeOptions
 from ..runner.adapter_pool import AdapterPool
 from ..runner.call_resources import call_limits
@@ -223,6 +225,8 @@ def _resources(options: CheckOptions, stop: Stop | None, counter: ProgressCounte
         stop=stop or Stop(),
         max_outage_s=limits.max_outage_s,
         on_notice=counter.on_notice,
+        batch=None if options.execution.batch is None else limits.batch == "judges",
+        batch_wait_s=None if options.execution.batch_wait is None else 60 * options.execution.batch_wait,
     )
     return _Resources(pool, calls)
 
@@ -238,8 +242,10 @@ async def _judge_all(
             failpoints=Failpoints.from_environment(),
             resume=RESUME,
         )
+        batcher = None
         try:
-            gateway = LiveGateway(journal, plan.policy, resources.calls, counter.on_call)
+            batcher = _calls(resources.calls, journal).batcher(journal)
+            gateway = LiveGateway(journal, plan.policy, resources.calls, counter.on_call, batcher=batcher)
             if probe:
                 await gateway.probe(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
             judges = JudgeClients(
@@ -249,17 +255,29 @@ async def _judge_all(
                 lambda model: plan.parameters[model],
                 plan.policy.max_asks,
             )
-            return await _each(ReplyJudge(plan, judges), gold.items, counter)
+            at_once = len(gold.items) if batcher else REPLIES_AT_ONCE
+            return await _each(ReplyJudge(plan, judges), gold.items, counter, at_once)
         except IncompleteRun as stopped:
-            raise IncompleteRun(f"{stopped} To continue: {RESUME} {folder}", run=folder) from None
+            said = with_open_batches(stopped, batcher)
+            raise IncompleteRun(f"{said} To continue: {RESUME} {folder}", run=folder) from None
         finally:
             counter.on_end()
+            if batcher:
+                await batcher.aclose()
             journal.close()
             await resources.pool.aclose()
 
 
-async def _each(judge: ReplyJudge, items: Sequence[GoldItem], counter: ProgressCounter) -> list[JudgedReply]:
-    gate = asyncio.Semaphore(REPLIES_AT_ONCE)
+def _calls(given: CallResources, journal: storage.Journal) -> CallResources:
+    """A check that began with batches goes on with them, unless the user says otherwise."""
+    began = any(isinstance(note, BatchIntent) for note in journal.notes)
+    return replace(given, batch=True) if began and given.batch is None else given
+
+
+async def _each(
+    judge: ReplyJudge, items: Sequence[GoldItem], counter: ProgressCounter, at_once: int
+) -> list[JudgedReply]:
+    gate = asyncio.Semaphore(max(1, at_once))
 
     async def one(item: GoldItem) -> JudgedReply:
         async with gate:
@@ -282,4 +300,4 @@ def _cost(plan: CheckPlan, judged: Sequence[JudgedReply]) -> float | None:
     records = [record for one in judged for record in one.records]
     if any(record.model not in prices for record in records):
         return None
-    return sum(cost(prices[record.model], record.usage) or 0.0 for record in records)
+    return sum(cost(prices[record.model], record.usage, batch=record.batch is not None) or 0.0 for record in records)

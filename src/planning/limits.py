@@ -9,6 +9,7 @@ from ..schemas import RunLimits
 
 EVERY_PROVIDER = "*"
 TRIALS_AT_ONCE = 8
+IN_ONE_PROCESS = "batches are sent by one process, which is all they need. Leave out `processes` and `engine`."
 
 
 def limits_of(options: ExecutionOptions, before: RunLimits | None = None) -> RunLimits:
@@ -16,6 +17,9 @@ def limits_of(options: ExecutionOptions, before: RunLimits | None = None) -> Run
     held = before or RunLimits()
     in_flight = options.calls_in_flight
     named = {EVERY_PROVIDER: in_flight} if isinstance(in_flight, int) else in_flight or {}
+    batch = options.batch or held.batch
+    if batch != "none" and ((options.processes or 1) > 1 or options.engine != "local"):
+        raise InputError(IN_ONE_PROCESS, field="batch")
     return RunLimits(
         max_cost=held.max_cost if options.max_cost is None else options.max_cost,
         requests_per_minute={
@@ -25,6 +29,7 @@ def limits_of(options: ExecutionOptions, before: RunLimits | None = None) -> Run
         tokens_per_minute={**held.tokens_per_minute, **_by_provider("tokens_per_minute", options.tokens_per_minute)},
         calls_in_flight={**held.calls_in_flight, **_by_provider("calls_in_flight", named)},
         max_outage_s=held.max_outage_s if options.max_outage is None else options.max_outage,
+        batch=batch,
     )
 
 

@@ -22,6 +22,17 @@ IsoDate = Annotated[str, AfterValidator(_iso_date)]
 Rate = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
+class BatchPrice(Record):
+    """What tokens cost in a batch, as shares of their usual prices."""
+
+    share: float = Field(gt=0, le=1)
+    cached_share: float = Field(gt=0, le=1)
+    """Of the price of input that is read from a cache."""
+    source: str = Field(min_length=1)
+    read: IsoDate
+    note: str = ""
+
+
 class Price(Record):
     """What a million tokens cost."""
 
@@ -31,6 +42,8 @@ class Price(Record):
     """Input tokens read from a cache; None if unknown, and then they cost what other input costs."""
     cache_write: Rate | None = Field(default=None, exclude_if=lambda rate: rate is None)
     """Input tokens written to a cache; None where writing costs what other input costs."""
+    batch: BatchPrice | None = Field(default=None, exclude_if=lambda batch: batch is None)
+    """In a batch; None if unknown, and then tokens cost there what they cost elsewhere."""
     source: str = Field(min_length=1)
     read: IsoDate
     note: str = ""

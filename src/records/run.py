@@ -46,6 +46,11 @@ REPLAYABLE: tuple[Format, ...] = (4, 5)
 
 MAX_SHARDS = 500
 """A merge keeps one file of each shard open."""
+BatchMode = Literal["none", "judges"]
+
+
+def _is_none_mode(value: object) -> bool:
+    return value == "none"
 
 
 def _is_reply(value: object) -> bool:
@@ -242,6 +247,8 @@ class RunLimits(Record):
     """By provider; `*` is every provider that is not named."""
     max_outage_s: float = 1_800.0
     """Seconds a model may give no answer to anything before the run stops."""
+    batch: BatchMode = Field(default="none", exclude_if=_is_none_mode)
+    """Which calls go into batches."""
 
 
 class Shard(Record):

@@ -9,7 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from .base import Line, Record
-from .run import Isolation
+from .run import BatchMode, Isolation
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 
@@ -86,6 +86,10 @@ class ExecutionOptions(Record):
     """What runs them: this machine, or a Ray cluster."""
     ray_address: str | None = Field(default=None, min_length=1, max_length=300)
     """The Ray cluster. None: the one in RAY_ADDRESS, or a new one on this machine."""
+    batch: BatchMode | None = None
+    """`judges`: calls to judges go into batches, where their provider has them. None: `none`, or as the run began."""
+    batch_wait: float | None = Field(default=None, ge=0, le=100_000)
+    """Minutes to wait for batches, with nothing else to do, before the run stops. None: until they end."""
 
 
 class RegistrationText(Record):

@@ -63,4 +63,6 @@ def call_resources(
         budget=run_budget(limits, manifest, folder),
         max_outage_s=limits.max_outage_s,
         on_notice=counter.on_notice,
+        batch=limits.batch == "judges",
+        batch_wait_s=None if options.batch_wait is None else 60 * options.batch_wait,
     )

@@ -26,6 +26,13 @@ NAMES = (
     "results.torn_write",
     "results.after_write",
     "results.fsync",
+    "batch.before_intent",
+    "batch.after_intent",
+    "batch.after_post",
+    "batch.after_created",
+    "batch.polling",
+    "batch.after_line",
+    "batch.before_ended",
     "seal.before_link",
     "seal.after_link",
 )

@@ -23,6 +23,7 @@ from ..records.run import (
     FIRST_RELEASE,
     FORMAT,
     REPLAYABLE,
+    BatchIntent,
     CallHead,
     CallRecord,
     JournalNote,
@@ -159,15 +160,20 @@ class RecordedCalls:
         self.calls = 0
         self.notes: list[JournalNote] = []
         """What the journal says about the run as a whole, in order."""
+        self.unanswered: set[str] = set()
+        """Calls that were put into a batch and have no record."""
         self._index: dict[str, tuple[int, int]] = {}
         self.reader = hash_chain.ChainReader(path, genesis)
         for line in self.reader:
             if not hash_chain.is_call(line.payload):
                 if hash_chain.is_note(line.payload):
-                    self.notes.append(parsed_note(path, line))
+                    self.notes.append(note := parsed_note(path, line))
+                    if isinstance(note, BatchIntent):
+                        self.unanswered.update(one.call for one in note.lines)
                 continue
             self.calls += 1
             call = call_id(line.payload)
+            self.unanswered.discard(call)
             if wanted(call.partition("|")[0]):
                 self._index[call] = (line.offset, line.length)
 

@@ -25,6 +25,7 @@ class CallFields(msgspec.Struct):
     stop_reason: str | None
     started: str
     error: str | None
+    batch: str | None = None
 
     @property
     def stage(self) -> str:

@@ -91,4 +91,4 @@ def _add(row: Spending, call: CallFields, manifest: Manifest) -> None:
     if price is None or row.cost is None:
         row.cost = None
     else:
-        row.cost += cost(price, Usage(**msgspec.structs.asdict(usage))) or 0.0
+        row.cost += cost(price, Usage(**msgspec.structs.asdict(usage)), batch=call.batch is not None) or 0.0
