@@ -62,6 +62,8 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "calls_in_flight": ({"openai": 5, "*": 6}, ["--in-flight", "openai=5", "--in-flight", "6"], ["--in-flight", "7"]),
     "max_outage": (60.0, ["--max-outage", "60"], ["--max-outage", "61"]),
     "no_probe": (True, ["--no-probe"], []),
+    "batch": ("judges", ["--batch", "judges"], ["--batch", "none"]),
+    "batch_wait": (30.0, ["--batch-wait", "30"], ["--batch-wait", "31"]),
     "concurrency": (2, ["--concurrency", "2"], ["--concurrency", "3"]),
     "max_cost": (1.5, ["--max-cost", "1.5"], ["--max-cost", "2"]),
     "prices": ("prices.json", ["--prices", "prices.json"], ["--prices", "x.json"]),
@@ -224,8 +226,8 @@ def test_the_output_of_a_dry_run_is_a_study_file_of_the_same_plan() -> None:
     assert dry_run(saved) == dry_run(path)
     assert call("run", saved, "--dry-run")[1] == out
     unset = (
-        "# not set: concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, variants, questioner, wording, "
-        "facts, invented_plans, prices\n"
+        "# not set: concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, batch, batch_wait, variants, "
+        "questioner, wording, facts, invented_plans, prices\n"
     )
     assert unset in out
 
