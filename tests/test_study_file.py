@@ -65,6 +65,8 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "processes": (2, ["--processes", "2"], ["--processes", "3"]),
     "engine": ("ray", ["--engine", "ray"], ["--engine", "local"]),
     "ray_address": ("10.0.0.5:6379", ["--ray-address", "10.0.0.5:6379"], ["--ray-address", "10.0.0.6:6379"]),
+    "batch": ("judges", ["--batch", "judges"], ["--batch", "none"]),
+    "batch_wait": (30.0, ["--batch-wait", "30"], ["--batch-wait", "31"]),
     "concurrency": (2, ["--concurrency", "2"], ["--concurrency", "3"]),
     "max_cost": (1.5, ["--max-cost", "1.5"], ["--max-cost", "2"]),
     "prices": ("prices.json", ["--prices", "prices.json"], ["--prices", "x.json"]),
@@ -227,8 +229,8 @@ def test_the_output_of_a_dry_run_is_a_study_file_of_the_same_plan() -> None:
     assert dry_run(saved) == dry_run(path)
     assert call("run", saved, "--dry-run")[1] == out
     unset = (
-        "# not set: concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, processes, ray_address, variants, questioner, wording, "
-        "facts, invented_plans, prices\n"
+        "# not set: concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, processes, ray_address, batch, "
+        "batch_wait, variants, questioner, wording, facts, invented_plans, prices\n"
     )
     assert unset in out
 
