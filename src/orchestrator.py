@@ -225,7 +225,9 @@ async def execute(
         on_start(len(everything), results.count)
 
         try:
-            await _begin(journal, gateway, manifest, limits, probe=probe and bool(todo))
+            await _note(journal, limits)
+            if probe:
+                gateway.probe_first(_probe_requests(manifest))
             await run_in_plan_order(
                 TrialRunner(manifest.plan, gateway).run_trial,
                 todo,
@@ -245,14 +247,9 @@ async def execute(
                 reused.close()
 
 
-async def _begin(
-    journal: storage.Journal, gateway: LiveGateway, manifest: Manifest, limits: RunLimits | None, *, probe: bool
-) -> None:
-    """What comes before the first trial."""
+async def _note(journal: storage.Journal, limits: RunLimits | None) -> None:
     if limits:
         await journal.append(LimitsNote(limits=limits, started=datetime.now(UTC).isoformat(timespec="seconds")))
-    if probe:
-        await gateway.probe(_probe_requests(manifest.plan, targets=manifest.transcripts is None))
 
 
 async def begin(
@@ -277,15 +274,17 @@ async def begin(
         failpoints=Failpoints.from_environment(),
     )
     try:
-        gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call)
-        await _begin(journal, gateway, manifest, limits, probe=probe)
+        await _note(journal, limits)
+        if probe:
+            await LiveGateway(journal, manifest.plan.policy, resources, on_call).probe(_probe_requests(manifest))
     finally:
         journal.close()
 
 
-def _probe_requests(plan: RunPlan, *, targets: bool) -> list[ModelRequest]:
+def _probe_requests(manifest: Manifest) -> list[ModelRequest]:
+    plan = manifest.plan
     judges = (*plan.judge_models(), *filter(None, [plan.questioner]))
-    models = dict.fromkeys((*(plan.targets if targets else ()), *judges))
+    models = dict.fromkeys((*(() if manifest.transcripts else plan.targets), *judges))
     return probe_requests({model: plan.api_ids.get(model, "") for model in models}, plan.parameters_of, plan.seed)
 
 

@@ -481,8 +481,24 @@ def test_the_seed_changes_only_the_order_in_which_claims_are_shown(tmp_path: Pat
 def small_wire_check(tmp_path: Path, own: Path, *more: object) -> tuple[int, str, str]:
     return call(
         "judge-check", "--split", "dev", "--gold", own, "--judge-model", "compatible:llama-3",
-        "--out", tmp_path / "out", "--quiet", *more,
+        "--out", tmp_path / "out", "--quiet", "--no-probe", *more,
     )  # fmt: skip
+
+
+def test_a_check_probes_its_judges_only_if_a_call_is_to_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = own_gold(tmp_path / "own")
+    arguments = ("judge-check", "--split", "dev", "--gold", own, "--judge-model", "compatible:llama-3", "--quiet")
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        assert call(*arguments, "--out", tmp_path / "out")[0] == 0
+        folder = newest(tmp_path / "out")
+        asked = server.count
+        assert asked == read_check(folder).calls + 1
+        (folder / RECORD).unlink()
+        assert call(*arguments, "--resume", folder)[0] == 0
+        assert server.count == asked
 
 
 def test_resume_calls_nothing_again_and_gives_the_same_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

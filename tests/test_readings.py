@@ -68,10 +68,10 @@ def fakes_say(folder: Path, replies: dict[str, dict[str, str]], patch: pytest.Mo
     patch.setattr("src.adapters.fake_adapter.data_folder", lambda kind: folder)
 
 
-def run(folder: Path, *arguments: object) -> Path:
+def run(folder: Path, *arguments: object, code: int = 0) -> Path:
     scenario = scenario_file(folder)
-    code, _, err = call("run", "--scenario", scenario, *arguments, "--out", folder / "runs", "--quiet")
-    assert code == 0, err
+    found, _, err = call("run", "--scenario", scenario, *arguments, "--out", folder / "runs", "--quiet")
+    assert found == code, err
     return newest(folder / "runs")
 
 
@@ -285,7 +285,7 @@ def test_the_outcome_of_a_trial_in_which_several_things_happen(
     second: dict[str, str], outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fakes_say(tmp_path / "fakes", {"careful": {"Q1": NETWORKS, **second}}, monkeypatch)
-    folder = run(tmp_path, "--target", "fake:careful")
+    folder = run(tmp_path, "--target", "fake:careful", code=0 if outcome == "scored" else 4)
     one = results(folder)["careful"]
     assert one.outcome == outcome
     assert (one.final_scores is None) == (outcome != "scored")
@@ -416,7 +416,7 @@ def test_a_judge_that_lets_the_target_dictate_its_answer_has_failed(
     fakes_say(tmp_path / "fakes", {"careful": SAID["careful"]}, monkeypatch)
     with Loopback(script) as server:
         redirect(monkeypatch, server)
-        folder = run(tmp_path, "--target", "fake:careful", "--judge-model", "compatible:llama-3")
+        folder = run(tmp_path, "--target", "fake:careful", "--judge-model", "compatible:llama-3", code=4)
     one = results(folder)["careful"]
     assert one.outcome == "judge_failure"
     assert one.final_scores is None

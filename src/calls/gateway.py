@@ -212,6 +212,8 @@ class LiveGateway:
         self._first_calls = FirstCalls()
         self._breakers: dict[str, Breaker] = {}
         self._probes = 0
+        self._to_probe: tuple[ModelRequest, ...] = ()
+        self._probing: asyncio.Task[None] | None = None
         resources.stop.listen(resources.limits.open)
         if resources.budget:
             resources.stop.listen(resources.budget.open)
@@ -229,6 +231,8 @@ class LiveGateway:
             if taken:
                 record = taken.model_copy(update={"format": FORMAT})
                 await self._journal.append(record)
+            if record is None:
+                await self._probe_first()
             if record is None and self._batcher and self._batcher.takes(call.stage, request.model):
                 record = await self._batched(self._batcher, name, request, number)
             elif record is None:
@@ -266,6 +270,16 @@ class LiveGateway:
             self._resources.stop.ask(_denied(record))
             self._resources.stop.check()
         return record
+
+    def probe_first(self, requests: Iterable[ModelRequest]) -> None:
+        """Probe these models before the first call that is not recorded, and not at all if there is none."""
+        self._to_probe = tuple(requests)
+
+    async def _probe_first(self) -> None:
+        if self._to_probe and self._probing is None:
+            self._probing = asyncio.create_task(self.probe(self._to_probe))
+        if self._probing is not None and not (self._probing.done() and self._probing.exception() is None):
+            await asyncio.shield(self._probing)
 
     async def probe(self, requests: Iterable[ModelRequest]) -> None:
         """Ask each model something short, at the same time. Raises `Stopping` if one of them does not answer."""

@@ -247,7 +247,7 @@ async def _judge_all(
             batcher = _calls(resources.calls, journal).batcher(journal)
             gateway = LiveGateway(journal, plan.policy, resources.calls, counter.on_call, batcher=batcher)
             if probe:
-                await gateway.probe(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
+                gateway.probe_first(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
             judges = JudgeClients(
                 gateway,
                 plan.prompts,

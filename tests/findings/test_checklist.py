@@ -228,11 +228,11 @@ def test_a_journal_that_was_changed_is_not_believed(tmp_path: Path) -> None:
 def test_a_model_other_than_the_one_requested_is_pointed_out(tmp_path: Path) -> None:
     one = result()
     served = one.target.model_copy(
-        update={"served_models": ("other-1",), "served_as_requested": False, "not_applied": ("temperature",)}
+        update={"served_models": ("gpt-4.1-2025-04-14",), "served_as_requested": False, "not_applied": ("temperature",)}
     )
     folder = write_run(tmp_path / "run", [one.model_copy(update={"target": served})], planned())
     text = chart_checklist(gather(folder))
-    assert "other\\-1 | **no** | temperature |" in section(text, "M1")
+    assert "gpt\\-4.1\\-2025\\-04\\-14 | **no** | temperature |" in section(text, "M1")
     assert "fake:careful: temperature" in section(text, "M3")
 
 

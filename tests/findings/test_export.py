@@ -292,7 +292,7 @@ def test_a_package_that_one_format_lacks_is_named_and_the_others_are_written(
     printed = capsys.readouterr()
     assert printed.err == (
         "medicare-eval: parquet could not be written: pyarrow is not installed. "
-        "Run: pip install 'medicare-eval[export]'. Complete: csv.\n"
+        "Run: python -m pip install pyarrow. Complete: csv.\n"
     )
     assert str(out / "trial.csv") in printed.out.splitlines()
     assert "parquet" not in printed.out
