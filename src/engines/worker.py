@@ -7,6 +7,7 @@ none is paid for in vain, and ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import socket
@@ -47,18 +48,22 @@ class ParentConnection:
 
     async def listen(self) -> None:
         """Take answers until the parent is gone."""
-        while line := await self._reader.readline():
-            number, value, stop = json.loads(line)
-            if stop is not None and not self._stop.event.is_set():
-                self._stop.ask(stop)
-            answer = self._waiting.pop(number, None)
-            if answer and not answer.done():
-                answer.set_result(value)
+        with contextlib.suppress(ConnectionError):  # a parent that is killed before it has read everything
+            while (line := await self._reader.readline()).endswith(b"\n"):
+                self._take(line)
         self._gone = True
         self._stop.ask("The process that started this worker has ended.")
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_result(None)
+
+    def _take(self, line: bytes) -> None:
+        number, value, stop = json.loads(line)
+        if stop is not None and not self._stop.event.is_set():
+            self._stop.ask(stop)
+        answer = self._waiting.pop(number, None)
+        if answer and not answer.done():
+            answer.set_result(value)
 
 
 async def work(connection: socket.socket) -> None:
