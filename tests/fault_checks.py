@@ -49,7 +49,9 @@ def examine(place: Place) -> Examined:
             last = calls[record.call.rpartition("|")[0]]
             problems += [f"{record.call}: {problem}" for problem in _record_problems(cell, record, last)]
     attempts = max(calls.values(), default=0)
-    if expected(cell).attempts == LAST_OR_ONE_MORE and attempts in (ATTEMPTS, ATTEMPTS + 1):
+    if "ok" in outcomes:  # a retry succeeded
+        pass
+    elif expected(cell).attempts == LAST_OR_ONE_MORE and attempts in (ATTEMPTS, ATTEMPTS + 1):
         attempts = LAST_OR_ONE_MORE
     elif not expected(cell).attempts:
         attempts = 0 if attempts > 1 else attempts

@@ -15,7 +15,9 @@ from tests.runs import ONE, call, make_run, newest, process, replays, resumes
 
 ARGUMENTS = ("run", "--scenario", ONE, "--target", "fake:wrong", "--target", "fake:careful", "--quiet")
 BEFORE_THE_MANIFEST = ("run.after_mkdir", "manifest.before_link")
-AFTER_THE_MANIFEST = [name for name in NAMES if name not in (*BEFORE_THE_MANIFEST, "journal.before_recovery")]
+ELSEWHERE = (*BEFORE_THE_MANIFEST, "journal.before_recovery", *(name for name in NAMES if name.startswith("batch.")))
+"""Not hit by an ordinary run; for batches see `test_batch_crash`."""
+AFTER_THE_MANIFEST = [name for name in NAMES if name not in ELSEWHERE]
 IN_EVERY_RUN = "journal.torn_write"
 """The kill that needs most of the recovery; the others are in the slow suite."""
 

@@ -232,7 +232,7 @@ def test_installed_by_pip_the_demo_runs_from_another_folder(
         {"OPENAI_API_KEY": "sentinel"},
     )
     assert absent.returncode == 3
-    assert "pip install 'medicare-eval[openai]'" in absent.stderr
+    assert "python -m pip install 'openai>=3.40,<4'" in absent.stderr
 
 
 @pytest.fixture

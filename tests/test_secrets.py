@@ -263,8 +263,8 @@ def test_no_key_is_written_if_errors_repeat_it(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_no_key_is_written_if_connections_break(tmp_path: Path) -> None:
     ran = run(tmp_path, broken(), env=DEBUG, before=QUICK)
-    assert_clean(ran, code=0 if "scored" in outcomes(ran) else 4)
-    assert len(outcomes(ran)) == 3
+    assert_clean(ran, code=4)  # a model that does not answer the probe stops the run
+    assert "did not answer a short test call" in ran.err
 
 
 @pytest.mark.slow
@@ -299,7 +299,7 @@ def test_commands_that_look_at_keys_show_none(tmp_path: Path, arguments: tuple[s
         done = subprocess.run(command(*given), cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANGS_S)
     assert leaks(tmp_path, {"stdout": done.stdout, "stderr": done.stderr}) == []
     refused = userinfo and "run" in arguments
-    assert done.returncode == (3 if refused else 0)
+    assert done.returncode == (3 if refused or "--reach" in arguments else 0)  # the server refuses every key
     assert "Traceback" not in done.stderr
     if refused:
         assert "without a name or password in it" in done.stderr

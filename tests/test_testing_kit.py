@@ -298,7 +298,7 @@ BROKEN: list[tuple[type[Wrapped], str, str]] = [
     (SaysItAppliedAll, r"a request: each parameter.*", "seed must be either sent or listed.*"),
     (LosesTheSystemPrompt, r"a request: system prompt.*", "the system prompt was not sent"),
     (SendsTheHint, r"a request: hint.*", "hint or prompt_sha256 was sent.*"),
-    (TakesAllErrorsForBusy, r"HTTP (302|4(00|01|03|04|22|29)).*", "outcome is 'transient' instead of .*"),
+    (TakesAllErrorsForBusy, r"HTTP (302|4(00|01|02|03|04|22|29)).*", "outcome is 'transient' instead of .*"),
     (CallsEverythingOk, r"(an empty|a cut-off) answer.*|a refusal.*|a filtered.*", "outcome is 'ok' instead of .*"),
 ]
 
