@@ -8,21 +8,13 @@ from pathlib import Path
 import pytest
 
 from src import storage
-from src.store.failpoints import VARIABLE
+from src.store.failpoints import NAMES, VARIABLE
 from tests.batch_server import BatchServer, Provider, redirect, redirected
 from tests.runs import call, newest, process, replays, verifies
 from tests.test_batches import JUDGES, judged
 from tests.test_wire_runs import sensible
 
-STEPS = (
-    "batch.before_intent",
-    "batch.after_intent",
-    "batch.after_post",
-    "batch.after_created",
-    "batch.polling",
-    "batch.after_line",
-    "batch.before_ended",
-)
+STEPS = tuple(name for name in NAMES if name.startswith("batch."))
 QUICK = [("anthropic", "batch.after_post", 1), ("openai", "batch.after_post", 2), ("google", "batch.after_line", 3)]
 SWEEP = [
     (provider, step, hit)

@@ -150,7 +150,7 @@ class Batcher:
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Around a call in the gateway: nothing is submitted while one is under way."""
+        """Around a call in the gateway: nothing is sent in a batch while one is being made."""
         self._count(1)
         try:
             yield

@@ -269,7 +269,7 @@ async def _judge_all(
 
 
 def _calls(given: CallResources, journal: storage.Journal) -> CallResources:
-    """A check that began with batches goes on with them, unless the user says otherwise."""
+    """A check that was started with batches keeps using them, unless the user says otherwise."""
     began = any(isinstance(note, BatchIntent) for note in journal.notes)
     return replace(given, batch=True) if began and given.batch is None else given
 
