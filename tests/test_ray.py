@@ -25,9 +25,15 @@ NO_USAGE_STATS = {"RAY_USAGE_STATS_ENABLED": "0"}
 
 def test_without_ray_the_engine_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    code, _, err = call("run", "--scenario", ONE, "--target", "fake:careful", "--engine", "ray", "--out", tmp_path)
+    code, _, err = call(
+        "run", "--scenario", ONE, "--target", "fake:careful", "--engine", "ray", "--out", tmp_path / "runs"
+    )
     assert code == 3
-    assert err.splitlines()[-1] == "medicare-eval: --engine: Ray is not installed. Run: pip install 'ray>=2.60,<3'"
+    assert not (tmp_path / "runs").exists()
+    assert (
+        err.splitlines()[-1]
+        == "medicare-eval: --engine: Ray is not installed. Run: python -m pip install 'ray>=2.60,<3'"
+    )
 
 
 @dataclass(frozen=True)

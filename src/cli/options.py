@@ -138,7 +138,10 @@ def rate(text: str) -> tuple[str, int]:
 
 
 def in_flight(text: str) -> tuple[str, int]:
-    return rate(text if "=" in text else f"*={text}")
+    try:
+        return rate(text if "=" in text else f"*={text}")
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not N or PROVIDER=N, for example 64 or openai=64") from None
 
 
 class InFlight(argparse.Action):

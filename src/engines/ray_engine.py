@@ -31,18 +31,11 @@ NO_USAGE_STATS = {"RAY_USAGE_STATS_ENABLED": "0"}
 """For a cluster that this process starts: it must not report to anyone. Other clusters decide for themselves."""
 
 
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise ConfigError("Ray is not installed. Run: pip install 'ray>=2.60,<3'", field="engine") from None
-    return ray
-
-
 @contextlib.contextmanager
 def ray_engine(address: str | None, processes: int | None) -> Iterator[RayEngine]:
     """Connect to a cluster, or start one on this machine. It is left when the block ends."""
-    ray = _ray()
+    import ray
+
     connected = ray.is_initialized()
     if not connected:
         _connect(ray, address or os.environ.get("RAY_ADDRESS"), processes)
@@ -148,9 +141,11 @@ class ActorConnection:
         self._stop = stop
 
     async def ask(self, name: str, *arguments: Any) -> Any:
+        import ray
+
         try:
             answer: Answer = await self._host.ask.remote(self._session, name, list(arguments))
-        except _ray().exceptions.RayError:
+        except ray.exceptions.RayError:
             self._stop.ask("The process that holds the limits of this run has ended.")
             return None
         if answer.stop is not None and not self._stop.event.is_set():

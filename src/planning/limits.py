@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from ..adapters.registry import canonical_provider
-from ..errors import InputError, about
+from ..errors import ConfigError, InputError, about
 from ..records.study import ExecutionOptions
 from ..schemas import RunLimits
 
@@ -20,6 +22,8 @@ def limits_of(options: ExecutionOptions, before: RunLimits | None = None) -> Run
     batch = options.batch or held.batch
     if batch != "none" and ((options.processes or 1) > 1 or options.engine != "local"):
         raise InputError(IN_ONE_PROCESS, field="batch")
+    if options.engine == "ray" and not is_installed("ray"):
+        raise ConfigError("Ray is not installed. Run: python -m pip install 'ray>=2.60,<3'", field="engine")
     return RunLimits(
         max_cost=held.max_cost if options.max_cost is None else options.max_cost,
         requests_per_minute={
@@ -31,6 +35,13 @@ def limits_of(options: ExecutionOptions, before: RunLimits | None = None) -> Run
         max_outage_s=held.max_outage_s if options.max_outage is None else options.max_outage,
         batch=batch,
     )
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # a module that is only a name
+        return False
 
 
 def _by_provider(field: str, numbers: dict[str, int]) -> dict[str, int]:
