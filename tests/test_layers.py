@@ -59,8 +59,8 @@ SDKS = {
 }
 """Provider SDK to the file of adapters/ that may import it."""
 HTTP = {"httpx", "httpx2", "requests", "aiohttp", "urllib3", "websockets"}
-CONNECTIONS = ("adapters.connections", "httpx2")
-"""The one file made of the HTTP library's classes; it is itself imported only when an SDK is."""
+CONNECTIONS = "adapters.connections"
+"""The one file made of the HTTP libraries' classes; it is itself imported only when an SDK is."""
 FIRST_PARTY = ("src", "medicare_eval")
 
 
@@ -248,17 +248,17 @@ def test_an_sdk_is_imported_only_in_its_own_file_and_late(name: str) -> None:
         if one.ours or package not in SDKS | dict.fromkeys(HTTP):
             continue
         where = f"src/{name.replace('.', '/')}.py:{one.line} imports {one.module}"
-        assert not one.at_import or (name, package) == CONNECTIONS, f"{where} when it is imported itself"
+        assert not one.at_import or name == CONNECTIONS, f"{where} when it is imported itself"
         assert top(name) == "adapters", where
         file = name.split(".")[-1]
         if package in SDKS:
             assert file in SDKS[package], where
         else:
-            assert file.endswith("_adapter") or (name, package) == CONNECTIONS, where
+            assert file.endswith("_adapter") or name == CONNECTIONS, where
 
 
 def test_the_http_connections_are_imported_only_late() -> None:
-    users = [(name, one) for name in modules() for one in imports(name) if one.ours and one.module == CONNECTIONS[0]]
+    users = [(name, one) for name in modules() for one in imports(name) if one.ours and one.module == CONNECTIONS]
     assert users
     assert not [name for name, one in users if one.at_import]
 
@@ -355,7 +355,7 @@ def test_building_the_parser_and_its_help_imports_nothing_heavy() -> None:
 
 
 def test_importing_every_module_imports_no_sdk_and_reads_no_key() -> None:
-    names = [f"src.{name}" if name else "src" for name in modules() if name != CONNECTIONS[0]]
+    names = [f"src.{name}" if name else "src" for name in modules() if name != CONNECTIONS]
     loaded = loaded_by(*names, watch_environment=True)
     assert "src.adapters.openai_adapter" in loaded
     assert not {outside(name) for name in loaded} & {*SDKS, *HTTP}

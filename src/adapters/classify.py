@@ -156,12 +156,11 @@ def classify_exception(error: BaseException, outer: BaseException | None = None)
 
 
 def _proxy_status(error: BaseException, outer: BaseException | None) -> int | None:
-    """The status with which a proxy refused a tunnel; a wrong password for a SOCKS proxy counts as 407."""
+    """The status with which a proxy refused a tunnel; `connections` gives one to a SOCKS proxy's refusal too."""
     for link in _chain(error, outer):
         if type(link).__name__ == "ProxyError":
-            said = str(link)
-            found = re.match(r"([1-5]\d\d)\b", said)
-            return int(found[1]) if found else 407 if said.startswith(("Invalid username", "Requested ")) else None
+            found = re.match(r"([1-5]\d\d)\b", str(link))
+            return int(found[1]) if found else None
     return None
 
 

@@ -1,17 +1,25 @@
 """The HTTP transport under the SDKs, and a stream that keeps a partial body. Imported only with an SDK.
 
-`ConnectionStack` replaces httpx2's connection pool, which checks all its connections on every request. With 64 of them,
-that takes longer than everything else together. A stack of transports with one connection each has nothing to search
-(docs/bench.md).
+The SDKs build their requests with httpx2. Its own transport takes more than half of the CPU of a call, so aiohttp sends
+them instead (docs/decisions/0030). Nothing is added to a request and nothing is taken from a response: what the SDK
+sees, and what is journaled, are the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
 
+import aiohttp
 import httpx2
+from yarl import URL
 
-ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0)
+IDLE_S = 30.0
+LARGEST_HEADER = 65_536
+"""Of one line. aiohttp's own limit is 8,190, which some gateways pass."""
+OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+"""What aiohttp would add."""
 
 
 class Tee(httpx2.AsyncByteStream):
@@ -30,52 +38,84 @@ class Tee(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-class _Releasing(httpx2.AsyncByteStream):
-    """A response stream that releases its connection once, when it is closed."""
+@contextmanager
+def _httpx_errors() -> Iterator[None]:
+    """Raise what httpx2 would have raised, for the SDKs and for `classify`; its cause stays in the chain."""
+    try:
+        yield
+    except aiohttp.ClientHttpProxyError as error:
+        raise httpx2.ProxyError(f"{error.status} {error.message}") from error
+    except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+        raise httpx2.UnsupportedProtocol("this address cannot be used") from error
+    except aiohttp.ClientConnectorError as error:
+        raise httpx2.ConnectError(str(error)) from error
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+        raise httpx2.RemoteProtocolError(str(error)) from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise httpx2.NetworkError(str(error)) from error
+    except ValueError as error:  # a header that cannot be sent
+        raise httpx2.LocalProtocolError("the request cannot be sent") from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "aiohttp_socks":  # not imported unless a proxy needs it
+            raise
+        wants_password = "authentication" in str(error).lower()
+        raise httpx2.ProxyError(f"407 {error}" if wants_password else str(error)) from error
 
-    def __init__(self, stream: httpx2.AsyncByteStream, release: Callable[[], None]) -> None:
-        self._stream = stream
-        self._release: Callable[[], None] | None = release
+
+class _Body(httpx2.AsyncByteStream):
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._stream:
-            yield chunk
+        with _httpx_errors():
+            async for chunk in self._response.content.iter_any():
+                yield chunk
 
     async def aclose(self) -> None:
-        try:
-            await self._stream.aclose()
-        finally:
-            if self._release:
-                self._release()
-                self._release = None
+        """A connection whose response was read to its end has been released; any other is closed."""
+        self._response.close()
 
 
-class ConnectionStack(httpx2.AsyncBaseTransport):
-    """As many connections as there are concurrent calls; each serves one call at a time, the last used first."""
+class Connections(httpx2.AsyncBaseTransport):
+    """As many connections as there are concurrent calls. The time limit is the caller's, for the whole attempt."""
 
     def __init__(self, proxy: str | None = None) -> None:
-        self._context = httpx2.create_ssl_context()
         self._proxy = proxy
-        self._idle: list[httpx2.AsyncHTTPTransport] = []
-        self._all: list[httpx2.AsyncHTTPTransport] = []
+        self._options: Any = {"limit": 0, "keepalive_timeout": IDLE_S, "ssl": httpx2.create_ssl_context()}
+        self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        connection = self._idle.pop() if self._idle else self._new()
-        try:
-            response = await connection.handle_async_request(request)
-        except BaseException:
-            self._idle.append(connection)
-            raise
-        stream = response.stream
-        assert isinstance(stream, httpx2.AsyncByteStream)
-        response.stream = _Releasing(stream, lambda: self._idle.append(connection))
-        return response
+        session = self._session = self._session or self._opened()
+        with _httpx_errors():
+            response = await session.request(
+                request.method,
+                URL(str(request.url), encoded=True),
+                headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
+                data=await request.aread() or None,
+                allow_redirects=False,
+            )
+        return httpx2.Response(response.status, headers=response.raw_headers, stream=_Body(response), request=request)
 
-    def _new(self) -> httpx2.AsyncHTTPTransport:
-        connection = httpx2.AsyncHTTPTransport(verify=self._context, limits=ONE, proxy=self._proxy)
-        self._all.append(connection)
-        return connection
+    def _opened(self) -> aiohttp.ClientSession:
+        socks = self._proxy is not None and self._proxy.startswith("socks")
+        return aiohttp.ClientSession(
+            connector=self._socks_connector() if socks else aiohttp.TCPConnector(**self._options),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=OWN_HEADERS,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            auto_decompress=False,
+            proxy=None if socks else self._proxy,
+            max_line_size=LARGEST_HEADER,
+            max_field_size=LARGEST_HEADER,
+        )
+
+    def _socks_connector(self) -> aiohttp.TCPConnector:
+        from aiohttp_socks import ProxyConnector
+
+        # The proxy looks up the name of the host, as with any proxy.
+        address = (self._proxy or "").replace("socks5h://", "socks5://", 1)
+        return ProxyConnector.from_url(address, rdns=True, **self._options)
 
     async def aclose(self) -> None:
-        for connection in self._all:
-            await connection.aclose()
+        if self._session is not None:
+            await self._session.close()

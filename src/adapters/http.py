@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import msgspec
+
 from ..errors import ConfigError
 from ..schemas import Usage
 from ..store.strict_json import clean_text
@@ -118,10 +120,10 @@ def client_options(base_url: str) -> dict[str, Any]:
     The transport, not the client, is told of the proxy: a client that reads the environment would replace it.
     """
     proxy = proxy_for(base_url)
-    from .connections import ConnectionStack
+    from .connections import Connections
 
     hooks: dict[str, Any] = {"request": [_note_request], "response": [_note_response]}
-    return {"event_hooks": hooks, "follow_redirects": False, "transport": ConnectionStack(proxy)}
+    return {"event_hooks": hooks, "follow_redirects": False, "transport": Connections(proxy)}
 
 
 def opened(extra: str, make: Callable[[], Client]) -> Client:
@@ -375,7 +377,7 @@ class HttpAdapter(ABC):
         """What both replies and failures keep of an exchange."""
         sent, received = exchange.sent, exchange.partial()
         return {
-            "sent": None if sent is None else json.loads(self._secret.redact_bytes(sent)),
+            "sent": None if sent is None else msgspec.json.decode(self._secret.redact_bytes(sent)),
             "received": None if received is None else verbatim(self._secret.redact_bytes(received)),
             "not_applied": exchange.not_applied,
             "address": None if exchange.address is None else self._secret.redact(exchange.address),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import msgspec
+
 from ..schemas import Usage
 from .addresses import endpoint
 from .base import ModelRequest, ReplyOutcome
@@ -44,6 +46,7 @@ class OpenAIAdapter(HttpAdapter):
     def _open(self, base_url: str | None) -> None:
         url = endpoint(self.provider, base_url).base_url
         self._client = opened(self.extra, lambda: _client(self._secret, url))
+        self._chat_url = f"{url.rstrip('/')}/chat/completions"
 
     def _headers(self, call: Call | None) -> Headers:
         """Headers that replace the SDK's own, or add to them."""
@@ -60,9 +63,9 @@ class OpenAIAdapter(HttpAdapter):
 
         # `post` sends the body as it is. `chat.completions.create` takes twice as long and parses the response.
         await self._client.post(
-            "/chat/completions",
+            self._chat_url,
             cast_to=Response,
-            body=body,
+            body=msgspec.json.encode(body),
             options={"headers": self._headers(call), "timeout": timeout_s},
         )
 

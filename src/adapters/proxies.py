@@ -14,7 +14,7 @@ from ..errors import ConfigError
 
 _HTTP = ("http", "https")
 _SOCKS = ("socks5", "socks5h")
-SOCKS_PACKAGE = "socksio>=1,<2"
+SOCKS_PACKAGE = "aiohttp-socks>=0.11,<1"
 """What the HTTP library under the SDKs needs for SOCKS; the extra `socks` has it too."""
 
 
@@ -30,7 +30,7 @@ def proxy_for(address: str) -> str | None:
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     variable = f"{target.scheme.upper()}_PROXY" if proxies.get(target.scheme) else "ALL_PROXY"
     scheme = proxy.partition("://")[0].lower()
-    if scheme in _SOCKS and find_spec("socksio") is None:
+    if scheme in _SOCKS and find_spec("aiohttp_socks") is None:
         raise ConfigError(
             f"{variable} names a SOCKS proxy, which needs one more package. Run: python -m pip install "
             f"'{SOCKS_PACKAGE}'. Or list the host of the provider in NO_PROXY."

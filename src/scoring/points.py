@@ -10,7 +10,7 @@ says so (`points_from`), the whole conversation counts.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..agents.context import about
@@ -44,6 +44,10 @@ class Conversation:
     rubric: Rubric
     exchanges: Sequence[Exchange]
     claims: Sequence[Claim]
+    _conveyed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = field(
+        default_factory=dict, kw_only=True, repr=False, compare=False
+    )
+    """Asked for every judge and for the final labels, mostly of the same claims."""
 
     @cached_property
     def facts(self) -> dict[str, CanonicalFact]:
@@ -65,8 +69,12 @@ class Conversation:
     def turn_ids(self) -> tuple[str, ...]:
         return tuple(turn.turn_id for turn in self.scenario.scripted_turns)
 
+    @cached_property
+    def _replies(self) -> dict[str | None, str]:
+        return {one.turn_id: one.reply or "" for one in self.exchanges}
+
     def quotes(self, claim: Claim) -> tuple[str, ...]:
-        reply = next(one.reply or "" for one in self.exchanges if one.turn_id == claim.turn_id)
+        reply = self._replies[claim.turn_id]
         return tuple(reply[span.start : span.end] for span in claim.quote_spans)
 
     def given(self, turns: Collection[str]) -> tuple[str, ...]:
@@ -79,6 +87,16 @@ class Conversation:
     @cached_property
     def _about(self) -> tuple[str, ...]:
         return about(self.scenario.persona)
+
+    def conveyed(self, fact: CanonicalFact, quotes: tuple[str, ...], given: tuple[str, ...]) -> bool:
+        """Whether these words, which a judge found to agree with the fact, also state the figures its point needs."""
+        if fact.figures_optional:
+            return True
+        asked = (fact.fact_id, quotes, given)
+        if asked not in self._conveyed:
+            needs = point_needs(fact.statement, fact.tells, given=given)
+            self._conveyed[asked] = conveys(needs, fact.statement, quotes)
+        return self._conveyed[asked]
 
     def counted(self, group: str) -> tuple[str, ...]:
         """The turns whose claims can make a point of this group."""
@@ -95,29 +113,24 @@ def points_made(
 ) -> tuple[MadePoint, ...]:
     """Those of the points (name to the facts that can make it) that supported claims of these turns make."""
     claims = {claim.claim_id: claim for claim in conversation.claims if claim.turn_id in turns}
-    supported = [one for one in labels if one.label == "SUPPORTED" and one.claim_id in claims]
+    citing: dict[str, list[FinalClaim | Verdict]] = {}
+    for one in labels:
+        if one.label == "SUPPORTED" and one.claim_id in claims:
+            for fact_id in dict.fromkeys(one.evidence):
+                citing.setdefault(fact_id, []).append(one)
     given = conversation.given(turns)
     made = []
     for name, fact_ids in points.items():
         backing: dict[str, Backing] = {}
         for fact_id in fact_ids:
-            citing = [one for one in supported if fact_id in one.evidence]
-            quotes = [quote for one in citing for quote in conversation.quotes(claims[one.claim_id])]
-            fact = conversation.facts[fact_id]
-            if citing and _conveyed(fact, quotes, given):
-                for one in citing:
-                    cited = conversation.quotes(claims[one.claim_id])
-                    backing[one.claim_id] = Backing(claim_id=one.claim_id, quotes=cited, evidence=one.evidence)
+            cited_by = [(one, conversation.quotes(claims[one.claim_id])) for one in citing.get(fact_id, ())]
+            quotes = tuple(quote for _, quoted in cited_by for quote in quoted)
+            if cited_by and conversation.conveyed(conversation.facts[fact_id], quotes, given):
+                for one, quoted in cited_by:
+                    backing[one.claim_id] = Backing(claim_id=one.claim_id, quotes=quoted, evidence=one.evidence)
         if backing:
             made.append(MadePoint(point=name, claims=tuple(backing.values())))
     return tuple(made)
-
-
-def _conveyed(fact: CanonicalFact, quotes: Sequence[str], given: Sequence[str]) -> bool:
-    """Whether these words, which a judge found to agree with the fact, also state the figures that its point needs."""
-    if fact.figures_optional:
-        return True
-    return conveys(point_needs(fact.statement, fact.tells, given=given), fact.statement, quotes)
 
 
 def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]:

@@ -27,18 +27,14 @@ from typing import Literal
 from ..records.base import severity_rank
 from ..schemas import (
     Backing,
-    Claim,
     ClosedAnswer,
     ClosedScale,
-    Exchange,
     FinalClaim,
     GroupRule,
     JudgeFailure,
     MadePoint,
     OwnPoints,
     QuestionCode,
-    Rubric,
-    Scenario,
     ScriptedTurn,
     StudyCode,
     TurnObservation,
@@ -53,13 +49,9 @@ _EVASIVE = ("refusal", "referral")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodingInput:
+class CodingInput(Conversation):
     """What coding needs of a trial."""
 
-    scenario: Scenario
-    rubric: Rubric
-    exchanges: Sequence[Exchange]
-    claims: Sequence[Claim]
     final: Sequence[FinalClaim]
     observations: Sequence[TurnObservation]
     failures: Sequence[JudgeFailure]
@@ -133,7 +125,7 @@ class _Coder:
         self._unsure = {claim.claim_id for claim in judged.claims if claim.confidence == "low"}
         self._verbatim = {claim.claim_id for claim in judged.claims if claim.verbatim}
         self._all_final = judged.final
-        self._spoken = Conversation(judged.scenario, judged.rubric, judged.exchanges, judged.claims)
+        self._spoken = judged
         partial = [fact for turn in turns for fact in turn.partial_points]
         study_partial = self._spoken.key_ids(self._rule.study_partial)
         listed = {point_name(p): point_facts(p) for turn in turns for p in turn.required_points}

@@ -38,7 +38,9 @@ from tests.proxies import HttpProxy, Proxy, Socks5Proxy
 __all__ = ["clean_environment"]
 HOST = "models.invalid"
 """A name that no resolver knows: only the proxy can reach it."""
-NEEDS_SOCKS = pytest.mark.skipif(find_spec("socksio") is None, reason="socksio, of the extra `socks`, is not installed")
+NEEDS_SOCKS = pytest.mark.skipif(
+    find_spec("aiohttp_socks") is None, reason="aiohttp-socks, of the extra `socks`, is not installed"
+)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +204,7 @@ def test_a_socks_proxy_without_its_package_names_the_package(monkeypatch: pytest
             refused()
         said = str(caught.value)
         assert "ALL_PROXY names a SOCKS proxy, which needs one more package." in said
-        assert "python -m pip install 'socksio>=1,<2'" in said
+        assert "python -m pip install 'aiohttp-socks>=0.11,<1'" in said
         assert "sentinel" not in said and "SDK" not in said and "BASE_URL" not in said
 
 
