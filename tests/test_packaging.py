@@ -84,7 +84,7 @@ def test_every_package_that_the_code_imports_is_declared() -> None:
         for name in others
         if not names & {one.lower().replace("_", "-") for one in distributions.get(name, [name])}
     }
-    assert undeclared <= {"httpx2", "pydantic_core"}  # these come with the SDKs and with pydantic
+    assert undeclared <= {"httpx2", "pydantic_core", "yarl"}  # these come with the SDKs, pydantic and aiohttp
 
 
 def test_every_package_of_the_tree_is_declared() -> None:
@@ -121,7 +121,7 @@ def test_what_make_test_installs_is_without_inspect_and_small() -> None:
     dev = pins("requirements-dev.lock")
     assert not {"inspect-ai", "pipx", "uv"} & dev.keys()
     assert {"inspect-ai", "pipx", "uv"} <= pins("requirements-slow.lock").keys()
-    assert len(dev) <= 80
+    assert len(dev) <= 90
 
 
 def run(command: list[object], cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
