@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         study,
         verify,
     )
-    from .calls.gateway import Stop
+    from .calls.stop import Stop
     from .cli.progress import ShowProgress
     from .errors import ConfigError, ExportError, HarnessError, IncompleteRun, InputError, IntegrityError, StorageError
     from .reading import Run
@@ -48,7 +48,7 @@ _PUBLIC = {
         "Frozen", "compare", "drift", "export", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async",
         "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
     ),
-    "calls.gateway": ("Stop",),
+    "calls.stop": ("Stop",),
     "cli.progress": ("ShowProgress",),
     "errors": (
         "ConfigError", "ExportError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "StorageError",

@@ -22,18 +22,11 @@ from .agents import questioner
 from .agents.ask import Answer
 from .agents.context import Asked, about, state_of
 from .agents.verifier import key_in_view
-from .calls.batches import with_open_batches
-from .calls.gateway import (
-    PROBE_TRIAL,
-    CallId,
-    CallResources,
-    Gateway,
-    LiveGateway,
-    ReplayGateway,
-    ReusedCalls,
-    Stopping,
-    probe_requests,
-)
+from .calls.batches import make_batcher, with_open_batches
+from .calls.gateway import CallId, Gateway, LiveGateway, ReplayGateway, ReusedCalls
+from .calls.probes import PROBE_TRIAL, probe_requests
+from .calls.resources import CallResources
+from .calls.stop import Stopping
 from .errors import IntegrityError
 from .planning.trials import Trial, in_noise_sample, trials_of
 from .records.model_name import family, family_of_id
@@ -218,7 +211,7 @@ async def execute(
             failpoints=failpoints,
         )
         reused = _transcripts(earlier, manifest, wanted) if earlier else None
-        batcher = resources.batcher(journal)
+        batcher = make_batcher(journal, resources)
         if batcher:  # a few batches for all trials, rather than a few for each
             concurrency, slots = max(concurrency, len(todo)), None
         gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused, batcher=batcher)
@@ -227,7 +220,7 @@ async def execute(
         try:
             await _note(journal, limits)
             if probe:
-                gateway.probe_first(_probe_requests(manifest))
+                gateway.probes.before_first_call(_probe_requests(manifest))
             await run_in_plan_order(
                 TrialRunner(manifest.plan, gateway).run_trial,
                 todo,
@@ -276,7 +269,7 @@ async def begin(
     try:
         await _note(journal, limits)
         if probe:
-            await LiveGateway(journal, manifest.plan.policy, resources, on_call).probe(_probe_requests(manifest))
+            await LiveGateway(journal, manifest.plan.policy, resources, on_call).probes.probe(_probe_requests(manifest))
     finally:
         journal.close()
 

@@ -28,8 +28,9 @@ from pathlib import Path
 from src import audit, orchestrator, storage
 from src.adapters.base import Adapter, ModelReply, ModelRequest
 from src.adapters.registry import make_adapter
-from src.calls.gateway import CallResources, Stop
 from src.calls.limits import Limits
+from src.calls.resources import CallResources
+from src.calls.stop import Stop
 from src.schemas import CallRecord
 from src.store.hash_chain import ChainReader, is_recovery
 from tests.runs import ROOT, THREE, call, environment

@@ -30,8 +30,10 @@ from src.adapters.base import (
 )
 from src.adapters.offline_adapter import ROLE_OF_SCHEMA, OfflineAdapter
 from src.calls import breaker, limits
-from src.calls.gateway import PROBE, CallResources, Stop, Stopping
 from src.calls.limits import Limits
+from src.calls.probes import PROBE
+from src.calls.resources import CallResources
+from src.calls.stop import Stop, Stopping
 from src.planning.prompts import REPLY_TYPES, load_prompts
 from src.schemas import (
     AdjudicatorInput,

@@ -16,8 +16,8 @@ from bench import judging_cost
 from src import api, storage
 from src.adapters.base import BatchLimits
 from src.adapters.openai_batches import OpenAIBatches
-from src.calls.gateway import Stop
 from src.calls.prices import cost, load_prices, worst_case
+from src.calls.stop import Stop
 from src.errors import IncompleteRun
 from src.findings.analysis.cost import read_calls
 from src.findings.analysis.judge_agreement import RECORD

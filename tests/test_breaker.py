@@ -9,8 +9,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
-from src.calls.gateway import PROBE, CallId, CallResources, LiveGateway, Stop, Stopping
+from src.calls.gateway import CallId, LiveGateway
 from src.calls.limits import Limits
+from src.calls.probes import PROBE
+from src.calls.resources import CallResources
+from src.calls.stop import Stop, Stopping
 from src.schemas import CallPolicy, CallRecord
 from tests.test_gateway import REQUEST, Memory, reply, run
 from tests.virtual_time import VirtualTime
@@ -177,7 +180,7 @@ def probed(*answers: Answers) -> None:
     async def go() -> None:
         server = Server(answer, clock)
         resources = CallResources(adapter_for=lambda provider: server, limits=Limits(4), stop=Stop())
-        await LiveGateway(Memory(), POLICY, resources).probe(requests)
+        await LiveGateway(Memory(), POLICY, resources).probes.probe(requests)
 
     run(go(), clock)
 

@@ -21,15 +21,11 @@ from src.adapters.base import (
     ReplyOutcome,
 )
 from src.calls import gateway as gateway_module
-from src.calls.gateway import (
-    CallId,
-    CallResources,
-    LiveGateway,
-    ReplayGateway,
-    Stop,
-    Stopping,
-)
+from src.calls.gateway import CallId, LiveGateway, ReplayGateway
 from src.calls.limits import FIRST_CEILING_S, Limiter, Limits
+from src.calls.probes import PROBE
+from src.calls.resources import CallResources
+from src.calls.stop import Stop, Stopping
 from src.errors import IntegrityError
 from src.schemas import CallPolicy, CallRecord, Usage
 from tests.helpers import call_record
@@ -219,7 +215,7 @@ def test_a_call_that_is_always_told_to_slow_down_is_given_up_after_its_deadline(
 
     class Selective(Scripted):
         async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
-            if request.messages[0].content == gateway_module.PROBE:
+            if request.messages[0].content == PROBE:
                 return reply("OK")
             raise busy
 

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import pytest
 
 from src import storage
-from src.calls.gateway import Stop
+from src.calls.stop import Stop
 from src.cli.judge_check import LABELS, OUTCOMES, confusions
 from src.errors import IncompleteRun, InputError
 from src.findings.analysis.code_error import CORRECTED_CODES

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.calls.gateway import Stopping
+from src.calls.stop import Stopping
 from src.runner.in_order import InOrder
 from src.runner.schedule import Taken, TargetQueues, TrialSlots, run_in_plan_order
 from src.schemas import PlannedTurn

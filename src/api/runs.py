@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import orchestrator, storage
 from ..adapters.registry import check_usable
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 from ..engines.run import ShardedRun, carry_out
 from ..errors import IncompleteRun, InputError, from_origin
 from ..planning import preregistration

@@ -13,21 +13,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from ..schemas import CallPolicy
+from .probes import ProbeResult
 
 FAILURES_IN_A_ROW = 5
 """From all calls of a model, without an answer in between: then it is probed."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
-
-
-@dataclass(frozen=True)
-class ProbeResult:
-    """Whether a model answered a probe, and what it said if not."""
-
-    answered: bool
-    message: str = ""
-    retry: bool = False
-    """Whether it may answer later."""
 
 
 @dataclass(frozen=True)

@@ -7,52 +7,30 @@ no adapter exists, and a call that is not recorded is an integrity error.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import NamedTuple, Protocol
 
-from ..adapters.base import (
-    RETRYABLE,
-    Adapter,
-    CallFailure,
-    Message,
-    ModelReply,
-    ModelRequest,
-)
+from ..adapters.base import RETRYABLE, CallFailure, ModelReply, ModelRequest
 from ..adapters.registry import PROVIDERS
 from ..errors import IntegrityError
 from ..records.model_name import split_name
-from ..records.run import FORMAT, RunLimits
-from ..schemas import (
-    CallOutcome,
-    CallParameters,
-    CallPolicy,
-    CallRecord,
-    Stage,
-    Usage,
-)
-from ..store.failpoints import Failpoints
+from ..records.run import FORMAT
+from ..schemas import CallOutcome, CallPolicy, CallRecord, Stage, Usage
 from ..store.strict_json import derive_seed
-from .batches import Batcher, NoteJournal
-from .breaker import Breaker, ProbeResult, Tries
-from .budget import RunBudget
+from .batches import Batcher
+from .breaker import Breaker, Tries
 from .first_call import FirstCalls
 from .limits import backoff_s
-from .prices import FREE_PROVIDERS
-from .stop import Stop, Stopping
+from .probes import PROBE_TRIAL, Probes, probe_request
+from .resources import CallResources
+from .stop import pause
 
-__all__ = ["Batcher", "CallId", "CallResources", "Gateway", "LiveGateway", "ReplayGateway", "Stop", "Stopping"]
-
-PROBE_TRIAL = "probe"
-"""Stands for the trial in the names of probes, which belong to none."""
-PROBE = "Reply with the word OK."
-PROBES = 3
-"""Times a model is asked before the first trial until it counts as not answering."""
 DENIED_STATUSES = frozenset({401, 402, 403, 404})
 
 
@@ -122,73 +100,6 @@ class ReplayGateway:
         )
 
 
-class CallBudget(Protocol):
-    """Money: asked before every attempt, settled after it."""
-
-    async def reserve(self, request: ModelRequest) -> float | None:
-        """Reserve the most the attempt may cost, once calls in flight leave enough; None: it could pass the limit."""
-        ...
-
-    def settle(self, reserved: float, record: CallRecord) -> None: ...
-
-    def open(self) -> None:
-        """Answer all who wait: the run is stopping."""
-        ...
-
-
-class CallSlot(Protocol):
-    """One call's place at a provider."""
-
-    def answered(
-        self, outcome: CallOutcome, *, status: int | None = None, retry_after_s: float | None = None, used: int | None
-    ) -> None: ...
-
-
-class CallLimiter(Protocol):
-    def slot(self, tokens: float) -> AbstractAsyncContextManager[CallSlot]: ...
-
-
-class CallLimits(Protocol):
-    """How many calls a provider gets: of this process alone, or shared with others."""
-
-    def limiter(self, provider: str) -> CallLimiter: ...
-
-    def open(self) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallResources:
-    """What a gateway needs to make calls. None of it can change a result."""
-
-    adapter_for: Callable[[str], Adapter]
-    """By provider."""
-    limits: CallLimits
-    stop: Stop
-    budget: CallBudget | None = None
-    max_outage_s: float = RunLimits().max_outage_s
-    on_notice: Callable[[str], None] = lambda notice: None
-    """Told why the run waits, in a sentence."""
-    batch: bool | None = None
-    """Whether judges' calls go into batches; None: nobody said, so no."""
-    batch_wait_s: float | None = None
-    """Seconds to wait for batches with nothing else to do; None: until they end."""
-
-    def batcher(self, journal: NoteJournal) -> Batcher | None:
-        """Where judges' calls of a run with this journal are parked."""
-        if not self.batch:
-            return None
-        return Batcher(
-            journal,
-            self.adapter_for,
-            self.stop,
-            budget=self.budget if isinstance(self.budget, RunBudget) else None,
-            longest_wait_s=self.batch_wait_s,
-            max_outage_s=self.max_outage_s,
-            on_wait=self.on_notice,
-            failpoints=Failpoints.from_environment(),
-        )
-
-
 class LiveGateway:
     """Returns recorded calls, and makes and records all others."""
 
@@ -211,9 +122,8 @@ class LiveGateway:
         self._batcher = batcher
         self._first_calls = FirstCalls()
         self._breakers: dict[str, Breaker] = {}
-        self._probes = 0
-        self._to_probe: tuple[ModelRequest, ...] = ()
-        self._probing: asyncio.Task[None] | None = None
+        self._probe_numbers = count(1)
+        self.probes = Probes(self._probe, resources.stop)
         resources.stop.listen(resources.limits.open)
         if resources.budget:
             resources.stop.listen(resources.budget.open)
@@ -232,7 +142,7 @@ class LiveGateway:
                 record = taken.model_copy(update={"format": FORMAT})
                 await self._journal.append(record)
             if record is None:
-                await self._probe_first()
+                await self.probes.done()
             if record is None and self._batcher and self._batcher.takes(call.stage, request.model):
                 record = await self._batched(self._batcher, name, request, number)
             elif record is None:
@@ -241,7 +151,7 @@ class LiveGateway:
                 async with self._first_calls.turn(request):
                     record, wait = await self._attempt(name, request, len(tries.failures) + 1, breaker, tries)
                 if not record.final:
-                    await self._pause(wait)
+                    await pause(self._resources.stop, wait)
             if record.final:
                 return record
         raise AssertionError("unreachable")
@@ -252,80 +162,33 @@ class LiveGateway:
         outcome = outcome_of(answer.result)
         had_turn = not isinstance(answer.result, CallFailure) or answer.result.status is not None
         retry = outcome in RETRYABLE and not (had_turn and number >= self._policy.max_attempts)
-        made = Made(answer.result, answer.started)
         record = call_record(
             name,
             request,
-            made,
+            answer.result,
+            started=answer.started,
             final=not retry and outcome != "denied",
             latency_ms=_since_ms(answer.started),
             batch=answer.batch,
         )
         if self._resources.budget:
             self._resources.budget.settle(answer.reserved, record)
-        await self._journal.append(record)
-        await batcher.journaled(name)
-        self._on_call(record)
-        if outcome == "denied":
-            self._resources.stop.ask(_denied(record))
-            self._resources.stop.check()
+        await self._keep(record, batcher)
         return record
 
-    def probe_first(self, requests: Iterable[ModelRequest]) -> None:
-        """Probe these models before the first call that is not recorded, and not at all if there is none."""
-        self._to_probe = tuple(requests)
-
-    async def _probe_first(self) -> None:
-        if self._to_probe and self._probing is None:
-            self._probing = asyncio.create_task(self.probe(self._to_probe))
-        if self._probing is not None and not (self._probing.done() and self._probing.exception() is None):
-            await asyncio.shield(self._probing)
-
-    async def probe(self, requests: Iterable[ModelRequest]) -> None:
-        """Ask each model something short, at the same time. Raises `Stopping` if one of them does not answer."""
-        found = await asyncio.gather(*(self._first_probe(request) for request in requests))
-        unanswered = [one for one in found if not one.answered]
-        if unanswered:
-            self._resources.stop.ask(f"{unanswered[0].message}.")
-        self._resources.stop.check()
-
-    async def _first_probe(self, request: ModelRequest) -> ProbeResult:
-        for number in range(1, PROBES + 1):
-            found = await self._probe(request)
-            if found.answered or not found.retry or number == PROBES:
-                break
-            await self._pause(backoff_s(number, derive_seed(request.seed, number)))
-        if found.answered:
-            return found
-        return replace(found, message=f"{request.model} did not answer a short test call: {found.message}")
-
-    async def _probe(self, request: ModelRequest) -> ProbeResult:
-        """One short call that is recorded like any other, and on which no result depends."""
-        while True:
-            self._probes += 1
-            name = CallId(PROBE_TRIAL, "probe").attempt(self._probes)
-            if self._journal.lookup(name) is None:
-                break
-        record, _ = await self._attempt(name, request, 1)
-        return ProbeResult(
-            answered=record.outcome not in RETRYABLE and record.outcome not in ("permanent", "denied"),
-            message=record.error or record.outcome,
-            retry=record.outcome in RETRYABLE,
-        )
+    async def _probe(self, request: ModelRequest) -> CallRecord:
+        """One attempt at a probe, under a name that the journal does not have."""
+        names = map(CallId(PROBE_TRIAL, "probe").attempt, self._probe_numbers)
+        name = next(name for name in names if self._journal.lookup(name) is None)
+        return (await self._attempt(name, request, 1)).record
 
     def _breaker(self, request: ModelRequest) -> Breaker:
         model = request.model
         if model not in self._breakers:
-            asked = probe_request(request)
-
-            async def probe() -> ProbeResult:
-                found = await self._probe(asked)
-                return found if found.retry else replace(found, answered=True)  # an error of this one request
-
             self._breakers[model] = Breaker(
                 model,
                 max_outage_s=self._resources.max_outage_s,
-                probe=probe,
+                probe=partial(self.probes.is_up, probe_request(request)),
                 pause=self._pause_or_stop,
                 give_up=self._resources.stop.ask,
                 on_pause=self._resources.on_notice,
@@ -333,15 +196,8 @@ class LiveGateway:
             )
         return self._breakers[model]
 
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._resources.stop.event.wait()
-        except TimeoutError:
-            pass
-
     async def _pause_or_stop(self, seconds: float) -> None:
-        await self._pause(seconds)
+        await pause(self._resources.stop, seconds)
         self._resources.stop.check()
 
     async def _attempt(
@@ -357,29 +213,35 @@ class LiveGateway:
         async with self._resources.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
             stop.check()
             reserved = await self._reserve(request)
-            clock = time.monotonic()
-            made = await self._make(provider, request)
+            started, clock = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+            source = await self._make(provider, request)
             latency_ms = round((time.monotonic() - clock) * 1_000, 3)
-            outcome = outcome_of(made.source)
-            retry_after_s = made.source.retry_after_s if isinstance(made.source, CallFailure) else None
+            outcome = outcome_of(source)
+            retry_after_s = source.retry_after_s if isinstance(source, CallFailure) else None
             asks_long = outcome in RETRYABLE and (retry_after_s or 0) > self._policy.deadline_s
             final = outcome not in RETRYABLE and outcome != "denied"
             if breaker and tries is not None and outcome in RETRYABLE:
                 final = breaker.failed(tries, self._policy, rate_limited=outcome == "rate_limited") and not asks_long
             elif breaker and outcome != "denied":
                 breaker.answered()
-            record = call_record(name, request, made, final=final, latency_ms=latency_ms)
+            record = call_record(name, request, source, started=started, final=final, latency_ms=latency_ms)
             slot.answered(outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
             if self._resources.budget:
                 self._resources.budget.settle(reserved, record)
-        await self._journal.append(record)
-        self._on_call(record)
+        await self._keep(record)
         if asks_long:
             stop.ask(_asked_to_wait(provider, retry_after_s or 0))
-        if outcome == "denied":
-            stop.ask(_denied(record))
-            stop.check()
         return Attempted(record, backoff_s(number, derive_seed(request.seed, name), retry_after_s))
+
+    async def _keep(self, record: CallRecord, batcher: Batcher | None = None) -> None:
+        """Put an attempt into the journal; `batcher`: where it was parked. Stops the run if the provider denied it."""
+        await self._journal.append(record)
+        if batcher:
+            await batcher.journaled(record.call)
+        self._on_call(record)
+        if record.outcome == "denied":
+            self._resources.stop.ask(_denied(record))
+            self._resources.stop.check()
 
     async def _reserve(self, request: ModelRequest) -> float:
         """Reserve the call's money, or stop the run."""
@@ -392,62 +254,21 @@ class LiveGateway:
             self._resources.stop.check()
         return reserved or 0.0
 
-    async def _make(self, provider: str, request: ModelRequest) -> Made:
-        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+    async def _make(self, provider: str, request: ModelRequest) -> ModelReply | CallFailure:
         try:
             adapter = self._resources.adapter_for(provider)
-            return Made(await adapter.complete(request, timeout_s=self._policy.timeout_s), started)
+            return await adapter.complete(request, timeout_s=self._policy.timeout_s)
         except CallFailure as failure:
-            return Made(failure, started)
+            return failure
         except BaseException:
             self._resources.stop.ask()  # a fault of ours: nothing may keep waiting for this call's money or place
             raise
-
-
-class Made(NamedTuple):
-    """What came of one attempt."""
-
-    source: ModelReply | CallFailure
-    started: str
 
 
 class Attempted(NamedTuple):
     record: CallRecord
     wait: float
     """Seconds to wait before another attempt."""
-
-
-def probe_request(like: ModelRequest) -> ModelRequest:
-    """A short request to the same model, with the same parameters."""
-    return ModelRequest(
-        model=like.model,
-        api_id=like.api_id,
-        messages=(Message("user", PROBE),),
-        temperature=like.temperature,
-        max_tokens=like.max_tokens,
-        seed=like.seed,
-    )
-
-
-def probe_requests(
-    api_ids: Mapping[str, str], parameters_of: Callable[[str], CallParameters], seed: int
-) -> list[ModelRequest]:
-    """A short request to each model that is not on this machine, with the parameters of its real calls."""
-    found = []
-    for model, api_id in api_ids.items():
-        if split_name(model).provider in FREE_PROVIDERS:
-            continue
-        takes = parameters_of(model)
-        like = ModelRequest(
-            model=model,
-            api_id=api_id,
-            messages=(),
-            temperature=takes.temperature,
-            max_tokens=takes.max_tokens,
-            seed=seed,
-        )
-        found.append(probe_request(like))
-    return found
 
 
 def outcome_of(source: ModelReply | CallFailure) -> CallOutcome:
@@ -477,10 +298,16 @@ def _tokens(usage: Usage) -> int | None:
 
 
 def call_record(
-    call: str, request: ModelRequest, made: Made, *, final: bool, latency_ms: float, batch: str | None = None
+    call: str,
+    request: ModelRequest,
+    source: ModelReply | CallFailure,
+    *,
+    started: str,
+    final: bool,
+    latency_ms: float,
+    batch: str | None = None,
 ) -> CallRecord:
     """What the journal keeps of one attempt."""
-    source = made.source
     reply = source if isinstance(source, ModelReply) else None
     failure = source if isinstance(source, CallFailure) else None
     return CallRecord(
@@ -499,7 +326,7 @@ def call_record(
         request_id=source.request_id,
         stop_reason=reply.stop_reason if reply else None,
         not_applied=source.not_applied,
-        started=made.started,
+        started=started,
         latency_ms=latency_ms,
         error=failure.message if failure else None,
         text=reply.text if reply else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..errors import IncompleteRun
 
@@ -33,3 +34,10 @@ class Stop:
     def check(self) -> None:
         if self.event.is_set():
             raise Stopping(self.reason)
+
+
+async def pause(stop: Stop, seconds: float) -> None:
+    """Wait for so long, or until the run is asked to stop."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.event.wait()

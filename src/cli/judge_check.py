@@ -9,7 +9,7 @@ from itertools import cycle, islice
 from typing import get_args
 
 from ..adapters.registry import canonical_name
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 from ..errors import InputError
 from ..findings.analysis.code_error import CORRECTED_CODES, code_rates
 from ..findings.analysis.judge_agreement import gold_reply, read_record

@@ -12,7 +12,7 @@ from typing import Any
 from .. import api, reporting
 from ..adapters.fake_adapter import NAMES as FAKE_NAMES
 from ..api.runs import shard_of
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 from ..errors import IncompleteRun
 from ..planning.plan import make_plan
 from ..planning.preregistration import registration_of

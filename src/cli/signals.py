@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 
 
 def stop_on_signal(stop: Stop) -> None:

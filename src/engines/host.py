@@ -233,7 +233,7 @@ class Host:
         if amount is None:
             return None
         if self._sessions.get(session) is not held:
-            self._budget.drop(amount, paid=0.0)
+            self._budget.drop(amount)
             return None
         held.money[amount] += 1
         return amount

@@ -16,7 +16,7 @@ from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 from .host import Host, State, make_host
 from .job import Job
 

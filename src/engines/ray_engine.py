@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 from ..errors import ConfigError, IncompleteRun
 from .host import Answer, State, make_host
 from .job import Job

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 from .. import orchestrator, storage
-from ..calls.gateway import CallResources, Stop
+from ..calls.stop import Stop
 from ..planning.limits import trials_at_once
 from ..records.study import ExecutionOptions
 from ..runner import shards
 from ..runner.adapter_pool import AdapterPool
-from ..runner.call_resources import call_limits, run_budget
+from ..runner.call_resources import call_resources
 from ..runner.progress import ProgressCounter
 from ..schemas import CallRecord, Manifest, RunLimits
 from .host import State
@@ -95,13 +95,8 @@ async def _begin(run: ShardedRun) -> int:
         run.counter.on_call(record)
 
     pool = AdapterPool()
-    resources = CallResources(
-        adapter_for=pool,
-        limits=call_limits(run.limits, trials_at_once(run.options, run.limits)),
-        stop=run.stop,
-        budget=run_budget(run.limits, run.manifest, run.folder),
-        max_outage_s=run.limits.max_outage_s,
-        on_notice=run.counter.on_notice,
+    resources = call_resources(
+        run.folder, run.manifest, run.limits, run.options, pool=pool, stop=run.stop, counter=run.counter
     )
     try:
         await orchestrator.begin(

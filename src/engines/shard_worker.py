@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from .. import orchestrator, storage
-from ..calls.gateway import CallResources, Stop
+from ..calls.resources import CallResources
+from ..calls.stop import Stop
 from ..errors import HarnessError, IncompleteRun, StorageError
 from ..runner.adapter_pool import AdapterPool
 from ..runner.call_resources import call_limits

@@ -15,7 +15,7 @@ import sys
 from itertools import count
 from typing import Any
 
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 from .job import Job
 from .shard_worker import ShardWorker
 

@@ -17,9 +17,12 @@ from typing import get_args
 from .. import storage
 from ..adapters.models import check_not_retired, resolve
 from ..adapters.registry import canonical_name, check_usable
-from ..calls.batches import with_open_batches
-from ..calls.gateway import CallResources, LiveGateway, Stop, probe_requests
+from ..calls.batches import make_batcher, with_open_batches
+from ..calls.gateway import LiveGateway
 from ..calls.prices import cost
+from ..calls.probes import probe_requests
+from ..calls.resources import CallResources
+from ..calls.stop import Stop
 from ..errors import IncompleteRun, InputError, about
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..planning.clock import today
@@ -244,10 +247,10 @@ async def _judge_all(
         )
         batcher = None
         try:
-            batcher = _calls(resources.calls, journal).batcher(journal)
+            batcher = make_batcher(journal, _calls(resources.calls, journal))
             gateway = LiveGateway(journal, plan.policy, resources.calls, counter.on_call, batcher=batcher)
             if probe:
-                gateway.probe_first(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
+                gateway.probes.before_first_call(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
             judges = JudgeClients(
                 gateway,
                 plan.prompts,

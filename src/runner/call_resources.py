@@ -6,8 +6,9 @@ from pathlib import Path
 
 from .. import storage
 from ..calls.budget import RunBudget
-from ..calls.gateway import CallResources, Stop
 from ..calls.limits import Ceilings, Limits
+from ..calls.resources import CallResources
+from ..calls.stop import Stop
 from ..planning.limits import EVERY_PROVIDER, trials_at_once
 from ..records.study import ExecutionOptions
 from ..schemas import LimitsNote, Manifest, RunLimits

@@ -103,7 +103,8 @@ def complete_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     of = read[0][1].shard.of if read[0][1].shard else 1
     if missing := [str(index) for index in range(1, of + 1) if index not in by_index]:
         raise InputError(f"Shard {', '.join(missing)} of {of} is missing. Give all {of} shards of the study.")
-    return [_complete(*by_index[index]) for index in range(1, of + 1)]
+    in_order = (by_index[index] for index in range(1, of + 1))
+    return [ShardFolder(folder, manifest, complete_seal(folder, manifest)) for folder, manifest in in_order]
 
 
 def _check_same_study(folder: Path, manifest: Manifest, first_folder: Path, first: Manifest) -> None:
@@ -123,11 +124,12 @@ def _check_same_study(folder: Path, manifest: Manifest, first_folder: Path, firs
         )
 
 
-def _complete(folder: Path, manifest: Manifest) -> ShardFolder:
+def complete_seal(folder: Path, manifest: Manifest) -> Seal:
+    """The seal of a run or shard; an error says how to complete it if it has none."""
     seal = storage.read_seal(folder, manifest)
     if seal is None:
         raise IncompleteRun(f"{folder} is not complete. First run: medicare-eval resume {folder}")
-    return ShardFolder(folder, manifest, seal)
+    return seal
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from .. import __version__, plugins, storage
-from ..errors import IncompleteRun, InputError
+from ..errors import InputError
 from ..planning.limits import limits_of, share_of, trials_at_once
 from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
@@ -21,6 +21,7 @@ from ..schemas import Manifest, Registration, RunPlan, Shard, Transcripts
 from ..store.failpoints import Failpoints
 from ..store.strict_json import fingerprint
 from ..text.count import counted
+from .merge import complete_seal
 
 DISTRIBUTION = "medicare-eval"
 DEPENDENCIES = ("pydantic", "rich", "openai", "anthropic", "google-genai")
@@ -92,9 +93,7 @@ def _packs(plan: RunPlan) -> set[str]:
 def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcripts:
     """How a manifest names the run whose transcripts are judged again."""
     manifest = storage.read_manifest(earlier)
-    seal = storage.read_seal(earlier, manifest)
-    if seal is None:
-        raise IncompleteRun(f"{earlier} is not complete. First run: medicare-eval resume {earlier}")
+    seal = complete_seal(earlier, manifest)
     if manifest.shard:
         shard = f"shard {manifest.shard.index} of {manifest.shard.of}"
         raise InputError(f"{earlier} is only {shard}. Merge all shards, and judge the merged run again.")

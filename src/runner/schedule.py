@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import storage
-from ..calls.gateway import Stopping
+from ..calls.stop import Stopping
 from ..planning.trials import Trial
 from ..schemas import TrialResult
 from .in_order import InOrder

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from ..calls.gateway import Stop
+from ..calls.stop import Stop
 
 T = TypeVar("T")
 
