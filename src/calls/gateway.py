@@ -31,7 +31,7 @@ from .probes import PROBE_TRIAL, Probes, probe_request
 from .resources import CallResources
 from .stop import pause
 
-DENIED_STATUSES = frozenset({401, 402, 403, 404})
+DENIED_STATUSES = frozenset({401, 402, 403, 404, 407})
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class BatchPoller:
         self._timing = timing
         self._every = timing.first_poll
         self._next = 0.0
-        self._failing_since: float | None = None
+        self._failing_since: dict[str, float] = {}
+        """By provider, those whose last question was not answered."""
 
     def soon(self) -> None:
         """Begin with short intervals again: a batch was sent, or found."""
@@ -61,7 +62,7 @@ class BatchPoller:
                 raise IntegrityError(f"{batch.provider} had a batch of this run, and has no batch API here.")
             try:
                 await (self._look_for(batch, api) if batch.known is None else self._ask_for(batch, batch.known, api))
-                self._failing_since = None
+                self._failing_since.pop(batch.provider, None)
             except CallFailure as failure:
                 self._not_told(batch, failure)
             batch.polled = True
@@ -72,11 +73,10 @@ class BatchPoller:
     def _not_told(self, batch: OpenBatch, failure: CallFailure) -> None:
         """A question about a batch was not answered. The batch goes on meanwhile, so only a long outage matters."""
         now = time.monotonic()
-        if self._failing_since is None:
-            self._failing_since = now
+        since = self._failing_since.setdefault(batch.provider, now)
         if failure.outcome in ("permanent", "denied"):
             self._open.refused(batch, failure)
-        elif now - self._failing_since > self._resources.max_outage_s:
+        elif now - since > self._resources.max_outage_s:
             self._resources.stop.ask(
                 f"{batch.provider} does not answer questions about its batches. It last said: {failure.message}."
             )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..adapters.base import Batches, BatchRequest, CallFailure, ModelReply, ModelRequest
+from ..records.model_name import split_name
 from ..records.run import BatchIntent, BatchLine
 from .open_batches import OpenBatch, OpenBatches
 from .stop import Stop
@@ -46,23 +47,27 @@ class BatchSender:
         self._open = open_batches
         self._stop = stop
         self._retry_s = retry_s
-        self._not_before = 0.0
+        self._not_before: dict[str, float] = {}
+        """By provider, those that said that this is too much."""
 
     async def send(self, parked: Iterable[ParkedCall]) -> int:
         """Send the parked calls that are in no batch yet, in one batch per model; how many were sent."""
-        unsent = [one for one in parked if one.name not in self._open.by_call]
-        if not unsent or time.monotonic() < self._not_before:
-            return 0
         by_model: dict[str, list[ParkedCall]] = {}
-        for one in unsent:
-            by_model.setdefault(one.request.model, []).append(one)
+        now, waits = time.monotonic(), False
+        for one in parked:
+            if one.name in self._open.by_call:
+                continue
+            if now < self._not_before.get(split_name(one.request.model).provider, 0.0):
+                waits = True
+            else:
+                by_model.setdefault(one.request.model, []).append(one)
         sent = 0
         for group in by_model.values():
             for chunk in _chunks(group):
                 sent += await self._send(chunk)
                 self._stop.check()
         budget = self._open.budget
-        if not sent and not self._open.batches and budget and not budget.has_reserved:
+        if by_model and not waits and not sent and not self._open.batches and budget and not budget.has_reserved:
             self._stop.ask("The next call could pass `max_cost`.")
         return sent
 
@@ -99,7 +104,7 @@ class BatchSender:
             return
         await self._open.drop(batch, f"refused: {failure.message}")
         if failure.outcome == "rate_limited":
-            self._not_before = time.monotonic() + (failure.retry_after_s or self._retry_s)
+            self._not_before[batch.provider] = time.monotonic() + (failure.retry_after_s or self._retry_s)
         else:
             self._open.refused(batch, failure)
 
