@@ -3,12 +3,12 @@
 Checked in this order: manifest, that the seal belongs to it, journal chain, results chain, records against their
 schemas, every quote span and evidence id, plan order, seal. The first thing wrong is named by file and line.
 
-A run is read twice at most. First its lines are read as structs made from the published schemas (`store.structs`),
-which needs no Pydantic. If anything is wrong then, the run is read again as records, and they decide. Journal and results
-are refused in the same cases either way. Of the manifest the structs do not check what no schema can state: the rules
-inside scenarios, facts, rubrics and prices (such as that a point names a fact of its key), and that a field with its
-default value is written or left out as this program does it. A manifest like that has been written by someone who also
-computed its plan hash, the journal's chain and the seal again; `replay` and every command that uses the run refuse it.
+A run is first read as structs made from the published schemas (`store.structs`), which needs no Pydantic. If anything
+is wrong, it is read again as records, and they decide. Journal, results and seal are refused in the same cases either
+way. Of the manifest, structs do not check what no schema states: rules inside scenarios, facts, rubrics and prices (a
+point names a fact of its key), and which fields are left out while they have their default value. Whoever writes such
+a manifest must compute its plan hash, the journal's chain and the seal again. `replay` and every command that uses the
+run refuse it.
 """
 
 from __future__ import annotations
@@ -184,9 +184,10 @@ class _Structs(_Records):
 
     def manifest(self, folder: Path) -> Manifest:
         path = folder / run_folder.MANIFEST
-        found = structs.read_file("Manifest", path.read_bytes()) if path.is_file() else None
-        whole = found and found.format and strict_json.sha256(structs.sorted_json(found.plan)) == found.plan_sha256
-        return found if whole else super().manifest(folder)
+        found: Manifest | None = structs.read_file("Manifest", path.read_bytes()) if path.is_file() else None
+        if found and strict_json.sha256(structs.sorted_json(found.plan)) == found.plan_sha256:
+            return found
+        return super().manifest(folder)
 
     def seal(self, path: Path) -> Seal:
         return structs.read_file("Seal", path.read_bytes()) or super().seal(path)
@@ -344,7 +345,9 @@ def _broken(
     for claim_id, evidence in judged:
         if claim_id not in claim_ids:
             problems.append(f"a verdict is about claim {claim_id}, which does not exist")
-        problems += [f"claim {claim_id} cites {cited}, which is not in the key" for cited in evidence if cited not in known]
+        problems += [
+            f"claim {claim_id} cites {cited}, which is not in the key" for cited in evidence if cited not in known
+        ]
     return problems
 
 

@@ -60,16 +60,16 @@ def read_note(payload: bytes) -> Any:
 
 
 def read_file(kind: str, data: bytes) -> Any:
-    """The struct of a file, if the file has the bytes that a writer gives these fields; else None.
+    """The struct of a manifest or seal, if a writer would give its fields these bytes; None if only its record can tell.
 
-    Fields that are absent are `msgspec.UNSET`, which is false.
+    Fields that are absent are `msgspec.UNSET`, which is false. The format is never absent.
     """
     try:
         found = _decoder(kind, exact=True).decode(data)
         same = msgspec.json.encode(found) + b"\n" == data
     except _REFUSED:
         return None
-    return found if same and not _is_deep(kind, data, found) else None
+    return found if same and found.format and not _is_deep(kind, data, found) else None
 
 
 def sorted_json(value: Any) -> bytes:
@@ -146,8 +146,7 @@ class _Types:
         if kind == "object":
             return self._mapping(schema)
         if kind == "array":
-            item = self._type(schema["items"])
-            return tuple[item, ...]
+            return tuple.__class_getitem__((self._type(schema["items"]), ...))
         if "format" in schema:
             return {"date": date}[schema["format"]]
         return _SIMPLE[kind]
@@ -161,8 +160,7 @@ class _Types:
             key = Annotated[str, msgspec.Meta(pattern=_pattern(pattern))]
         elif "propertyNames" in schema:
             key = self._type(schema["propertyNames"])
-        value = Any if values is True else self._type(values)
-        return dict[key, value]
+        return dict.__class_getitem__((key, Any if values is True else self._type(values)))
 
     def _named(self, name: str) -> Any:
         """A record in itself may contain itself once more, and no further."""
