@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from src import audit
-from src.errors import HarnessError
+from src.errors import HarnessError, IntegrityError
 from src.planning.trials import trials_of
 from src.records.result import TrialResult
 from src.records.run import (
@@ -301,6 +301,16 @@ def test_a_manifest_that_was_changed_afterward_is_refused(run: Path, rounds: int
         expected = verdict(check, audit._Records())
         assert verdict_of_structs(check) == expected, made
         assert bool(expected) == (made != data)
+
+
+def test_a_manifest_with_a_number_without_limit_is_refused_in_a_sentence(run: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    path = copy / run_folder.MANIFEST
+    made = path.read_bytes().replace(b'"max_cost":null', b'"max_cost":1e999')
+    assert made != path.read_bytes()
+    path.write_bytes(made)
+    with pytest.raises(IntegrityError, match="was changed after it was written"):
+        audit.verify(copy)
 
 
 def test_a_keyword_that_has_no_type_is_an_error() -> None:

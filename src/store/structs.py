@@ -60,7 +60,7 @@ def read_note(payload: bytes) -> Any:
 
 
 def read_file(kind: str, data: bytes) -> Any:
-    """The struct of a manifest or seal, if a writer would give its fields these bytes; None if only its record can tell.
+    """The struct of a manifest or seal, if its fields are written as these bytes; None if only its record can tell.
 
     Fields that are absent are `msgspec.UNSET`, which is false. The format is never absent.
     """
