@@ -47,7 +47,7 @@ def read_line(kind: str, payload: bytes) -> Any:
         found = _decoder(kind).decode(payload)
     except _REFUSED:
         return None
-    return None if _is_deep(kind, payload, found) else found
+    return None if _is_deep(kind, found) else found
 
 
 def read_note(payload: bytes) -> Any:
@@ -69,7 +69,7 @@ def read_file(kind: str, data: bytes) -> Any:
         same = msgspec.json.encode(found) + b"\n" == data
     except _REFUSED:
         return None
-    return found if same and found.format and not _is_deep(kind, data, found) else None
+    return found if same and found.format and not _is_deep(kind, found) else None
 
 
 def sorted_json(value: Any) -> bytes:
@@ -88,18 +88,18 @@ _NOTES = {
 }  # fmt: skip
 
 
-def _is_deep(kind: str, data: bytes, found: Any) -> bool:
-    if kind not in _FREE or data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
-        return False
-    return any(_deeper(getattr(found, name), MAX_DEPTH) for name in _FREE[kind])
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list):
-        return False
-    return not levels or any(_deeper(one, levels - 1) for one in value)
+def _is_deep(kind: str, found: Any) -> bool:
+    level = [getattr(found, name) for name in _FREE.get(kind, ())]
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return False
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return True
 
 
 @cache
