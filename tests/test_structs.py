@@ -7,11 +7,11 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator, ValidationError, WrapValidator
 
 from src import audit
 from src.errors import HarnessError, IntegrityError
@@ -23,6 +23,7 @@ from src.records.run import (
     BatchIntent,
     BatchLine,
     CallRecord,
+    JournalNote,
     LimitsNote,
     Manifest,
     RecoveryRecord,
@@ -311,6 +312,29 @@ def test_a_manifest_with_a_number_without_limit_is_refused_in_a_sentence(run: Pa
     path.write_bytes(made)
     with pytest.raises(IntegrityError, match="was changed after it was written"):
         audit.verify(copy)
+
+
+def parts(kind: Any) -> Iterator[Any]:
+    """A type and everything that it is made of: records, the types of their fields, and what is noted about them."""
+    yield kind
+    inner: list[Any] = [*get_args(kind)]
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        for field in kind.model_fields.values():
+            inner += [field.annotation, *field.metadata]
+    for one in inner:
+        yield from parts(one)
+
+
+def test_no_rule_of_a_line_or_the_seal_is_stated_only_in_code() -> None:
+    """Structs know schemas only. A rule that is added to these records must also be checked in `src.audit`."""
+    ruled = set()
+    for kind in parts(TrialResult | CallRecord | RecoveryRecord | Seal | JournalNote):
+        assert not isinstance(kind, AfterValidator | BeforeValidator | PlainValidator | WrapValidator), kind
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            rules = kind.__pydantic_decorators__
+            if rules.model_validators or rules.field_validators or rules.root_validators or rules.validators:
+                ruled.add(kind.__name__)
+    assert ruled == {"QuoteSpan"}  # `dangling` checks that a span has a length
 
 
 def test_a_keyword_that_has_no_type_is_an_error() -> None:

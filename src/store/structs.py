@@ -2,7 +2,8 @@
 
 A struct has the fields of its record. It is made in a fraction of the time that Pydantic needs to be imported, and
 msgspec checks a line while it decodes it. What it accepts, the record accepts too, except for rules of records that no
-schema can state. If it does not accept something, only the record can tell whether and why that is wrong.
+schema can state: those of lines are checked in `audit`, those of the manifest are not. If a struct does not
+accept something, only the record can tell whether and why that is wrong.
 """
 
 from __future__ import annotations
