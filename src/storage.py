@@ -24,19 +24,10 @@ from .schemas import CallRecord, JournalNote, Seal
 from .store import hash_chain, locking
 from .store.failpoints import Failpoints
 from .store.run_files import (
-    JOURNAL,
-    MANIFEST,
-    RESULTS,
-    SEAL,
-    SEALED,
     RecordedCalls,
     StoredResults,
     call_heads,
-    check_count,
-    differs_from_seal,
     encode_record,
-    file_sha256,
-    manifest_sha256,
     parsed,
     parsed_note,
     read_calls,
@@ -47,6 +38,17 @@ from .store.run_files import (
     read_seal_record,
     require_current,
     trial_id,
+)
+from .store.run_folder import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    SEAL,
+    SEALED,
+    check_count,
+    differs_from_seal,
+    file_sha256,
+    manifest_sha256,
 )
 
 __all__ = [

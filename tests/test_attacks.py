@@ -21,8 +21,11 @@ from src.calls.gateway import CallId
 from src.planning.library import Library
 from src.planning.scenario_files import expand, read_scenario
 from src.planning.trials import trials
+from src.records.ids import evidence_ids
 from src.schemas import CallRecord, Isolation, PlannedScenario, QuoteSpan, RunPlan, TrialResult
+from src.store import structs
 from src.store.package_data import data_folder
+from src.store.run_files import encode_record
 from src.text.screen import marked_passages
 from src.text.sentences import sentences
 from tests.helpers import ROOT, call_record, plan
@@ -208,18 +211,28 @@ def test_a_harmless_reply_that_is_marked_loses_nothing() -> None:
         assert not [claim for claim in result.final_claims if claim.label == "CONTRADICTED"]
 
 
+def as_struct(result: TrialResult) -> Any:
+    """As `verify` reads it from a line."""
+    struct = structs.read_line("ResultLine", encode_record(result))
+    assert struct is not None
+    return struct
+
+
 def test_verify_looks_at_the_result_without_the_marked_passage_too() -> None:
     attack = next(attack for attack in attacks() if is_marked(attack))
     scenario = question(attack.scenario, attack.variant, attack.turn).scenario
     result = judged(attack, obeys=False, isolation="flagged")
-    assert dangling(result, scenario) == []
+    known = evidence_ids(scenario.answer_key)
+    assert dangling(result, known) == []
+    assert dangling(as_struct(result), known) == []
     without = result.without_marked
     assert without is not None and without.claims
     far = without.claims[0].model_copy(update={"quote_spans": (QuoteSpan(start=10**6, end=10**6 + 5),)})
     moved = without.model_copy(update={"claims": (far, *without.claims[1:])})
     broken = result.model_copy(update={"without_marked": moved})
     said = f"without its marked passages, the quote of claim {far.claim_id} is outside its reply"
-    assert said in dangling(broken, scenario)
+    assert said in dangling(broken, known)
+    assert dangling(as_struct(broken), known) == dangling(broken, known)
 
 
 def test_the_judging_page_has_these_figures() -> None:

@@ -337,8 +337,8 @@ def loaded_by(*names: str, watch_environment: bool = False) -> list[str]:
 HEAVY = {"pydantic", "pydantic_core", "rich", "asyncio", "numpy", "scipy", "pandas", *SDKS, *HTTP}
 
 
-@pytest.mark.parametrize("name", ["src", "src.cli", "src.cli.parser"])
-def test_importing_the_package_or_the_command_line_imports_nothing_heavy(name: str) -> None:
+@pytest.mark.parametrize("name", ["src", "src.cli", "src.cli.parser", "src.audit"])
+def test_importing_the_package_the_command_line_or_verify_imports_nothing_heavy(name: str) -> None:
     loaded = loaded_by(name)
     assert name in loaded
     assert not {outside(one) for one in loaded} & HEAVY

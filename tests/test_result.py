@@ -29,9 +29,9 @@ from src.scoring.result import (
     TurnJudgment,
     as_requested,
     assemble,
-    cut,
     failed,
 )
+from src.text.passages import cut
 from tests.helpers import scenario_json
 
 REPLY = "Plans have networks. The premium is $202.90."

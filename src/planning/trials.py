@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from re import sub
+from typing import TYPE_CHECKING
 
-from ..records.run import Manifest, PlannedScenario, RunPlan
+from ..records.ids import scenario_name
 from ..store.strict_json import derive_seed
+
+if TYPE_CHECKING:
+    from ..records.run import Manifest, PlannedScenario, RunPlan
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,9 @@ def slug(name: str) -> str:
 def trials(plan: RunPlan) -> list[Trial]:
     """All trials in plan order: by scenario, then repetition, then target, so that targets are asked close together."""
     return [
-        Trial(f"{planned.name}.{slug(target)}.r{repetition}", planned, target, repetition)
+        Trial(f"{name}.{slug(target)}.r{repetition}", planned, target, repetition)
         for planned in plan.scenarios
+        for name in (scenario_name(planned.scenario.scenario_id, planned.variant),)
         for repetition in range(1, plan.repeats + 1)
         for target in plan.targets
     ]
@@ -48,7 +53,7 @@ def trials(plan: RunPlan) -> list[Trial]:
 def trials_of(manifest: Manifest) -> list[Trial]:
     """The trials of a run folder, in plan order: all of its plan, or those of its shard."""
     everything = trials(manifest.plan)
-    if manifest.shard is None:
+    if not manifest.shard:
         return everything
     return [trial for place, trial in enumerate(everything) if shard_at(manifest, place) == manifest.shard.index]
 

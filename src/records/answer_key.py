@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from . import ids
 from .base import FactId, Line, Record, Text, is_empty, is_false, is_none, no_repeats
 from .facts import Address, ConfirmedBy, CostIfWrong, Month, PlanKind, PlanYear
 
@@ -97,15 +98,15 @@ class AnswerKey(Record):
 
     def disallowed(self) -> tuple[DisallowedClaim, ...]:
         return tuple(
-            DisallowedClaim(claim_id=f"D{n}", statement=statement)
+            DisallowedClaim(claim_id=ids.disallowed_id(n), statement=statement)
             for n, statement in enumerate(self.disallowed_claims, 1)
         )
 
     def fact_ids(self) -> frozenset[str]:
-        return frozenset(fact.fact_id for fact in self.canonical_facts) | self.library_facts.keys()
+        return ids.fact_ids(self)
 
     def evidence_ids(self) -> frozenset[str]:
-        return self.fact_ids() | {claim.claim_id for claim in self.disallowed()}
+        return ids.evidence_ids(self)
 
     @model_validator(mode="after")
     def _names_each_fact_once(self) -> Self:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from .background import BackgroundFact, StateCode
 from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none
 from .facts import PlanYear
+from .ids import scenario_name
 from .price import Price
 from .rubric import Rubric
 from .scenario import Scenario
@@ -94,7 +95,7 @@ class PlannedScenario(Record):
     @property
     def name(self) -> str:
         """The name that trials use: `scenario_001`, or `medicare_only@hmo`."""
-        return f"{self.scenario.scenario_id}@{self.variant}" if self.variant else self.scenario.scenario_id
+        return scenario_name(self.scenario.scenario_id, self.variant)
 
 
 class UsedWording(Record):

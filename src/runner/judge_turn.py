@@ -32,10 +32,11 @@ from ..schemas import (
     TurnReading,
     Verdict,
 )
-from ..scoring.result import TurnJudgment, cut, failed
+from ..scoring.result import TurnJudgment, failed
 from ..store.strict_json import derive_seed
 from ..text.empty_replies import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
 from ..text.overlap import is_english, share_of
+from ..text.passages import cut
 from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
 from .judge_clients import JudgeClients

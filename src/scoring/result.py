@@ -45,6 +45,7 @@ from ..schemas import (
     Verdict,
     WithoutMarked,
 )
+from ..text.passages import cut
 from . import study_codes
 from .points import Conversation, missing_points, owed_points
 from .review import review_reasons
@@ -281,15 +282,6 @@ def _without_marked(plan: RunPlan, talk: Conversation, judgments: Sequence[TurnJ
         final_scores=None if failed_whole else _score(again, merged, merged.final, refused=refused).scores,
         study_codes=_codes(talk.scenario, talk.rubric, exchanges, merged),
     )
-
-
-def cut(reply: str, marked: Sequence[MarkedPassage]) -> str:
-    """A reply without its marked passages."""
-    kept, at = [], 0
-    for passage in marked:
-        kept.append(reply[at : passage.start])
-        at = passage.end
-    return "".join([*kept, reply[at:]])
 
 
 def _fingerprints(plan: RunPlan, trial: Trial) -> Fingerprints:

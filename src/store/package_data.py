@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..errors import ConfigError
 
-DataKind = Literal["prompts", "scenarios", "fakes", "facts", "plans", "rubrics", "baseline", "gold"]
+DataKind = Literal["prompts", "scenarios", "fakes", "facts", "plans", "rubrics", "baseline", "gold", "schemas"]
 
 
 def data_folder(kind: DataKind) -> Path:
