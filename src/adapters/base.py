@@ -8,20 +8,25 @@ an adapter never does.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import msgspec
+
 from ..records.model_name import split_name
 from ..schemas import CallOutcome, Usage
-from ..store.strict_json import fingerprint
+from ..store.strict_json import fingerprint, sha256
 
 ReplyOutcome = Literal["ok", "refused", "blocked", "truncated", "empty"]
 FailureOutcome = Literal["transient", "timeout", "rate_limited", "malformed", "permanent", "denied"]
 RETRYABLE: frozenset[CallOutcome] = frozenset({"transient", "timeout", "rate_limited", "malformed"})
 """Outcomes worth another attempt. `denied` stops the run; every other one is final."""
+
+_PLAIN_NUMBER = re.compile(r"None|[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,9 @@ class ModelRequest:
     def sha256(self) -> str:
         """What the call says, by which a replay knows it again. The schema is left out: its text differs between
         versions of the library that writes it, and a reviewer may have another one."""
-        return fingerprint(self.as_json())
+        if not _PLAIN_NUMBER.fullmatch(str(self.temperature)):
+            return fingerprint(self.as_json())
+        return sha256(msgspec.json.encode(self.as_json(), order="sorted"))  # the same bytes, several times faster
 
 
 @dataclass(frozen=True, kw_only=True)
