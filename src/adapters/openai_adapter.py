@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-import msgspec
-
 from ..schemas import Usage
 from .addresses import endpoint
 from .base import ModelRequest, ReplyOutcome
@@ -65,7 +63,7 @@ class OpenAIAdapter(HttpAdapter):
         await self._client.post(
             self._chat_url,
             cast_to=Response,
-            body=msgspec.json.encode(body),
+            body=body,
             options={"headers": self._headers(call), "timeout": timeout_s},
         )
 
