@@ -285,6 +285,9 @@ these tables it answers the probe, so that the fault is one of this call: after 
 judge that answers 400 or 422 may be refusing the response schema, so it is asked again without one: asked 2x. The first
 row is the control: the same run without a fault.
 
+A request that is refused (`permanent`) is checked with a probe too. If the model refuses that as well, the refusal is not
+about the request: the run stops and can be resumed, whatever the status and the words.
+
 `denied, stopped; resumed → scored`: the provider refuses the key, the account or the model, whatever is asked. The run
 stops at once. No attempt is the outcome of a call, and the resumed run, with the fault gone, comes to what it would have
 come to without it.

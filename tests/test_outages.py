@@ -128,6 +128,70 @@ def test_a_key_that_is_revoked_stops_the_run_and_the_resumed_run_is_whole(
     replays(folder)
 
 
+DISABLED = b'{"type":"error","error":{"type":"invalid_request_error","message":"This organization has been disabled."}}'
+REFUSALS = {
+    "words that nobody knows": Scripted(status=400, raw=DISABLED),
+    "sent to a login page": Scripted(status=302, raw=b"<html>", headers={"location": "/login"}),
+    "gone": Scripted(status=410),
+    "for legal reasons": Scripted(status=451),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSALS.values(), ids=list(REFUSALS))
+def test_an_account_that_is_refused_in_other_words_stops_the_run_and_the_resumed_run_is_whole(
+    refused: Scripted, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No list has these words. A model that refuses a short test call too refuses more than one request."""
+    with Loopback(flaky(lambda number: refused if number > 30 else None)) as server:
+        redirect(monkeypatch, server)
+        err = study(tmp_path / "runs", code=4)
+        folder = newest(tmp_path / "runs")
+        assert len(records(folder)) == server.count
+    assert "refuses every request, also a short test call" in err
+    assert f"HTTP {refused.status}" in err
+    assert outcomes(folder) <= {"scored"}
+    refusals = [record for record in records(folder) if record.outcome == "permanent"]
+    assert refusals
+    assert not any(record.final for record in refusals if not record.call.startswith("probe"))
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        assert call("resume", folder, "--quiet")[0] == 0
+    assert (folder / storage.RESULTS).read_bytes() == undisturbed
+    verifies(folder)
+    replays(folder)
+
+
+def test_a_request_that_is_refused_by_a_model_that_answers_others_is_a_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with Loopback(flaky(lambda number: Scripted(status=400) if number == 12 else None)) as server:
+        redirect(monkeypatch, server)
+        study(tmp_path / "runs")
+        folder = newest(tmp_path / "runs")
+        assert len(records(folder)) == server.count
+    (refused,) = [record for record in records(folder) if record.outcome == "permanent"]
+    assert refused.final
+    assert outcomes(folder) == {"scored", "failed"}
+
+
+def test_a_refusal_during_an_outage_is_not_a_result(
+    undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A gateway in trouble: a refusal, and then nothing for a while."""
+    with Loopback(
+        flaky(lambda n: Scripted(status=400) if n == 12 else Scripted(status=503) if 12 < n < 40 else None)
+    ) as server:
+        redirect(monkeypatch, server)
+        study(tmp_path / "runs")
+    folder = newest(tmp_path / "runs")
+    assert (folder / storage.RESULTS).read_bytes() == undisturbed
+    refusals = [record for record in records(folder) if record.outcome == "permanent"]
+    assert refusals
+    assert not any(record.final for record in refusals if not record.call.startswith("probe"))
+    verifies(folder)
+    replays(folder)
+
+
 def test_a_judge_with_a_wrong_key_stops_the_run_before_the_target_is_asked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

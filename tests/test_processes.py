@@ -204,7 +204,9 @@ def test_a_budget_holds_for_all_processes_together(tmp_path: Path) -> None:
         stopped = process("run", *study, "--out", tmp_path / "runs", "--quiet", "--processes", 2, env=keys(server))
         folder = newest(tmp_path / "runs")
         assert stopped.returncode == 4, stopped.stderr
-        assert stopped.stderr.startswith("medicare-eval: The next call could pass --max-cost. To continue:")
+        assert stopped.stderr.startswith(
+            "medicare-eval: The next call could pass --max-cost, so a higher one is needed. To continue:"
+        )
         assert limit - most < server.count * cost <= limit
         before = server.count
         assert process("resume", folder, "--quiet", "--processes", 2, env=keys(server)).returncode == 4

@@ -154,5 +154,7 @@ def test_rates_and_budget_hold_for_all_tasks_of_a_cluster(nodes: TwoNodes, tmp_p
     money = ("--max-tokens", int(most), "--prices", prices, "--max-cost", limit)
     stopped = process("run", *STUDY, *money, "--out", tmp_path / "money", "--quiet", *nodes.engine, env=nodes.env)
     assert stopped.returncode == 4, stopped.stderr
-    assert stopped.stderr.startswith("medicare-eval: The next call could pass --max-cost. To continue:")
+    assert stopped.stderr.startswith(
+        "medicare-eval: The next call could pass --max-cost, so a higher one is needed. To continue:"
+    )
     assert limit - most < server.count * cost <= limit

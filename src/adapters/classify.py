@@ -46,7 +46,7 @@ _FILTER_WORDS = (
     "content filtering policy",  # Anthropic, 400
     "violates usage guidelines",  # xAI, 403
 )
-_NOTHING_LEFT = re.compile(r"PerDay|limit: 0\b")
+_NOTHING_LEFT = re.compile(r"PerDay|limit: 0(?![.\d])")
 """A quota of Google that does not refill within minutes: of a day, or of nothing at all."""
 
 

@@ -90,11 +90,17 @@ class Connections(httpx2.AsyncBaseTransport):
             response = await session.request(
                 request.method,
                 URL(str(request.url), encoded=True),
-                headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
+                headers=[
+                    (name.decode(), value.decode("utf-8", "replace"))
+                    for name, value in request.headers.raw
+                    if name.lower() != b"transfer-encoding"  # a body is read first, and so has a length
+                ],
                 data=await request.aread() or None,
                 allow_redirects=False,
             )
-        return httpx2.Response(response.status, headers=response.raw_headers, stream=_Body(response), request=request)
+        # A cookie of one response would be sent with all later calls.
+        headers = [(name, value) for name, value in response.raw_headers if name.lower() != b"set-cookie"]
+        return httpx2.Response(response.status, headers=headers, stream=_Body(response), request=request)
 
     def _opened(self) -> aiohttp.ClientSession:
         socks = self._proxy is not None and self._proxy.startswith("socks")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ..errors import ConfigError
 
@@ -16,6 +16,9 @@ _HTTP = ("http", "https")
 _SOCKS = ("socks5", "socks5h")
 SOCKS_PACKAGE = "aiohttp-socks>=0.11,<1"
 """What the HTTP library under the SDKs needs for SOCKS; the extra `socks` has it too."""
+
+
+SOCKS_PORT = 1080
 
 
 def proxy_for(address: str) -> str | None:
@@ -27,17 +30,32 @@ def proxy_for(address: str) -> str | None:
     proxy = proxies.get(target.scheme) or proxies.get("all")
     if not proxy or is_loopback(host) or _is_exempt(host, target.port, proxies.get("no", "")):
         return None
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
     variable = f"{target.scheme.upper()}_PROXY" if proxies.get(target.scheme) else "ALL_PROXY"
-    scheme = proxy.partition("://")[0].lower()
+    return _checked(proxy if "://" in proxy else f"http://{proxy}", variable)
+
+
+def _checked(proxy: str, variable: str) -> str:
+    """The proxy with its scheme in lower case, and with a port if it is for SOCKS."""
+    scheme, _, rest = proxy.partition("://")
+    scheme = scheme.lower()
+    if scheme not in (*_HTTP, *_SOCKS):
+        raise ConfigError(f"{variable} names a proxy of a kind that is not supported. Use http, https or socks5.")
     if scheme in _SOCKS and find_spec("aiohttp_socks") is None:
         raise ConfigError(
             f"{variable} names a SOCKS proxy, which needs one more package. Run: python -m pip install "
             f"'{SOCKS_PACKAGE}'. Or list the host of the provider in NO_PROXY."
         )
-    if scheme not in (*_HTTP, *_SOCKS):
-        raise ConfigError(f"{variable} names a proxy of a kind that is not supported. Use http, https or socks5.")
-    return proxy
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not unquote(rest).isascii():
+        raise ConfigError(
+            f"{variable} is not the address of a proxy. Write it like http://name:password@host:3128, in plain ASCII."
+        )
+    port = f":{SOCKS_PORT}" if scheme in _SOCKS and parts.port is None else ""
+    return f"{scheme}://{parts.netloc.rstrip(':')}{port}"
 
 
 def is_loopback(host: str) -> bool:

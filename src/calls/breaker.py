@@ -45,21 +45,28 @@ class Breaker:
         *,
         max_outage_s: float,
         probe: Callable[[], Awaitable[ProbeResult]],
+        ask: Callable[[], Awaitable[ProbeResult]],
         pause: Callable[[float], Awaitable[None]],
         give_up: Callable[[str], None],
         on_pause: Callable[[str], None],
         clock: Callable[[], float],
     ) -> None:
-        """`probe` asks the model something short. `pause` waits, and raises when the run stops. `give_up` stops it."""
+        """`probe` asks whether the model is up, and `ask` whether it answers something short, which is more.
+
+        `pause` waits, and raises when the run stops. `give_up` stops it.
+        """
         self._model, self._max_outage_s = model, max_outage_s
         self._probe, self._wait, self._give_up, self._on_pause = probe, pause, give_up, on_pause
-        self._clock = clock
+        self._clock, self._ask_anything = clock, ask
         self._answers = 0
         self._down_since: float | None = None
         """When the first failure since the last answer ended."""
         self._in_a_row = 0
         self._outage_ended = float("-inf")
         self._checking: asyncio.Task[None] | None = None
+        self._asking = asyncio.Lock()
+        self._known_up = float("-inf")
+        """When the last probe began that showed that a refusal was of one request."""
 
     async def ready(self) -> None:
         """Wait while the model is paused."""
@@ -67,7 +74,7 @@ class Breaker:
             await asyncio.shield(self._checking)
 
     def answered(self) -> None:
-        """The model gave a reply of any kind, or refused this one request: it is up."""
+        """The model gave a reply of any kind, or refused one request and answers others: it is up."""
         self._answers += 1
         self._down_since, self._in_a_row = None, 0
 
@@ -91,6 +98,24 @@ class Breaker:
         if (used_up and not is_up) or self._in_a_row >= FAILURES_IN_A_ROW:
             self._check()
         return used_up and is_up
+
+    async def refuses_only_this(self) -> ProbeResult:
+        """A request was refused. Whether the model answers another one, asked after that.
+
+        If not, the refusal is not about the words of the request, whatever it says. If the model is down, it pauses.
+        """
+        refused = self._clock()
+        async with self._asking:
+            if self._known_up >= refused:
+                return ProbeResult(answered=True)
+            began = self._clock()
+            found = await self._ask_anything()
+            if found.answered:
+                self._known_up = began
+                self.answered()
+            elif found.retry:
+                self._check()
+            return found
 
     def _check(self) -> None:
         if self._checking is None:

@@ -10,6 +10,8 @@ from typing import Protocol
 from ..schemas import CallHead, CallRecord, Price
 from .prices import charge, worst_case
 
+PASSES_MAX_COST = "The next call could pass `max_cost`, so a higher one is needed."
+
 _PARTS = 10**12
 """A budget counts in whole parts of a dollar: sums of floats drift, and a limit must not."""
 

@@ -25,11 +25,13 @@ from ..schemas import CallOutcome, CallPolicy, CallRecord, Stage, Usage
 from ..store.strict_json import derive_seed
 from .batches import Batcher
 from .breaker import Breaker, Tries
+from .budget import PASSES_MAX_COST
 from .first_call import FirstCalls
 from .limits import backoff_s
+from .prices import FREE_PROVIDERS
 from .probes import PROBE_TRIAL, Probes, probe_request
 from .resources import CallResources
-from .stop import pause
+from .stop import Stopping, pause
 
 DENIED_STATUSES = frozenset({401, 402, 403, 404, 407})
 
@@ -173,6 +175,7 @@ class LiveGateway:
         )
         if self._resources.budget:
             self._resources.budget.settle(answer.reserved, record)
+        record = await self._checked_refusal(record, self._breaker(request))
         await self._keep(record, batcher)
         return record
 
@@ -189,6 +192,7 @@ class LiveGateway:
                 model,
                 max_outage_s=self._resources.max_outage_s,
                 probe=partial(self.probes.is_up, probe_request(request)),
+                ask=partial(self.probes.once, probe_request(request)),
                 pause=self._pause_or_stop,
                 give_up=self._resources.stop.ask,
                 on_pause=self._resources.on_notice,
@@ -222,16 +226,32 @@ class LiveGateway:
             final = outcome not in RETRYABLE and outcome != "denied"
             if breaker and tries is not None and outcome in RETRYABLE:
                 final = breaker.failed(tries, self._policy, rate_limited=outcome == "rate_limited") and not asks_long
-            elif breaker and outcome != "denied":
+            elif breaker and outcome not in ("denied", "permanent"):
                 breaker.answered()
             record = call_record(name, request, source, started=started, final=final, latency_ms=latency_ms)
             slot.answered(outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
             if self._resources.budget:
                 self._resources.budget.settle(reserved, record)
+        if breaker:
+            record = await self._checked_refusal(record, breaker)
         await self._keep(record)
         if asks_long:
             stop.ask(_asked_to_wait(provider, retry_after_s or 0))
         return Attempted(record, backoff_s(number, derive_seed(request.seed, name), retry_after_s))
+
+    async def _checked_refusal(self, record: CallRecord, breaker: Breaker) -> CallRecord:
+        """A refusal ends a call if the model answers another request. If it does not, the run stops, or waits."""
+        if record.outcome != "permanent" or split_name(record.model).provider in FREE_PROVIDERS:
+            return record
+        try:
+            found = await breaker.refuses_only_this()
+        except Stopping:
+            return record.model_copy(update={"final": False})
+        if not found.answered and not found.retry:
+            self._resources.stop.ask(
+                f"{record.model} refuses every request, also a short test call: {_sentence(found.message)}"
+            )
+        return record.model_copy(update={"final": found.answered})
 
     async def _keep(self, record: CallRecord, batcher: Batcher | None = None) -> None:
         """Put an attempt into the journal; `batcher`: where it was parked. Stops the run if the provider denied it."""
@@ -250,7 +270,7 @@ class LiveGateway:
             return 0.0
         reserved = await budget.reserve(request)
         if reserved is None:
-            self._resources.stop.ask("The next call could pass `max_cost`.")
+            self._resources.stop.ask(PASSES_MAX_COST)
             self._resources.stop.check()
         return reserved or 0.0
 
@@ -284,7 +304,12 @@ def _denied(record: CallRecord) -> str:
     key = f" The key is in {known.key_variable}." if known and known.key_variable else ""
     where = f" at {record.address}" if record.address else ""
     said = record.error or f"{provider}: HTTP {record.status}"
-    return f"{record.model} cannot be used{where}: {said}.{key} No answer was recorded for this call."
+    return f"{record.model} cannot be used{where}: {_sentence(said)}{key} No answer was recorded for this call."
+
+
+def _sentence(said: str) -> str:
+    """What a provider said, with one period at its end."""
+    return f"{said.rstrip('.')}."
 
 
 def _since_ms(started: str) -> float:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ..adapters.base import Batches, BatchReply, CallFailure, KnownBatch, LostBatch, ModelRequest
 from ..adapters.registry import PROVIDERS, make_batches
+from ..errors import IntegrityError
 from ..records.model_name import split_name
 from ..records.run import BatchCreated, BatchEnded, BatchIntent
 from ..schemas import JournalNote
@@ -156,6 +157,8 @@ def _from_journal(notes: Iterable[JournalNote], unanswered: Collection[str]) -> 
         if isinstance(note, BatchIntent):
             left = {line.call: line.custom_id for line in note.lines if line.call in unanswered}
             found[note.intent] = OpenBatch(note, left)
+        elif isinstance(note, (BatchCreated, BatchEnded)) and note.intent not in found:
+            raise IntegrityError(f"The journal speaks of a batch {note.intent} that it says nothing else about.")
         elif isinstance(note, BatchCreated):
             found[note.intent].known = KnownBatch(note.batch, note.ends)
         elif isinstance(note, BatchEnded):

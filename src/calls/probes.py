@@ -1,7 +1,7 @@
 """Probes: short calls that ask whether a model answers. They are recorded like others, and no result depends on them.
 
 All models of a run are probed before its first call, so that a wrong key or a retired model is found before any trial.
-A model that fails again and again is probed by its circuit breaker.
+A model that fails again and again, or that refuses a request, is probed by its circuit breaker.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Probes:
 
     async def _several_times(self, request: ModelRequest) -> ProbeResult:
         for number in range(1, PROBES + 1):
-            found = await self._once(request)
+            found = await self.once(request)
             if found.answered or not found.retry or number == PROBES:
                 break
             await pause(self._stop, backoff_s(number, derive_seed(request.seed, number)))
@@ -76,10 +76,11 @@ class Probes:
 
     async def is_up(self, request: ModelRequest) -> ProbeResult:
         """Whether the model answers at all: an error of this one request is an answer too."""
-        found = await self._once(request)
+        found = await self.once(request)
         return found if found.retry else replace(found, answered=True)
 
-    async def _once(self, request: ModelRequest) -> ProbeResult:
+    async def once(self, request: ModelRequest) -> ProbeResult:
+        """Whether the model answers this request."""
         record = await self._call(request)
         return ProbeResult(
             answered=record.outcome not in RETRYABLE and record.outcome not in ("permanent", "denied"),

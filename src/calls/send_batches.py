@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from ..adapters.base import Batches, BatchRequest, CallFailure, ModelReply, ModelRequest
 from ..records.model_name import split_name
 from ..records.run import BatchIntent, BatchLine
+from .budget import PASSES_MAX_COST
 from .open_batches import OpenBatch, OpenBatches
 from .stop import Stop
 
@@ -68,7 +69,7 @@ class BatchSender:
                 self._stop.check()
         budget = self._open.budget
         if by_model and not waits and not sent and not self._open.batches and budget and not budget.has_reserved:
-            self._stop.ask("The next call could pass `max_cost`.")
+            self._stop.ask(PASSES_MAX_COST)
         return sent
 
     async def _send(self, chunk: Sequence[ParkedCall]) -> int:

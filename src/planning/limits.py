@@ -22,6 +22,8 @@ def limits_of(options: ExecutionOptions, before: RunLimits | None = None) -> Run
     batch = options.batch or held.batch
     if batch != "none" and ((options.processes or 1) > 1 or options.engine != "local"):
         raise InputError(IN_ONE_PROCESS, field="batch")
+    if options.ray_address is not None and options.engine != "ray":
+        raise InputError("this is for `engine` ray. Give that too, or leave this out.", field="ray_address")
     if options.engine == "ray" and not is_installed("ray"):
         raise ConfigError("Ray is not installed. Run: python -m pip install 'ray>=2.60,<3'", field="engine")
     return RunLimits(

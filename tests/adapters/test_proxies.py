@@ -219,3 +219,32 @@ def test_asking_for_a_proxy_imports_no_sdk() -> None:
     code = "import sys, src.adapters.proxies as p; p.proxy_for('https://x.example'); print('httpx2' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert ran.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("SOCKS5://proxy:99", "socks5://proxy:99"),
+        ("socks5://user:pass@proxy", "socks5://user:pass@proxy:1080"),
+        ("HTTP://proxy:3128/", "http://proxy:3128"),
+        ("socks5h://[::2]", "socks5h://[::2]:1080"),
+        ("user:p%40ss@proxy:3128", "http://user:p%40ss@proxy:3128"),
+    ],
+)
+def test_a_proxy_is_read_as_other_programs_do(given: str, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxies, "find_spec", lambda name: name)
+    monkeypatch.setenv("ALL_PROXY", given)
+    assert proxy_for("https://api.example.org") == used
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["http://", "socks5://", "http://h:99999", "socks5://h:99999", "http://h:x", "http://u:p%C3%A4ss@h:1", "://"],
+)
+def test_a_proxy_that_cannot_be_used_is_refused_before_anything_is_made(
+    given: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", given)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(ConfigError, match=r"HTTPS_PROXY (is not the address of a proxy|names a proxy of a kind)"):
+        check_settings("openai:gpt-4.1")
