@@ -116,9 +116,15 @@ def _http_client(base_url: str) -> AsyncClient:
 
 
 def _client(secret: Secret, place: Endpoint, http: AsyncClient) -> genai.Client:
+    import httpx2
     from google import genai
 
-    options = genai.types.HttpOptions(base_url=place.base_url, api_version=place.api_version, httpx_async_client=http)
+    options = genai.types.HttpOptions(
+        base_url=place.base_url,
+        api_version=place.api_version,
+        httpx_async_client=http,
+        httpx_client=httpx2.Client(trust_env=False),  # not used; one of its own would read the proxy variables
+    )
     # `vertexai` is explicit: an environment variable could switch to another service with other credentials.
     return genai.Client(vertexai=False, api_key=secret.reveal(), http_options=options)
 
