@@ -34,6 +34,7 @@ from src.calls.limits import Limits
 from src.calls.probes import PROBE
 from src.calls.resources import CallResources
 from src.calls.stop import Stop, Stopping
+from src.planning.judges import OFFLINE_JUDGE
 from src.planning.prompts import REPLY_TYPES, load_prompts
 from src.schemas import (
     AdjudicatorInput,
@@ -166,6 +167,8 @@ def plan_of(place: Place) -> RunPlan:
         made = plan(scenarios=[two_facts()], targets=[place.model])
     else:
         made = plan(scenarios=[two_facts()], targets=["fake:fixed"], verifiers=[place.model, place.contrary])
+    if place.cell.outage and place.cell.role == "verifier":  # a model that is down answers in no other role
+        made = made.model_copy(update={"extractor": OFFLINE_JUDGE, "scorer": OFFLINE_JUDGE})
     return made.model_copy(update={"policy": policy, "prompts": load_prompts()})
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
+from src.calls.breaker import Breaker, Tries
 from src.calls.gateway import CallId, LiveGateway
 from src.calls.limits import Limits
-from src.calls.probes import PROBE
+from src.calls.probes import PROBE, ProbeResult
 from src.calls.resources import CallResources
 from src.calls.stop import Stop, Stopping
 from src.schemas import CallPolicy, CallRecord
@@ -207,3 +208,37 @@ def test_a_model_that_does_not_answer_a_probe_stops_the_run_before_its_first_tri
 def test_a_denied_probe_says_so() -> None:
     with pytest.raises(Stopping, match=r"fake:0 cannot be used: HTTP 401: bad key\."):
         probed(lambda request, now: CallFailure("denied", "HTTP 401: bad key", status=401), up)
+
+
+def test_an_answer_to_what_was_asked_before_an_outage_does_not_show_that_the_model_is_up() -> None:
+    """A slow answer arrives between the failures of another call, whose attempts are then used up."""
+
+    clock = {"now": 0.0}
+    tries, policy = Tries(), CallPolicy(max_attempts=2)
+    asked: list[float] = []
+
+    async def probe() -> ProbeResult:
+        asked.append(clock["now"])
+        return ProbeResult(answered=True)
+
+    async def go() -> tuple[bool, bool]:
+        async def pause(seconds: float) -> None: ...
+
+        breaker = Breaker(
+            "fake:careful", max_outage_s=60, probe=probe, ask=probe, pause=pause, give_up=print, on_pause=print,
+            clock=lambda: clock["now"],
+        )  # fmt: skip
+        clock["now"] = 1.0
+        breaker.failed(tries, policy, rate_limited=False)
+        clock["now"] = 2.0
+        breaker.answered(began=0.5)  # sent before the first failure
+        clock["now"] = 3.0
+        first = breaker.failed(tries, policy, rate_limited=False)
+        await breaker.ready()
+        assert asked == [3.0]  # so the model is probed before anything is final
+        clock["now"] = 4.0
+        breaker.answered(began=3.5)
+        clock["now"] = 5.0
+        return first, breaker.failed(tries, policy, rate_limited=False)
+
+    assert asyncio.run(go()) == (False, True)

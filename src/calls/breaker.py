@@ -24,8 +24,6 @@ LONGEST_PAUSE_S = 30.0
 @dataclass(frozen=True)
 class _Failure:
     at: float
-    after: int
-    """Answers of the model, to whatever call, before it."""
     counts: bool
 
 
@@ -58,7 +56,8 @@ class Breaker:
         self._model, self._max_outage_s = model, max_outage_s
         self._probe, self._wait, self._give_up, self._on_pause = probe, pause, give_up, on_pause
         self._clock, self._ask_anything = clock, ask
-        self._answers = 0
+        self._up = float("-inf")
+        """When the call began that the model answered, the latest of them. It was up after that."""
         self._down_since: float | None = None
         """When the first failure since the last answer ended."""
         self._in_a_row = 0
@@ -73,20 +72,23 @@ class Breaker:
         while self._checking is not None:
             await asyncio.shield(self._checking)
 
-    def answered(self) -> None:
-        """The model gave a reply of any kind, or refused one request and answers others: it is up."""
-        self._answers += 1
+    def answered(self, began: float | None = None) -> None:
+        """The model gave a reply of any kind, or refused one request and answers others: it is up.
+
+        `began`: when the call was sent; None: now. An answer to what was sent before an outage says nothing of it.
+        """
+        self._up = max(self._up, self._clock() if began is None else began)
         self._down_since, self._in_a_row = None, 0
 
     def failed(self, tries: Tries, policy: CallPolicy, *, rate_limited: bool) -> bool:
         """A call failed in a way that an outage explains. Returns whether that was its last attempt.
 
         It is if the attempts or the time of the policy are used up outside of outages, and the model has answered
-        something since the failure before. Being told to slow down uses up time, but no attempt.
+        something that was asked after the failure before. Being told to slow down uses up time, but no attempt.
         """
         now = self._clock()
-        before = tries.failures[-1].after if tries.failures else self._answers
-        tries.failures.append(_Failure(now, self._answers, counts=not rate_limited))
+        is_up = bool(tries.failures) and self._up >= tries.failures[-1].at
+        tries.failures.append(_Failure(now, counts=not rate_limited))
         self._in_a_row += 1
         if self._down_since is None:
             self._down_since = now
@@ -94,7 +96,6 @@ class Breaker:
         used_up = sum(one.counts for one in own) >= policy.max_attempts or (
             bool(own) and now - own[0].at > policy.deadline_s
         )
-        is_up = self._answers > before
         if (used_up and not is_up) or self._in_a_row >= FAILURES_IN_A_ROW:
             self._check()
         return used_up and is_up
@@ -112,7 +113,7 @@ class Breaker:
             found = await self._ask_anything()
             if found.answered:
                 self._known_up = began
-                self.answered()
+                self.answered(began)
             elif found.retry:
                 self._check()
             return found
@@ -127,7 +128,10 @@ class Breaker:
         began = self._down_since if self._down_since is not None else self._clock()
         pause = FIRST_PAUSE_S
         try:
-            while not (found := await self._probe()).answered:
+            while True:
+                asked = self._clock()
+                if (found := await self._probe()).answered:
+                    break
                 lasted = self._clock() - began
                 if lasted >= self._max_outage_s:
                     self._give_up(
@@ -141,7 +145,7 @@ class Breaker:
                 self._outage_ended = float("inf")  # until it is over, no failure counts
             if self._outage_ended == float("inf"):
                 self._outage_ended = self._clock()
-            self.answered()
+            self.answered(asked)
         finally:
             self._checking = None
 

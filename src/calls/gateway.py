@@ -227,7 +227,7 @@ class LiveGateway:
             if breaker and tries is not None and outcome in RETRYABLE:
                 final = breaker.failed(tries, self._policy, rate_limited=outcome == "rate_limited") and not asks_long
             elif breaker and outcome not in ("denied", "permanent"):
-                breaker.answered()
+                breaker.answered(clock)
             record = call_record(name, request, source, started=started, final=final, latency_ms=latency_ms)
             slot.answered(outcome, status=record.status, retry_after_s=retry_after_s, used=_tokens(record.usage))
             if self._resources.budget:
