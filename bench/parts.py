@@ -95,7 +95,7 @@ FULL = Sizes(
         InFlightCase(200, 64, 800),
         InFlightCase(2_000, 256, 2_048, share=Goal(0.95, least=True)),
     ),
-    process_trials=1_000,
+    process_trials=4_000,
 )
 SMOKE = Sizes(
     rounds=1,
