@@ -58,6 +58,16 @@ def flaky(broken: Callable[[int], Scripted | None]) -> Callable[[Received], Scri
     return script
 
 
+def resumed_is_whole(folder: Path, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the fault gone, the run comes to the bytes that it would have come to without it."""
+    with Loopback(sensible) as server:
+        redirect(monkeypatch, server)
+        assert call("resume", folder, "--quiet")[0] == 0
+    assert (folder / storage.RESULTS).read_bytes() == undisturbed
+    verifies(folder)
+    replays(folder)
+
+
 @pytest.mark.parametrize("down", DOWN, ids=lambda one: one.fault or str(one.status))
 def test_a_provider_that_is_down_for_a_while_is_waited_for(
     down: Scripted, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -94,12 +104,7 @@ def test_a_provider_that_stays_down_stops_the_run_and_the_resumed_run_is_whole(
     assert "HTTP 503" in err
     folder = newest(tmp_path / "runs")
     assert outcomes(folder) <= {"scored"}
-    with Loopback(sensible) as server:
-        redirect(monkeypatch, server)
-        assert call("resume", folder, "--quiet")[0] == 0
-    assert (folder / storage.RESULTS).read_bytes() == undisturbed
-    verifies(folder)
-    replays(folder)
+    resumed_is_whole(folder, undisturbed, monkeypatch)
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
@@ -120,12 +125,7 @@ def test_a_key_that_is_revoked_stops_the_run_and_the_resumed_run_is_whole(
     assert SENTINEL not in err
     assert outcomes(folder) <= {"scored"}
     assert asked < 31 + 16, "only calls in flight came after the first refusal"
-    with Loopback(sensible) as server:
-        redirect(monkeypatch, server)
-        assert call("resume", folder, "--quiet")[0] == 0
-    assert (folder / storage.RESULTS).read_bytes() == undisturbed
-    verifies(folder)
-    replays(folder)
+    resumed_is_whole(folder, undisturbed, monkeypatch)
 
 
 DISABLED = b'{"type":"error","error":{"type":"invalid_request_error","message":"This organization has been disabled."}}'
@@ -147,18 +147,13 @@ def test_an_account_that_is_refused_in_other_words_stops_the_run_and_the_resumed
         err = study(tmp_path / "runs", code=4)
         folder = newest(tmp_path / "runs")
         assert len(records(folder)) == server.count
-    assert "refuses every request, also a short test call" in err
+    assert "refuses every request, even a short test call" in err
     assert f"HTTP {refused.status}" in err
     assert outcomes(folder) <= {"scored"}
     refusals = [record for record in records(folder) if record.outcome == "permanent"]
     assert refusals
     assert not any(record.final for record in refusals if not record.call.startswith("probe"))
-    with Loopback(sensible) as server:
-        redirect(monkeypatch, server)
-        assert call("resume", folder, "--quiet")[0] == 0
-    assert (folder / storage.RESULTS).read_bytes() == undisturbed
-    verifies(folder)
-    replays(folder)
+    resumed_is_whole(folder, undisturbed, monkeypatch)
 
 
 def test_a_request_that_is_refused_by_a_model_that_answers_others_is_a_result(

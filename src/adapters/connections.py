@@ -1,6 +1,6 @@
 """The HTTP transport under the SDKs, and a stream that keeps a partial body. Imported only with an SDK.
 
-The SDKs build their requests with httpx2. Its own transport takes more than half of the CPU of a call, so aiohttp sends
+The SDKs build their requests with httpx2. Its own transport takes nearly half of the CPU of a call, so aiohttp sends
 them instead (docs/decisions/0030). Nothing is added to a request and nothing is taken from a response: what the SDK
 sees, and what is journaled, are the same bytes.
 """

@@ -17,6 +17,7 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 from ..adapters.base import RETRYABLE, CallFailure, ModelReply, ModelRequest
+from ..adapters.classify import classify_status
 from ..adapters.registry import PROVIDERS
 from ..errors import IntegrityError
 from ..records.model_name import split_name
@@ -32,8 +33,6 @@ from .prices import FREE_PROVIDERS
 from .probes import PROBE_TRIAL, Probes, probe_request
 from .resources import CallResources
 from .stop import Stopping, pause
-
-DENIED_STATUSES = frozenset({401, 402, 403, 404, 407})
 
 
 @dataclass(frozen=True)
@@ -249,7 +248,7 @@ class LiveGateway:
             return record.model_copy(update={"final": False})
         if not found.answered and not found.retry:
             self._resources.stop.ask(
-                f"{record.model} refuses every request, also a short test call: {_sentence(found.message)}"
+                f"{record.model} refuses every request, even a short test call: {_sentence(found.message)}"
             )
         return record.model_copy(update={"final": found.answered})
 
@@ -293,8 +292,8 @@ class Attempted(NamedTuple):
 
 def outcome_of(source: ModelReply | CallFailure) -> CallOutcome:
     """The outcome of an attempt. A plugin may not know `denied`, but the status tells."""
-    if isinstance(source, CallFailure) and source.outcome == "permanent" and source.status in DENIED_STATUSES:
-        return "denied"
+    if isinstance(source, CallFailure) and source.outcome == "permanent" and source.status is not None:
+        return "denied" if classify_status(source.status) == "denied" else "permanent"
     return source.outcome
 
 

@@ -82,12 +82,7 @@ def _fenced(value: Any, fence: str, written: bool = False) -> Any:
     if isinstance(value, list):
         return [_fenced(inner, fence, written) for inner in value]
     if isinstance(value, dict):
-        return {
-            name: _fenced(inner, fence, name in WRITTEN_BY_TARGET)
-            if name in WRITTEN_BY_TARGET or isinstance(inner, (list, dict))
-            else inner
-            for name, inner in value.items()
-        }
+        return {name: _fenced(inner, fence, name in WRITTEN_BY_TARGET) for name, inner in value.items()}
     return value
 
 

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,9 +37,6 @@ from tests.proxies import HttpProxy, Proxy, Socks5Proxy
 __all__ = ["clean_environment"]
 HOST = "models.invalid"
 """A name that no resolver knows: only the proxy can reach it."""
-NEEDS_SOCKS = pytest.mark.skipif(
-    find_spec("aiohttp_socks") is None, reason="aiohttp-socks, of the extra `socks`, is not installed"
-)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +68,6 @@ def test_calls_go_through_an_http_proxy(
     assert proxy.asked[0].startswith(f"POST http://{HOST}:8080/v1")
 
 
-@NEEDS_SOCKS
 @every_adapter
 def test_calls_go_through_a_socks_proxy(server: Loopback, case: AdapterCase, monkeypatch: pytest.MonkeyPatch) -> None:
     with Socks5Proxy(server.address) as proxy:
@@ -83,7 +78,7 @@ def test_calls_go_through_a_socks_proxy(server: Loopback, case: AdapterCase, mon
 
 # The HTTP library does not close the connection to a SOCKS proxy that refused.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("kind", [HttpProxy, pytest.param(Socks5Proxy, marks=NEEDS_SOCKS)])
+@pytest.mark.parametrize("kind", [HttpProxy, Socks5Proxy])
 def test_a_proxy_that_wants_a_password_gets_it_or_denies(
     server: Loopback, kind: type[Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +141,7 @@ def https_server(folder: Path) -> Iterator[ThreadingHTTPServer]:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-@pytest.mark.parametrize("kind", [HttpProxy, pytest.param(Socks5Proxy, marks=NEEDS_SOCKS)])
+@pytest.mark.parametrize("kind", [HttpProxy, Socks5Proxy])
 def test_an_https_address_is_reached_through_a_tunnel(
     kind: type[Proxy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
