@@ -7,7 +7,7 @@ WORKERS ?= auto
 PYTEST = $(PY) -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types unit slow coverage crash faults fuzz bench docs lock schemas clean
+.PHONY: help demo test test-slow lint types unit slow coverage crash faults fuzz bench docs guide lock schemas clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -75,6 +75,10 @@ fuzz: $(VENV)/.dev ## 100,000 damaged answers of judges through every agent, and
 bench: $(VENV)/.slow ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
 	$(PY) -m bench --write docs/bench.md
 	$(PY) -m bench.reports --write docs/bench_reports.md
+	$(PY) -m bench.pages --write docs/bench_pages.md
+
+guide: $(VENV)/.slow ## walk through every page in Chromium and take the pictures of docs/review.md
+	$(PY) -m tests.workbench_walk --write
 
 docs: $(VENV)/.dev ## run the commands shown in the documents and write their output into them
 	$(PY) -m tests.docs --write

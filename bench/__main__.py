@@ -17,7 +17,7 @@ from .measure import Measurer
 from .parts import FULL, SMOKE, Parts, SkippedError
 from .replies import REPLIES
 from .study import CALLS_PER_TURN, ROOT
-from .table import Row, aligned, markdown, measured_on, write
+from .table import Row, measured_on, publish
 
 PARTS = (
     "cpu", "isolation", "reread", "start", "wall", "efficiency", "processes", "memory", "resume", "replay", "inspect",
@@ -58,9 +58,7 @@ def main() -> int:
                     print("  " + "  ".join(cell for cell in row.cells() if cell), file=sys.stderr)
             except SkippedError as why:
                 notes.append(f"{part}: skipped: {why}.")
-    print("\n".join([aligned(rows), "", *notes]))
-    if arguments.write:
-        write(arguments.write, "\n\n".join([markdown(rows), *notes]))
+    publish(rows, notes, arguments.write)
     return 0
 
 

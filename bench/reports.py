@@ -11,7 +11,6 @@ Python loop, and DuckDB if it is installed. No goal makes it fail.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib.util
 import os
@@ -26,7 +25,7 @@ from pathlib import Path
 from .loopback import NEVER_MS, Server, running_server
 from .measure import environment
 from .study import ROOT, TARGETS, run_words, write_scenario
-from .table import Row, aligned, compared, markdown, measured_on, write
+from .table import Row, compared, measured_on, publish, trial_arguments
 
 SCENARIOS = ("bench_a", "bench_b", "bench_c")
 TRIALS, SMOKE_TRIALS = 100_000, 48
@@ -205,14 +204,8 @@ def duckdb_is_there() -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="bench.reports", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--trials", type=int, default=TRIALS, help=f"trials of the large run (default: {TRIALS:,})")
-    parser.add_argument("--smoke", action="store_true", help=f"{SMOKE_TRIALS} trials: checks that everything runs")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this file")
-    arguments = parser.parse_args()
-    trials = SMOKE_TRIALS if arguments.smoke else arguments.trials
+    arguments = trial_arguments("bench.reports", __doc__, TRIALS, SMOKE_TRIALS)
+    trials = arguments.trials
     with tempfile.TemporaryDirectory(prefix=".work-", dir=ROOT / "bench") as work:
         run = prepare(Path(work), trials)
         rows = list(measure(run, Path(work) / "report"))
@@ -223,9 +216,7 @@ def main() -> int:
     notes.append(f"Measured {measured_on('msgspec', 'pydantic')}.")
     if not duckdb_is_there():
         notes.append("DuckDB: skipped: duckdb is not importable here; install duckdb into this environment.")
-    print("\n".join([aligned(rows), "", *notes]))
-    if arguments.write:
-        write(arguments.write, "\n\n".join([markdown(rows), *notes]))
+    publish(rows, notes, arguments.write)
     return 0
 
 

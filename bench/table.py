@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -73,6 +75,26 @@ def measured_on(*packages: str) -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     day = datetime.now(UTC).date().isoformat()
     return f"{day}; {os.cpu_count()} cores, {memory} GiB; Python {platform.python_version()}, {versions}"
+
+
+def publish(rows: list[Row], notes: Sequence[str], to: Path | None) -> None:
+    """Print a table with its notes, and put both into a document if one is given."""
+    print("\n".join([aligned(rows), "", *notes]))
+    if to:
+        write(to, "\n\n".join([markdown(rows), *notes]))
+
+
+def trial_arguments(prog: str, description: str | None, trials: int, smoke: int) -> argparse.Namespace:
+    """The arguments of a benchmark over the trials of one run; `trials` of the result is how many."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--trials", type=int, default=trials, help=f"trials of the run (default: {trials:,})")
+    parser.add_argument("--smoke", action="store_true", help=f"{smoke} trials: checks that everything runs")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this file")
+    given = parser.parse_args()
+    given.trials = smoke if given.smoke else given.trials
+    return given
 
 
 def write(path: Path, measured: str) -> None:

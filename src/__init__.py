@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .adapters.base import Adapter, CallFailure, Message, ModelReply, ModelRequest, verbatim
     from .api import (
+        ExportedGold,
         Frozen,
+        Review,
         compare,
         drift,
         export,
+        export_review,
         freeze,
         merge,
         open_run,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
         run,
         run_async,
         sensitivity,
+        start_review,
         study,
         verify,
     )
@@ -45,8 +49,9 @@ __version__ = "0.6.0"
 _PUBLIC = {
     "adapters.base": ("Adapter", "CallFailure", "Message", "ModelReply", "ModelRequest", "verbatim"),
     "api": (
-        "Frozen", "compare", "drift", "export", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async",
-        "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
+        "ExportedGold", "Frozen", "Review", "compare", "drift", "export", "export_review", "freeze", "merge",
+        "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run",
+        "run_async", "sensitivity", "start_review", "study", "verify",
     ),
     "calls.stop": ("Stop",),
     "cli.progress": ("ShowProgress",),
@@ -61,11 +66,12 @@ _PUBLIC = {
 """Public names by the module that has them."""
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = [
-    "Adapter", "CallFailure", "ConfigError", "ExportError", "Frozen", "HarnessError", "IncompleteRun", "InputError",
-    "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Run", "RunPlan", "RunProgress",
-    "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare", "drift", "export", "freeze",
-    "merge", "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run",
-    "run_async", "sensitivity", "study", "verbatim", "verify",
+    "Adapter", "CallFailure", "ConfigError", "ExportError", "ExportedGold", "Frozen", "HarnessError", "IncompleteRun",
+    "InputError", "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Review", "Run",
+    "RunPlan", "RunProgress", "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare",
+    "drift", "export", "export_review", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async", "replay",
+    "report", "resume", "resume_async", "run", "run_async", "sensitivity", "start_review", "study", "verbatim",
+    "verify",
 ]  # fmt: skip
 
 

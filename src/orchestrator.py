@@ -212,7 +212,7 @@ async def execute(
         )
         reused = _transcripts(earlier, manifest, wanted) if earlier else None
         batcher = make_batcher(journal, resources)
-        if batcher:  # a few batches for all trials, rather than a few for each
+        if batcher or resources.people.attended:  # a few batches for all trials; a person may begin anywhere
             concurrency, slots = max(concurrency, len(todo)), None
         gateway = LiveGateway(journal, manifest.plan.policy, resources, on_call, reused, batcher=batcher)
         on_start(len(everything), results.count)
@@ -276,9 +276,8 @@ async def begin(
 
 def _probe_requests(manifest: Manifest) -> list[ModelRequest]:
     plan = manifest.plan
-    judges = (*plan.judge_models(), *filter(None, [plan.questioner]))
-    models = dict.fromkeys((*(() if manifest.transcripts else plan.targets), *judges))
-    return probe_requests({model: plan.api_ids.get(model, "") for model in models}, plan.parameters_of, plan.seed)
+    called = {model: plan.api_ids.get(model, "") for model in manifest.models_called}
+    return probe_requests(called, plan.parameters_of, plan.seed)
 
 
 def _transcripts(earlier: Path, manifest: Manifest, wanted: set[str]) -> ReusedCalls:

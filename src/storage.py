@@ -27,6 +27,7 @@ from .store.run_files import (
     RecordedCalls,
     StoredResults,
     call_heads,
+    earlier_folder,
     encode_record,
     parsed,
     parsed_note,
@@ -53,9 +54,9 @@ from .store.run_folder import (
 
 __all__ = [
     "JOURNAL", "MANIFEST", "RESULTS", "SEAL", "SEALED", "Journal", "RecordedCalls", "Results", "RunLock",
-    "StoredResults", "call_heads", "check_count", "create_run_folder", "differs_from_seal", "encode_record",
-    "file_sha256", "manifest_sha256", "parsed", "parsed_note", "read_calls", "read_manifest", "read_notes",
-    "read_record", "read_seal", "read_seal_record", "require_current", "require_folder", "storage_error",
+    "StoredResults", "call_heads", "check_count", "create_run_folder", "differs_from_seal", "earlier_folder",
+    "encode_record", "file_sha256", "manifest_sha256", "parsed", "parsed_note", "read_calls", "read_manifest",
+    "read_notes", "read_record", "read_seal", "read_seal_record", "require_current", "require_folder", "storage_error",
     "sync_folder", "trial_id", "write_once", "write_seal",
 ]  # fmt: skip
 

@@ -66,7 +66,7 @@ def make_run(out: Path, *arguments: object) -> Path:
 
 
 def newest(out: Path) -> Path:
-    return max(out.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+    return max(filter(Path.is_dir, out.iterdir()), key=lambda folder: folder.stat().st_mtime_ns)
 
 
 def resumes(run: Path, *arguments: object) -> None:

@@ -145,6 +145,15 @@ def test_the_benchmark_of_reports_prints_its_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_benchmark_of_pages_prints_its_figures(tmp_path: Path) -> None:
+    rows, written = smoke("bench.pages", tmp_path / "bench_pages.md")
+    for measure in ("list of runs", "first page of the run", "a trial, slowest ms", "raw calls of a trial"):
+        (row,) = [row for row in rows if row.measure.startswith(measure)]
+        check(row)
+    assert "48 trials, " in written
+
+
+@pytest.mark.slow
 def test_without_inspect_its_part_is_skipped_with_a_line_that_says_why(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,7 +115,7 @@ def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | byt
     ("arguments", "code", "says"),
     [
         (["--scenario", "nowhere.json", "--target", "fake:careful"], 2, "--scenario: nowhere.json: no scenario file found"),
-        (["--scenario", ONE, "--target", "nobody:x"], 2, "there is no provider 'nobody'. Use one of fake, offline, anthropic"),
+        (["--scenario", ONE, "--target", "nobody:x"], 2, "there is no provider 'nobody'. Use one of fake, offline, human, anthropic"),
         (["--scenario", ONE, "--target", "careful"], 2, "expected provider:model"),
         (["--scenario", ONE, "--target", "fake:"], 2, "'fake:': expected provider:model"),
         (["--scenario", ONE, "--target", "fake:../../x"], 2, "--target: fake:../../x does not exist. Use one of fake:careful"),

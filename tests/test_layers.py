@@ -20,6 +20,7 @@ from tests.helpers import ROOT
 SRC = ROOT / "src"
 LAYERS: list[set[str]] = [
     {"cli"},
+    {"workbench"},
     {"api"},
     {"engines"},
     {"reading", "orchestrator", "judge_check", "authoring", "audit"},

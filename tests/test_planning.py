@@ -263,7 +263,10 @@ def test_paraphrase_needs_the_scenario_the_flag_and_a_model(planned: Planner, tm
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody:model", "there is no provider 'nobody'. Use one of fake, offline, anthropic, openai, google, xai"),
+        (
+            "nobody:model",
+            "there is no provider 'nobody'. Use one of fake, offline, human, anthropic, openai, google, xai",
+        ),
         ("OpenAI:gpt-4.1", "there is no provider 'OpenAI'"),
         (":model", "there is no provider ''"),
         ("gpt-4.1", "expected provider:model"),

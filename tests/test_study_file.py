@@ -37,6 +37,7 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "targets": (["fake:careful"], ["--target", "fake:careful"], ["--target", "fake:wrong"]),
     "judges": (["openai:a", "xai:b"], ["--judge-model", "openai:a", "--judge-model", "xai:b"], ["--judge-model", "c:d"]),
     "verifiers": (3, ["--judges", "3"], ["--judges", "4"]),
+    "reader": ("openai:a", ["--reader-model", "openai:a"], ["--reader-model", "xai:b"]),
     "adjudicator": ("xai:b", ["--adjudicator-model", "xai:b"], ["--adjudicator-model", "openai:a"]),
     "judge_repeats": (2, ["--judge-repeats", "2"], ["--judge-repeats", "3"]),
     "judge_sample": (0.5, ["--judge-sample", "0.5"], ["--judge-sample", "1"]),
@@ -229,8 +230,8 @@ def test_the_output_of_a_dry_run_is_a_study_file_of_the_same_plan() -> None:
     assert dry_run(saved) == dry_run(path)
     assert call("run", saved, "--dry-run")[1] == out
     unset = (
-        "# not set: concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, processes, ray_address, batch, "
-        "batch_wait, variants, questioner, wording, facts, invented_plans, prices\n"
+        "# not set: reader, concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, processes, "
+        "ray_address, batch, batch_wait, variants, questioner, wording, facts, invented_plans, prices\n"
     )
     assert unset in out
 
@@ -559,7 +560,7 @@ def test_a_file_that_is_not_a_study_is_refused(text: str | bytes, says: str, tmp
         ({"judges": ["offline:rephrase"]}, 3, "field judges: offline:rephrase rewords questions and judges nothing."),
         ({"targets": ["offline:rules"], "judges": ["anthropic:claude-a"]}, 3, "field targets: offline:rules is a judge, not a target."),
         ({"judges": ["offline:rules", {"model": "offline:rules", "max_tokens": 5}]}, 2, "field judges: offline:rules is listed twice with different parameters"),
-        ({"requests_per_minute": {"foo": 3}}, 2, "field requests_per_minute: there is no provider 'foo'. Use one of fake, offline, anthropic"),
+        ({"requests_per_minute": {"foo": 3}}, 2, "field requests_per_minute: there is no provider 'foo'. Use one of fake, offline, human, anthropic"),
         ({"tokens_per_minute": {"foo": 3}}, 2, "field tokens_per_minute: there is no provider 'foo'."),
         ({"targets": ["compatible:foo"], "judges": ["offline:rules"], "max_cost": 1.0}, 3, "field max_cost: no price is known for compatible:foo. Add it to a price file"),
     ],

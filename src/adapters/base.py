@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -40,6 +40,16 @@ class Message:
     may read them from its cache. Not part of what the call says: a request with other values has the same hash."""
 
 
+@dataclass(frozen=True)
+class About:
+    """The reply that a judge's call is about, as a form shows it to a person."""
+
+    earlier: tuple[str, ...]
+    """Questions that were asked before."""
+    question: str
+    reply: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
     """One call as the pipeline wants it, before any provider's wire format."""
@@ -60,6 +70,10 @@ class ModelRequest:
     hint: str = ""
     """For `fake:` targets only: `scenario_id/turn_id` or `scenario_id@variant/turn_id`, by which canned replies are
     found. Never sent to a provider."""
+    check: Callable[[str], tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
+    """What is wrong with an answer to this, for a person, who can correct it before it is given. Never sent."""
+    about: About | None = field(default=None, compare=False, repr=False)
+    """For a person's form only. Never sent."""
 
     @property
     def may_be_cached(self) -> bool:

@@ -65,6 +65,7 @@ PROVIDERS: dict[str, Provider] = {
     for provider in (
         Provider("fake", "fake_adapter", "FakeAdapter"),
         Provider("offline", "offline_adapter", "OfflineAdapter"),
+        Provider("human", "human_adapter", "HumanAdapter"),
         Provider(
             "anthropic",
             "anthropic_adapter",

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from ..adapters.base import Message, ModelRequest
+from ..adapters.base import About, Message, ModelRequest
 from ..records.result import CALL_FAILED
 from ..schemas import CallParameters, CallRecord, Record
 from ..store.strict_json import StrictJSONError, derive_seed, encode, loads
@@ -41,6 +41,7 @@ class JudgeClient:
     seed: int
     parameters: CallParameters
     max_asks: int
+    about: About | None = None
     call: Callable[[int, ModelRequest], Awaitable[CallRecord]]
     """Makes the call with this number (0 is the first ask) and returns its record."""
 
@@ -91,10 +92,13 @@ async def ask(
         max_tokens=client.parameters.max_tokens,
         seed=client.seed,
         response_schema=reply_schema(reply_type, longest),
+        about=client.about,
     )
     answer: Answer[Value] = Answer()
     for number in range(first, first + client.max_asks):
-        record = await client.call(number, replace(request, seed=derive_seed(client.seed, number)))
+        checked = _Checked(reply_type, check, wrapped.canary, answer.value)
+        asked = replace(request, seed=derive_seed(client.seed, number), check=checked.problems)
+        record = await client.call(number, asked)
         if record.text is None:
             answer = Answer(answer.value, (f"{CALL_FAILED}{record.outcome}: {record.error}",))
             if request.response_schema is None or record.status not in SCHEMA_REFUSED:
@@ -102,7 +106,11 @@ async def ask(
             # A server that takes no schema may still answer in JSON: the prompt asks for it too.
             request = replace(request, response_schema=None)
             continue
-        before, answer = answer.value, _checked(record, reply_type, check, wrapped.canary, answer.value)
+        before = answer.value
+        if record.outcome == "ok":
+            answer = checked.answer(record.text)
+        else:
+            answer = Answer(before, (f"your answer was {record.outcome}, not JSON",))
         if not answer.problems:
             return answer
         read = answer.value is not before  # the problems of an answer that was not JSON name no entries
@@ -113,18 +121,26 @@ async def ask(
     return Answer(answer.value, (f"no usable answer after {client.max_asks} asks: {answer.failure}",))
 
 
-def _checked(
-    record: CallRecord, reply_type: type[Reply], check: Check[Reply, Value], canary: str, accepted: Value | None
-) -> Answer[Value]:
-    if record.outcome != "ok":
-        return Answer(accepted, (f"your answer was {record.outcome}, not JSON",))
-    try:
-        return check(parse(record.text or "", reply_type, canary), accepted)
-    except StrictJSONError as error:
-        return Answer(accepted, (str(error),))
-    except ValidationError as error:
-        problems = [f"{'.'.join(str(part) for part in e['loc']) or 'answer'}: {e['msg']}" for e in error.errors()[:5]]
-        return Answer(accepted, tuple(problems))
+@dataclass(frozen=True)
+class _Checked(Generic[Reply, Value]):
+    """What an answer must fit, given what was accepted of earlier answers to the same question."""
+
+    reply_type: type[Reply]
+    check: Check[Reply, Value]
+    canary: str
+    accepted: Value | None
+
+    def answer(self, text: str) -> Answer[Value]:
+        try:
+            return self.check(parse(text, self.reply_type, self.canary), self.accepted)
+        except StrictJSONError as error:
+            return Answer(self.accepted, (str(error),))
+        except ValidationError as error:
+            named = [(".".join(str(part) for part in e["loc"]) or "answer", e["msg"]) for e in error.errors()[:5]]
+            return Answer(self.accepted, tuple(f"{where}: {what}" for where, what in named))
+
+    def problems(self, text: str) -> tuple[str, ...]:
+        return self.answer(text).problems
 
 
 def parse(text: str, reply_type: type[Reply], canary: str) -> Reply:

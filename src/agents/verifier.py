@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..records.base import severity_rank
+from ..records.model_name import is_person
 from ..schemas import (
     AnswerKey,
     BackgroundFact,
@@ -90,10 +91,14 @@ async def verify(client: JudgeClient, claims: tuple[ClaimInView, ...], shown: Sh
         claims=tuple(order),
     )
     by_id = {claim.claim_id: claim for claim in claims}
+    person = is_person(client.model)
 
     def check(reply: VerifierOutput, accepted: dict[str, Verdict] | None) -> Answer[dict[str, Verdict]]:
         return one_per_claim(
-            reply.verdicts, by_id, accepted, lambda given: violations(given, by_id[given.claim_id], shown)
+            reply.verdicts,
+            by_id,
+            accepted,
+            lambda given: violations(given, by_id[given.claim_id], shown, topical=not person),
         )
 
     answer = await ask(client, payload, VerifierOutput, check, longest=len(claims), keeps_entries=True)
@@ -103,8 +108,12 @@ async def verify(client: JudgeClient, claims: tuple[ClaimInView, ...], shown: Sh
     return Verification(VerifierOutput(verdicts=verdicts).verdicts, unjudged, answer.failure if unjudged else None)
 
 
-def violations(verdict: Verdict, claim: ClaimInView, shown: Shown) -> list[str]:
-    """Which rules a verdict breaks, in words that a judge can act on; each is said of the claim."""
+def violations(verdict: Verdict, claim: ClaimInView, shown: Shown, *, topical: bool = True) -> list[str]:
+    """Which rules a verdict breaks, in words that a judge can act on; each is said of the claim.
+
+    `topical`: whether what supports a claim must share words with it. That is a rough test which some correct verdicts
+    fail. A model must pass it; a person is asked, and may insist.
+    """
     facts, disallowed = shown.facts, shown.disallowed
     problems = []
     unknown = [cited for cited in verdict.evidence if cited not in facts and cited not in disallowed]
@@ -125,7 +134,13 @@ def violations(verdict: Verdict, claim: ClaimInView, shown: Shown) -> list[str]:
     if verdict.label == "SUPPORTED":
         if disallowed.intersection(verdict.evidence):
             problems.append("cites a disallowed claim, which cannot support anything")
-        cited = [facts[one].statement for one in verdict.evidence if one in facts]
-        if cited and not could_rest_on([claim.text, *claim.quotes], cited, shown.known):
+        if topical and off_topic(verdict, claim, shown):
             problems.append(f"cites {list(verdict.evidence)}, which are about something else than the claim")
     return problems
+
+
+def off_topic(verdict: Verdict, claim: ClaimInView, shown: Shown) -> bool:
+    """Whether no fact that a verdict cites in support of a claim shares words with it."""
+    cited = [shown.facts[one].statement for one in verdict.evidence if one in shown.facts]
+    supports = verdict.label == "SUPPORTED" and bool(cited)
+    return supports and not could_rest_on([claim.text, *claim.quotes], cited, shown.known)

@@ -8,13 +8,16 @@ Every function that calls models exists twice: `run` waits, also inside a notebo
 `run_async` is awaited.
 """
 
+from ..judge_check.review_gold import ExportedGold
 from ..reading import open_run
 from .checks import replay, verify
 from .findings import compare, drift, export, report, sensitivity
+from .reviews import Review, export_review, start_review
 from .runs import Frozen, freeze, plan, rejudge, rejudge_async, resume, resume_async, run, run_async, study
 from .shards import merge
 
 __all__ = [
-    "Frozen", "compare", "drift", "export", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async", "replay",
-    "report", "resume", "resume_async", "run", "run_async", "sensitivity", "study", "verify",
+    "ExportedGold", "Frozen", "Review", "compare", "drift", "export", "export_review", "freeze", "merge", "open_run",
+    "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity",
+    "start_review", "study", "verify",
 ]  # fmt: skip

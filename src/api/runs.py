@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import orchestrator, storage
 from ..adapters.registry import check_usable
+from ..calls.people import People
 from ..calls.stop import Stop
 from ..engines.run import ShardedRun, carry_out
 from ..errors import IncompleteRun, InputError, from_origin
@@ -28,6 +29,7 @@ from ..planning.study_file import (
     seen_from,
 )
 from ..reading import PathLike, Run, as_path
+from ..records.model_name import is_person
 from ..records.run import MAX_SHARDS
 from ..records.study import ExecutionOptions, Study
 from ..runner.adapter_pool import AdapterPool
@@ -181,10 +183,25 @@ def run(
 
 
 async def resume_async(
-    path: PathLike, *, progress: OnProgress | None = None, stop: Stop | None = None, **settings: Any
+    path: PathLike,
+    *,
+    progress: OnProgress | None = None,
+    stop: Stop | None = None,
+    **settings: Any,
 ) -> Run:
     """Like `resume`, to be awaited."""
-    folder = as_path(path)
+    return await resume_with_people(as_path(path), None, settings, progress=progress, stop=stop)
+
+
+async def resume_with_people(
+    folder: Path,
+    people: People | None,
+    settings: Mapping[str, Any],
+    *,
+    progress: OnProgress | None = None,
+    stop: Stop | None = None,
+) -> Run:
+    """Continue a run whose calls to people wait in `people`; None: it goes as far as it can without them."""
     options = make_execution_options(given(settings))
     manifest = storage.read_manifest(folder)
     if storage.read_seal(folder, manifest):
@@ -195,9 +212,9 @@ async def resume_async(
         raise InputError(f"{folder} is a part of {run}. To continue: medicare-eval resume {run}")
     held = current_limits(folder, manifest)
     check_prices_known(manifest.plan.api_ids, manifest.prices, limits_of(options, held).max_cost)
-    for name in manifest.plan.api_ids:
+    for name in manifest.models_called:
         check_usable(name)
-    await _execute(folder, manifest, options, held=held, progress=progress, stop=stop)
+    await _execute(folder, manifest, options, held=held, progress=progress, stop=stop, people=people)
     return Run(folder)
 
 
@@ -355,6 +372,7 @@ async def _execute(
     progress: OnProgress | None,
     stop: Stop | None,
     earlier: Path | None = None,
+    people: People | None = None,
 ) -> None:
     """Carry a run to its end from wherever it is. `held`: its limits so far, if it was started before."""
     if manifest.transcripts and earlier is None:
@@ -364,9 +382,11 @@ async def _execute(
         raise InputError(f"{folder} is divided among processes, which send no batches. Leave this out.", field="batch")
     noted = None if held is None or limits == held else limits
     counter = ProgressCounter(progress, folder)
-    stop = stop or Stop()
+    stop, people = stop or Stop(), people or People()
     try:
-        if is_divided(folder) or options.engine != "local" or (options.processes or 1) > 1:
+        several = options.engine != "local" or (options.processes or 1) > 1
+        by_people = any(map(is_person, manifest.plan.judge_models()))  # whom one process asks
+        if is_divided(folder) or (several and not by_people):
             await carry_out(
                 ShardedRun(
                     folder=folder,
@@ -380,9 +400,12 @@ async def _execute(
                 )
             )
         else:
-            await _execute_here(folder, manifest, options, limits, noted, stop=stop, counter=counter, earlier=earlier)
+            await _execute_here(
+                folder, manifest, options, limits, noted, stop=stop, counter=counter, earlier=earlier, people=people
+            )
     except IncompleteRun as stopped:
-        raise IncompleteRun(f"{stopped} To continue: medicare-eval resume {folder}", run=folder) from None
+        command = "review continue" if people.needed else "resume"
+        raise IncompleteRun(f"{stopped} To continue: medicare-eval {command} {folder}", run=folder) from None
     finally:
         counter.on_end()
 
@@ -397,6 +420,7 @@ async def _execute_here(
     stop: Stop,
     counter: ProgressCounter,
     earlier: Path | None,
+    people: People | None = None,
 ) -> None:
     """Carry out a run, or a shard with its share of the limits, in this process."""
     share = share_of(limits, manifest.shard.of) if manifest.shard else limits
@@ -406,7 +430,9 @@ async def _execute_here(
             folder,
             manifest,
             concurrency=trials_at_once(options, share),
-            resources=call_resources(folder, manifest, share, options, pool=pool, stop=stop, counter=counter),
+            resources=call_resources(
+                folder, manifest, share, options, pool=pool, stop=stop, counter=counter, people=people
+            ),
             on_call=counter.on_call,
             on_start=counter.on_start,
             on_trial=counter.on_trial,
@@ -420,9 +446,7 @@ async def _execute_here(
 
 def _earlier_run(folder: Path, manifest: Manifest) -> Path:
     """The run whose transcripts a re-judging run uses: beside it, or where it was."""
-    assert manifest.transcripts is not None
-    beside = folder.parent / manifest.transcripts.run_id
-    earlier = beside if beside.is_dir() and beside != folder else folder.parent / manifest.transcripts.folder
+    earlier = storage.earlier_folder(folder, manifest)
     if not earlier.is_dir():
         raise InputError(f"{earlier}, whose transcripts this run judges, does not exist. Put it back.")
     return earlier

@@ -20,7 +20,7 @@ from ..adapters.base import RETRYABLE, CallFailure, ModelReply, ModelRequest
 from ..adapters.classify import classify_status
 from ..adapters.registry import PROVIDERS
 from ..errors import IntegrityError
-from ..records.model_name import split_name
+from ..records.model_name import is_person, split_name
 from ..records.run import FORMAT
 from ..schemas import CallOutcome, CallPolicy, CallRecord, Stage, Usage
 from ..store.strict_json import derive_seed
@@ -29,6 +29,7 @@ from .breaker import Breaker, Tries
 from .budget import PASSES_MAX_COST
 from .first_call import FirstCalls
 from .limits import backoff_s
+from .people import person_asked
 from .prices import FREE_PROVIDERS
 from .probes import PROBE_TRIAL, Probes, probe_request
 from .resources import CallResources
@@ -130,8 +131,31 @@ class LiveGateway:
             resources.stop.listen(resources.budget.open)
 
     async def call(self, call: CallId, request: ModelRequest) -> CallRecord:
-        with self._batcher.busy() if self._batcher else nullcontext():
+        if is_person(request.model):
+            return await self._asked_person(call, request)
+        with self._resources.people.busy(), self._batcher.busy() if self._batcher else nullcontext():
             return await self._call(call, request)
+
+    async def _asked_person(self, call: CallId, request: ModelRequest) -> CallRecord:
+        """A call to a person: it has one attempt, which takes as long as it takes."""
+        name = call.attempt(1)
+        record = recorded_attempt(self._journal, name, request)
+        if record is not None:
+            return record
+        await self.probes.done()
+        person = person_asked(request.model, call.trial, call.judge)
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        said = await self._resources.people.answer(name, person, request, self._resources.stop)
+        reply = ModelReply(outcome="ok", text=said, sent=request.as_json(), received=said, served_model=person)
+        record = call_record(name, request, reply, started=started, final=True, latency_ms=_since_ms(started))
+        try:
+            await self._keep(record)
+        except BaseException as error:
+            self._resources.people.kept(name, on_disk=False)
+            self._resources.people.give_up(error)
+            raise
+        self._resources.people.kept(name, on_disk=True)
+        return record
 
     async def _call(self, call: CallId, request: ModelRequest) -> CallRecord:
         tries = Tries()

@@ -32,7 +32,7 @@ from ..store.input_files import read_user_file
 PRICE_FILE = Path(__file__).resolve().parent / "prices.json"
 PER = 1_000_000
 """Prices are for this many tokens."""
-FREE_PROVIDERS = ("fake", "offline")
+FREE_PROVIDERS = ("fake", "offline", "human")
 MAYBE_BILLED: frozenset[CallOutcome] = frozenset(
     {"ok", "refused", "blocked", "truncated", "empty", "timeout", "malformed", "transient"}
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..adapters.base import Adapter, ModelRequest
 from ..records.run import RunLimits
 from ..schemas import CallOutcome, CallRecord
+from .people import People
 from .stop import Stop
 
 
@@ -59,6 +60,8 @@ class CallResources:
     max_outage_s: float = RunLimits().max_outage_s
     on_notice: Callable[[str], None] = lambda notice: None
     """Told why the run waits, in a sentence."""
+    people: People = field(default_factory=People)
+    """Where calls to people wait."""
     batch: bool | None = None
     """Whether judges' calls go into batches; None: nobody said, so no."""
     batch_wait_s: float | None = None

@@ -101,6 +101,18 @@ def validate(arguments: Namespace) -> int:
     return module.validate(arguments)
 
 
+def view(arguments: Namespace) -> int:
+    from . import review as module
+
+    return module.view(arguments)
+
+
+def review(arguments: Namespace) -> int:
+    from . import review as module
+
+    return module.review(arguments)
+
+
 def scenarios(arguments: Namespace) -> int:
     from . import scenarios as module
 

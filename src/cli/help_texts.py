@@ -155,3 +155,28 @@ PLUGINS = """\
 List the adapters, scenario packs and exporters that installed packages add
 (docs/plugins.md).
 """
+
+REVIEW = """\
+People judge a part of a run again, in a browser (docs/review.md): trials that
+are flagged or that readers marked as doubtful, and a random sample of the rest.
+They see one claim at a time, with the key beside it. What the judges and other
+reviewers said is shown only after their own answer is saved. The result is a
+run like any other.
+
+  medicare-eval review start runs/20260101T120000Z \\
+      --reviewers r1,r2 --adjudicator r3
+  medicare-eval review continue runs/20260102T090000Z
+
+Then, agreement and corrected shares, and a gold set for `judge-check`:
+  medicare-eval report runs/20260102T090000Z
+  medicare-eval review export runs/20260102T090000Z --to gold
+"""
+VIEW = """\
+Look at runs in a browser (docs/review.md): the answer, a matrix of targets and
+questions, every trial with its claims, verdicts, facts and raw calls, and the
+progress of runs that go on. Run folders are only read. A verdict that you mark
+as doubtful is kept beside them, in doubts.jsonl, for the next review.
+
+  medicare-eval view
+  medicare-eval view runs/20260101T120000Z --port 8000
+"""

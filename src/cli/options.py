@@ -19,6 +19,7 @@ FLAGS = {
     "judges": "--judge-model",
     "verifiers": "--judges",
     "adjudicator": "--adjudicator-model",
+    "reader": "--reader-model",
     "judge_repeats": "--judge-repeats",
     "judge_sample": "--judge-sample",
     "judge_max_tokens": "--judge-max-tokens",
@@ -66,6 +67,9 @@ OTHER_FLAGS = {
     "sd": "--sd",
     "frozen": "--frozen",
     "gold": "--gold",
+    "host": "--host",
+    "port": "--port",
+    "reviewers": "--reviewers",
     "keep_claims": "--keep-claims",
     "shard": "--shard",
 }
@@ -91,6 +95,13 @@ def origin(arguments: argparse.Namespace) -> Origin:
 
 def positive(text: str) -> int:
     return _at_least(1, text)
+
+
+def port(text: str) -> int:
+    number = _at_least(1, text)
+    if number > 65_535:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return number
 
 
 def checklists(text: str) -> list[str]:
@@ -221,6 +232,14 @@ def add_reference_files(parser: argparse.ArgumentParser, *, kind: type = str, de
     )
 
 
+def names(text: str) -> list[str]:
+    """`r1,r2` -> the two."""
+    found = [one.strip() for one in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names, for example r1,r2")
+    return found
+
+
 def add_judges(parser: argparse.ArgumentParser, *, repeats: bool = True) -> None:
     """Who judges and how; `repeats` adds the options that measure judges' noise."""
     _add(parser, "--judges", whole, "N", "number of verifiers, at least 2 (default: 2)", dest="verifiers")
@@ -240,6 +259,14 @@ def add_judges(parser: argparse.ArgumentParser, *, repeats: bool = True) -> None
         "settles ties; never of a verifier's family; `none` leaves them open for a person (default: a third family, "
         "else none)",
         dest="adjudicator",
+    )
+    _add(
+        parser,
+        "--reader-model",
+        str,
+        "P:M",
+        "splits replies into claims and reads their tone (default: the first judge that is no person)",
+        dest="reader",
     )
     if repeats:
         noise = "re-judge a sample of trials K more times to measure judge noise (default: 0)"

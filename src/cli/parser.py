@@ -55,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = _Commands(parser)
     _add_running(commands)
     _add_checking(commands)
+    _add_review(commands)
     _add_findings(commands)
     _add_authoring(commands)
     _add_environment(commands)
@@ -165,6 +166,61 @@ def _add_checking(commands: _Commands) -> None:
     options.add_limits(check)
     _add_json(check)
     check.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def _add_review(commands: _Commands) -> None:
+    view = commands.add("view", handlers.view, "look at runs in a browser", help_texts.VIEW)
+    view.add_argument(
+        "runs",
+        type=Path,
+        nargs="?",
+        default=Path("runs"),
+        metavar="RUNS",
+        help="a folder of runs, or a run (default: runs)",
+    )
+    _add_pages(view)
+    review = commands.add(
+        "review", handlers.review, "people judge a part of a run again, in a browser", help_texts.REVIEW
+    )
+    actions = ["start", "continue", "export"]
+    review.add_argument("what", choices=actions, metavar=f"{{{','.join(actions)}}}")
+    review.add_argument("run", type=Path, metavar="RUN", help="start: the run to review; otherwise the review")
+    review.add_argument(
+        "--reviewers", type=options.names, metavar="r1,r2", help="start: pseudonyms of two or more people"
+    )
+    review.add_argument(
+        "--adjudicator", metavar="r3", help="start: who settles what they disagree about; without one it stays open"
+    )
+    review.add_argument("--split", action="store_true", help="start: each trial is judged by two of them, not by all")
+    review.add_argument(
+        "--only",
+        choices=["flagged", "doubtful"],
+        help="start: no sample; trials that judges or readers marked, or only those that readers marked",
+    )
+    review.add_argument(
+        "--sample", type=options.natural, default=30, metavar="N", help="start: other trials to draw (default: 30)"
+    )
+    review.add_argument("--seed", type=options.whole, metavar="N", help="start: seed of the draw (default: the run's)")
+    review.add_argument(
+        "--out", type=Path, default=Path("runs"), metavar="DIR", help="start: where the review goes (default: runs)"
+    )
+    review.add_argument(
+        "--to", type=Path, metavar="DIR", help="export: a new folder for the gold set (default: RUN/gold)"
+    )
+    _add_pages(review)
+
+
+def _add_pages(parser: argparse.ArgumentParser) -> None:
+    """Where pages are served."""
+    parser.add_argument("--port", type=options.port, metavar="N", help="port of the pages (default: a free one)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="serve on this address of the machine; one that other machines reach needs a password in "
+        "MEDICARE_EVAL_PASSWORD (default: 127.0.0.1)",
+    )
+    parser.add_argument("--no-open", dest="open", action="store_false", help="do not open a browser")
 
 
 def _add_findings(commands: _Commands) -> None:

@@ -102,6 +102,14 @@ def _verdict(claim: GoldClaim) -> Verdict:
     )
 
 
+@dataclass(frozen=True)
+class GoldSource:
+    """One gold file that was read, or is to be written."""
+
+    path: Path
+    gold: GoldFile
+
+
 def load_gold(split: Split, folder: Path | None = None) -> Gold:
     """Read one part of the gold set, or all files of a folder.
 
@@ -111,16 +119,31 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
         InputError: a file is not valid, or a label breaks the rules that judges must follow.
     """
     root = folder or data_folder("gold") / split
-    library = Library()
-    bank = {path.stem: path for path in expand([str(data_folder("scenarios"))])}
-    items: list[GoldItem] = []
     files: dict[str, str] = {}
-    scenarios: list[ScenarioFile] = []
-    every: list[PlannedScenario] = []
-    years: set[int] = set()
+    sources = []
     for path in sorted(root.glob("*.json")):
         data, gold = read_user_file(path, GoldFile)
         files[f"{split}/{path.name}"] = sha256(data)
+        sources.append(GoldSource(path, gold))
+    if not sources:
+        raise InputError(f"{root} contains no gold files. Give a folder of .json files with `gold`.")
+    found = gold_of(root, sources)
+    for item in found.items:
+        for claim_id, problem in label_problems(item).items():
+            raise InputError(f"{item.path}: {item.reply.reply_id} {claim_id} {problem}.")
+    return replace(found, files=files)
+
+
+def gold_of(root: Path, sources: Sequence[GoldSource]) -> Gold:
+    """Gold files with their questions, keys and facts; their labels are not checked."""
+    library = Library()
+    bank = {path.stem: path for path in expand([str(data_folder("scenarios"))])}
+    items: list[GoldItem] = []
+    scenarios: list[ScenarioFile] = []
+    every: list[PlannedScenario] = []
+    years: set[int] = set()
+    for source in sources:
+        path, gold = source.path, source.gold
         if gold.scenario_id not in bank:
             raise InputError(f"{path}: field scenario_id: there is no scenario {gold.scenario_id!r} in the bank.")
         scenarios.append(read_scenario(bank[gold.scenario_id]))
@@ -131,17 +154,13 @@ def load_gold(split: Split, folder: Path | None = None) -> Gold:
         for reply in gold.replies:
             _check_ids(path, reply, items)
             items.append(_item(path, gold, reply, planned, rubric))
-    if not items:
-        raise InputError(f"{root} contains no gold files. Give a folder of .json files with `gold`.")
     if len(years) > 1:
         raise InputError(f"{root} has files of several plan years ({_list(years)}). Check each year by itself.")
     background = background_for(years.pop(), library, {one.scenario.persona.state for one in every})
     check_ids(every, background)
     shown = _with_background(items, background.facts)
-    for item in shown:
-        _check_labels(item)
     rubrics = {version: rubric.sha256 for version, rubric in load_rubrics(scenarios).items()}
-    return Gold(shown, files, library.used, rubrics, background.facts)
+    return Gold(shown, {}, library.used, rubrics, background.facts)
 
 
 def _with_background(items: Sequence[GoldItem], facts: Sequence[BackgroundFact]) -> tuple[GoldItem, ...]:
@@ -181,14 +200,13 @@ def _item(
         raise InputError(f"{path}: {reply.reply_id}: the scenario has no turn {reply.turn_id!r}.")
     conditional = {turn.turn_id for turn in scenario.scripted_turns if turn.condition}
     earlier = tuple(turn.user_message for turn in turns[:place] if turn.turn_id not in conditional)
+    said = reply.asked or (*earlier, turns[place].user_message)
     spans = tuple(_spans(path, reply, claim) for claim in reply.claims)
     return GoldItem(
         path=path,
         scenario_id=gold.scenario_id,
         reply=reply,
-        asked=Asked(
-            turns[place].user_message, gold.plan_year, earlier, about(scenario.persona), state_of(scenario.persona)
-        ),
+        asked=Asked(said[-1], gold.plan_year, said[:-1], about(scenario.persona), state_of(scenario.persona)),
         key=verifier.key_in_view(scenario.answer_key),
         scenario=scenario,
         rubric=rubric,
@@ -211,14 +229,16 @@ def _in_view(reply: GoldReply, claim: GoldClaim, spans: Sequence[QuoteSpan]) -> 
     return ClaimInView(claim_id=claim.claim_id, text=claim.text, quotes=quotes)
 
 
-def _check_labels(item: GoldItem) -> None:
-    """Gold labels must follow the rules that a judge's verdicts must follow, except topical overlap.
+def label_problems(item: GoldItem) -> dict[str, str]:
+    """By claim: how its gold label breaks the rules that a judge's verdicts must follow, except topical overlap.
 
     Topical overlap is a rough test of words that some correct labels fail; `Gold.off_topic` lists those.
     """
     facts = item.shown.facts
+    found: dict[str, str] = {}
     for claim, seen in zip(item.reply.claims, item.claims, strict=True):
         cited = tuple(facts[one].statement for one in claim.evidence if one in facts)
         in_the_key_s_words = seen.model_copy(update={"quotes": (*seen.quotes, *cited)})
         for problem in verifier.violations(_verdict(claim), in_the_key_s_words, item.shown):
-            raise InputError(f"{item.path}: {item.reply.reply_id} {claim.claim_id} {problem}.")
+            found.setdefault(claim.claim_id, problem)
+    return found

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..adapters.models import check_not_retired
 from ..adapters.registry import PROVIDERS, canonical_name, check_exists, check_settings
 from ..errors import ConfigError, about
-from ..records.model_name import family, split_name
+from ..records.model_name import family, is_person, split_name
 from ..records.study import JudgeOptions
 from ..schemas import RunPlan
 from ..store.package_data import data_folder
@@ -55,6 +55,23 @@ def _default_judges(targets: Sequence[str], *, with_key: bool) -> tuple[str, ...
         and family(f"{provider.name}:{provider.default_judge}") not in families
         and (provider.key_is_set() or not with_key)
     )
+
+
+def reader_model(options: JudgeOptions, models: Sequence[str]) -> str:
+    """Who splits replies into claims and reads them: the model given, or the first judge that is no person."""
+    if options.reader:
+        with about("reader"):
+            reader = canonical_name(options.reader)
+            if is_person(reader):
+                raise ConfigError(f"{reader} is a person. People verify claims and settle ties; name a model here.")
+            return reader
+    found = next((model for model in models if not is_person(model)), None)
+    if found is None:
+        raise ConfigError(
+            "people verify claims, and a model must find the claims in a reply. Name it, or judge a run again.",
+            field="reader",
+        )
+    return found
 
 
 def adjudicator_model(options: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str]) -> str | None:

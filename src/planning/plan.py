@@ -21,6 +21,7 @@ from ..schemas import (
     CallPolicy,
     PlannedRubric,
     PlannedScenario,
+    Role,
     RunPlan,
     Scenario,
     UsedWording,
@@ -29,7 +30,7 @@ from . import clock
 from .background import background_for, check_ids
 from .fill_slots import is_coming, out_of_date, read_wording
 from .house_rules import refuse_broken_rules
-from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models
+from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models, reader_model
 from .library import Library
 from .limits import limits_of
 from .prices import check_prices_known, prices_for
@@ -51,6 +52,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     targets = _targets(study)
     asked = _scenarios(study, day)
     models = judge_models(study, targets)
+    reader = reader_model(study, models)
     verifiers = tuple(islice(cycle(models), study.verifiers))
     adjudicator = adjudicator_model(study, verifiers, targets)
     questioner = _questioner(study, asked.scenarios)
@@ -67,11 +69,11 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         coming=is_coming(asked.plan_year, day),
         targets=targets,
         verifiers=verifiers,
-        extractor=models[0],
-        scorer=models[0],
+        extractor=reader,
+        scorer=reader,
         adjudicator=adjudicator,
         questioner=questioner,
-        api_ids={name: resolve(name) for name in (*targets, *models, *filter(None, [adjudicator, questioner]))},
+        api_ids={name: resolve(name) for name in (*targets, *models, reader, *filter(None, [adjudicator, questioner]))},
         repeats=study.repeats,
         judge_repeats=study.judge_repeats,
         judge_sample=study.judge_sample,
@@ -184,29 +186,43 @@ def _expired(planned: Sequence[PlannedScenario], plan_year: int, study: Study, t
     return tuple(f"{name}: {reason}" for name, reason in why.items())
 
 
-def replan(plan: RunPlan, options: JudgeOptions, *, keep_claims: bool, today: date | None = None) -> RunPlan:
+def replan(
+    plan: RunPlan,
+    options: JudgeOptions,
+    *,
+    keep_claims: bool,
+    keep_readings: bool = False,
+    today: date | None = None,
+) -> RunPlan:
     """The plan of a run that judges an earlier run's transcripts again: other judges, all else the same.
 
-    With `keep_claims` the extractor's work is reused too, so that verdicts can be compared claim by claim.
+    With `keep_claims` the extractor's work is reused too, so that verdicts can be compared claim by claim; with
+    `keep_readings` so is the scorer's, so that people need not do it.
     """
     models = judge_models(options, plan.targets)
     verifiers = tuple(islice(cycle(models), options.verifiers))
     adjudicator = adjudicator_model(options, verifiers, plan.targets)
     prompts = load_prompts()
-    extractor = models[0]
+    kept: dict[Role, str] = {}
     if keep_claims:
-        extractor, prompts = plan.extractor, {**prompts, "extractor": plan.prompts["extractor"]}
-    asked = [*plan.targets, *models, extractor, *filter(None, [adjudicator, plan.questioner])]
+        kept["extractor"] = plan.extractor
+    if keep_readings:
+        kept["scorer"] = plan.scorer
+    prompts |= {role: plan.prompts[role] for role in kept}
+    extractor = kept.get("extractor") or reader_model(options, models)
+    scorer = kept.get("scorer") or reader_model(options, models)
+    asked = [*plan.targets, *models, extractor, scorer, *filter(None, [adjudicator, plan.questioner])]
     judging = plan.judge_parameters.model_copy(update={"max_tokens": options.judge_max_tokens})
     own = {name: own for name, own in plan.model_parameters.items() if name in asked}
     own |= _own("judges", options.judges, judging)
-    if keep_claims and plan.parameters_of(extractor) != own.get(extractor, judging):
-        own[extractor] = plan.parameters_of(extractor)  # the calls that are reused had these
+    for model in kept.values():
+        if plan.parameters_of(model) != own.get(model, judging):
+            own[model] = plan.parameters_of(model)  # the calls that are reused had these
     again = plan.model_copy(
         update={
             "verifiers": verifiers,
             "extractor": extractor,
-            "scorer": models[0],
+            "scorer": scorer,
             "adjudicator": adjudicator,
             "api_ids": {name: plan.api_ids.get(name) or resolve(name) for name in asked},
             "judge_repeats": options.judge_repeats,
@@ -219,7 +235,7 @@ def replan(plan: RunPlan, options: JudgeOptions, *, keep_claims: bool, today: da
         }
     )
     check_roles(again)
-    called = [judge for judge in again.judge_models() if not (keep_claims and judge == extractor)]
+    called = [judge for judge in again.judge_models() if judge in models or judge not in kept.values()]
     check_judges(again, called, today=today or clock.today(), allow_retired=options.allow_retired)
     return again
 

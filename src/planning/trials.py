@@ -51,8 +51,12 @@ def trials(plan: RunPlan) -> list[Trial]:
 
 
 def trials_of(manifest: Manifest) -> list[Trial]:
-    """The trials of a run folder, in plan order: all of its plan, or those of its shard."""
+    """The trials of a run folder, in plan order: all of its plan, those of its shard, or those judged again."""
     everything = trials(manifest.plan)
+    selected = manifest.transcripts.selected if manifest.transcripts else None
+    if selected:
+        wanted = {*selected.chosen, *selected.sampled}
+        return [trial for trial in everything if trial.trial_id in wanted]
     if not manifest.shard:
         return everything
     return [trial for place, trial in enumerate(everything) if shard_at(manifest, place) == manifest.shard.index]

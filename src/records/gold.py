@@ -13,6 +13,7 @@ from .base import (
     Record,
     Severity,
     Text,
+    is_empty,
 )
 from .facts import PlanYear
 
@@ -57,6 +58,8 @@ class GoldReply(Record):
     variant: Ident | None = None
     quality: Literal["good", "mixed", "poor", "refusal"]
     text: Text
+    asked: tuple[Text, ...] = Field(default=(), exclude_if=is_empty)
+    """The person's messages as they were sent, the one that this replies to last. Empty: those of the scenario."""
     planted_errors: tuple[PlantedError, ...] = ()
     claims: tuple[GoldClaim, ...]
 

@@ -24,6 +24,11 @@ def split_name(name: str) -> ModelName:
     return ModelName(provider, model)
 
 
+def is_person(name: str) -> bool:
+    """Whether `human:r1` or the like answers."""
+    return split_name(name).provider == "human"
+
+
 _BY_ID: tuple[tuple[str, str], ...] = (
     (r"claude", "anthropic"),
     (r"gemini|gemma|(^|/)palm-|learnlm", "google"),
@@ -52,6 +57,8 @@ def family(name: str) -> str:
     provider, model = split_name(name)
     if provider in ("fake", "offline"):
         return provider
+    if is_person(name):
+        return name  # a person is of no model's family
     return _company(model) or _BY_PROVIDER.get(provider, model.lower())
 
 

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from .background import BackgroundFact, StateCode
 from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none
+from .doubt import Doubt
 from .facts import PlanYear
 from .ids import scenario_name
 from .price import Price
@@ -211,6 +212,20 @@ class RunPlan(Record):
         return tuple(dict.fromkeys(named))
 
 
+class SelectedTrials(Record):
+    """A part of an earlier run's trials: some chosen for what they are, and a random sample of the others."""
+
+    chosen: tuple[str, ...]
+    why: Line
+    """What the chosen trials have in common."""
+    sampled: tuple[str, ...]
+    of: int = Field(ge=0)
+    """How many others there were to draw from."""
+    seed: int = Field(ge=0, le=2**63 - 1)
+    doubted: tuple[Doubt, ...] = Field(default=(), exclude_if=is_empty)
+    """What readers had marked; the trials of these are among the chosen."""
+
+
 class Transcripts(Record):
     """An earlier run whose calls to the target, and perhaps to the extractor, a re-judging run reuses."""
 
@@ -220,6 +235,8 @@ class Transcripts(Record):
     manifest_sha256: Sha256
     journal_sha256: Sha256
     stages: tuple[Stage, ...]
+    selected: SelectedTrials | None = Field(default=None, exclude_if=is_none)
+    """The trials that are judged again; None: all of them."""
 
 
 class Registration(Record):
@@ -290,10 +307,27 @@ class Manifest(Record):
 
     @property
     def trial_count(self) -> int:
-        """Trials of this folder: all of the plan, or those of its shard."""
+        """Trials of this folder: all of the plan, those of its shard, or those selected to be judged again."""
+        if self.transcripts and self.transcripts.selected:
+            return len(self.transcripts.selected.chosen) + len(self.transcripts.selected.sampled)
         if self.shard is None:
             return self.plan.trial_count
         return len(range(self.shard.index - 1, self.plan.question_sets, self.shard.of)) * len(self.plan.targets)
+
+    @property
+    def models_called(self) -> tuple[str, ...]:
+        """The models that this run asks. Those whose calls it takes from an earlier run are not among them."""
+        plan, taken = self.plan, self.transcripts.stages if self.transcripts else ()
+        roles: dict[Stage, tuple[str | None, ...]] = {
+            "questioner": (plan.questioner,),
+            "target": plan.targets,
+            "extractor": (plan.extractor,),
+            "verifier": plan.verifiers,
+            "scorer": (plan.scorer,),
+            "adjudicator": (plan.adjudicator,),
+        }
+        named = (model for stage, models in roles.items() if stage not in taken for model in models)
+        return tuple(dict.fromkeys(filter(None, named)))
 
 
 class Usage(Record):

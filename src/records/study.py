@@ -45,6 +45,8 @@ class JudgeOptions(Record):
 
     judges: tuple[ModelSettings, ...] = ()
     """Judge models. Empty: defaults that fit the targets."""
+    reader: str | None = None
+    """The model that splits replies into claims and reads their tone. None: the first judge that is no person."""
     verifiers: int = Field(default=2, ge=2, le=25)
     """Independent verifiers per reply; they cycle through the judge models."""
     adjudicator: str | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 from .. import storage
 from ..calls.budget import RunBudget
 from ..calls.limits import Ceilings, Limits
+from ..calls.people import People
 from ..calls.resources import CallResources
 from ..calls.stop import Stop
 from ..planning.limits import EVERY_PROVIDER, trials_at_once
@@ -56,6 +57,7 @@ def call_resources(
     pool: AdapterPool,
     stop: Stop,
     counter: ProgressCounter,
+    people: People | None = None,
 ) -> CallResources:
     return CallResources(
         adapter_for=pool,
@@ -66,4 +68,5 @@ def call_resources(
         on_notice=counter.on_notice,
         batch=limits.batch == "judges",
         batch_wait_s=None if options.batch_wait is None else 60 * options.batch_wait,
+        people=people or People(),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..adapters.base import ModelRequest
+from ..adapters.base import About, ModelRequest
 from ..agents.ask import JudgeClient
 from ..calls.gateway import CallId, Gateway
 from ..records.model_name import family_of_id
@@ -29,7 +29,15 @@ class JudgeClients:
     max_asks: int
 
     def client(
-        self, role: Role, model: str, call: CallId, *, seed: int, families: Sequence[str], records: list[CallRecord]
+        self,
+        role: Role,
+        model: str,
+        call: CallId,
+        *,
+        seed: int,
+        families: Sequence[str],
+        records: list[CallRecord],
+        about: About | None = None,
     ) -> JudgeClient:
         """`families`: families that may not answer here. Every call the client makes is added to `records`."""
 
@@ -49,5 +57,6 @@ class JudgeClients:
             seed=seed,
             parameters=self.parameters(model),
             max_asks=self.max_asks,
+            about=about,
             call=make,
         )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
+from ..adapters.base import About
 from ..agents import adjudicator, extractor, scorer, verifier
 from ..agents.ask import JudgeClient
 from ..agents.context import Asked
@@ -246,7 +247,15 @@ class _ReplyWork:
         turn, part = self._turn, self._prefix + part
         call = CallId(turn.trial_id, role, turn.turn_id, number, part=part)
         seed = derive_seed(turn.seed, role, turn.turn_id, number, part)
-        return self._judges.client(role, model, call, seed=seed, families=turn.families, records=self.found.records)
+        return self._judges.client(
+            role,
+            model,
+            call,
+            seed=seed,
+            families=turn.families,
+            records=self.found.records,
+            about=About(turn.asked.earlier, turn.asked.question, turn.reply),
+        )
 
     async def _extract(self) -> None:
         turn, found = self._turn, self.found

@@ -15,9 +15,9 @@ from ..planning.limits import limits_of, share_of, trials_at_once
 from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
-from ..records.run import REPLAYABLE
+from ..records.run import REPLAYABLE, SelectedTrials
 from ..records.study import ExecutionOptions, Study
-from ..schemas import Manifest, Registration, RunPlan, Shard, Transcripts
+from ..schemas import Manifest, Registration, RunPlan, Shard, Stage, Transcripts
 from ..store.failpoints import Failpoints
 from ..store.strict_json import fingerprint
 from ..text.count import counted
@@ -90,7 +90,14 @@ def _packs(plan: RunPlan) -> set[str]:
     return {one.path.partition("/")[0] for one in plan.scenarios if one.path.startswith(plugins.PACK_PREFIX)}
 
 
-def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcripts:
+def transcripts_of(
+    earlier: Path,
+    out: Path,
+    *,
+    keep_claims: bool,
+    keep_readings: bool = False,
+    selected: SelectedTrials | None = None,
+) -> Transcripts:
     """How a manifest names the run whose transcripts are judged again."""
     manifest = storage.read_manifest(earlier)
     seal = complete_seal(earlier, manifest)
@@ -107,12 +114,18 @@ def transcripts_of(earlier: Path, out: Path, *, keep_claims: bool) -> Transcript
     journal_sha256 = storage.file_sha256(journal)
     if journal_sha256 != seal.files[storage.JOURNAL]:
         raise storage.differs_from_seal(journal)
+    kept: list[Stage] = ["questioner", "target"]
+    if keep_claims:
+        kept.append("extractor")
+    if keep_readings:
+        kept.append("scorer")
     return Transcripts(
         run_id=manifest.run_id,
         folder=Path(os.path.relpath(earlier, out)).as_posix(),
         manifest_sha256=seal.files[storage.MANIFEST],
         journal_sha256=journal_sha256,
-        stages=("questioner", "target", "extractor") if keep_claims else ("questioner", "target"),
+        stages=tuple(kept),
+        selected=selected,
     )
 
 

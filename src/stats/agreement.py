@@ -14,7 +14,7 @@ coefficient is None if it is undefined (nothing is rated twice, or agreement by 
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,8 +23,8 @@ from typing import Any, Protocol
 
 Label = Hashable
 Ratings = Sequence[Sequence[Label | None]]
-Weights = Sequence[int] | None
-"""How many items each row of a table represents; None means one."""
+Weights = Sequence[float] | None
+"""How many items each row of a table represents, not always a whole number; None means one."""
 
 
 Pattern = tuple[Any, ...]
@@ -35,7 +35,7 @@ class Coefficient(Protocol):
     def __call__(self, ratings: Ratings, weights: Weights = None) -> float | None: ...
 
 
-_Counts = list[tuple[Counter[Label], int]]
+_Counts = list[tuple[Counter[Label], float]]
 
 
 def _counts(ratings: Ratings, weights: Weights) -> _Counts:
@@ -49,7 +49,7 @@ def _counts(ratings: Ratings, weights: Weights) -> _Counts:
 
 def _pair_agreement(counts: _Counts) -> float | None:
     """The mean share of pairs that agree, over items rated at least twice."""
-    shares, items = [], 0
+    shares, items = [], 0.0
     for count, weight in counts:
         n = sum(count.values())
         if n >= 2:
@@ -68,15 +68,15 @@ def _beyond_chance(observed: float, chance: float) -> float | None:
 
 def cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
     """For two raters, over the items that both rated."""
-    pairs: Counter[tuple[Label, Label]] = Counter()
+    pairs: defaultdict[tuple[Label, Label], float] = defaultdict(float)
     for item, weight in zip(ratings, weights if weights is not None else [1] * len(ratings), strict=True):
         if item[0] is not None and item[1] is not None:
             pairs[item[0], item[1]] += weight
     n = sum(pairs.values())
     if not n:
         return None
-    first: Counter[Label] = Counter()
-    second: Counter[Label] = Counter()
+    first: defaultdict[Label, float] = defaultdict(float)
+    second: defaultdict[Label, float] = defaultdict(float)
     for (a, b), count in pairs.items():
         first[a] += count
         second[b] += count
@@ -121,7 +121,7 @@ def base_rates(ratings: Ratings, weights: Weights = None) -> dict[Label, float]:
 def krippendorff_alpha(ratings: Ratings, weights: Weights = None) -> float | None:
     """Nominal alpha: one minus observed disagreement divided by expected disagreement, by coincidences."""
     counts = [(count, weight) for count, weight in _counts(ratings, weights) if sum(count.values()) >= 2]
-    totals: Counter[Label] = Counter()
+    totals: defaultdict[Label, float] = defaultdict(float)
     for count, weight in counts:
         for label, k in count.items():
             totals[label] += weight * k
@@ -169,7 +169,7 @@ def mean_cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
 
 
 def bootstrap(
-    clusters: Sequence[Mapping[Pattern, int]],
+    clusters: Sequence[Mapping[Pattern, float]],
     coefficient: Coefficient,
     *,
     seed: int,
@@ -178,7 +178,8 @@ def bootstrap(
 ) -> Agreement:
     """A coefficient over all items, with a percentile interval from resampling whole clusters.
 
-    A cluster (a trial, or a block of trials) maps each pattern of labels to the number of its items with that pattern.
+    A cluster (a trial, or a block of trials) maps each pattern of labels to the number of its items with that pattern,
+    or of items that they represent.
     """
     value = _pooled(clusters, coefficient)
     if value is None or len(clusters) < 2:
@@ -203,8 +204,8 @@ def bootstrap(
     return Agreement(value, low, high, resamples - len(found))
 
 
-def _pooled(clusters: Sequence[Mapping[Pattern, int]], coefficient: Coefficient) -> float | None:
-    total: Counter[Pattern] = Counter()
+def _pooled(clusters: Sequence[Mapping[Pattern, float]], coefficient: Coefficient) -> float | None:
+    total: defaultdict[Pattern, float] = defaultdict(float)
     for cluster in clusters:
         for pattern, count in cluster.items():
             total[pattern] += count

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -91,6 +91,19 @@ class _Spread:
     """The effective n if every unit were a single yes or no."""
 
 
+@dataclass(frozen=True)
+class _Contributing:
+    """How many degrees of freedom k contributing units allow: slope * k - less."""
+
+    slope: float
+    less: float
+
+
+OF_SHARES = _Contributing(1.5, 0.75)
+OF_ESTIMATES = _Contributing(2.0, 1.0)
+"""Where the values of units are estimates and vary more evenly. Both were chosen by simulation."""
+
+
 def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float = 0.95) -> Bounded:
     """The weighted mean over units, with its interval."""
     total = math.fsum(unit.weight for unit in units)
@@ -99,6 +112,12 @@ def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float
     value = math.fsum(unit.weight * unit.value for unit in units) / total
     if len(units) < 2:
         return Bounded(len(units), value)
+    spread = _spread(units, value, total)
+    return _bounded(Bounded(len(units), value), spread, within, confidence, least=LEAST_UNITS)
+
+
+def _spread(units: Sequence[Unit], value: float, total: float, contributing: _Contributing | None = None) -> _Spread:
+    """The cluster-robust variance of a weighted mean, and its degrees of freedom."""
     shares = [unit.weight / total for unit in units]
     free = [1 - share for share in shares]
     parts = [(share * (unit.value - value)) ** 2 / rest for unit, share, rest in zip(units, shares, free, strict=True)]
@@ -109,8 +128,39 @@ def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float
     # Bell and McCaffrey's degrees of freedom, for units of `weight` independent values of equal variance; and
     # Satterthwaite's, for units of equal variance.
     degrees = min(1 / (kish + off), max(1.0, kish * kish / math.fsum(share**4 for share in shares)))
-    spread = _Spread(math.fsum(parts), min(degrees, _contributing(parts)), 1 / kish)
-    return _bounded(Bounded(len(units), value), spread, within, confidence, least=LEAST_UNITS)
+    return _Spread(math.fsum(parts), min(degrees, _contributing(parts, contributing or OF_SHARES)), 1 / kish)
+
+
+def bounded_with_error(units: Sequence[Unit], error: float, within: Range = SHARE, confidence: float = 0.95) -> Bounded:
+    """The mean of a share over units whose values are estimates themselves, so that they may be out of range.
+
+    What is known of values in range does not hold here: the effective n may be less than the number of units. At 0 and
+    1, where a proportion has no variance, the effective n is that of a share one standard error away.
+
+    Args:
+        units: estimates by unit, with their weights.
+        error: a variance that the units do not show.
+        within: of the share.
+        confidence: of the interval.
+    """
+    total = math.fsum(unit.weight for unit in units)
+    plain = bounded_mean(units, within, confidence)
+    if plain.value is None or plain.low is None:
+        return plain
+    found = _spread(units, plain.value, total, OF_ESTIMATES)
+    width = within.high - within.low
+    value = min(within.high, max(within.low, plain.value))
+    share, spread = (value - within.low) / width, math.sqrt(found.variance + error) / width
+    if spread <= ROUNDING:
+        return replace(plain, value=value)
+    away = min(0.5, spread)
+    moved = min(1 - away, max(away, share))
+    tail = (1 - confidence) / 2
+    ratio = NormalDist().inv_cdf(1 - tail) / student_quantile(1 - tail, found.degrees)
+    effective = min(MOST_EFFECTIVE, moved * (1 - moved) / spread**2 * ratio**2)
+    limits = mid_p_limits(share, effective, tail)
+    low, high = (within.low + width * one for one in (limits.low, limits.high))
+    return Bounded(plain.units, value, low, high, effective, spread * width, found.degrees, plain.unseen)
 
 
 def bounded_by_cluster(
@@ -164,11 +214,11 @@ def stratified_mean(strata: Sequence[Stratum], within: Range = SHARE, confidence
     return _bounded(Bounded(units, value), spread, within, confidence, least=LEAST_IN_STRATA)
 
 
-def _contributing(parts: Sequence[float]) -> float:
+def _contributing(parts: Sequence[float], by: _Contributing = OF_SHARES) -> float:
     """Degrees of freedom that the unequal contributions of units to the variance allow; at least 1."""
     fourth = math.fsum(part * part for part in parts)
     k = math.fsum(parts) ** 2 / fourth if fourth else float(len(parts))
-    return max(1.0, 1.5 * k - 0.75)
+    return max(1.0, by.slope * k - by.less)
 
 
 def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *, least: int) -> Bounded:

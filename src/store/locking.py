@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from ..errors import ConfigError
 
@@ -19,6 +22,21 @@ def check_supported() -> None:
         import fcntl  # noqa: F401
     except ImportError:
         raise ConfigError(UNSUPPORTED) from None
+
+
+@contextmanager
+def locked(file: IO[bytes]) -> Iterator[None]:
+    """Hold a file while it is written to, where the system can."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)
 
 
 def lock_folder(folder: Path) -> int:

@@ -213,6 +213,13 @@ def read_calls(folder: Path, manifest: Manifest) -> Iterator[CallRecord]:
                 yield parsed(path, line, CallRecord)
 
 
+def earlier_folder(folder: Path, manifest: Manifest) -> Path:
+    """Where the run is whose transcripts a re-judging run uses: beside it, or where it was. It may be gone."""
+    assert manifest.transcripts is not None
+    beside = folder.parent / manifest.transcripts.run_id
+    return beside if beside.is_dir() and beside != folder else folder.parent / manifest.transcripts.folder
+
+
 class StoredResults:
     """The results of a run, complete or not, one at a time in plan order."""
 

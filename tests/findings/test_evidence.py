@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from src.errors import InputError, IntegrityError, StorageError
 from src.findings.analysis.processes import in_processes
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.report import evidence, evidence_pages, links, report_folder, write
+from src.findings.report import evidence, evidence_pages, evidence_shell, links, report_folder, write
 from src.findings.report.evidence import evidence_pages as pages_of
-from src.findings.report.evidence_shell import page, safe, safe_lines, web_link
+from src.findings.report.evidence_shell import page_bytes, safe, safe_lines, web_link
 from src.findings.report.series import Runs, runs_of
 from src.findings.report.trial_page import Mark, Span, marked_text
 from src.findings.report.write import write_files, write_report
@@ -437,7 +437,7 @@ def test_an_address_of_another_form_is_no_link(address: str) -> None:
 
 
 def test_a_page_says_that_nothing_may_be_loaded() -> None:
-    text = page("<b>", ["way"], ["<p>body</p>"]).decode()
+    text = page_bytes(evidence_shell.Page("<b>", ["way"], ["<p>body</p>"])).decode()
     assert "default-src &#x27;none&#x27;; style-src &#x27;sha256-" in text and "<title>&lt;b&gt;</title>" in text
     assert "script" not in text.replace("description", "")
 

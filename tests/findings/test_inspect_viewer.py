@@ -15,14 +15,15 @@ import pytest
 
 from src.findings.export.export import export
 
+from ..browser import NEEDS_CHROMIUM
 from .made_runs import nothing_to_check, of_outcome, planned, rich, write_run
-from .test_pages_in_browser import CHROMIUM, browser
+from .test_pages_in_browser import browser
 
 __all__ = ["browser"]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed here"),
+    NEEDS_CHROMIUM,
     pytest.mark.skipif(find_spec("inspect_ai") is None, reason="inspect_ai is not installed here"),
 ]
 LONGEST = 60_000

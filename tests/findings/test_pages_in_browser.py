@@ -21,14 +21,14 @@ from src.findings.analysis.read_run import gather
 from src.findings.report.write import write_files
 from src.schemas import TrialResult
 from src.store import hash_chain
+from tests.browser import NEEDS_CHROMIUM, chromium
 from tests.findings.report_run import code, coded, small_manifest, small_run, study_scenario, write_run
 from tests.findings.test_report import HOSTILE, hostile_run
 from tests.helpers import plan, result, scenario
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed here"),
+    NEEDS_CHROMIUM,
 ]
 ANALYSES = ("compare.html", "judges.html", "drift.html", "sensitivity.html")
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
@@ -56,11 +56,8 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed here")
-    with api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 def context_of(browser: Any, size: str, scheme: str = "light") -> Any:

@@ -6,7 +6,7 @@ Claims may have been extracted again, so they are matched within a reply by what
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ... import storage
 from ...errors import InputError
-from ...schemas import Claim, FinalClaim, TrialResult
+from ...schemas import Claim, FinalClaim, Manifest, TrialResult
 from ...text.claim_matching import Pair, Placed, best_pairs, ranked_pairs
 from .judge_changes import judge_changes
 from .rule_judge import offline_notices
@@ -102,7 +102,7 @@ def compare_judges(first: Path, second: Path) -> JudgesCompared:
     """Compare two judgings claim by claim; InputError if their transcripts differ."""
     manifests = storage.read_manifest(first), storage.read_manifest(second)
     found = JudgesCompared(differences=tuple(judge_changes(*manifests)), notices=offline_notices(manifests))
-    for one, two in zip_longest(_results(first), _results(second)):
+    for one, two in zip_longest(*_in_common(first, second, manifests)):
         if one is None or two is None or not _same_replies(one, two):
             trial = one or two
             raise InputError(
@@ -115,6 +115,18 @@ def compare_judges(first: Path, second: Path) -> JudgesCompared:
         _compare_claims(found, one, two)
         _compare_codes(found, one, two)
     return found
+
+
+def _in_common(
+    first: Path, second: Path, manifests: tuple[Manifest, Manifest]
+) -> tuple[Iterable[TrialResult], Iterable[TrialResult]]:
+    """The results of both; if one judged only a part of the trials again, those of that part."""
+    parts = [one.transcripts.selected for one in manifests if one.transcripts and one.transcripts.selected]
+    if not parts:
+        return _results(first), _results(second)
+    wanted = set.intersection(*({*part.chosen, *part.sampled} for part in parts))
+    one, two = ([trial for trial in _results(run) if trial.trial_id in wanted] for run in (first, second))
+    return one, two
 
 
 def _results(run: Path) -> storage.StoredResults:

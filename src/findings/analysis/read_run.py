@@ -19,8 +19,9 @@ import msgspec
 
 from ... import storage
 from ...errors import IntegrityError
+from ...planning.trials import trials_of
 from ...records.base import severity_rank
-from ...records.model_name import is_version_of, names_another, split_name
+from ...records.model_name import is_person, is_version_of, names_another, split_name
 from ...schemas import (
     GroupRule,
     Label,
@@ -197,12 +198,18 @@ class Findings:
 
     @property
     def plan_targets(self) -> tuple[str, ...]:
-        return self.manifest.plan.targets
+        """The targets of the study; of a review, those of the selected trials."""
+        targets = self.manifest.plan.targets
+        if not (self.manifest.transcripts and self.manifest.transcripts.selected):
+            return targets
+        asked = {trial.target for trial in trials_of(self.manifest)}
+        return tuple(target for target in targets if target in asked)
 
     @property
     def planned(self) -> int:
-        """Trials of the study, also if this is a shard of it."""
-        return self.manifest.plan.trial_count
+        """Trials of the study, also if this is a shard of it; of a review, those that were selected."""
+        selected = self.manifest.transcripts and self.manifest.transcripts.selected
+        return self.manifest.trial_count if selected else self.manifest.plan.trial_count
 
     @property
     def fake(self) -> bool:
@@ -273,7 +280,9 @@ def is_open_tie(plan: RunPlan, decided_by: str, labels_given: Sequence[str]) -> 
 
 
 def judged_offline(plan: RunPlan) -> bool:
-    """Whether the rule-based judge took part."""
+    """Whether the rule-based judge took part; not if people judged what it found in replies."""
+    if all(map(is_person, plan.verifiers)):
+        return False
     return any(split_name(model).provider == "offline" for model in plan.judge_models())
 
 

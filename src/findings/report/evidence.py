@@ -7,25 +7,23 @@ trials alone, so the bytes are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 
 from ... import storage
 from ...errors import IntegrityError
 from ..analysis.processes import Piece
-from ..analysis.read_run import Findings
 from ..analysis.trial_row import Row
 from . import links
 from .evidence_fields import decode
 from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
 from .evidence_script import Script, scripts_of
-from .evidence_shell import link, page, safe
+from .evidence_shell import Page, link, page_bytes, safe
 from .report_folder import LIST
 from .scenario_page import Coded, scenario_page
-from .series import Run, Runs
+from .series import Run, Runs, Series
 from .trial_page import LEGEND, TrialPage
 
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
@@ -36,53 +34,85 @@ def evidence_pages(runs: Runs, out: Path) -> Iterator[Piece]:
     folder = out / links.FOLDER
     folder.mkdir()
     (folder / LIST).write_text(_MARKED, encoding="utf-8")
-    sources = {run: _Source.of(run) for run in runs.runs}
-    (folder / links.INDEX).write_bytes(top_page(runs))
-    for series in runs.series:
-        mine = folder / links.folder_of(series)
-        mine.mkdir()
-        (mine / links.INDEX).write_bytes(target_page(series, sources[series.run].scripts))
-        (mine / links.STUDY).write_bytes(study_page(series, sources[series.run].scripts))
-    rows = {series: scenarios_of(series) for series in runs.series}
-    for plan in planned_pages(runs):
-        source = sources[plan.series.run]
-        yield partial(source.write, plan, rows[plan.series][plan.scenario_id], folder / plan.folder)
+    evidence = Evidence(runs)
+    for address, make in evidence.above_scenarios():
+        path = folder / address
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(page_bytes(make()))
+    for plan in evidence.plans:
+        yield partial(evidence.write, plan, folder / plan.folder)
 
 
-@dataclass
-class _Source:
-    """The results of one run, to be read trial by trial."""
+class Evidence:
+    """The evidence pages of some runs, each made when it is wanted."""
 
-    found: Findings
-    scripts: dict[tuple[str, str | None], Script]
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._scripts = {run: scripts_of(run.found.manifest.plan) for run in runs.runs}
 
-    @classmethod
-    def of(cls, run: Run) -> _Source:
-        return cls(run.found, scripts_of(run.found.manifest.plan))
+    @cached_property
+    def plans(self) -> tuple[ScenarioPagePlan, ...]:
+        return tuple(planned_pages(self._runs))
 
-    def script(self, scenario_id: str) -> Script:
-        """Any script of a scenario, for what all its variants share."""
-        return next(script for (name, _), script in self.scripts.items() if name == scenario_id)
+    @cached_property
+    def _rows(self) -> dict[Series, dict[str, list[Row]]]:
+        return {series: scenarios_of(series) for series in self._runs.series}
 
-    def write(self, plan: ScenarioPagePlan, rows: Sequence[Row], folder: Path) -> None:
-        """Write a scenario page and the pages of its trials."""
+    @cached_property
+    def _makers(self) -> dict[str, Callable[[], Page]]:
+        """Address to the work of making the page."""
+        found = dict(self.above_scenarios())
+        for plan in self.plans:
+            place = links.folder_of(plan.series)
+            found[f"{place}/{plan.file}"] = partial(self._scenario_page, plan)
+            for trials in plan.trial_pages:
+                found[f"{place}/{trials.file}"] = partial(self._trial_page, plan, trials)
+        return found
+
+    def page(self, address: str) -> Page | None:
+        """The page with this address inside the evidence folder, if there is one."""
+        make = self._makers.get(address)
+        return make() if make else None
+
+    def above_scenarios(self) -> Iterator[tuple[str, Callable[[], Page]]]:
+        """The addresses of pages above the scenarios, and the work of making them."""
+        yield links.INDEX, partial(top_page, self._runs)
+        for series in self._runs.series:
+            place, scripts = links.folder_of(series), self._scripts[series.run]
+            yield f"{place}/{links.INDEX}", partial(target_page, series, scripts)
+            yield f"{place}/{links.STUDY}", partial(study_page, series, scripts)
+
+    def write(self, plan: ScenarioPagePlan, folder: Path) -> None:
+        """Write a scenario page and the pages of its trials, and read each trial once."""
         coded: list[Coded] = []
         for trials in plan.trial_pages:
-            lines = TrialPage(self._script(trials))
-            body = [*_head(plan, trials, lines.script)]
-            found = self.found.decoded((row.trial_id for row in trials.rows), decode)
-            for row, trial in zip(trials.rows, found, strict=True):
-                coded.append(Coded(row, tuple(trial.study_codes)))
-                body.append(lines.trial(trial))
-            body += lines.script.sources(lines.cited)
-            (folder / trials.file).write_bytes(page(_title(trials), _way(plan, trials), body))
-        made = scenario_page(plan, self.script(plan.scenario_id), rows, coded)
-        (folder / plan.file).write_bytes(made)
+            (folder / trials.file).write_bytes(page_bytes(self._trial_page(plan, trials, coded)))
+        (folder / plan.file).write_bytes(page_bytes(self._scenario_page(plan, coded)))
 
-    def _script(self, trials: TrialPagePlan) -> Script:
-        script = self.scripts.get(trials.script)
+    def _trial_page(self, plan: ScenarioPagePlan, trials: TrialPagePlan, coded: list[Coded] | None = None) -> Page:
+        lines = TrialPage(self._script(plan.series.run, trials))
+        body = [*_head(plan, trials, lines.script)]
+        found = plan.series.run.found.decoded((row.trial_id for row in trials.rows), decode)
+        for row, trial in zip(trials.rows, found, strict=True):
+            if coded is not None:
+                coded.append(Coded(row, tuple(trial.study_codes)))
+            body.append(lines.trial(trial))
+        body += lines.script.sources(lines.cited)
+        return Page(_title(trials), _way(plan, trials), body)
+
+    def _scenario_page(self, plan: ScenarioPagePlan, coded: list[Coded] | None = None) -> Page:
+        if coded is None:
+            rows = [row for trials in plan.trial_pages for row in trials.rows]
+            found = plan.series.run.found.decoded((row.trial_id for row in rows), decode)
+            coded = [Coded(row, tuple(trial.study_codes)) for row, trial in zip(rows, found, strict=True)]
+        scripts = self._scripts[plan.series.run].items()
+        shared = next(script for (name, _), script in scripts if name == plan.scenario_id)
+        return scenario_page(plan, shared, self._rows[plan.series][plan.scenario_id], coded)
+
+    def _script(self, run: Run, trials: TrialPagePlan) -> Script:
+        script = self._scripts[run].get(trials.script)
         if script is None:
-            path = self.found.folder / storage.RESULTS
+            path = run.found.folder / storage.RESULTS
             raise IntegrityError(f"{path}: trial {trials.rows[0].trial_id} is of no scenario of the run's plan.")
         return script
 

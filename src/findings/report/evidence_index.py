@@ -13,7 +13,7 @@ from ..analysis.trial_row import SCORES, Row
 from . import links
 from .evidence_pages import scenarios_of
 from .evidence_script import Script
-from .evidence_shell import CODE_MARKS, code_legend, link, page, safe, score_text
+from .evidence_shell import CODE_MARKS, Page, code_legend, link, safe, score_text
 from .scenario_page import SCORE_HEADS, CodeTotals, counts_text
 from .series import Runs, Series
 
@@ -22,7 +22,7 @@ QUESTION_HEADS = ("questions", "complete", "wrong")
 Scripts = Mapping[tuple[str, str | None], Script]
 
 
-def top_page(runs: Runs) -> bytes:
+def top_page(runs: Runs) -> Page:
     """All targets of the report."""
     items = [
         f"<li>{link(f'{links.folder_of(series)}/{links.INDEX}', safe(series.label))}: {len(series.rows):,} trials</li>"
@@ -34,10 +34,10 @@ def top_page(runs: Runs) -> bytes:
         "conversation, the claims, the verdicts and the facts behind them.</p>",
         f"<ul>{''.join(items)}</ul>",
     ]
-    return page("Evidence", (link("../report.html", "Report"), "Evidence"), body)
+    return Page("Evidence", (link("../report.html", "Report"), "Evidence"), body)
 
 
-def target_page(series: Series, scripts: Scripts) -> bytes:
+def target_page(series: Series, scripts: Scripts) -> Page:
     """One target: its scenarios with scores and codes."""
     scenarios = scenarios_of(series)
     titles = {scenario_id: script.title for (scenario_id, _), script in scripts.items()}
@@ -58,7 +58,7 @@ def target_page(series: Series, scripts: Scripts) -> bytes:
         *([_scenario_row("all", series.rows)] if len(scenarios) > 1 else ()),
         "</tbody></table></div>",
     ]
-    return page(series.label, way, body)
+    return Page(series.label, way, body)
 
 
 def _headline(rows: Sequence[Row]) -> str:
@@ -103,7 +103,7 @@ def _scenario_row(name: str, rows: Sequence[Row]) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def study_page(series: Series, scripts: Scripts) -> bytes:
+def study_page(series: Series, scripts: Scripts) -> Page:
     """The question groups of the published study: their codes in each script."""
     asked: dict[int, list[tuple[Script, str]]] = {}
     for (scenario_id, _), script in scripts.items():
@@ -123,7 +123,7 @@ def study_page(series: Series, scripts: Scripts) -> bytes:
         body += _group(number, asked[number], by_script)
     if not asked:
         body.append("<p>No question of the published study was asked in this run.</p>")
-    return page(f"Study groups, {series.label}", way, body)
+    return Page(f"Study groups, {series.label}", way, body)
 
 
 def _together(primary: ComparedGroups) -> str:

@@ -42,10 +42,14 @@ class Script:
         """A fact or disallowed claim by its id: a link to its source, and its statement."""
         found = self._cited.get(name)
         if found is None:
-            found = self._cited[name] = f'<a href="#f-{anchor(name)}">{safe(name)}</a> {self._statement(name)}'
+            found = self._cited[name] = f"{self.link(name)} {self.statement(name)}"
         return found
 
-    def _statement(self, name: str) -> str:
+    def link(self, name: str) -> str:
+        """A link to the source of a fact on the same page."""
+        return f'<a href="#f-{anchor(name)}">{safe(name)}</a>'
+
+    def statement(self, name: str) -> str:
         if name in self.disallowed:
             return f"(what no answer may claim) {safe(self.disallowed[name])}"
         return safe(self.facts[name].statement) if name in self.facts else "(not in the answer key)"
@@ -59,7 +63,7 @@ class Script:
         found = self._points.get(name)
         if found is None:
             first, *others = name.split("|")
-            more = ", ".join(f'<a href="#f-{anchor(other)}">{safe(other)}</a>' for other in others)
+            more = ", ".join(map(self.link, others))
             found = f"{self.cited(first)}{f' (or {more})' if more else ''}"
             if words := self._study_words.get(name):
                 found = f"{safe(words)}: {found}"
@@ -137,7 +141,7 @@ class Script:
     def _source(self, name: str) -> str:
         fact = self.facts.get(name)
         if fact is None:
-            return self._statement(name)
+            return self.statement(name)
         return f'{safe(fact.statement)}<br><span class="quiet">{self.source(name)}</span>'
 
     def source(self, name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import cast
+from typing import NamedTuple, cast
 
 from ...records.study_code import HEADINGS
 from ...schemas import StudyCode
@@ -29,7 +29,7 @@ CODE_MARKS = {
 }
 LABEL_MARKS = {"SUPPORTED": "S", "CONTRADICTED": "C", "NOT_IN_KEY": "N", None: "O"}
 """Label to its class; the mark of `N` is shown as a question mark."""
-_PAGE_STYLE = """
+PAGE_STYLE = """
 :root { --s: #00785a; --c: #c04a00; --n: #4f6f8f; --o: #a03d78; --cpaper: #fff0e6; }
 @media (prefers-color-scheme: dark) { :root { --s: #35c79a; --c: #ff9a57; --n: #9bb8d6; --o: #e9a3cb;
   --cpaper: #3a2416; } }
@@ -54,7 +54,7 @@ a.m.C { background: var(--cpaper); text-decoration-style: double; }
 a.m.N { text-decoration-style: dotted; } a.m.O { text-decoration-style: dashed; }
 .k { outline: 2px dashed var(--warn); }
 sup { font-size: .7em; font-weight: 700; color: var(--mark-ink, inherit); line-height: 0; }
-.say sup a { color: var(--mark-ink); text-decoration: none; }
+.say sup a { color: var(--mark-ink); text-decoration: none; padding: .6em .5em; }
 .claims { font-size: .875rem; line-height: 1.4; align-self: start; min-width: 0; }
 .claims details { border-left: 3px solid var(--mark-ink); padding: .1rem 0 .1rem .6rem; margin: .3rem 0; }
 .claims summary { cursor: pointer; } .claims summary b { color: var(--mark-ink); }
@@ -63,7 +63,7 @@ sup { font-size: .7em; font-weight: 700; color: var(--mark-ink, inherit); line-h
 :target { outline: 2px solid var(--link); outline-offset: 2px; }
 .coded { margin: 0 0 1.5rem; padding: .5rem .9rem; border: 1px solid var(--line); border-left: 4px solid var(--k);
   max-width: 72ch; font-size: .9375rem; }
-.coded h4 { margin: 0 0 .25rem; font-size: .9375rem; } .coded p { margin: .25rem 0; }
+.coded h3 { margin: 0 0 .25rem; font-size: .9375rem; } .coded p { margin: .25rem 0; }
 .coded ul, .plainlist { margin: .25rem 0; padding-left: 1.2rem; font-size: .875rem; }
 .AC { --k: #009e73; } .AI { --k: #56b4e9; } .NS { --k: #9aa1a9; } .IN { --k: #d55e00; } .ID { --k: #cc79a7; }
 .code { display: inline-block; min-width: 1.9rem; padding: 0 .25rem; text-align: center; font-weight: 700;
@@ -87,18 +87,31 @@ article.trial { border: 0; border-top: 3px solid var(--ink); margin: 2.5rem 0 0;
 @media print { .turn { display: block; } article.trial, .turn { break-inside: auto; }
   details::details-content { content-visibility: visible; } }
 """
-_STYLE = STYLE + _PAGE_STYLE
+_STYLE = STYLE + PAGE_STYLE
 
 
-def page(title: str, way: Iterable[str], body: Iterable[str]) -> bytes:
-    """A whole page. `title` is plain text; `way` and `body` are HTML: links back to the report, and lines."""
+class Page(NamedTuple):
+    title: str
+    """Plain text."""
+    way: Iterable[str]
+    """Links back to the report, as HTML."""
+    body: Iterable[str]
+    """Lines of HTML."""
+
+
+def page_bytes(page: Page) -> bytes:
+    """A whole page, as a report has it on disk."""
     parts = [
-        opening(safe(title), _STYLE),
-        f'\n<main id="content" tabindex="-1">\n<p class="way">{" / ".join(way)}</p>\n',
-        "\n".join(body),
+        opening(safe(page.title), _STYLE),
+        f'\n<main id="content" tabindex="-1">\n{way_html(page)}\n',
+        "\n".join(page.body),
         "\n</main>\n</body>\n</html>\n",
     ]
     return "".join(parts).encode("utf-8", "replace")
+
+
+def way_html(page: Page) -> str:
+    return f'<p class="way">{" / ".join(page.way)}</p>'
 
 
 def safe(text: str) -> str:

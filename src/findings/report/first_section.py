@@ -11,6 +11,7 @@ from ..analysis.headline import headline
 from ..analysis.human_comparison import ComparedGroups, CounselorShare
 from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import judged_offline
+from ..analysis.review import is_review
 from .answer_chart import OUTCOMES, Answered, answer_figure, of_hundred, range_text
 from .document import Block, Cell, Linked, Paragraph, Text, Words, say
 from .document import Gap as GapCell
@@ -53,6 +54,9 @@ def about(runs: Runs) -> tuple[Cell, ...]:
     names = Text(", ".join(run.name for run in runs.runs))
     told = say("Study of ", Text(when), f", {year}, {counted(len(scenarios), 'scenario')}. {named}", names, ".")
     urgent = [run.found.incomplete for run in runs.runs if run.found.incomplete]
+    for run in runs.runs:
+        if is_review(run.found.manifest):
+            urgent.append("Some trials of an earlier run, judged again by people: not a result of their own.")
     if any(run.found.fake for run in runs.runs):
         urgent.append("A demonstration, not a result.")
     return (*told, *(part for one in dict.fromkeys(urgent) for part in (Words(" "), Words(one, strong=True))))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...text.count import counted
 from ..analysis.read_run import Findings
+from ..analysis.review import is_review
 from ..analysis.rule_judge import offline_notices
 from .document import Cell, Text, say, words
 from .error_section import nothing_scored
@@ -14,6 +15,10 @@ from .run_section import SHORT_HASH
 from .series import Runs
 
 FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
+REVIEW_NOTICE = (
+    "This is a review: people judged flagged trials of an earlier run and a sample of the others. These shares are of "
+    "those trials alone; the section on the review has the corrected shares of the whole run."
+)
 WORDING_NOTICE = "The questions cover the topics of the published study in our own words."
 
 
@@ -76,6 +81,8 @@ def _usual(found: Findings) -> Iterator[Notice]:
 def _urgent(found: Findings) -> Iterator[Notice]:
     plan = found.manifest.plan
     done = len(found.rows)
+    if is_review(found.manifest):
+        yield Notice(words(REVIEW_NOTICE), urgent=True)
     if found.incomplete:
         yield Notice(words(found.incomplete), urgent=True)
     if found.nothing_scored:

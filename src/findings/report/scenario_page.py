@@ -13,7 +13,7 @@ from . import links
 from .evidence_fields import CodeFields
 from .evidence_pages import ScenarioPagePlan
 from .evidence_script import Script
-from .evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, link, page, safe, score_text
+from .evidence_shell import CODE_MARKS, Page, code_legend, code_mark, code_name, link, safe, score_text
 
 SCORE_HEADS = tuple(name.replace("_", " ") for name in SCORES)
 
@@ -60,7 +60,7 @@ def name_of(row: Row) -> str:
     return f"{safe(row.variant)}, {row.repetition}" if row.variant is not None else f"{row.repetition}"
 
 
-def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], coded: Sequence[Coded]) -> bytes:
+def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], coded: Sequence[Coded]) -> Page:
     """The page; `rows` are all trials of the scenario, `coded` those on this page."""
     totals = CodeTotals(rows)
     groups = list(dict.fromkeys((*script.groups, *totals.by_group)))
@@ -80,7 +80,7 @@ def scenario_page(plan: ScenarioPagePlan, script: Script, rows: Sequence[Row], c
         cited.update(fact for point in script.points_of(group) for fact in point.split("|"))
     body += script.sources(cited)
     body += _pages(plan)
-    return page(f"{plan.scenario_id}, {plan.series.label}", way, body)
+    return Page(f"{plan.scenario_id}, {plan.series.label}", way, body)
 
 
 def _pages(plan: ScenarioPagePlan) -> Iterator[str]:

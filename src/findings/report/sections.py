@@ -23,6 +23,7 @@ from .glossary import glossary_section
 from .judge_section import judging_section
 from .marked_section import marked_section
 from .notices import notices_of
+from .review_section import review_sections
 from .run_section import run_section
 from .score_section import distribution_section, flow_section, scenario_table, score_section
 from .series import Runs, runs_of
@@ -125,6 +126,7 @@ def _how(runs: Runs) -> Iterator[Section]:
     yield flow_section(runs)
     yield from error_sections(runs)
     yield replace(judging_section(runs), short="Judges")
+    yield from review_sections(runs)
     yield replace(marked_section(runs), short="Marked replies")
     yield replace(review_section(runs), short="Manual review")
     yield Section(words("Limits"), (Bullets(tuple(map(words, LIMITS))),), anchor=LIMITS_ANCHOR)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import count
 
+from ...planning.trials import trials_of
 from ..analysis.baseline import load_baseline
 from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError, judge_error
 from ..analysis.cost import CallTotals
@@ -63,7 +64,10 @@ class Series:
 
     @property
     def planned(self) -> int:
-        plan = self.run.found.manifest.plan
+        manifest = self.run.found.manifest
+        plan = manifest.plan
+        if manifest.transcripts and manifest.transcripts.selected:
+            return sum(trial.target == self.target for trial in trials_of(manifest))
         return plan.trial_count // len(plan.targets) if self.target in plan.targets else 0
 
 

@@ -7,7 +7,7 @@ decided them and every judge's verdict with its reason; below each question its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -111,6 +111,8 @@ class TrialPage:
 
     script: Script
     cited: set[str] = field(default_factory=set)
+    behind: Callable[[TrialFields, FinalClaimFields], str] | None = None
+    """More HTML to show behind each claim."""
 
     def trial(self, trial: TrialFields) -> str:
         """A trial as HTML."""
@@ -156,17 +158,22 @@ class TrialPage:
         wrong = claim.label == "CONTRADICTED"
         self.cited.update(claim.evidence)
         facts = [self.script.cited(name) for name in claim.evidence]
-        if wrong:
-            against = f'<span class="key">{"<br>".join(facts)}</span>'
-            behind = "".join([f"<p>{safe(name)}: {self.script.source(name)}</p>" for name in claim.evidence])
+        if wrong:  # a summary may hold no link: it is a button itself
+            shown = [f"{safe(name)} {self.script.statement(name)}" for name in claim.evidence]
+            against = f'<span class="key">{"<br>".join(shown)}</span>'
+            behind = "".join(
+                [f"<p>{self.script.link(name)}: {self.script.source(name)}</p>" for name in claim.evidence]
+            )
         else:
             against = ""
             behind = "".join([f"<p>{fact}</p>" for fact in facts])
         if claim.decided_by != "unanimous":
             behind += f"<p>{LABEL_NAMES[claim.label].capitalize()}: {_DECIDED.get(claim.decided_by, '')}.</p>"
+        verdicts = self._verdicts(view, claim.claim_id)
+        more = self.behind(view.trial, claim) if self.behind else ""
         return (
             f'<details class="{mark.kind}"><summary><b>{mark.text}</b> {safe(claim.text)}{against}</summary>'
-            f'<div id="{mark.href[1:]}">{behind}{self._verdicts(view, claim.claim_id)}</div></details>'
+            f'<div id="{mark.href[1:]}">{behind}{verdicts}{more}</div></details>'
         )
 
     def _verdicts(self, view: _View, claim_id: str) -> str:
@@ -209,7 +216,7 @@ class TrialPage:
             own = f"<p>By our own points: {code_name(code.own.code)}.</p>{_listed(mine)}"
         return (
             f'<section class="coded {mark}" id="{code_anchor(view.trial.repetition, code.question_group)}">'
-            f'<h4><span class="code">{mark}</span> {name} <span class="quiet">{topic}</span></h4>'
+            f'<h3><span class="code">{mark}</span> {name} <span class="quiet">{topic}</span></h3>'
             f"<p>{safe(code.reason)}</p>{_listed(items)}{own}</section>"
         )
 

@@ -1,0 +1,1 @@
+"""Pages in a browser: look at runs, judge claims, settle what people disagree about."""

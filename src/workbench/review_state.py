@@ -1,0 +1,290 @@
+"""A review while it goes on: what each person is asked, in which order, and what they have said.
+
+The review is an ordinary run whose calls to people wait (`calls.people`). Everything here is made from the questions
+that wait and from the journal, so a server that was killed finds everything again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import secrets
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from .. import storage
+from ..agents.context import Asked
+from ..agents.verifier import Shown, off_topic
+from ..api.runs import resume_with_people
+from ..calls.people import People, Question
+from ..calls.stop import Stop
+from ..errors import IncompleteRun
+from ..planning.trials import trials_of
+from ..reading import Run
+from ..records.model_name import is_person, split_name
+from ..schemas import (
+    AdjudicatorInput,
+    AdjudicatorReply,
+    Decision,
+    Label,
+    PlannedScenario,
+    Severity,
+    TrialResult,
+    Verdict,
+    VerifierInput,
+    VerifierOutput,
+)
+from ..store.strict_json import derive_seed
+from ..text.fence import Unwrapped, unwrap
+
+_FORM_WORDS = {
+    "is NOT_IN_KEY, so it must cite nothing": "is “not in the key”, so no fact may be ticked",
+    "is SUPPORTED, so it must cite at least one id": "is “supported”, so tick at least one fact that says so",
+    "is CONTRADICTED, so it must cite at least one id": "is “contradicted”, so tick at least one fact that it breaks",
+    "needs severity low, medium or high if CONTRADICTED, and none otherwise": "needs a severity",
+    "has a severity more than one grade below the severity_if_wrong of the fact it contradicts": (
+        "has a severity more than one grade below the one that the fact states (“severity if wrong”)"
+    ),
+    "cites a disallowed claim, which cannot support anything": (
+        "is “supported” by what no answer may claim, which cannot support anything"
+    ),
+}
+"""What the rules for judges say, in the words of the form."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the run a question belongs."""
+
+    trial: str
+    stage: str
+    turn: str
+    part: str
+
+    @classmethod
+    def of(cls, call: str) -> Place:
+        trial, stage, turn, judge, *_ = call.split("|")
+        return cls(trial, stage, turn, judge.partition(".")[2])
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a person said about a claim."""
+
+    person: str
+    label: Label
+    evidence: tuple[str, ...] = ()
+    severity: Severity = "none"
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer that is in the journal."""
+
+    call: str
+    person: str
+    text: str
+
+    def verdicts(self) -> Iterator[tuple[str, Said]]:
+        """What it says, by claim."""
+        document = json.loads(self.text)
+        document.pop("canary", None)
+        for one in VerifierOutput.model_validate_json(json.dumps(document)).verdicts:
+            yield one.claim_id, Said(self.person, one.label, one.evidence, one.severity, one.notes)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question to a person, as a form shows it."""
+
+    name: str
+    person: str
+    task_id: str
+    """Names the task in addresses. It tells nothing of the target."""
+    sent: Unwrapped
+    question: Question
+
+    @cached_property
+    def place(self) -> Place:
+        return Place.of(self.name)
+
+    @property
+    def settles(self) -> bool:
+        """Whether it asks an adjudicator."""
+        return self.place.stage == "adjudicator"
+
+    @cached_property
+    def shown(self) -> VerifierInput | AdjudicatorInput:
+        return (AdjudicatorInput if self.settles else VerifierInput).model_validate_json(self.sent.input)
+
+    def answer(self, said: Said) -> str:
+        """The answer as a judge gives it."""
+        claim_id = self.shown.claims[0].claim_id
+        reply: AdjudicatorReply | VerifierOutput
+        if self.settles:
+            reply = AdjudicatorReply(decisions=(Decision(claim_id=claim_id, label=said.label, notes=said.notes),))
+        else:
+            verdict = Verdict(
+                claim_id=claim_id, label=said.label, evidence=said.evidence, severity=said.severity, notes=said.notes
+            )
+            reply = VerifierOutput(verdicts=(verdict,))
+        return json.dumps({"canary": self.sent.canary, **reply.model_dump(mode="json")}, ensure_ascii=False)
+
+    def problems(self, said: Said) -> tuple[str, ...]:
+        """What is wrong with an answer, by the rules for every judge, in the words of the form."""
+        check = self.question.request.check
+        claim_id = self.shown.claims[0].claim_id
+        found = [one.removeprefix(f"{claim_id} ") for one in check(self.answer(said))] if check else []
+        return tuple(_FORM_WORDS.get(one, one) for one in found)
+
+    def off_topic(self, said: Said) -> bool:
+        """Whether the facts cited seem to be about something else. A person is asked, and may insist."""
+        shown = self.shown
+        if not isinstance(shown, VerifierInput):
+            return False
+        claim = shown.claims[0]
+        verdict = Verdict(
+            claim_id=claim.claim_id, label=said.label, evidence=said.evidence, severity=said.severity, notes=""
+        )
+        asked = Asked(plan_year=shown.plan_year, question=shown.question, earlier=shown.earlier_questions)
+        return off_topic(verdict, claim, Shown(asked, shown.answer_key, shown.background_facts))
+
+
+@dataclass(eq=False)
+class ReviewState:
+    """One review. For one event loop."""
+
+    folder: Path
+    people: People = field(default_factory=lambda: People(attended=True))
+    stop: Stop = field(default_factory=Stop)
+    failure: Exception | None = None
+    complete: bool = False
+    on_ready: Callable[[], None] = lambda: None
+    """Called once the run has asked what it can ask."""
+    on_complete: Callable[[], None] = lambda: None
+    on_failure: Callable[[], None] = lambda: None
+    left: Counter[str] = field(default_factory=Counter)
+    """When it stopped: questions by person."""
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    def __post_init__(self) -> None:
+        self.manifest = storage.read_manifest(self.folder)
+        self._tasks: dict[str, Task] = {}
+        self.said: dict[str, Kept] = {}
+        """Answers of people, by the name of the call."""
+        for record in storage.read_calls(self.folder, self.manifest):
+            if is_person(record.model):
+                self.said[record.call] = Kept(record.call, record.served_model or "", record.text or "{}")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Everybody who takes part."""
+        plan = self.manifest.plan
+        models = (*plan.verifiers, *filter(None, [plan.adjudicator]))
+        people = filter(is_person, models)
+        return tuple(dict.fromkeys(name for model in people for name in split_name(model).model.split("+")))
+
+    @cached_property
+    def planned(self) -> dict[str, PlannedScenario]:
+        """The script of each trial."""
+        return {trial.trial_id: trial.planned for trial in trials_of(self.manifest)}
+
+    @cached_property
+    def trials(self) -> dict[str, TrialResult]:
+        """The trials under review as the judges left them; none if this is no review, or if their run is gone."""
+        if self.manifest.transcripts is None:
+            return {}
+        earlier = storage.earlier_folder(self.folder, self.manifest)
+        if not earlier.is_dir():
+            return {}
+        return {one.trial_id: one for one in Run(earlier).trials() if one.trial_id in self.planned}
+
+    def ends_with(self, end: Callable[[], None]) -> None:
+        """What to call if the run fails."""
+        self.on_failure = end
+
+    async def run(self) -> None:
+        """Carry the review out until it is complete or stops."""
+        try:
+            await resume_with_people(self.folder, self.people, {}, stop=self.stop)
+            self.complete = True
+            self.on_complete()
+        except IncompleteRun:
+            pass
+        except Exception as error:
+            self.failure = error
+            self.on_failure()
+
+    def tasks(self, person: str) -> list[Task]:
+        """What waits for a person, in an order of their own that stays the same from day to day."""
+        mine = [self._task(one) for one in self.people.questions.values() if one.person == person]
+        return sorted(mine, key=self._order)
+
+    def _order(self, task: Task) -> int:
+        return derive_seed(self.manifest.plan.seed, "order", task.person, task.name)
+
+    def task(self, person: str, wanted: str) -> Task | None:
+        return next((one for one in self.tasks(person) if one.task_id == wanted), None)
+
+    def task_id(self, name: str) -> str:
+        """An id that only this start of the program can tell from a name, which contains the target."""
+        return hmac.new(self.secret, name.encode(), "sha256").hexdigest()[:16]
+
+    def done(self, person: str) -> list[Kept]:
+        """What a person has answered, in the order in which they did."""
+        return [kept for kept in self.said.values() if kept.person == person]
+
+    def answered(self, person: str, wanted: str) -> Kept | None:
+        return next((one for one in self.done(person) if self.task_id(one.call) == wanted), None)
+
+    def same_words_wait(self, person: str, place: Place, claims: Collection[str]) -> bool:
+        """Whether this person has still to judge one of these claims in the same words, in another trial."""
+        scenario = self.planned[place.trial].scenario.scenario_id
+        return any(
+            task.place.turn == place.turn
+            and self.planned[task.place.trial].scenario.scenario_id == scenario
+            and task.shown.claims[0].text in claims
+            for task in self.tasks(person)
+        )
+
+    async def save(self, task: Task, said: Said) -> bool:
+        """Keep an answer; True once it is on disk."""
+        text = task.answer(said)
+        if not await self.people.submit(task.name, text):
+            return False
+        self.said[task.name] = Kept(task.name, task.person, text)
+        return True
+
+    def verdicts(self, place: Place, claim_id: str) -> Iterator[Said]:
+        """What reviewers said about a claim so far."""
+        for kept in self.said.values():
+            there = Place.of(kept.call)
+            if (there.trial, there.turn, there.stage) == (place.trial, place.turn, "verifier"):
+                yield from (said for about, said in kept.verdicts() if about == claim_id)
+
+    def doubts(self, trial: str, claim_id: str) -> list[str]:
+        """What readers had said of the judges' verdict on a claim."""
+        selected = self.manifest.transcripts.selected if self.manifest.transcripts else None
+        marks = selected.doubted if selected else ()
+        return [one.note for one in marks if (one.trial_id, one.claim_id) == (trial, claim_id)]
+
+    def _task(self, question: Question) -> Task:
+        known = self._tasks.get(question.name)
+        if known is None or known.question is not question:
+            sent = unwrap(question.request.messages[0].content)
+            known = Task(question.name, question.person, self.task_id(question.name), sent, question)
+            self._tasks[question.name] = known
+        return known
+
+
+async def wait_until_asked(state: ReviewState, running: asyncio.Task[None], quiet_s: float = 0.2) -> None:
+    """Wait until the run has asked what it can ask, or has ended."""
+    before = -1
+    while not running.done() and (not state.people.questions or before != len(state.people.questions)):
+        before = len(state.people.questions)
+        await asyncio.sleep(quiet_s)

@@ -1,0 +1,255 @@
+"""The runs of a folder, read and never locked or written."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from .. import storage
+from ..errors import InputError
+from ..findings.analysis.read_run import Findings, gather
+from ..findings.analysis.review import is_review
+from ..findings.report.evidence import Evidence
+from ..findings.report.evidence_fields import TrialFields, decode
+from ..findings.report.evidence_script import Script, scripts_of
+from ..findings.report.series import Runs, Series, runs_of
+from ..records.model_name import is_person
+from ..text.count import counted
+
+FRESH_S = 30.0
+"""Where the system lists no locks, a run whose journal grew within this time is running."""
+_BEFORE_CALL = len('{"chain":"') + 64
+"""Bytes of a line of the journal before the name of its call."""
+State = Literal["complete", "running", "stopped", "damaged"]
+
+
+class _PlanHead(msgspec.Struct):
+    targets: list[str]
+    verifiers: list[str]
+    scenarios: list[msgspec.Raw]
+    repeats: int
+    plan_year: int = 0
+
+
+class _Selected(msgspec.Struct):
+    chosen: list[str]
+    sampled: list[str]
+
+
+class _Transcripts(msgspec.Struct):
+    run_id: str
+    selected: _Selected | None = None
+
+
+class _ManifestHead(msgspec.Struct):
+    run_id: str
+    created: str
+    plan: _PlanHead
+    transcripts: _Transcripts | None = None
+
+
+_decode = msgspec.json.Decoder(_ManifestHead).decode
+
+
+@dataclass(frozen=True)
+class RunHead:
+    """What the list of runs shows."""
+
+    folder: Path
+    created: str
+    targets: tuple[str, ...]
+    judges: tuple[str, ...]
+    planned: int
+    done: int
+    calls: int
+    state: State
+    reviews: str | None
+    """The run whose transcripts it judges again, if it does."""
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def by_people(self) -> bool:
+        return all(map(is_person, self.judges))
+
+    @property
+    def progress(self) -> str:
+        calls = f", {counted(self.calls, 'call')}" if self.state == "running" else ""
+        return f"{self.done:,} of {counted(self.planned, 'trial')}{calls}"
+
+
+class RunFolders:
+    """Runs by name. A name is looked up in a listing, never joined to a path."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise InputError(f"{folder} is not a folder. Give a folder of runs, or a run.")
+        one = (folder / storage.MANIFEST).is_file()
+        self.root = folder.resolve().parent if one else folder
+        """The folder of runs; marks of readers go there."""
+        self._only = folder.resolve().name if one else None
+        self._opened: dict[str, OpenRun] = {}
+        self._lines: dict[Path, LineCount] = {}
+
+    def folders(self) -> dict[str, Path]:
+        found = (one for one in self.root.iterdir() if (one / storage.MANIFEST).is_file() and not one.is_symlink())
+        return {one.name: one for one in sorted(found) if self._only in (None, one.name)}
+
+    def heads(self) -> list[RunHead]:
+        """All runs, the newest first."""
+        locked = locked_files()
+        return [self._head(folder, locked) for folder in reversed(self.folders().values())]
+
+    def head(self, name: str) -> RunHead | None:
+        folder = self.folders().get(name)
+        return self._head(folder, locked_files()) if folder else None
+
+    def open(self, name: str) -> OpenRun | None:
+        """A run by its name, read again only if its files have changed."""
+        folder = self.folders().get(name)
+        if folder is None:
+            return None
+        known = self._opened.get(name)
+        if known is None or known.stamp != stamp(folder):
+            known = self._opened[name] = OpenRun(folder)
+        return known
+
+    def _head(self, folder: Path, locked: frozenset[int] | None) -> RunHead:
+        try:
+            manifest = _decode((folder / storage.MANIFEST).read_bytes())
+            state = state_of(folder, locked)
+        except (OSError, msgspec.MsgspecError):
+            return RunHead(folder, "", (), (), 0, 0, 0, "damaged", None)
+        plan, again = manifest.plan, manifest.transcripts
+        planned = len(plan.scenarios) * len(plan.targets) * plan.repeats
+        if again and again.selected:
+            planned = len(again.selected.chosen) + len(again.selected.sampled)
+        judges = tuple(dict.fromkeys(plan.verifiers))
+        done = planned if state == "complete" else self._count(folder / storage.RESULTS)
+        calls = self._count(folder / storage.JOURNAL) if state == "running" else 0
+        reviews = again.run_id if again else None
+        return RunHead(folder, manifest.created, tuple(plan.targets), judges, planned, done, calls, state, reviews)
+
+    def _count(self, path: Path) -> int:
+        return self._lines.setdefault(path, LineCount(path)).now()
+
+
+class LineCount:
+    """Lines of a file that grows; what was counted is not read again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = self._lines = 0
+        self._lock = threading.Lock()
+
+    def now(self) -> int:
+        try:
+            with self._lock, self._path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size < self._size:
+                    self._size = self._lines = 0
+                file.seek(self._size)
+                while chunk := file.read(1 << 20):
+                    self._lines += chunk.count(b"\n")
+                    self._size += len(chunk)
+        except FileNotFoundError:
+            return 0
+        return self._lines
+
+
+def stamp(folder: Path) -> tuple[int, ...]:
+    """Changes whenever the results or the seal do."""
+    sizes = []
+    for name in (storage.MANIFEST, storage.RESULTS, storage.SEAL):
+        try:
+            found = (folder / name).stat()
+            sizes += [found.st_size, found.st_mtime_ns]
+        except FileNotFoundError:
+            sizes += [0, 0]
+    return tuple(sizes)
+
+
+def locked_files(listing: Path = Path("/proc/locks")) -> frozenset[int] | None:
+    """Inodes that somebody has locked; None where the system does not list them. Nothing is locked to find out."""
+    try:
+        lines = listing.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return None
+    places = (word for line in lines for word in line.split() if word.count(":") == 2)
+    return frozenset(int(place.rpartition(":")[2]) for place in places if place.rpartition(":")[2].isdigit())
+
+
+def state_of(folder: Path, locked: frozenset[int] | None, clock: Callable[[], float] = time.time) -> State:
+    """What a run does now: it is running if a process holds it or, where that is not known, if its journal grows."""
+    if (folder / storage.SEAL).exists():
+        return "complete"
+    if locked is not None:
+        return "running" if folder.stat().st_ino in locked else "stopped"
+    journal = folder / storage.JOURNAL
+    changed = (journal if journal.exists() else folder / storage.MANIFEST).stat().st_mtime
+    return "running" if clock() - changed < FRESH_S else "stopped"
+
+
+class OpenRun:
+    """One run with its results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.stamp = stamp(folder)
+
+    @cached_property
+    def found(self) -> Findings:
+        return gather(self.folder)
+
+    @cached_property
+    def runs(self) -> Runs:
+        return runs_of([self.found], [None])
+
+    @cached_property
+    def scripts(self) -> dict[tuple[str, str | None], Script]:
+        return scripts_of(self.found.manifest.plan)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        return Evidence(self.runs)
+
+    @cached_property
+    def series(self) -> dict[str, Series]:
+        """By target."""
+        return {one.target: one for one in self.runs.series}
+
+    @property
+    def reviews(self) -> bool:
+        """Whether people judged it."""
+        return is_review(self.found.manifest)
+
+    def trial(self, trial_id: str) -> TrialFields | None:
+        if trial_id not in self.found.places:
+            return None
+        (trial,) = self.found.decoded([trial_id], decode)
+        return trial
+
+    def calls(self, trial_id: str) -> Iterator[bytes]:
+        """The lines of the journal about a trial. They are looked for, not indexed: `verify` checks the chain."""
+        wanted = b'","call":"' + trial_id.encode() + b"|"
+        path = self.folder / storage.JOURNAL
+        if not path.exists() or not path.stat().st_size:
+            return
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as journal:
+            at = journal.find(wanted)
+            while at >= 0:
+                start, end = journal.rfind(b"\n", 0, at) + 1, journal.find(b"\n", at)
+                end = end if end >= 0 else len(journal)
+                if at - start == _BEFORE_CALL:
+                    yield journal[start:end]
+                at = journal.find(wanted, end)
