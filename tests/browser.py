@@ -101,9 +101,39 @@ def chromium() -> Iterator[Any]:
 
 
 def go(page: Any, key: str) -> None:
-    """Press a key that leads to another page."""
+    """Press a key that leads to another page, and wait until that page with its script is loaded."""
     with page.expect_navigation():
         page.keyboard.press(key)
+
+
+def click(found: Any) -> None:
+    """Click what leads to another page, and wait until that page with its script is loaded.
+
+    A click alone returns earlier, and keys that are pressed before the script is there are lost.
+    """
+    with found.page.expect_navigation():
+        found.click()
+
+
+def reload_until(page: Any, wanted: str, most: int = 300) -> None:
+    """Load a page again until it has this element. The run goes on after an answer is saved, at its own pace."""
+    for _ in range(most):
+        page.reload()
+        if page.locator(wanted).count():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{wanted} did not come: {page.inner_text('body')}")
+
+
+def wait_for_tasks(page: Any) -> None:
+    """Load the page of a person again until tasks wait for them and no more come."""
+    reload_until(page, "a.button")
+    same, before = 0, ""
+    while same < 5:
+        page.wait_for_timeout(200)
+        page.reload()
+        now = page.inner_text(".bar")
+        same, before = (same + 1 if now == before else 0), now
 
 
 def opened(browser: Any, served: Served, person: str, width: int = 1280) -> Any:

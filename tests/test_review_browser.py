@@ -18,7 +18,7 @@ from src.findings.analysis.read_run import LABELS, gather
 from src.findings.analysis.review import Rater, read_review
 from src.findings.analysis.review_agreement import review_agreement
 from src.schemas import CallRecord
-from tests.browser import NEEDS_CHROMIUM, chromium, go, opened, served
+from tests.browser import NEEDS_CHROMIUM, chromium, go, opened, reload_until, served, wait_for_tasks
 from tests.runs import ONE, call, newest, replays, verifies
 
 pytestmark = pytest.mark.slow
@@ -84,10 +84,9 @@ def test_two_people_judge_forty_claims_through_two_kills_and_a_third_settles(tmp
         assert "12 of" in one.inner_text(".bar")
         judge(one, "r1", 1_000)
         judge(two, "r2", 1_000)
-        three.reload()
+        wait_for_tasks(three)
         assert judge(three, "r3", 1_000) > 0
-        three.reload()
-        assert "The review is complete" in three.inner_text("main")
+        reload_until(three, "text=The review is complete")
     records = calls(review)
     judged = Counter(one.served_model for one in records if "|verifier|" in one.call)
     assert judged["r1"] == judged["r2"] >= 40

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.browser import chromium, go, opened, served
+from tests.browser import chromium, click, go, opened, reload_until, served, wait_for_tasks
 from tests.runs import ROOT, SCENARIOS, newest, process
 
 PICTURES = ROOT / "docs" / "review"
@@ -96,29 +96,29 @@ def _readers(browser: Any, folder: Path, run: Path) -> Iterator[Stop]:
     with served("view", cwd=folder) as view:
         page = opened(browser, view, "")
         yield Stop("runs", page)
-        page.get_by_role("link", name=run.name).click()
+        click(page.get_by_role("link", name=run.name))
         yield Stop("answer", page)
         page.goto(f"{page.url}#matrix")
         yield Stop("matrix", page)
-        page.get_by_role("link", name="Evidence by target").click()
-        page.get_by_role("link", name="fake:wrong").click()
+        click(page.get_by_role("link", name="Evidence by target"))
+        click(page.get_by_role("link", name="fake:wrong"))
         yield Stop("target", page)
-        page.get_by_role("link", name="scenario_001").first.click()
+        click(page.get_by_role("link", name="scenario_001").first)
         yield Stop("scenario", page)
         page.goto(f"http://{view.host}/runs/{run.name}/report.html#matrix")
-        page.locator("td[data-label='fake:wrong'] a.code").first.click()
+        click(page.locator("td[data-label='fake:wrong'] a.code").first)
         page.locator("sup.C a").first.click()
         yield Stop("trial", page)
         trial = page.url.partition("#")[0]
-        page.locator("details[open] a", has_text="Raw calls").click()
+        click(page.locator("details[open] a", has_text="Raw calls"))
         page.locator("summary").last.click()
         yield Stop("calls", page)
         page.goto(trial)
         page.locator("summary").first.click()
-        page.locator("details[open] a", has_text="Mark as doubtful").click()
+        click(page.locator("details[open] a", has_text="Mark as doubtful"))
         page.fill("textarea", "The reply speaks of the other enrollment period.")
         yield Stop("doubt", page)
-        page.get_by_role("button", name="Mark").click()
+        click(page.get_by_role("button", name="Mark"))
         page.goto(f"http://{view.host}/runs/{run.name}/report.html#doubts")
         yield Stop("doubts", page)
         page.goto(f"http://{view.host}/runs/{run.name}/errors.html")
@@ -139,17 +139,16 @@ def _reviewers(browser: Any, folder: Path, run: Path) -> Iterator[Stop]:
         go(one, "Control+Enter")
         yield Stop("problem", one)
         judge(one, "SUPPORTED", fact=True)
-        one.get_by_role("link", name="What the others said about it").click()
+        click(one.get_by_role("link", name="What the others said about it"))
         yield Stop("others", one)
-        one.get_by_role("link", name="Back to your review").click()
+        click(one.get_by_role("link", name="Back to your review"))
         judge_all(one, "r1")
         judge_all(two, "r2")
-        three.reload()
+        wait_for_tasks(three)
         begin(three)
         yield Stop("settle", three)
         judge_all(three, "r3")
-        three.wait_for_timeout(300)
-        three.reload()
+        reload_until(three, "text=The review is complete")
         yield Stop("done", three)
 
 
