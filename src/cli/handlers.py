@@ -113,6 +113,18 @@ def review(arguments: Namespace) -> int:
     return module.review(arguments)
 
 
+def import_transcripts(arguments: Namespace) -> int:
+    from . import transcripts as module
+
+    return module.import_transcripts(arguments)
+
+
+def collect(arguments: Namespace) -> int:
+    from . import transcripts as module
+
+    return module.collect(arguments)
+
+
 def scenarios(arguments: Namespace) -> int:
     from . import scenarios as module
 

@@ -143,3 +143,19 @@ class Collection(Record):
     kind: ConversationKind
     system: Line
     created: date
+
+
+class UnfinishedConversation(Record):
+    """A conversation that is being collected: the turns so far, redacted. It is replaced after every reply."""
+
+    format: Literal[1] = 1
+    conversation_id: Ident
+    scenario_id: Ident
+    variant: Ident | None = None
+    kind: ConversationKind
+    system: Line
+    started: date
+    script_sha256: Sha256
+    """Of the questions, so that a changed script is noticed."""
+    turns: tuple[RecordedTurn, ...] = ()
+    edited: bool = False

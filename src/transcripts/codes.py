@@ -40,9 +40,11 @@ _FILLERS = frozenset(
 )
 _MOST_FILLERS = 6
 _TOKEN = re.compile(r"[^\W\d_]+|[0-9]+|[^\s]")
-_BREAKS = frozenset("$%:/;=<>@&+*|\\\"!¢£€")
+_BREAKS = frozenset('$%:/;=<>@&+*|\\"!¢£€')
 _FOLD = str.maketrans(
-    dict.fromkeys("\t\x0b\x0c\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000", " ")
+    dict.fromkeys(
+        "\t\x0b\x0c\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000", " "
+    )
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
     | dict.fromkeys("\u2018\u2019\u201b\u02bc\u00b4", "'")
     | dict.fromkeys("\u201c\u201d\u201e", '"')
@@ -84,8 +86,8 @@ class _Token:
     end: int
 
 
-def runs(text: str, masked: Sequence[tuple[int, int]] = ()) -> list[list[Piece]]:
-    """Rows of pieces in folded text; what is masked (start, end) ends a row.
+def runs(text: str, masked: Sequence[tuple[int, int]] = (), *, capitals: bool = False) -> list[list[Piece]]:
+    """Rows of pieces in folded text; what is masked (start, end) ends a row. `capitals`: XJK counts as letters.
 
     Example:
         >>> ["".join(piece.chars for piece in run) for run in runs("It is one E G four dash T E five.")]
@@ -98,7 +100,7 @@ def runs(text: str, masked: Sequence[tuple[int, int]] = ()) -> list[list[Piece]]
     fillers = place = 0
     while place < len(tokens):
         token = tokens[place]
-        piece, width = (None, 1) if hidden.has(token.start) else _piece(tokens, place)
+        piece, width = (None, 1) if hidden.has(token.start) else _piece(tokens, place, capitals)
         if piece:
             if row and not _may_follow(row[-1], piece, text):
                 found.append(row)
@@ -142,7 +144,7 @@ def _may_follow(before: Piece, piece: Piece, text: str) -> bool:
     return len(gap) <= 80
 
 
-def _piece(tokens: Sequence[_Token], place: int) -> tuple[Piece | None, int]:
+def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[Piece | None, int]:
     """The piece that begins at a token, and how many tokens it takes."""
     token = tokens[place]
     word = token.lower
@@ -162,7 +164,8 @@ def _piece(tokens: Sequence[_Token], place: int) -> tuple[Piece | None, int]:
         return _number(tokens, place)
     if word in _NATO:
         return Piece(_NATO[word], token.start, token.end, True), 1
-    if word.isascii() and word.isalpha() and (len(word) == 1 or _in_code(tokens, place)):
+    letters = len(word) == 1 or _in_code(tokens, place) or (capitals and token.text.isupper() and len(word) <= 6)
+    if word.isascii() and word.isalpha() and letters:
         return Piece(token.text.upper(), token.start, token.end, False), 1
     return None, 1
 
