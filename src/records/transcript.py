@@ -20,7 +20,7 @@ RecordedOutcome = Literal["answered", "not_asked", "no_reply"]
 """`not_asked`: the scripted question was never put. `no_reply`: it was, and the other side said nothing."""
 Side = Literal["question", "reply", "other", "before"]
 RedactionKind = Literal[
-    "MEDICARE NUMBER", "SSN", "PHONE", "EMAIL", "ADDRESS", "ZIP", "DATE OF BIRTH", "CARD", "LICENSE", "ID", "NAME",
+    "MEDICARE NUMBER", "LICENSE", "ID", "SSN", "PHONE", "EMAIL", "ADDRESS", "ZIP", "DATE OF BIRTH", "CARD", "NAME",
     "NUMBER", "REDACTED",
 ]  # fmt: skip
 """`NUMBER`: a long number of unknown meaning. `REDACTED`: added by hand."""

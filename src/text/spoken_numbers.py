@@ -1,7 +1,7 @@
 """Amounts of money spoken as words, and the figures that they mean.
 
-A speech recognizer may write "two hundred two dollars and ninety cents". Judges compare figures, so the figure is put in
-square brackets behind the words, and the words stay. "Two hundred two ninety" is an amount only if words such as
+A speech recognizer may write "two hundred two dollars and ninety cents". Judges compare figures, so the figure is put
+in square brackets behind the words, and the words stay. "Two hundred two ninety" is an amount only if words such as
 "premium" or "a month" are near; without them it is left alone.
 """
 
@@ -31,7 +31,8 @@ _NEAR = 60
 _RANGE = frozenset(("through", "thru", "to"))
 _OTHER_UNIT = frozenset(
     _list(
-        "percent percentage day days month months year years week weeks hour hours minute minutes people times a.m p.m am pm "
+        "percent percentage day days month months year years week weeks hour hours minute minutes people times a.m "
+        "p.m am pm "
         "visit visits digits characters quarters credits hundred thousand million point"
     )
 )
@@ -82,6 +83,7 @@ def spoken_amounts(text: str) -> list[SpokenAmount]:
 
 
 def _amount(tokens: Sequence[_Token], place: int, text: str) -> tuple[SpokenAmount | None, int]:
+    """The amount that begins here, if one does, and where to read on."""
     whole = _cardinal(tokens, place)
     if whole is None:
         return None, place + 1
@@ -92,9 +94,14 @@ def _amount(tokens: Sequence[_Token], place: int, text: str) -> tuple[SpokenAmou
         return _with_dollars(tokens, place, whole)
     if whole.value >= 10 and _per_time(tokens, after) and _PRICE.search(text, *_before(tokens, place)):
         return SpokenAmount(tokens[place].start, tokens[after - 1].end, _figure(whole.value)), after
+    return _without_dollars(tokens, place, whole, text)
+
+
+def _without_dollars(tokens: Sequence[_Token], place: int, whole: _Value, text: str) -> tuple[SpokenAmount | None, int]:
+    """`two hundred two ninety`, if money is spoken of."""
     grouped = _grouped(tokens, place, whole)
     if grouped is None:
-        return None, _past(tokens, after)
+        return None, _past(tokens, whole.after)
     figure, after = grouped
     if _word(tokens, after) in _DOLLARS:
         return SpokenAmount(tokens[place].start, tokens[after].end, figure), after + 1
@@ -136,7 +143,7 @@ def _grouped(tokens: Sequence[_Token], place: int, first: _Value) -> tuple[str, 
 
 def _two_digits(tokens: Sequence[_Token], place: int) -> _Value | None:
     """Ten to ninety-nine, or `oh five`."""
-    if _word(tokens, place) in _OH and 1 <= _UNITS.get(_word(tokens, place + 1), 0):
+    if _word(tokens, place) in _OH and _UNITS.get(_word(tokens, place + 1), 0) >= 1:
         return _Value(_UNITS[_word(tokens, place + 1)], place + 2, False)
     value = _cardinal(tokens, place)
     return value if value and 10 <= value.value <= 99 and not value.scaled else None

@@ -26,7 +26,8 @@ NUMBER_WORDS = frozenset({*DIGITS, *_TEENS, *_TENS})
 _NATO = {
     word: word[0].upper()
     for word in _list(
-        "alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar papa "
+        "alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar "
+        "papa "
         "quebec romeo sierra tango uniform victor whiskey whisky xray yankee zulu"
     )
 }
@@ -34,7 +35,8 @@ _TIMES = {"double": 2, "triple": 3}
 _SPELLED = frozenset(_list("as for like"))
 _FILLERS = frozenset(
     _list(
-        "dash hyphen space then uh um er ah okay ok yes yeah yep mm hmm mhm huh right got it gotcha go ahead sure alright "
+        "dash hyphen space then uh um er ah okay ok yes yeah yep mm hmm mhm huh right got it gotcha go ahead sure "
+        "alright "
         "all perfect great the next"
     )
 )
@@ -148,26 +150,29 @@ def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[Piece 
     """The piece that begins at a token, and how many tokens it takes."""
     token = tokens[place]
     word = token.lower
-    spelled = _spelled(tokens, place)
-    if spelled:
-        return spelled
-    if token.text.isdigit():
-        return Piece(token.text, token.start, token.end, False), 1
-    if word in _TIMES:
+    found: tuple[Piece | None, int] = (None, 1)
+    if spelled := _spelled(tokens, place):
+        found = spelled
+    elif token.text.isdigit():
+        found = Piece(token.text, token.start, token.end, False), 1
+    elif word in _TIMES:
         following = _digit(tokens, place + 1)
         if following:
-            return Piece(following * _TIMES[word], token.start, tokens[place + 1].end, True), 2
-        return None, 1
-    if word in ("eight", "nine") and _lower(tokens, place + 1) == "hundred":
-        return Piece(f"{DIGITS[word]}00", token.start, tokens[place + 1].end, True), 2
-    if word in NUMBER_WORDS:
-        return _number(tokens, place)
-    if word in _NATO:
-        return Piece(_NATO[word], token.start, token.end, True), 1
-    letters = len(word) == 1 or _in_code(tokens, place) or (capitals and token.text.isupper() and len(word) <= 6)
-    if word.isascii() and word.isalpha() and letters:
-        return Piece(token.text.upper(), token.start, token.end, False), 1
-    return None, 1
+            found = Piece(following * _TIMES[word], token.start, tokens[place + 1].end, True), 2
+    elif word in ("eight", "nine") and _lower(tokens, place + 1) == "hundred":
+        found = Piece(f"{DIGITS[word]}00", token.start, tokens[place + 1].end, True), 2
+    elif word in NUMBER_WORDS:
+        found = _number(tokens, place)
+    elif word in _NATO:
+        found = Piece(_NATO[word], token.start, token.end, True), 1
+    elif word.isascii() and word.isalpha() and _are_letters(tokens, place, capitals):
+        found = Piece(token.text.upper(), token.start, token.end, False), 1
+    return found
+
+
+def _are_letters(tokens: Sequence[_Token], place: int, capitals: bool) -> bool:
+    text = tokens[place].text
+    return len(text) == 1 or _in_code(tokens, place) or (capitals and text.isupper() and len(text) <= 6)
 
 
 def _number(tokens: Sequence[_Token], place: int) -> tuple[Piece | None, int]:
@@ -197,6 +202,8 @@ def _spelled(tokens: Sequence[_Token], place: int) -> tuple[Piece, int] | None:
         width = 3
     else:
         return None
+    while _lower(tokens, place + width) == "-" and _lower(tokens, place + width + 1).isalpha():
+        width += 2  # X as in X-ray
     return Piece(word.upper(), tokens[place].start, tokens[place + width - 1].end, True), width
 
 

@@ -14,6 +14,7 @@ from typing import get_args
 
 from ..records.transcript import RedactionKind
 from .codes import folded
+from .redact_addresses import find_addresses
 from .redact_context import find_in_context
 from .redact_names import find_names
 from .redact_numbers import Found, find_numbers
@@ -89,7 +90,7 @@ def redact(utterances: Sequence[Utterance], rules: RedactionRules | None = None)
 def find_personal(text: str, rules: RedactionRules) -> list[Found]:
     """What is personal in a text, without overlaps, in order."""
     plain = folded(text)
-    found = [*find_numbers(plain), *find_in_context(plain), *find_names(plain, rules.names)]
+    found = [*find_numbers(plain), *find_addresses(plain), *find_in_context(plain), *find_names(plain, rules.names)]
     found = [one for one in found if not _is_fictional(one, plain, rules.fictional)]
     for wanted in rules.also:
         if wanted.strip():

@@ -1,4 +1,4 @@
-"""What is personal because of the words around it: birth dates, member ids, licenses, e-mail and street addresses."""
+"""What is personal because of the words around it: dates of birth, member ids, driver's licenses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..records.transcript import RedactionKind
-from .codes import NUMBER_WORDS, Piece, chars_of, runs
+from .codes import Piece, chars_of, runs
 from .redact_numbers import Found, is_toll_free, kind_of_digits
 
 _MONTH = (
@@ -21,7 +21,10 @@ _ORDINAL = (
     r"fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|"
     r"eighteenth|nineteenth|twentieth|thirtieth)"
 )
-_DAY = rf"(?:(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?|{_ORDINAL}|(?:twenty|thirty)[- ]{_ONES}|{_TEENS}|twenty|thirty|{_ONES})"
+_DAY = (
+    r"(?:(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?|"
+    rf"{_ORDINAL}|(?:twenty|thirty)[- ]{_ONES}|{_TEENS}|twenty|thirty|{_ONES})"
+)
 _BIRTH_YEAR = (
     rf"(?:(?:19\d\d|200\d|201\d)|'\d\d|nineteen[ -](?:hundred(?: and)?|oh|o|{_TENS}|{_TEENS})?[ -]?{_ONES}?|"
     rf"two thousand(?: and)?(?: {_ONES}| {_TEENS})?|{_TENS}[- ]{_ONES}|{_TENS}|\d\d)"
@@ -33,77 +36,47 @@ _DATE = re.compile(
     r"|\d{1,2}\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?P<year4>\d{4}|\d{2})|(?P<year5>19\d\d)[-/]\d{1,2}[-/]\d{1,2})(?!\w)"
 )
 _BIRTH = re.compile(
-    r"(?i)\b(?:dates? of birth|birth ?dates?|birth ?days?|d\.?o\.?b\b\.?|was born|were born|is born|i'm born|born on|born in|born)"
+    r"(?i)\b(?:dates? of birth|birth ?dates?|birth ?days?|d\.?o\.?b\b\.?|was born|were born|is born|i'm born|born "
+    r"on|born in|born)"
 )
 _IS_BIRTH = re.compile(
-    r"(?i)^[\s,]*(?:is|was|that's|which is|being)\s+(?:my|his|her|the|their|your|when)\b[^.?!]{0,20}?\b(?:birth|born|dob)"
+    r"(?i)^[\s,]*(?:is|was|that's|which is|being)\s+(?:my|his|her|the|their|your|when)\b[^.?!]{0,20}?\b(?:birth|"
+    r"born|dob)"
 )
 _CONNECT = re.compile(
-    r"(?i)(?:[\s,:;.?#!-]|\b(?:is|was|on|the|it's|its|it|are|that's|that|um|uh|sure|yes|yeah|okay|ok|and|would|be|my|of|please|"
+    r"(?i)(?:[\s,:;.?#!-]|\b(?:is|was|on|the|it's|its|it|are|that's|that|um|uh|sure|yes|yeah|okay|ok|and|would|be|"
+    r"my|of|please|"
     r"in|here|so|for|me|your|listed|as|well|right|his|her|number|caller|i|am)\b)*"
 )
 _IF = re.compile(r"(?i)\b(?:if|when|suppose|say|anyone|someone|people|everyone|those)\b[^.?!\n]{0,40}$")
 _CODE_CONTEXT = re.compile(
-    r"(?i)\b(?:(?P<license>driver'?s?'? licen[sc]e|state id|passport)(?: (?:number|no\.?|id|#))?"
+    r"(?i)\b(?:(?P<license>(?:driver'?s?'? )?licen[sc]e|state id|passport)(?: (?:number|no\.?|id|#))?"
     r"|(?P<medicare>medicare (?:number|id|card number|card|claim number|beneficiary (?:number|identifier))|mbi|hicn|"
     r"beneficiary (?:number|identifier|id))"
-    r"|(?:member(?:ship)?|policy|case|confirmation|group|subscriber|claim|account|acct\.?|routing|bank|checking|savings|card|"
+    r"|(?:member(?:ship)?|policy|case|confirmation|group|subscriber|claim|account|acct\.?|routing|bank|checking|"
+    r"savings|card|"
     r"credit card|debit card|medicaid|reference|ticket|record|medical record|customer|enrollee|enrollment|application|"
     r"certificate|contract holder|patient|insurance|prescription|rx|badge|employee|tracking|file|personal|client|order|"
-    r"authorization|referral|social security|social|tax|taxpayer|identification|my|your|her|his|plan member|health plan)"
+    r"authorization|referral|social security|social|tax|taxpayer|identification|my|your|her|his|plan member|health "
+    r"plan)"
     r"(?:'s)? (?:id|i\.d\.|ids|number|numbers|no\.?|num|code|#|identifier|identification)(?: number| code)?"
-    r"|ssn|rxbin|rxpcn|rxgrp|mrn|npi|social security|my social|your social|pin|cvv|cvc|security code|routing|checking account|"
+    r"|ssn|rxbin|rxpcn|rxgrp|mrn|npi|social security|my social|your social|pin|cvv|cvc|security code|code on the "
+    r"back|routing|"
+    r"checking account|"
     r"bank account|id number|identification number|confirmation)(?![\w])"
 )
 _CODE_CONNECT = re.compile(
-    r"(?i)(?:'s\b)?(?:[\s,:;.?#!-]|\b(?:is|was|on|the|it's|its|it|are|that's|that|um|uh|sure|yes|yeah|okay|ok|would|be|my|of|please|"
-    r"here|so|for|you|me|your|ends?|ending|with|in|starts?|starting|begins?|reads?|says?|card|number|as|follows|and|let|see|have|"
+    r"(?i)(?:'s\b)?(?:[\s,:;.?#!-]|\b(?:is|was|on|the|it's|its|it|are|that's|that|um|uh|sure|yes|yeah|okay|ok|would|"
+    r"be|my|of|please|"
+    r"here|so|for|you|me|your|ends?|ending|with|in|starts?|starting|begins?|reads?|says?|card|number|as|follows|and|"
+    r"let|see|have|"
     r"caller|gave|was|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|hold)\b)*"
 )
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
-_EMAIL = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_TLD = r"(?:com|net|org|edu|gov|us|info|io|co|biz|me)"
-_SPOKEN_EMAIL = re.compile(
-    rf"(?i)(?P<local>(?:[\w'-]+[ ,]+){{1,14}}?)(?:at|@)(?: sign)? (?P<domain>(?:[\w-]+ ){{1,3}}?)(?:dot|period|\.) ?{_TLD}\b(?: (?:dot|\.) ?{_TLD}\b)?"
-)
-_SPOKEN_AT = re.compile(rf"(?i)\b(?:at|@)(?: sign)? (?P<domain>(?:[\w-]+ ){{1,3}}?)(?:dot|period|\.) ?{_TLD}\b")
-_MAIL = re.compile(r"(?i)\be-?mails?\b|\be mail\b")
-_MAIL_HOSTS = frozenset(
-    "gmail yahoo hotmail outlook aol icloud comcast verizon att protonmail proton msn live mail charter cox bellsouth".split()  # noqa: SIM905
-)
-_LOCAL_MARKS = frozenset(("dot", "underscore", "dash", "hyphen", "period", "plus"))
-_SUFFIX = (
-    r"(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|court|ct|boulevard|blvd|way|place|pl|circle|cir|terrace|ter|trail|trl|"
-    r"parkway|pkwy|highway|hwy|loop|square|sq|pike|row|run|alley|crossing|point|ridge|plaza|cove|bend|heights|path|pass|walk|"
-    r"route|turnpike|expressway|hollow|manor|meadows?|landing|crescent|close|grove|hill|hills|glen|park|spur|broadway)"
-)
-_WORD = r"(?:[A-Za-z][A-Za-z'.-]*|\d{1,3}(?:st|nd|rd|th))"
-_HOUSE = rf"(?:\d{{1,6}}[A-Za-z]?|(?:(?:{_ONES}|{_TENS}|{_TEENS}|oh|o|zero|hundred|thousand)[ -])*(?:{_ONES}|{_TENS}|{_TEENS}|oh|o|zero|hundred|thousand))"
-_ADDRESS = re.compile(
-    rf"(?i)(?<![\w$.,%/-])(?P<house>{_HOUSE})\s+(?P<name>{_WORD}(?:\s+{_WORD}){{0,3}}?)\s+(?P<suffix>{_SUFFIX})\b\.?"
-    r"(?:,?\s*(?:apt|apartment|unit|suite|ste|lot|room|number|#)\.?\s*#?\s*(?:\d+[A-Za-z]?|[A-Za-z](?!\w)|"
-    rf"{_ONES}|{_TEENS}|{_TENS}(?:[ -]{_ONES})?)(?:\s?[A-Za-z](?!\w))?)?"
-)
-_NUMBERED_ROAD = re.compile(
-    r"(?i)(?<![\w$.,%/-])\d{1,6}\s+(?:(?:county|state|us|u\.s\.|old|rural)\s+)?(?:highway|hwy|route|rte|road|county road|avenue)\s+\d{1,4}(?!\w)"
-)
-_PO_BOX = re.compile(r"(?i)\bp\.?\s?o\.?\s?box\s+(?:#\s?)?(?:\d+|(?:(?:zero|oh|double|" + _ONES[3:] + r"[ -]?)+)")
-_OFFICIAL = re.compile(r"(?i)medicare premium|collection center|cms\b|social security admin|department of")
-_NOT_STREETS = frozenset(
-    "a an the of in to for and or per percent day days month months year years week weeks hour hours minute minutes mile miles "
-    "block blocks dollar dollars cents time times people person plan plans part parts on at by with from your my our their his her "
-    "is are was be it that this those these if you i we they he she more less than as not no one two three way big small half "
-    "point thousand hundred million about only just business star stars step steps drug drugs tier tiers visits visit rating out into "
-    "over around after before until through between up down off out-of-pocket lifetime reserve benefit period skilled nursing medicare "
-    "covered premium deductible copay a.m p.m am pm o'clock or plus and/or can may will when who which".split()  # noqa: SIM905
-)
-_DIRECTIONS = frozenset(("north", "south", "east", "west", "n", "s", "e", "w", "ne", "nw", "se", "sw"))
 
 
 def find_in_context(text: str) -> Iterator[Found]:
     """Everything that the words around it make personal, in folded text."""
-    yield from _emails(text)
-    yield from _addresses(text)
     yield from _births(text)
     yield from _codes(text)
 
@@ -196,7 +169,9 @@ def _code(text: str, begin: int, run: list[Piece], context: re.Match[str]) -> Fo
     ):
         return None
     kind: RedactionKind = "ID"
-    if context["license"]:
+    if re.match(r"(?i)(?:my|your|her|his)\b", context[0]) and chars.isdigit():
+        kind = kind_of_digits(chars)
+    elif context["license"]:
         kind = "LICENSE"
     elif context["medicare"]:
         kind = "MEDICARE NUMBER"
@@ -211,7 +186,8 @@ def _until_amount(text: str, begin: int, run: list[Piece]) -> list[Piece]:
     for piece in run:
         after = text[begin + piece.end : begin + piece.end + 14].lower()
         if re.match(
-            r"\s?(?:%|percent|digit|character|letter|dollar|cent|day|month|year|time|,\d{3}|\.\d{2}(?!\d)|a\.?m\b|p\.?m\b)",
+            r"\s?(?:%|percent|digit|character|letter|dollar|cent|day|month|year|time|,\d{3}|\.\d{2}(?!\d)|a\.?m\b|"
+            r"p\.?m\b)",
             after,
         ):
             break
@@ -224,89 +200,3 @@ def _until_amount(text: str, begin: int, run: list[Piece]) -> list[Piece]:
     ):
         kept.pop()  # the article, or "I", behind the code
     return kept
-
-
-def _emails(text: str) -> Iterator[Found]:
-    for one in _EMAIL.finditer(text):
-        yield _found("EMAIL", text, *one.span())
-    for at in _SPOKEN_AT.finditer(text):
-        start = _local_part(text, at)
-        if start is not None:
-            yield _found("EMAIL", text, start, at.end())
-
-
-def _local_part(text: str, at: re.Match[str]) -> int | None:
-    """Where a spoken e-mail address begins; None if "at" is followed by a website: "look at medicare dot gov"."""
-    before = text[max(0, at.start() - 160) : at.start()]
-    offset = at.start() - len(before)
-    words = list(re.finditer(r"[\w'-]+|[.?!\n]", before))
-    mail = [one for one in _MAIL.finditer(before)]
-    host = at["domain"].split()[0].lower()
-    known = host in _MAIL_HOSTS
-    if mail:
-        first = mail[-1].end()
-        lead = re.compile(
-            r"(?i)(?:[\s,:;?.-]|\b(?:address|is|it's|its|that|that's|would|be|um|uh|my|me|the|and|sure|yes|at|to|us|them|him|her)\b)*"
-        )
-        match = lead.match(before, first)
-        begin = match.end() if match else first
-        if begin < len(before.rstrip()):
-            return offset + begin
-    start, expect_mark = None, False
-    for word in reversed(words):
-        said = word[0].lower()
-        is_mark = said in _LOCAL_MARKS
-        is_piece = len(said) == 1 or said in NUMBER_WORDS or said.isdigit()
-        if expect_mark and not is_mark and not is_piece:
-            break
-        if not re.match(r"\w", said):
-            break
-        start = word.start()
-        expect_mark = not is_mark
-        if is_mark:
-            known = True
-    return offset + start if known and start is not None else None
-
-
-def _addresses(text: str) -> Iterator[Found]:
-    for one in _ADDRESS.finditer(text):
-        if _is_street(text, one):
-            yield _found("ADDRESS", text, *one.span())
-    for one in _NUMBERED_ROAD.finditer(text):
-        yield _found("ADDRESS", text, *one.span())
-    for one in _PO_BOX.finditer(text):
-        if not _OFFICIAL.search(text, max(0, one.start() - 100), min(len(text), one.end() + 60)):
-            yield _found("ADDRESS", text, *one.span())
-
-
-def _is_street(text: str, one: re.Match[str]) -> bool:
-    names = [word.strip(".").lower() for word in one["name"].split()]
-    if any(name in _NOT_STREETS and name not in _DIRECTIONS for name in names):
-        return False
-    spelled_out = not re.match(r"\d", one["house"])
-    suffix = one["suffix"]
-    lower = one["name"].islower() and suffix.islower()
-    if re.search(
-        r"(?i)[$%]\s?$|\b(?:part|plan|section|age|ages|title)\s$", text[max(0, one.start() - 9) : one.start()]
-    ):
-        return False
-    common = {
-        "st",
-        "street",
-        "avenue",
-        "ave",
-        "road",
-        "rd",
-        "lane",
-        "ln",
-        "drive",
-        "boulevard",
-        "blvd",
-        "court",
-        "circle",
-    }
-    return (
-        suffix.lower() in common | {"parkway", "pkwy", "terrace", "highway", "dr", "ct", "place", "trail"}
-        if lower or spelled_out
-        else True
-    )

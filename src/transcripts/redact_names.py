@@ -14,66 +14,108 @@ _list = str.split
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _STOP = frozenset(
     _list(
-        "a an the and or but i i'm i've im me my you your we our they he she it its is are was were be been am not no on in at "
-        "of to for with from by as if so that this there here what when where who how why do does did have has had can could "
-        "will would should may might must just also still only very calling speaking call called trying looking wondering "
-        "going getting turning turned about after before because since until while then than too up out off over under again "
-        "spelled spell misspelled listed wrong right correct wanted want need asking retired married single widowed divorced "
-        "sorry sure glad happy fine good okay ok well new old confused worried thinking hoping interested eligible enrolled "
-        "covered working living now today please thank thanks hello hi hey yes yeah good morning afternoon evening um uh "
-        "like really already currently almost nearly under never always both one two three sixty old-fashioned all some any "
-        "more most less let let's see how's who's what's that's there's it's don't can't won't isn't going- different same "
-        "first last middle maiden name names number your's mine his her their him them us which whose date birth born nice"
+        "mr mrs ms miss dr mister missus doctor a an the and or but i i'd i'll i'm i've im me my you your we our "
+        "they he she it its is are was were be been am not "
+        "no on in at "
+        "of to for with from by as if so that this there here what when where who how why do does did have has had "
+        "can could "
+        "will would should may might must just also still only very calling speaking call called trying looking "
+        "wondering "
+        "going getting turning turned about after before because since until while then than too up out off over "
+        "under again "
+        "spelled spell misspelled listed wrong right correct wanted want need asking retired married single "
+        "widowed divorced "
+        "sorry sure glad happy fine good okay ok well new old confused worried thinking hoping interested eligible "
+        "enrolled "
+        "covered working living now today please thank thanks hello hi hey yes yeah good morning afternoon evening "
+        "um uh "
+        "like really already currently almost nearly under never always both one two three sixty old-fashioned all "
+        "some any "
+        "more most less let let's see how's who's what's that's there's it's don't can't won't isn't going- "
+        "different same "
+        "first last middle maiden name names number your's mine his her their him them us which whose date birth "
+        "born nice"
     )
 )
 """Words that end a name, or that are not one."""
 _VOCABULARY = frozenset(
     _list(
-        "medicare medicaid medigap part parts plan plans advantage original social security open enrollment period supplement "
-        "extra help ship cms hmo ppo snp d-snp tricare va aarp humana aetna cigna blue cross shield united unitedhealthcare "
-        "kaiser anthem wellcare cobra irmaa qmb slmb qi january february march april may june july august september october "
-        "november december monday tuesday wednesday thursday friday saturday sunday general special initial annual low income "
-        "subsidy savings program state health insurance assistance doctor doctors hospital nurse congress federal government "
-        "american america united states original traditional important note question answer step option yes no original "
-        "finder benefits benefit premium deductible coverage annual election county city north south east west new english "
-        "spanish caller counselor agent customer user assistant chatgpt claude gemini you me department center services office "
+        "medicare medicaid medigap part parts plan plans advantage original social security open enrollment period "
+        "supplement "
+        "extra help ship cms hmo ppo snp d-snp tricare va aarp humana aetna cigna blue cross shield united "
+        "unitedhealthcare "
+        "kaiser anthem wellcare cobra irmaa qmb slmb qi january february march april may june july august "
+        "september october "
+        "november december monday tuesday wednesday thursday friday saturday sunday general special initial annual "
+        "low income "
+        "subsidy savings program state health insurance assistance doctor doctors hospital nurse congress federal "
+        "government "
+        "american america united states original traditional important note question answer step option yes no "
+        "original "
+        "finder benefits benefit premium deductible coverage annual election county city north south east west new "
+        "english "
+        "spanish caller counselor agent customer user assistant chatgpt claude gemini you me department center "
+        "services office "
         "the this that these those your our my his her their original both each every all some any most many"
     )
 )
 _STATES = frozenset(
     _list(
-        "alabama alaska arizona arkansas california colorado connecticut delaware florida georgia hawaii idaho illinois indiana "
-        "iowa kansas kentucky louisiana maine maryland massachusetts michigan minnesota mississippi missouri montana nebraska "
-        "nevada hampshire jersey mexico york carolina dakota ohio oklahoma oregon pennsylvania rhode tennessee texas utah "
+        "alabama alaska arizona arkansas california colorado connecticut delaware florida georgia hawaii idaho "
+        "illinois indiana "
+        "iowa kansas kentucky louisiana maine maryland massachusetts michigan minnesota mississippi missouri "
+        "montana nebraska "
+        "nevada hampshire jersey mexico york carolina dakota ohio oklahoma oregon pennsylvania rhode tennessee "
+        "texas utah "
         "vermont virginia washington wisconsin wyoming"
     )
 )
 _PLACE_AFTER = re.compile(r"\s+(?:County|Parish|Borough|City|Springs|Falls|Beach|Township|Valley|Heights)\b")
 _PLACE_BEFORE = re.compile(r"(?:\bSt\.?|\bSaint|\bFort|\bLake|\bMount|\bSan|\bSanta|\bPort|\bCape)\s+$")
 _INTRODUCED = re.compile(
-    r"(?i)\b(?P<sure>(?:my|his|her|their|your|the|husband's|wife's|son's|daughter's|spouse's|mother's|father's|doctor's|"
-    r"first|last|middle|maiden|full|legal|mother's maiden|married|sur)\s?(?:(?:first|last|middle|maiden|full|legal|given|family) )?name"
+    r"(?i)\b(?P<sure>(?:my|his|her|their|your|the|husband's|wife's|son's|daughter's|spouse's|mother's|father's|"
+    r"doctor's|"
+    r"first|last|middle|maiden|full|legal|mother's maiden|married|sur)\s?(?:(?:first|last|middle|maiden|full|legal|"
+    r"given|family) )?name"
     r"(?:'s| is|:| was| would be| again is)?(?:,? (?:it's|it is|that's|is))?"
-    r"|(?:i am|i'm|he is|she is|he's|she's) (?:called|named)|(?:named|goes by|signed(?: by)?:?|under the name(?: of)?|in the name of|"
+    r"|(?:i am|i'm|he is|she is|he's|she's) (?:called|named)|(?:named|goes by|signed(?: by)?:?|under the name(?: "
+    r"of)?|in the name of|"
     r"go by|ask for|attention:?|attn:?))[\s,]+"
 )
 _MAYBE = re.compile(
-    r"(?i)\b(?:this is|it's|it is|i'm|i am|you're speaking (?:with|to)|speaking (?:with|to)|spoke (?:with|to)|talk(?:ed|ing)? (?:with|to)|"
-    r"call me|you can call me|here is|from|with|by|see|saw|contact|tell|told|hi|hello|hey|thanks|thank you|dear|goodbye|bye|"
+    r"(?i)\b(?:this is|it's|it is|i'm|i am|you're speaking (?:with|to)|speaking (?:with|to)|spoke (?:with|to)|"
+    r"talk(?:ed|ing)? (?:with|to)|"
+    r"call me|you can call me|here is|from|with|by|see|saw|contact|tell|told|hi|hello|hey|thanks|thank you|dear|"
+    r"goodbye|bye|"
     r"good morning|good afternoon|okay|ok|well|so|alright|sure|yes|no|sorry|"
-    r"(?:my|your|his|her) (?:husband|wife|son|daughter|mother|father|mom|dad|brother|sister|friend|neighbor|spouse|partner|"
-    r"caregiver|aunt|uncle|grandson|granddaughter|nephew|niece|cousin|fianc[eé]e?|counselor|agent|broker|doctor|boss|ex))[\s,]+"
+    r"(?:my|your|his|her) (?:husband|wife|son|daughter|mother|father|mom|dad|brother|sister|friend|neighbor|spouse|"
+    r"partner|"
+    r"caregiver|aunt|uncle|grandson|granddaughter|nephew|niece|cousin|fianc[eé]e?|counselor|agent|broker|doctor|"
+    r"boss|ex))[\s,]+"
 )
 _RELATION = re.compile(
     r"(?i)husband|wife|son|daughter|mother|father|mom|dad|brother|sister|friend|neighbor|spouse|partner|aunt|uncle"
 )
 _SPEAKING = re.compile(
-    r"(?i)\b(?:this is|it's|you've got|you have reached|here's)\s+(?P<name>[^\W\d_]+(?:[ '-][^\W\d_]+){0,2}?)\s+(?:speaking|calling|here)\b"
+    r"(?i)\b(?:this is|it's|you've got|you have reached|here's)\s+(?P<name>[^\W\d_]+(?:[ "
+    r"'-][^\W\d_]+){0,2}?)\s+(?:speaking|calling|here)\b"
 )
 _TITLE = re.compile(
-    r"\b(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Rr]ev|MRS?|MS|DR)\b\.?|(?:[Mm]ister|[Mm]issus|[Mm]iz|Miss|Doctor|Sister|Father|Pastor|Nurse|Professor|Reverend)\b)\s+"
+    r"\b(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Rr]ev|MRS?|MS|DR)\b\.?|(?:[Mm]ister|[Mm]issus|[Mm]iz|Miss|[Dd]octor|Sister|"
+    r"Father|Pastor|Nurse|Professor|Reverend)\b)\s+"
 )
 _LOWER_TITLES = frozenset(("mr", "mrs", "ms", "mister", "missus", "miz", "dr"))
+_ASKED = re.compile(
+    r"(?i)\b(?:(?:your|his|her|their|the) (?:(?:first|last|full|middle|maiden|legal|and) )*names?\b[^?\n]{0,40}|"
+    r"who (?:am i|do i have|i'm|i am) (?:the pleasure of )?(?:speaking|talking)[^?\n]{0,20}|"
+    r"who(?:'s| is) (?:calling|this|speaking)[^?\n]{0,20})[?.]?[ ]*\n"
+    r"(?:(?:sure|yes|yeah|of course|okay|ok|uh|um|well|it's|it is|my name is|that's|this is|hi|hello|absolutely|"
+    r"certainly)"
+    r"\b[\s,.]*)*"
+)
+"""A question about a name, and how an answer begins."""
+_GREETED = re.compile(r"(?i)\b(?:hello|hi|hey|yes|yeah|good morning|good afternoon),? this is (?=[^\n]{2,40}(?:\n|$))")
+_PARTICLES = frozenset(_list("van von der den de la del di da le bin al el ten ter st"))
 _SPELL_CONTEXT = re.compile(r"(?i)\b(?:spell\w*|names?|letters?|that's|that is)\b")
 _MOST = 3
 
@@ -102,6 +144,14 @@ def _introduced(text: str) -> Iterator[Found]:
         span = _name_at(text, one.end(), sure=not strict)
         if span:
             yield _found(text, *span)
+    for one in _ASKED.finditer(text):
+        span = _name_at(text, one.end(), sure=True)
+        if span:
+            yield _found(text, *span)
+    for one in _GREETED.finditer(text):
+        span = _name_at(text, one.end(), sure=True)
+        if span and re.match(r"[.,!?]?\s*(?:\n|$)", text[span[1] :]):
+            yield _found(text, *span)
     for one in _SPEAKING.finditer(text):
         words = [word.lower() for word in _WORD.findall(one["name"])]
         if not any(word in _STOP or word in _VOCABULARY for word in words):
@@ -117,7 +167,9 @@ def _maybe(text: str, one: re.Match[str]) -> Iterator[Found]:
         return
     known = word[0].lower().removesuffix("'s") in first_names()
     lead = one[0].strip(" ,").lower()
-    presents = lead in ("this is", "i'm", "i am", "it's", "it is") or "speaking" in lead or "call me" in lead
+    presents = (
+        lead in ("this is", "i'm", "i am", "it's", "it is") or re.search(r"speak|spoke|talk|call me", lead) is not None
+    )
     relation = bool(_RELATION.search(lead))
     if known and (presents or relation or word[0][0].isupper()):
         span = _name_at(text, one.end(), sure=presents)
@@ -125,7 +177,7 @@ def _maybe(text: str, one: re.Match[str]) -> Iterator[Found]:
             yield _found(text, *span)
     elif (presents or relation) and word[0][0].isupper():
         span = _name_at(text, one.end(), sure=False)
-        if span and (relation or len(text[span[0] : span[1]].split()) >= 2 or "call me" in lead or "speaking" in lead):
+        if span and (relation or len(text[span[0] : span[1]].split()) >= 2 or re.search(r"call me|speaking", lead)):
             yield _found(text, *span)
 
 
@@ -136,16 +188,24 @@ def _name_at(text: str, start: int, *, sure: bool) -> tuple[int, int] | None:
         word = _WORD.match(text, at)
         if not word or word[0].lower() in _STOP or word[0].lower() in _VOCABULARY:
             break
-        capital = word[0][0].isupper()
+        capital = word[0][0].isupper() or _is_particle(text, word)
         if not capital and (not sure or count >= 2 or (count and text[start].isupper())):
             break
         initial = len(word[0]) == 1
-        end, count = word.end(), count + (not initial)
+        end, count = word.end(), count + (not initial and word[0].lower() not in _PARTICLES)
         gap = re.match(r"\.? " if initial else r" |,? (?=(?:Jr|Sr|I{2,3}|IV)\b)", text[end:])
         if not gap:
             break
         at = end + gap.end()
     return (start, end) if end > start and count else None
+
+
+def _is_particle(text: str, word: re.Match[str]) -> bool:
+    """`der` in Van der Berg."""
+    following = re.match(r" ([^\W\d_]+)", text[word.end() : word.end() + 40])
+    if word[0].lower() not in _PARTICLES or not following:
+        return False
+    return following[1][0].isupper() or following[1].lower() in _PARTICLES
 
 
 def _titled(text: str) -> Iterator[Found]:
@@ -204,7 +264,9 @@ def _spelled(text: str, names: Sequence[Found]) -> Iterator[Found]:
             continue
         start, end = run[0].start, run[-1].end
         near = any(0 <= start - one <= 40 for one in ends)
-        context = _SPELL_CONTEXT.search(text, max(0, start - 40), start)
+        context = _SPELL_CONTEXT.search(text, max(0, start - 40), start) or re.search(
+            r"(?i)spell", text[end : end + 30]
+        )
         plans = re.search(r"(?i)\b(?:parts?|plans?|medigap|letters?)\b[^.]{0,20}$", text[max(0, start - 40) : start])
         if (near or context) and not plans:
             yield _found(text, start, end)

@@ -36,14 +36,17 @@ _CARD = re.compile(r"(?<![\w$.])(?:\d{4}[- ]){3}\d{1,7}(?!\w)|(?<![\w$.])3\d{3}[
 _BARE = re.compile(r"(?<![\w$.,/-])\d{7,25}(?![\w,/]|\.\d)")
 _LAST_FOUR = re.compile(
     r"(?i)\b(?:last|final) (?:four|4)(?: digits)?(?: of)?(?: (?:my|your|his|her|the|their))?"
-    r"(?: (?:social(?: security)?|ssn|card|account|medicare)(?: number)?)?(?: (?:is|are|would be|being|were|was))?[:,]?\s+"
+    r"(?: (?:social(?: security)?|ssn|card|account|medicare)(?: number)?)?(?: (?:is|are|would be|being|were|"
+    r"was))?[:,]?\s+"
 )
 _ENDING_IN = re.compile(
-    r"(?i)\b(?:social(?: security)?(?: number)?|ssn|card|account)\b[^.?!\n]{0,25}?\b(?:ends?|ending) (?:in|with)[:,]?\s+"
+    r"(?i)\b(?:social(?: security)?(?: number)?|ssn|card|account)\b[^.?!\n]{0,25}?\b(?:ends?|ending) (?:in|"
+    r"with)[:,]?\s+"
 )
 _TIN_CONTEXT = re.compile(r"(?i)social|ssn|tax|itin")
 _CONTEXT = re.compile(
-    r"(?i)\b(?:social|ssn|phone|cell|mobile|landline|call (?:me|him|her|us|back)|reach|number|numbers|account|routing|card|"
+    r"(?i)\b(?:socials?|ssn|phone|cell|mobile|landline|call (?:me|him|her|us|back)|reach|number|numbers|account|"
+    r"routing|card|"
     r"fax|text me|area code|digits|contact|dial|ids?|mbi|home|work)\b"
 )
 _NEAR = 90
@@ -58,8 +61,14 @@ MASKS = (
     re.compile(r"(?<!\w)(?:19|20)\d{2}\s?[-/]\s?(?:(?:19|20)\d{2}|\d{2})(?![\w-])"),
     re.compile(r"(?<![\w-])(?:20)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?!\w)"),
     re.compile(r"(?<!\w)[HRSEhrse]\d{4}(?:[- ]\d{3}){0,2}(?!\w)"),
-    re.compile(r"(?i)(?<!\w)(?:1[-. ]?)?\(?(?:800|888|877|866|855|844|833|822)\)?[-. ]{0,2}(?:\d{3}[-. ]{0,2}\d{4}|[a-z]{7,12})(?!\w)"),
-    re.compile(r"(?i)\b(?:section|sec\.|§+|part|cfr|u\.?s\.?c\.?|form|cms|ssa|publication|pub\.?|chapter|title)[- ]*\d[\w.()-]*"),
+    re.compile(
+        r"(?i)(?<!\w)(?:1[-. ]?)?\(?(?:800|888|877|866|855|844|833|822)\)?[-. ]{0,2}"
+        r"(?:\d{3}[-. ]{0,2}\d{4}|[a-z]{7,12})(?!\w)"
+    ),
+    re.compile(
+        r"(?i)\b(?:section|sec\.|§+|part|cfr|u\.?s\.?c\.?|form|cms|ssa|publication|pub\.?|chapter|title)"
+        r"[- ]*\d[\w.()-]*"
+    ),
     re.compile(r"(?i)\b\d+ (?:cfr|u\.?s\.?c\.?)(?: (?:part|§+|section))? ?[\d.]*"),
     re.compile(r"https?://\S+|\bwww\.\S+"),
 )  # fmt: skip
@@ -185,15 +194,10 @@ def _recited(row: Sequence[Piece], text: str) -> Iterator[Found]:
     spoken = any(piece.spoken for piece in row)
     singles = sum(len(piece.chars) for piece in row if piece.single)
     between = "".join(gaps(row, text))
-    if spoken and (singles >= 5 or near):
-        yield Found(_kind_of_row(row, text), start, end, digits)
-    elif not spoken and singles == len(digits):
-        yield Found(_kind_of_row(row, text), start, end, digits)
-    elif not spoken and (near or "," not in between) and len(digits) in (9, 10, 11) and len(row) <= 6:
-        yield Found(_kind_of_row(row, text), start, end, digits)
-    elif near and not spoken and len(row) == 2 and len(digits) == 7 and "," not in between:
-        yield Found("PHONE", start, end, digits)
-    elif near and not spoken and len(digits) >= 12:
+    whole = len(digits) in (9, 10, 11) and len(row) <= 6 and (near or "," not in between)
+    local = near and len(row) == 2 and len(digits) == 7 and "," not in between
+    written = singles == len(digits) or whole or local or (near and len(digits) >= 12)
+    if (singles >= 5 or near) if spoken else written:
         yield Found(_kind_of_row(row, text), start, end, digits)
 
 
@@ -214,12 +218,8 @@ def _last_four(text: str) -> Iterator[Found]:
         for one in pattern.finditer(text):
             run = next(iter(runs(text[one.end() : one.end() + 60])), [])
             row = next(digit_rows(run), [])
-            size = 0
-            for count, piece in enumerate(row, 1):
-                size += len(piece.chars)
-                if size >= 4:
-                    break
-            if row and row[0].start == 0 and size == 4:
+            count = next((count for count in range(1, len(row) + 1) if len(chars_of(row[:count])) >= 4), 0)
+            if count and row[0].start == 0 and len(chars_of(row[:count])) == 4:
                 yield Found("SSN", one.end(), one.end() + row[count - 1].end, chars_of(row[:count]))
 
 
