@@ -143,7 +143,7 @@ def _may_follow(before: Piece, piece: Piece, text: str) -> bool:
     gap = text[before.end : piece.start]
     if re.search(r"[.?!]\s", gap):
         return before.single and piece.single and (before.spoken or piece.spoken or len(before.chars) == 1)
-    return len(gap) <= 80
+    return len(gap) <= 80 and "    " not in gap  # wide gaps are the columns of a table
 
 
 def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[Piece | None, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -12,7 +13,7 @@ from .assemble import Assembled, assemble, find_redactions
 from .read_file import ReadFile
 from .redact import Finding, Redacted, RedactionRules, redact
 from .script import Script
-from .utterances import NO_SPEAKER, joined, speakers
+from .utterances import NO_SPEAKER, Utterance, joined, speakers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ def draft(read: ReadFile, script: Script, options: ImportOptions, kind: Conversa
         kind=kind,
         collected=options.collected,
         system=options.system,
-        source=read.source,
+        source=read.source.model_copy(update={"name": _safe_name(read.source.name, options.rules)}),
         before=made.before,
         turns=made.turns,
         redactions=find_redactions(made.turns, made.before),
@@ -80,3 +81,12 @@ def _places(found: Redacted, made: Assembled, read: ReadFile) -> dict[int, str]:
         side = place.side if place else ""
         places[one.number] = f"{turn}, {side}" if turn else "before the first question" if place else "conversation"
     return places
+
+
+def _safe_name(name: str, rules: RedactionRules) -> str:
+    """The file's name, unless it names a person."""
+    stem, dot, suffix = name.rpartition(".")
+    plain = re.sub(r"[_.-]+", " ", stem if dot else name)
+    if redact([Utterance(NO_SPEAKER, plain)], RedactionRules(names=rules.names)).findings:
+        return f"(redacted).{suffix}" if dot else "(redacted)"
+    return name

@@ -91,28 +91,23 @@ def find_personal(text: str, rules: RedactionRules) -> list[Found]:
     """What is personal in a text, without overlaps, in order."""
     plain = folded(text)
     found = [*find_numbers(plain), *find_addresses(plain), *find_in_context(plain), *find_names(plain, rules.names)]
-    found = [one for one in found if not _is_fictional(one, plain, rules.fictional)]
+    known = [re.findall(r"\w+", folded(one).lower()) for one in rules.fictional]
+    found = [one for one in found if not _is_fictional(one, plain, known)]
     for wanted in rules.also:
         if wanted.strip():
             pattern = r"\s+".join(re.escape(part) for part in folded(wanted).split())
             found += [Found("REDACTED", *one.span(), one[0].lower()) for one in re.finditer(f"(?i){pattern}", plain)]
-    old = [one.span() for one in _PLACEHOLDER.finditer(plain)]
-    found = [one for one in found if not any(start < one.end and one.start < end for start, end in old)]
-    return _merged(found)
+    old = {place for one in _PLACEHOLDER.finditer(plain) for place in range(*one.span())}
+    return _merged(one for one in found if one.start not in old or one.end - 1 not in old)
 
 
-def _is_fictional(one: Found, text: str, fictional: Sequence[str]) -> bool:
+def _is_fictional(one: Found, text: str, known: Sequence[Sequence[str]]) -> bool:
     """Whether an invented person's data say the same: a name by its words, anything else as a whole."""
-    said = " ".join(re.findall(r"\w+", text[one.start : one.end].lower().replace("'s", "")))
+    said = re.findall(r"\w+", text[one.start : one.end].lower().replace("'s", ""))
     if not said:
         return False
-    for known in fictional:
-        words = re.findall(r"\w+", folded(known).lower())
-        if one.kind == "NAME" and set(said.split()) <= set(words):
-            return True
-        if f" {said} " in f" {' '.join(words)} ":
-            return True
-    return False
+    whole = f" {' '.join(said)} "
+    return any((one.kind == "NAME" and set(said) <= set(words)) or whole in f" {' '.join(words)} " for words in known)
 
 
 def _merged(found: Iterable[Found]) -> list[Found]:

@@ -34,7 +34,7 @@ _SUFFIX = (
 )
 _WORD = r"(?:[A-Za-z][A-Za-z'.-]*|\d{1,3}(?:st|nd|rd|th))"
 _SAID = rf"(?:{_ONES}|{_TENS}|{_TEENS}|oh|o|zero|hundred|thousand)"
-_HOUSE = rf"(?:\d{{1,6}}[A-Za-z]?|(?:{_SAID}[ -])*{_SAID})"
+_HOUSE = rf"(?:\d{{1,6}}[A-Za-z]?|(?:{_SAID}[ -]){{0,8}}{_SAID})"
 _UNIT = (
     r"(?:,?\s*(?:apt|apartment|unit|suite|ste|lot|room|number|#)\.?\s*#?\s*(?:\d+[A-Za-z]?|[A-Za-z](?!\w)|"
     rf"{_ONES}|{_TEENS}|{_TENS}(?:[ -]{_ONES})?)(?:\s?[A-Za-z](?!\w))?)?"

@@ -48,7 +48,9 @@ _CONNECT = re.compile(
     r"my|of|please|"
     r"in|here|so|for|me|your|listed|as|well|right|his|her|number|caller|i|am)\b)*"
 )
-_IF = re.compile(r"(?i)\b(?:if|when|suppose|say|anyone|someone|people|everyone|those)\b[^.?!\n]{0,40}$")
+_IF = re.compile(
+    r"(?i)\b(?:if|when|suppose|say|anyone|someone|people|everyone|those|example|person|whose)\b[^.?!\n]{0,40}$"
+)
 _CODE_CONTEXT = re.compile(
     r"(?i)\b(?:(?P<license>(?:driver'?s?'? )?licen[sc]e|state id|passport)(?: (?:number|no\.?|id|#))?"
     r"|(?P<medicare>medicare (?:number|id|card number|card|claim number|beneficiary (?:number|identifier))|mbi|hicn|"
@@ -111,6 +113,8 @@ def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bo
     between = text[context.end() : date.start()]
     if full and (direct or len(re.findall(r"[.?!\n]", between)) <= 2):
         return not re.search(r"(?i)\bor (?:later|after|before|earlier)", text[date.end() : date.end() + 20])
+    if context[0].lower().startswith("born"):
+        return False  # "Born June 1: the period runs ..." is an example; "I was born" is another context
     example = _IF.search(text[max(0, context.start() - 60) : context.start()])
     return direct and not example
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
@@ -40,7 +41,8 @@ _STOP = frozenset(
 """Words that end a name, or that are not one."""
 _VOCABULARY = frozenset(
     _list(
-        "medicare medicaid medigap part parts plan plans advantage original social security open enrollment period "
+        "medicare medicaid medigap ssn mbi dob part parts plan plans advantage original social security open "
+        "enrollment period "
         "supplement "
         "extra help ship cms hmo ppo snp d-snp tricare va aarp humana aetna cigna blue cross shield united "
         "unitedhealthcare "
@@ -73,7 +75,7 @@ _STATES = frozenset(
 _PLACE_AFTER = re.compile(r"\s+(?:County|Parish|Borough|City|Springs|Falls|Beach|Township|Valley|Heights)\b")
 _PLACE_BEFORE = re.compile(r"(?:\bSt\.?|\bSaint|\bFort|\bLake|\bMount|\bSan|\bSanta|\bPort|\bCape)\s+$")
 _INTRODUCED = re.compile(
-    r"(?i)\b(?P<sure>(?:my|his|her|their|your|the|husband's|wife's|son's|daughter's|spouse's|mother's|father's|"
+    r"(?i)\b(?P<sure>(?:my|his|her|their|your|husband's|wife's|son's|daughter's|spouse's|mother's|father's|"
     r"doctor's|"
     r"first|last|middle|maiden|full|legal|mother's maiden|married|sur)\s?(?:(?:first|last|middle|maiden|full|legal|"
     r"given|family) )?name"
@@ -211,6 +213,8 @@ def _is_particle(text: str, word: re.Match[str]) -> bool:
 def _titled(text: str) -> Iterator[Found]:
     for one in _TITLE.finditer(text):
         title = one[0].strip(" .\n").lower()
+        if title == "ms" and re.search(r"\d\s*$", text[max(0, one.start() - 4) : one.start()]):
+            continue  # milliseconds
         span = _name_at(text, one.end(), sure=title in _LOWER_TITLES)
         if span:
             yield _found(text, *span)
@@ -257,13 +261,14 @@ def _from_list(text: str, listed: Sequence[str]) -> Iterator[Found]:
 
 def _spelled(text: str, names: Sequence[Found]) -> Iterator[Found]:
     """A name spelled letter by letter, behind a name or words such as "spelled" and "last name"."""
-    ends = [one.end for one in names]
+    ends = sorted(one.end for one in names)
     for run in runs(text):
         letters = [piece for piece in run if not piece.digits or text[piece.start : piece.end] in "oO"]
         if len(letters) < 3 or len(letters) < len(run) or any(len(piece.chars) > 1 for piece in letters):
             continue
         start, end = run[0].start, run[-1].end
-        near = any(0 <= start - one <= 40 for one in ends)
+        before = bisect_right(ends, start) - 1
+        near = before >= 0 and start - ends[before] <= 40
         context = _SPELL_CONTEXT.search(text, max(0, start - 40), start) or re.search(
             r"(?i)spell", text[end : end + 30]
         )

@@ -50,7 +50,14 @@ _CONTEXT = re.compile(
     r"fax|text me|area code|digits|contact|dial|ids?|mbi|home|work)\b"
 )
 _NEAR = 90
+_LAWS = re.compile(
+    r"(?i)\b(?:\d+ )?(?:csr|oar|rcw|wac|nycrr|cmr|arsd|iac|tac|nac|ccr|comar|u\.?s\.?c\.?|cfr|rules?|regulations?|"
+    r"statutes?|"
+    r"bulletin|§+|section|sec\.)\s*[\d][\w.():-]*"
+)
+"""References to laws, which can look like a phone number: OAR 836-052-0143."""
 MASKS = (
+    _LAWS,
     re.compile(r"[$€£]\s?\d[\d,]*(?:\.\d+)?"),
     re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])"),
     re.compile(r"(?<![\w.-])\d+\.\d{1,2}(?![\w]|\.\d)"),
@@ -88,7 +95,8 @@ class Found:
 
 def find_numbers(text: str) -> list[Found]:
     """Personal numbers in folded text."""
-    found = [*_written(text)]
+    laws = [one.span() for one in _LAWS.finditer(text)]
+    found = [one for one in _written(text) if not any(start < one.end and one.start < end for start, end in laws)]
     masked = [*((one.start, one.end) for one in found), *masks(text)]
     found += _last_four(text)
     for run in runs(text, masked):
