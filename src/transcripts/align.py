@@ -58,7 +58,6 @@ class Alignment:
     recognized: bool
     """Whether the caller was recognized by the scripted questions, not named by a person."""
     utterances: tuple[Utterance, ...]
-    """Neighbors of one speaker joined; all of the caller's have the label `caller`."""
     calls: tuple[int, ...]
     """Indices of the caller's utterances."""
     matches: tuple[Match, ...]
@@ -75,7 +74,7 @@ def align(
     """Align a conversation with a script.
 
     Args:
-        utterances: what was said, in order.
+        utterances: what was said, in order; neighbors of one speaker should be joined, unless they are messages.
         turns: the scripted turns, with their slots filled.
         caller: the label of the one who asks; None: whose words match the scripted questions best.
         where: the file, for errors.
@@ -83,7 +82,7 @@ def align(
     Raises:
         InputError: there is no such speaker, or it cannot be recognized who asks.
     """
-    said = joined(utterances)
+    said = list(utterances)
     if caller is None and speakers(said) == [NO_SPEAKER]:
         said, caller = joined(_split_by_script(utterances, turns, where)), "caller (by the script)"
         recognized = True

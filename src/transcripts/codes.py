@@ -42,7 +42,7 @@ _FILLERS = frozenset(
 )
 _MOST_FILLERS = 6
 _TOKEN = re.compile(r"[^\W\d_]+|[0-9]+|[^\s]")
-_BREAKS = frozenset('$%:/;=<>@&+*|\\"!¢£€')
+_BREAKS = frozenset('$%:/;=<>@&+*|[]{}\\"!¢£€')
 _FOLD = str.maketrans(
     dict.fromkeys(
         "\t\x0b\x0c\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000", " "

@@ -50,7 +50,8 @@ def draft(read: ReadFile, script: Script, options: ImportOptions, kind: Conversa
     Raises:
         InputError: it cannot be recognized who asks, or a correction does not fit.
     """
-    found = redact(joined(read.utterances), options.rules)
+    messages = read.source.format == "chat"  # a message without a reply is not part of the next one
+    found = redact(read.utterances if messages else joined(read.utterances), options.rules)
     alignment = align(found.utterances, script.turns, caller=options.caller, where=read.source.name)
     if options.corrections:
         alignment = corrected(alignment, options.corrections)

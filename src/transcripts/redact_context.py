@@ -153,7 +153,7 @@ def _codes(text: str) -> Iterator[Found]:
 def _starts(text: str, context_end: int, connected_end: int) -> list[int]:
     """Where the code can begin: after the connecting words, or at a single letter that looks like one of them."""
     starts = [connected_end]
-    starts += [context_end + one.start() for one in re.finditer(r"(?<!\w)[\w]", text[context_end:connected_end])]
+    starts += [context_end + one.start() for one in re.finditer(r"(?<![\w'])[\w]", text[context_end:connected_end])]
     return sorted(set(starts), reverse=True)
 
 
@@ -179,9 +179,15 @@ def _code(text: str, begin: int, run: list[Piece], context: re.Match[str]) -> Fo
         kind = "LICENSE"
     elif context["medicare"]:
         kind = "MEDICARE NUMBER"
-    elif chars.isdigit() and kind_of_digits(chars) in ("CARD", "SSN") and "routing" not in context[0].lower():
-        kind = kind_of_digits(chars) if kind_of_digits(chars) == "CARD" or "social" in context[0].lower() else "ID"
+    elif chars.isdigit() and _says_kind(chars, context[0].lower()):
+        kind = kind_of_digits(chars)
     return Found(kind, begin + pieces[0].start, begin + pieces[-1].end, chars)
+
+
+def _says_kind(digits: str, context: str) -> bool:
+    """Whether the digits themselves show what they are: a card, or a Social Security number where one is named."""
+    kind = kind_of_digits(digits)
+    return kind == "CARD" or (kind == "SSN" and ("social" in context or "ssn" in context))
 
 
 def _until_amount(text: str, begin: int, run: list[Piece]) -> list[Piece]:

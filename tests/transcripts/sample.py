@@ -109,7 +109,10 @@ def as_whisper() -> bytes:
 
 
 def as_whisper_without_speakers() -> bytes:
-    segments = [{"start": number, "end": number + 1, "text": f" {line.text}", "avg_logprob": -0.1} for number, line in enumerate(CALL)]
+    segments = [
+        {"start": number, "end": number + 1, "text": f" {line.text}", "avg_logprob": -0.1}
+        for number, line in enumerate(CALL)
+    ]
     return json.dumps({"text": "", "segments": segments}).encode()
 
 
@@ -124,10 +127,15 @@ def as_aws() -> bytes:
             items.append({"start_time": start, "end_time": f"{at + 0.2:.2f}", "type": "pronunciation",
                           "alternatives": [{"confidence": "0.35" if bare == "trial" else "0.99", "content": bare}]})  # fmt: skip
             timed.append({"start_time": start, "speaker_label": speaker})
-            items += [{"type": "punctuation", "alternatives": [{"confidence": "0.0", "content": mark}]} for mark in word[len(bare) :]]
+            items += [
+                {"type": "punctuation", "alternatives": [{"confidence": "0.0", "content": mark}]}
+                for mark in word[len(bare) :]
+            ]
             at += 0.25
         labels.append({"speaker_label": speaker, "items": timed})
-    return json.dumps({"jobName": "x", "results": {"transcripts": [], "items": items, "speaker_labels": {"segments": labels}}}).encode()
+    return json.dumps(
+        {"jobName": "x", "results": {"transcripts": [], "items": items, "speaker_labels": {"segments": labels}}}
+    ).encode()
 
 
 def as_chat() -> bytes:
