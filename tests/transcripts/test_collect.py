@@ -136,7 +136,12 @@ PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
+FAST = {"collect.after_rename:3", "conversation.after_link:1"}
+
+
+@pytest.mark.parametrize(
+    "place", [place if place in FAST else pytest.param(place, marks=pytest.mark.slow) for place in PLACES]
+)
 def test_a_kill_at_any_point_loses_at_most_the_reply_being_pasted(place: str, tmp_path: Path) -> None:
     """Killed, then run again with the rest of the replies until it is done: one conversation, each reply once."""
     replies = ["Reply one.", "Reply two.", "Reply three.", "Reply four."]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from src.api.transcripts import load_script
+from src.records.transcript import RecordedTurn
 from src.transcripts.import_file import ImportOptions, draft, kind_of
 from src.transcripts.read_file import read_transcript
 from src.transcripts.redact import RedactionRules, redact
@@ -28,6 +29,14 @@ def document(name: str) -> Any:
     return json.loads((CORPUS / name).read_text(encoding="utf-8"))
 
 
+def as_recognized(turn: RecordedTurn) -> str:
+    """The reply without the figures that were put behind spoken amounts."""
+    reply = turn.reply or ""
+    for one in reversed(turn.added_figures):
+        reply = reply[: one.start] + reply[one.end :]
+    return reply
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_every_file_of_the_corpus_gives_the_expected_turns(name: str) -> None:
     expected = document("expected.json")
@@ -44,8 +53,9 @@ def test_every_file_of_the_corpus_gives_the_expected_turns(name: str) -> None:
         turn = turns[wanted["turn_id"]]
         assert (turn.outcome != "not_asked") == wanted["asked"], wanted["turn_id"]
         reply = " ".join((turn.reply or "").split())
+        words = " ".join(as_recognized(turn).split())
         for text in wanted.get("reply_contains", []):
-            assert text in reply, (wanted["turn_id"], text)
+            assert text in reply or text in words, (wanted["turn_id"], text)
         for text in wanted.get("reply_lacks", []):
             assert text not in reply, (wanted["turn_id"], text)
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from src.cli import main
+from src.cli.options import TRANSCRIPT_FORMATS
 from src.store.conversations import conversation_files, read_conversation
+from src.transcripts.read_file import FORMATS as READABLE
 from tests.runs import ONE, call
 from tests.transcripts.sample import FORMATS
 
@@ -23,6 +25,10 @@ def call_file(folder: Path, name: str = "call.txt") -> Path:
 
 def options(folder: Path) -> tuple[object, ...]:
     return ("--scenario", ONE, "--to", folder / "calls", "--plan-year", "2026")
+
+
+def test_the_help_offers_the_formats_that_can_be_read() -> None:
+    assert TRANSCRIPT_FORMATS == READABLE
 
 
 def test_an_import_shows_what_it_found_and_saves_it(tmp_path: Path) -> None:
