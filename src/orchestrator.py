@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from . import storage
 from .adapters.base import Message, ModelRequest
+from .adapters.sent_back import PAUSED, blocks_of
 from .agents import questioner
 from .agents.ask import Answer
 from .agents.context import Asked, about, state_of
@@ -34,6 +37,7 @@ from .records.run import FORMAT
 from .runner.judge_clients import JudgeClients
 from .runner.judge_turn import Turn, TurnJudge, finish
 from .runner.schedule import TrialSlots, run_in_plan_order
+from .runner.target_reply import MOST_PARTS, UNASKED, TargetReply, joined
 from .schemas import (
     CallRecord,
     Exchange,
@@ -101,7 +105,6 @@ class TrialRunner:
         self, trial: Trial, turns: QuestionerOutput
     ) -> AsyncIterator[tuple[Exchange, CallRecord | None]]:
         scripted = {turn.turn_id: turn for turn in trial.planned.scenario.scripted_turns}
-        parameters = self.plan.parameters_of(trial.target)
         context: list[Message] = []
         last_reply: str | None = None
         ended = False
@@ -116,27 +119,48 @@ class TrialRunner:
                 yield _exchange(turn.turn_id, group, turn.user_message, unasked, None), None
                 continue
             asked = Message("user", turn.user_message)
-            record = await self._gateway.call(
-                CallId(trial.trial_id, "target", turn.turn_id),
-                ModelRequest(
-                    model=trial.target,
-                    api_id=self.plan.api_ids.get(trial.target, ""),
-                    messages=(*context, asked),
-                    temperature=parameters.temperature,
-                    max_tokens=parameters.max_tokens,
-                    seed=trial.seed(self.plan.seed, "target", turn.turn_id),
-                    hint=f"{trial.planned.name}/{turn.turn_id}",
-                ),
-            )
+            reply = await self._reply(trial, turn.turn_id, (*context, asked))
+            record = reply.record
             assert record.outcome != "denied"  # it ends no call
             outcome: TurnOutcome = "answered" if record.outcome == "ok" else record.outcome
             if outcome == "answered" and not has_content(record.text or ""):
                 outcome = "empty"
+            if record.stop_reason in UNASKED:
+                outcome = "not_asked"
             ended = outcome in ENDS_CONVERSATION
             last_reply = record.text
             if record.text:  # what the target wrote stays in its context; an exchange without words is left out
-                context += [asked, Message("assistant", record.text)]
+                context += [asked, Message("assistant", record.text, blocks=reply.blocks)]
             yield _exchange(turn.turn_id, group, turn.user_message, outcome, record), record
+
+    async def _reply(self, trial: Trial, turn_id: str, messages: tuple[Message, ...]) -> TargetReply:
+        """A target's reply. A provider may stop in the middle of a search; it is then asked to continue."""
+        parameters, settings = self.plan.parameters_of(trial.target), self.plan.settings_of(trial.target)
+        repetition = f"#{trial.repetition}" if settings.recorded else ""
+        request = ModelRequest(
+            model=trial.target,
+            api_id=self.plan.api_ids.get(trial.target, ""),
+            messages=messages,
+            system=settings.system_prompt.text if settings.system_prompt else None,
+            prompt_sha256=settings.system_prompt.sha256 if settings.system_prompt else None,
+            temperature=parameters.temperature,
+            max_tokens=parameters.max_tokens + settings.reasoning_tokens,
+            effort=settings.reasoning_effort,
+            search=settings.search,
+            seed=trial.seed(self.plan.seed, "target", turn_id),
+            hint=f"{trial.planned.name}/{turn_id}{repetition}",
+        )
+        parts: list[CallRecord] = []
+        blocks: list[dict[str, Any]] = []
+        for ask in range(MOST_PARTS):
+            record = await self._gateway.call(CallId(trial.trial_id, "target", turn_id, ask=ask), request)
+            parts.append(record)
+            blocks += blocks_of(record) if settings.search else []
+            if record.stop_reason != PAUSED:
+                break
+            so_far = Message("assistant", "".join(part.text or "" for part in parts), blocks=tuple(blocks))
+            request = replace(request, messages=(*messages, so_far))
+        return TargetReply(joined(parts), tuple(blocks))
 
     def _turn(self, trial: Trial, exchanges: Sequence[Exchange], answered_by: tuple[CallRecord, ...]) -> Turn:
         """The last reply, ready to be judged."""

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from ..errors import ConfigError
+from ..records.target import WebSearch
 from ..schemas import Usage
 from ..store.strict_json import clean_text
 from .base import (
@@ -194,6 +195,7 @@ class ParsedReply:
     fingerprint: str | None = None
     request_id: str | None = None
     usage: Usage = field(default_factory=Usage)
+    search: WebSearch | None = None
 
 
 class Fetched(NamedTuple):
@@ -361,6 +363,7 @@ class HttpAdapter(ABC):
             fingerprint=self._shown(parsed.fingerprint),
             request_id=self._request_id(exchange) or self._shown(parsed.request_id),
             usage=parsed.usage,
+            search=parsed.search,
             **self._kept(exchange),
         )
 

@@ -383,6 +383,7 @@ def call_record(
         address=source.address,
         api_version=source.api_version,
         batch=batch,
+        search=reply.search if reply else None,
         format=FORMAT,
     )
 

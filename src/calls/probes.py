@@ -97,6 +97,7 @@ def probe_request(like: ModelRequest) -> ModelRequest:
         messages=(Message("user", PROBE),),
         temperature=like.temperature,
         max_tokens=like.max_tokens,
+        effort=like.effort,
         seed=like.seed,
     )
 

@@ -15,6 +15,7 @@ from ..adapters.models import resolve
 from ..adapters.registry import canonical_name
 from ..errors import InputError, about
 from ..records.study import JudgeOptions, ModelSettings, Study
+from ..records.target import TargetSettings
 from ..schemas import (
     BackgroundFact,
     CallParameters,
@@ -38,6 +39,7 @@ from .prompts import load_prompts
 from .rubrics import load_rubrics
 from .scenario_files import find_scenarios, read_found
 from .study_points import check_study_points
+from .targets import own_parameters, planned_targets
 from .trials import slug
 
 MAX_TRIALS = 1_000_000
@@ -49,14 +51,15 @@ JUDGE_TEMPERATURE = 0.0
 def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     """Turn a study into a run plan. `today` decides which keys and models are out of date."""
     day = today or clock.today()
-    targets = _targets(study)
+    parameters = CallParameters(temperature=study.temperature, max_tokens=study.max_tokens)
+    named = planned_targets(study.targets, parameters)
+    targets = tuple(one.name for one in named)
     asked = _scenarios(study, day)
     models = judge_models(study, targets)
     reader = reader_model(study, models)
     verifiers = tuple(islice(cycle(models), study.verifiers))
     adjudicator = adjudicator_model(study, verifiers, targets)
     questioner = _questioner(study, asked.scenarios)
-    parameters = CallParameters(temperature=study.temperature, max_tokens=study.max_tokens)
     judging = CallParameters(temperature=JUDGE_TEMPERATURE, max_tokens=study.judge_max_tokens)
     plan = RunPlan(
         scenarios=asked.scenarios,
@@ -82,7 +85,9 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         seed=study.seed,
         target_parameters=parameters,
         judge_parameters=judging,
-        model_parameters=_own("targets", study.targets, parameters) | _own("judges", study.judges, judging),
+        model_parameters={one.name: one.parameters for one in named if one.parameters != parameters}
+        | _own("judges", study.judges, judging),
+        target_settings={one.name: one.settings for one in named if one.settings != TargetSettings()},
         policy=call_policy(study.timeout, study.max_attempts),
         prompts=load_prompts(),
     )
@@ -103,8 +108,7 @@ def _own(field: str, settings: Sequence[ModelSettings], shared: CallParameters) 
     """The parameters of models that differ from the shared ones."""
     own: dict[str, CallParameters] = {}
     for one in settings:
-        given = one.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
-        name, parameters = canonical_name(one.model), shared.model_copy(update=given)
+        name, parameters = canonical_name(one.model), own_parameters(one, shared)
         if own.setdefault(name, parameters) != parameters:
             raise InputError(
                 f"{name} is listed twice with different parameters. A model has one set of them.", field=field
@@ -238,15 +242,6 @@ def replan(
     called = [judge for judge in again.judge_models() if judge in models or judge not in kept.values()]
     check_judges(again, called, today=today or clock.today(), allow_retired=options.allow_retired)
     return again
-
-
-def _targets(study: Study) -> tuple[str, ...]:
-    with about("targets"):
-        names = [canonical_name(target.model) for target in study.targets]
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"{name} was given twice. To run more trials of it, use `repeats`.")
-    return tuple(names)
 
 
 def _questioner(study: Study, scenarios: tuple[PlannedScenario, ...]) -> str | None:

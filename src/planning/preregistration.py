@@ -19,9 +19,8 @@ from ..records.preregistration import (
     Registration,
 )
 from ..records.study import RegistrationText
+from ..records.target import TargetSettings
 from ..schemas import (
-    CallParameters,
-    CallPolicy,
     PlannedScenario,
     Record,
     RunPlan,
@@ -40,7 +39,7 @@ _NUMBERS = {"isolation": "isolation", "plan_year": "plan year", "repeats": "repe
 _SAME = (
     "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "api_ids", "repeats", "judge_repeats",
     "judge_sample", "isolation", "audit_sample", "seed", "target_parameters", "judge_parameters", "model_parameters",
-    "policy",
+    "target_settings", "policy",
 )  # fmt: skip
 """Fields copied from the plan as they are."""
 _POINTS = ("required_points", "partial_points", "background")
@@ -202,6 +201,10 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
             yield from _fields(model, own_was, own_now)
         else:
             yield f"{model}: parameters of its own were {'added' if own_now else 'removed'}"
+    for target in dict.fromkeys((*was.target_settings, *now.target_settings)):
+        if target in was.targets and target in now.targets:
+            before_, after = (one.target_settings.get(target, TargetSettings()) for one in (was, now))
+            yield from _fields(target, before_, after)
     yield from _fields("calls", was.policy, now.policy)
     yield from _prompts(was.prompts, now.prompts)
 
@@ -234,7 +237,7 @@ def _hashes(what: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterat
             yield f"{what} {name}: its content changed"
 
 
-def _fields(what: str, was: CallParameters | CallPolicy, now: CallParameters | CallPolicy) -> Iterator[str]:
+def _fields(what: str, was: Record, now: Record) -> Iterator[str]:
     before, after = _plain(was), _plain(now)
     for name, value in after.items():
         if value != before.get(name):

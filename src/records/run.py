@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -14,6 +15,7 @@ from .ids import scenario_name
 from .price import Price
 from .rubric import Rubric
 from .scenario import Scenario
+from .target import TargetSettings, WebSearch
 
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]
@@ -179,6 +181,8 @@ class RunPlan(Record):
     judge_parameters: CallParameters
     model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=is_empty)
     """Parameters of single targets and judges, if the study gives them; all others use the two above."""
+    target_settings: dict[ModelName, TargetSettings] = Field(default_factory=dict, exclude_if=is_empty)
+    """What sets single targets apart from a bare model: system prompt, reasoning, search, recorded conversations."""
     policy: CallPolicy
     prompts: dict[Role, Prompt]
 
@@ -186,14 +190,29 @@ class RunPlan(Record):
         shared = self.target_parameters if model in self.targets else self.judge_parameters
         return self.model_parameters.get(model, shared)
 
+    def settings_of(self, target: str) -> TargetSettings:
+        return self.target_settings.get(target) or TargetSettings()
+
+    def repeats_of(self, target: str, scenario: str) -> int:
+        """Trials of a target with a scenario or variant: the plan's repeats, or as many as conversations recorded."""
+        recorded = self.settings_of(target).recorded
+        return self.repeats if recorded is None else len(recorded.conversations.get(scenario, ()))
+
+    def repeats_in(self, scenario: str) -> int:
+        """Of the target that has most."""
+        return max(self.repeats_of(target, scenario) for target in self.targets)
+
+    def trials_of(self, target: str) -> int:
+        return sum(self.repeats_of(target, planned.name) for planned in self.scenarios)
+
     @property
     def trial_count(self) -> int:
-        return len(self.scenarios) * len(self.targets) * self.repeats
+        return sum(map(self.trials_of, self.targets))
 
     @property
     def question_sets(self) -> int:
         """Scenarios times repeats. All targets are asked the same set, so shards divide sets and not trials."""
-        return len(self.scenarios) * self.repeats
+        return sum(self.repeats_in(planned.name) for planned in self.scenarios)
 
     @property
     def points_left_out(self) -> int:
@@ -312,7 +331,12 @@ class Manifest(Record):
             return len(self.transcripts.selected.chosen) + len(self.transcripts.selected.sampled)
         if self.shard is None:
             return self.plan.trial_count
-        return len(range(self.shard.index - 1, self.plan.question_sets, self.shard.of)) * len(self.plan.targets)
+        sets = (
+            sum(self.plan.repeats_of(target, planned.name) >= repetition for target in self.plan.targets)
+            for planned in self.plan.scenarios
+            for repetition in range(1, self.plan.repeats_in(planned.name) + 1)
+        )
+        return sum(islice(sets, self.shard.index - 1, None, self.shard.of))
 
     @property
     def models_called(self) -> tuple[str, ...]:
@@ -383,6 +407,8 @@ class CallRecord(Record):
     """The version of the provider's API that was asked for, where it has versions."""
     batch: str | None = Field(default=None, exclude_if=is_none)
     """The provider's id of the batch that the call was a line of; None for a call of its own."""
+    search: WebSearch | None = Field(default=None, exclude_if=is_none)
+    """What the target searched for this reply."""
     format: Format = Field(default=1, exclude_if=is_first)
 
 
@@ -399,6 +425,7 @@ class CallHead(Record):
     input_characters: int
     max_tokens: int
     batch: str | None = None
+    search: WebSearch | None = None
 
 
 class TornLine(Record):
