@@ -48,8 +48,8 @@ def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
     model = canonical_name(option.model)
     if SETTINGS_MARK in option.model:
         raise InputError(
-            f"{option.model}: the name of a model has no {SETTINGS_MARK}, which is what reports write before settings. Give "
-            "settings as in provider:model,search,effort=low."
+            f"{option.model}: the name of a model has no {SETTINGS_MARK}, which is what reports write before settings. "
+            "Give settings as in provider:model,search,effort=low."
         )
     settings = TargetSettings(
         system_prompt=_system_prompt(option.system_prompt) if option.system_prompt else None,
