@@ -145,22 +145,30 @@ def _classify_one(url: str) -> Address:
 def _split(url: str) -> _Split | _Refused:
     """The parts of an address, by rules that leave no doubt about which part is the host."""
     text = url.strip(" ")
-    if not text or len(text) > MAX_ADDRESS:
-        return _Refused("malformed", f"An address has between 1 and {MAX_ADDRESS:,} characters.")
-    if any(unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp", "Zs") for one in text):
-        return _Refused("malformed", "The address contains a space or a control character.")
+    wrong = _unreadable(text)
+    if wrong:
+        return _Refused("malformed", wrong)
     scheme = _SCHEME.match(text)
-    if scheme is None and _SCHEME_WITHOUT_COLON.match(text):
-        return _Refused("malformed", "The address begins with a misspelled https://.")
     rest = text[scheme.end() :] if scheme else f"//{text}"
-    if scheme and scheme.group().lower() not in ("http:", "https:"):
-        return _Refused("malformed", f"{scheme.group()[:20]} is not the beginning of a web address.")
     if "\\" in rest:
         return _backslash(rest)
-    if not rest.startswith("//") or rest.startswith("///"):
-        return _Refused("malformed", "The address does not begin with https:// and a host name.")
     found = _PARTS.fullmatch(rest[2:])
-    return _checked(found) if found else _Refused("malformed", "The address cannot be read.")
+    if not rest.startswith("//") or rest.startswith("///") or found is None:
+        return _Refused("malformed", "The address does not begin with https:// and a host name.")
+    return _checked(found)
+
+
+def _unreadable(text: str) -> str:
+    """Why a text cannot be an address at all; empty if it can."""
+    if not text or len(text) > MAX_ADDRESS:
+        return f"An address has between 1 and {MAX_ADDRESS:,} characters."
+    if any(unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp", "Zs") for one in text):
+        return "The address contains a space or a control character."
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return "The address begins with a misspelled https://." if _SCHEME_WITHOUT_COLON.match(text) else ""
+    known = scheme.group().lower() in ("http:", "https:")
+    return "" if known else f"{scheme.group()[:20]} is not the beginning of a web address."
 
 
 def _backslash(rest: str) -> _Refused:

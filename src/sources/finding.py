@@ -32,9 +32,12 @@ _BARE = re.compile(
     rf"(?P<user>[^/?#\\@]{{1,100}}@)?(?P<host>{_NAME}+(?:{_DOT}{_NAME}+)+)(?P<port>:[0-9]{{1,6}})?(?P<path>[/?#\\].*)?",
     re.DOTALL,
 )
+_list = str.split
 _ENDINGS = frozenset(
-    "com org net gov mil edu us info biz co io ai int health care insurance life help online site app dev xyz club "
-    "live plus center guide support".split()
+    _list(
+        "com org net gov mil edu us info biz co io ai int health care insurance life help online site app dev xyz club "
+        "live plus center guide support"
+    )
 )
 """Endings by which a host name is recognized without a scheme; with a path, those of countries too."""
 _CLOSERS = {")": "(", "]": "["}
@@ -79,8 +82,8 @@ def find_citations(text: str) -> tuple[Citation, ...]:
     """The addresses in a reply, in order. An address in a list of sources is given once for each mark that names it.
 
     Example:
-        >>> [one.url for one in find_citations("See [costs](https://www.medicare.gov/basics/costs) or ssa.gov/medicare.")]
-        ['https://www.medicare.gov/basics/costs', 'ssa.gov/medicare']
+        >>> [one.url for one in find_citations("See [costs](https://www.medicare.gov/costs) or ssa.gov/medicare.")]
+        ['https://www.medicare.gov/costs', 'ssa.gov/medicare']
     """
     found = [one for one in _find(text) if not one.named]
     return tuple(_citation(one) for item in found for one in _places(text, item))
@@ -151,7 +154,7 @@ def _links(text: str) -> Iterator[_Found]:
         end = _link_end(text, match.end())
         if end is None:
             continue
-        target = text[match.end() : end].split(" ")[0].split("\t")[0].strip("<>").strip()
+        target = re.split(r"[ \t]", text[match.end() : end], maxsplit=1)[0].strip("<>")
         at = min(end + 1, len(text))
         url = _ESCAPED.sub(r"\1", target)
         if _is_target(url):

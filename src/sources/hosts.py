@@ -46,13 +46,14 @@ _ENDING = re.compile(r"[a-z]{2,63}|xn--[a-z0-9-]{2,59}")
 _DOTS = re.compile("[\u3002\uff0e\uff61]")
 _ALIKE_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
 _ALIKE = str.maketrans("01i|!3456789q", "olllleasgtbgg")
+_list = str.split
 _LOOKS_LIKE = str.maketrans(
     {
         pair[0]: pair[1]
-        for pair in (
+        for pair in _list(
             "аa вb гr ԁd еe ёe һh нh іi їi јj кk ӏl мm пn оo рp ԛq ѕs сc тt уy хx ѵv "
             "ѡw αa βb γy εe ηn ιi κk νv οo ρp σo ςc τt υu χx ωw ɑa ɡg ıi ɩi ոn սu ցg հh օo"
-        ).split()
+        )
     }
 )
 """Letters of other scripts, in small letters, and the Latin ones that they look like."""
@@ -180,9 +181,9 @@ def _ending_in_the_middle(labels: Sequence[str]) -> str:
     if labels[0] == "gov" and any(map(_is_imitated, _words(labels[1:]))):
         return f"It shows gov, but belongs to {owner[:80]}."
     for place in range(len(labels) - 2):
-        if ("shiphelp", "org") == tuple(labels[place : place + 2]) or (
-            labels[place] == "state" and labels[place + 1] in _STATE_CODES and "us" in labels[place + 2 : -1]
-        ):
+        ship = tuple(labels[place : place + 2]) == ("shiphelp", "org")
+        state = labels[place] == "state" and labels[place + 1] in _STATE_CODES and "us" in labels[place + 2 : -1]
+        if ship or state:
             return f"It shows an official name, but belongs to {owner[:80]}."
     return ""
 
@@ -290,22 +291,26 @@ def _other_script(name: str) -> Host:
             return Host(name, "malformed", "A part of the host name begins with xn-- but is no encoded name.")
     if not all(labels):
         return Host(name, "malformed", "The host name has an empty part.")
-    if any(any(unicodedata.category(one)[0] in "CZM" for one in label) for label in labels):
-        return Host(name, "disguised", "The host name hides characters.")
-    folded = [_folded(label) for label in labels]
+    why = _disguise(labels)
+    return Host(name, "disguised", why) if why else Host(name, "other", f"{name[:100]} is not an official site.")
+
+
+def _disguise(labels: Sequence[str]) -> str:
+    """Why a name with characters beyond ASCII is made to look official; empty if it is not."""
+    if any(unicodedata.category(one)[0] in "CZM" for label in labels for one in label):
+        return "The host name hides characters."
     mixed = next((label for label in labels if _mixes_scripts(label)), None)
     if mixed:
-        return Host(name, "disguised", f"{mixed[:80]} mixes letters of several scripts that look alike.")
+        return f"{mixed[:80]} mixes letters of several scripts that look alike."
     if looks_like_gov(labels[-1]):
-        return Host(name, "disguised", "No .gov name has characters beyond ASCII.")
-    known = [label for label in folded if UNKNOWN not in label]
-    alike = _ascii(".".join(folded)) if known == folded else None
-    if alike and (alike.host_class in OFFICIAL or alike.host_class == "disguised"):
-        return Host(name, "disguised", f"It looks like {alike.name[:80]}, but has other characters.")
+        return "No .gov name has characters beyond ASCII."
+    folded = [_folded(label) for label in labels]
     for word in _words(folded):
         if any(_same(_skeleton(word), _skeleton(one)) for one in IMITATED):
-            return Host(name, "disguised", f"{word[:80]} is spelled with characters that look like others.")
-    return Host(name, "other", f"{name[:100]} is not an official site.")
+            return f"{word[:80]} is spelled with characters that look like others."
+    alike = _ascii(".".join(folded)).host_class if not any(UNKNOWN in label for label in folded) else "other"
+    official = alike in OFFICIAL or alike == "disguised"
+    return f"It looks like {'.'.join(folded)[:80]}, but has other characters." if official else ""
 
 
 def _folded(label: str) -> str:
