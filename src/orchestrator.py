@@ -52,6 +52,7 @@ from .schemas import (
     TurnOutcome,
 )
 from .scoring.result import ENDS_CONVERSATION, TurnJudgment, assemble
+from .sources.snapshot import Snapshot
 from .store.failpoints import Failpoints
 from .text.empty_replies import has_content
 
@@ -63,7 +64,8 @@ class TrialRunner:
         self.plan = plan
         self._gateway = gateway
         self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.parameters_of, plan.policy.max_asks)
-        self._judge = TurnJudge(plan, self._judges)
+        snapshot = Snapshot(plan.citation_checks.pages) if plan.citation_checks else None
+        self._judge = TurnJudge(plan, self._judges, snapshot)
         self._questions: dict[str, asyncio.Task[Answer[QuestionerOutput]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
@@ -178,6 +180,7 @@ class TrialRunner:
             state=trial.planned.state_code,
             families=_families(trial, answered_by),
             repeats=self.plan.judge_repeats if in_noise_sample(self.plan, trial) else 0,
+            search=last.search,
         )
 
 
@@ -198,6 +201,7 @@ def _exchange(
         reply=record.text if record else None,
         detail=record.error if record else None,
         served_model=record.served_model if record else None,
+        search=record.search if record else None,
     )
 
 

@@ -57,6 +57,7 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "wording": ("w.json", ["--wording", "w.json"], ["--wording", "x.json"]),
     "facts": ("f.json", ["--facts", "f.json"], ["--facts", "x.json"]),
     "invented_plans": ("p.json", ["--invented-plans", "p.json"], ["--invented-plans", "x.json"]),
+    "sources": ("s", ["--sources", "s"], ["--sources", "x"]),
     "max_attempts": (2, ["--max-attempts", "2"], ["--max-attempts", "3"]),
     "timeout": (30.0, ["--timeout", "30"], ["--timeout", "31"]),
     "out": ("elsewhere", ["--out", "elsewhere"], ["--out", "nowhere"]),
@@ -231,7 +232,7 @@ def test_the_output_of_a_dry_run_is_a_study_file_of_the_same_plan() -> None:
     assert call("run", saved, "--dry-run")[1] == out
     unset = (
         "# not set: reader, concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, processes, "
-        "ray_address, batch, batch_wait, variants, questioner, wording, facts, invented_plans, prices\n"
+        "ray_address, batch, batch_wait, variants, questioner, wording, facts, invented_plans, sources, prices\n"
     )
     assert unset in out
 

@@ -20,6 +20,7 @@ from ..schemas import (
     BackgroundFact,
     CallParameters,
     CallPolicy,
+    CitationChecks,
     PlannedRubric,
     PlannedScenario,
     Role,
@@ -27,6 +28,8 @@ from ..schemas import (
     Scenario,
     UsedWording,
 )
+from ..sources.snapshot import PAGES, bundled_folder, load_snapshot
+from ..storage import file_sha256
 from . import clock
 from .background import background_for, check_ids
 from .fill_slots import is_coming, out_of_date, read_wording
@@ -88,6 +91,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         model_parameters={one.name: one.parameters for one in named if one.parameters != parameters}
         | _own("judges", study.judges, judging),
         target_settings={one.name: one.settings for one in named if one.settings != TargetSettings()},
+        citation_checks=_citation_checks(study, searches=any(one.settings.search for one in named)),
         policy=call_policy(study.timeout, study.max_attempts),
         prompts=load_prompts(),
     )
@@ -96,6 +100,14 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     _check_size(plan)
     _check_execution(study, plan)
     return plan
+
+
+def _citation_checks(study: Study, *, searches: bool) -> CitationChecks:
+    if not study.sources and not searches:
+        return CitationChecks()
+    with about("sources"):
+        folder = Path(study.sources) if study.sources else bundled_folder()
+        return CitationChecks(sha256=file_sha256(folder / PAGES), pages=load_snapshot(folder).newest())
 
 
 def call_policy(timeout_s: float, max_attempts: int = 5) -> CallPolicy:

@@ -66,6 +66,7 @@ def _content(plan: RunPlan) -> dict[str, Any]:
         "plan_sha256": _plan_sha256(plan),
         "scenarios": tuple(_scenario(planned) for planned in plan.scenarios),
         "wording_sha256": plan.wording.sha256 if plan.wording else None,
+        "sources_sha256": plan.citation_checks.sha256 if plan.citation_checks else None,
         "rubrics": {name: rubric.sha256 for name, rubric in plan.rubrics.items()},
         "prompts": {
             role: RegisteredPrompt(file_sha256=prompt.sha256, text_sha256=sha256(prompt.text))
@@ -183,6 +184,8 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
     yield from _hashes("file", was.references, now.references)
     if was.wording_sha256 != now.wording_sha256:
         yield f"wording: {_wording(now.wording_sha256)}, not {_wording(was.wording_sha256)}"
+    if was.sources_sha256 != now.sources_sha256:
+        yield "the pages against which citations are checked changed"
     yield from _hashes("rubric", was.rubrics, now.rubrics)
     yield from _members("expired keys", was.expired, now.expired)
     yield from _members("targets", was.targets, now.targets)

@@ -30,7 +30,7 @@ from .judges import NO_ADJUDICATOR
 from .preregistration import read_frozen
 from .scenario_files import expand, files_at
 
-_FILES = ("wording", "facts", "invented_plans", "prices", "out")
+_FILES = ("wording", "facts", "invented_plans", "sources", "prices", "out")
 """Fields that hold one path; `scenarios` holds several."""
 _FIRST = ("format", "title", "scenarios", "targets", "judges", "verifiers", "adjudicator")
 """Fields in the order in which a person reads a study; the others follow."""

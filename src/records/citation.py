@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
 from .base import Line, Record, Sha256
 
@@ -46,14 +46,6 @@ class Citation(Record):
     end: int | None = Field(default=None, ge=0)
     """The span of the reply that the citation backs; for an address in the text, where the address is."""
     where: Literal["annotation", "text"]
-
-    @model_validator(mode="after")
-    def _has_a_whole_span(self) -> Self:
-        if (self.start is None) != (self.end is None):
-            raise ValueError("start and end are given together or not at all")
-        if self.start is not None and self.end is not None and self.start >= self.end:
-            raise ValueError("start must be before end")
-        return self
 
 
 class FigureFinding(Record):

@@ -54,6 +54,8 @@ class Preregistration(Record):
     """Hashes of the files of figures and invented plans that filled the keys."""
     wording_sha256: Sha256 | None
     """Of the file whose words replaced ours; None if the wording is ours."""
+    sources_sha256: Sha256 | None = Field(default=None, exclude_if=is_none)
+    """Of the pages against which citations are checked; None if only the form of addresses is."""
     rubrics: dict[str, Sha256]
     expired: tuple[str, ...]
     targets: tuple[ModelName, ...]

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from .background import BackgroundFact, StateCode
 from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none
+from .citation import SnapshotPage
 from .doubt import Doubt
 from .facts import PlanYear
 from .ids import scenario_name
@@ -141,6 +142,14 @@ class Prompt(Record):
     """As it is sent: the template filled."""
 
 
+class CitationChecks(Record):
+    """The snapshot of pages against which citations are checked."""
+
+    sha256: Sha256 | None = Field(default=None, exclude_if=is_none)
+    """Of its file; None if only the form of an address is checked."""
+    pages: tuple[SnapshotPage, ...] = Field(default=(), exclude_if=is_empty)
+
+
 class RunPlan(Record):
     """Everything that decides a run's results, and nothing else: no clock, no concurrency, no output path."""
 
@@ -184,6 +193,8 @@ class RunPlan(Record):
     """Parameters of single targets and judges, if the study gives them; all others use the two above."""
     target_settings: dict[ModelName, TargetSettings] = Field(default_factory=dict, exclude_if=is_empty)
     """What sets single targets apart from a bare model: system prompt, reasoning, search, recorded conversations."""
+    citation_checks: CitationChecks | None = Field(default=None, exclude_if=is_none)
+    """What citations are checked against. None in runs of earlier releases, which checked none."""
     policy: CallPolicy
     prompts: dict[Role, Prompt]
 

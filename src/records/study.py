@@ -211,6 +211,9 @@ class Study(ExecutionOptions, JudgeOptions):
     """A file of plan-year figures that adds to or overrides the bundled ones."""
     invented_plans: str | None = None
     """A file of invented insurance plans, doctors and places to use instead of the bundled one."""
+    sources: str | None = None
+    """A folder of pages (`medicare-eval sources snapshot`) against which citations are checked. None: the bundled one
+    if a target searches; otherwise only the form of addresses is checked."""
     max_attempts: int = Field(default=5, ge=1, le=50)
     timeout: float = Field(default=120.0, gt=0, le=3_600)
     """Seconds per attempt at a call."""

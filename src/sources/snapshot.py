@@ -68,7 +68,11 @@ def _newest(pages: Iterable[tuple[str, SnapshotPage]]) -> dict[str, SnapshotPage
 
 def bundled_snapshot() -> Snapshot:
     """The snapshot that comes with the program: statements of our fact bank, not copies of pages."""
-    return load_snapshot(data_folder("sources") / BUNDLED)
+    return load_snapshot(bundled_folder())
+
+
+def bundled_folder() -> Path:
+    return data_folder("sources") / BUNDLED
 
 
 def load_snapshot(folder: Path) -> Snapshot:
