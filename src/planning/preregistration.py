@@ -181,12 +181,7 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
     for name, words in _NUMBERS.items():
         if getattr(was, name) != getattr(now, name):
             yield f"{words}: {getattr(now, name)}, not {getattr(was, name)}"
-    yield from _hashes("file", was.references, now.references)
-    if was.wording_sha256 != now.wording_sha256:
-        yield f"wording: {_wording(now.wording_sha256)}, not {_wording(was.wording_sha256)}"
-    if was.sources_sha256 != now.sources_sha256:
-        yield "the pages against which citations are checked changed"
-    yield from _hashes("rubric", was.rubrics, now.rubrics)
+    yield from _files(was, now)
     yield from _members("expired keys", was.expired, now.expired)
     yield from _members("targets", was.targets, now.targets)
     yield from _members("verifiers", was.verifiers, now.verifiers)
@@ -209,6 +204,15 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
             yield from _settings(target, was.target_settings.get(target), now.target_settings.get(target))
     yield from _fields("calls", was.policy, now.policy)
     yield from _prompts(was.prompts, now.prompts)
+
+
+def _files(was: Preregistration, now: Preregistration) -> Iterator[str]:
+    yield from _hashes("file", was.references, now.references)
+    if was.wording_sha256 != now.wording_sha256:
+        yield f"wording: {_wording(now.wording_sha256)}, not {_wording(was.wording_sha256)}"
+    if was.sources_sha256 != now.sources_sha256:
+        yield "the pages against which citations are checked changed"
+    yield from _hashes("rubric", was.rubrics, now.rubrics)
 
 
 def _wording(digest: str | None) -> str:
