@@ -171,4 +171,6 @@ def _decompressed(got: _Response, limit: int) -> bytes:
         raise _PageError("the page is compressed, and damaged") from None
     if len(data) > limit:
         raise _PageError(f"the page is larger than {limit:,} bytes")
+    if not reader.eof:
+        raise _PageError("the page is compressed, and damaged")
     return data

@@ -24,7 +24,7 @@ _SCHEMED = re.compile(
     rf"(?<![A-Za-z0-9])(?:[a-z][a-z0-9+.-]{{1,15}}:[/\\]{{2}}|https?:[/\\]?(?=[\w\[])|ht{{1,2}}ps?(?=//)){_RUN}+",
     re.IGNORECASE,
 )
-_CANDIDATE = re.compile(rf"{_RUN}+")
+_CANDIDATE = re.compile(rf"[^{_STOPS}\x00-\x1f\x7f]+")
 _PREFIX = re.compile(r"(?:[A-Za-z]{2,12}[:=])?[(\[*_~'\u2018]*")
 _DOT = r"[.\u3002\uff0e\uff61]"
 _NAME = rf"(?:[^\W_]|[-_{_INVISIBLE}])"
@@ -200,7 +200,7 @@ def _trimmed(url: str) -> str:
         opener = _CLOSERS.get(last)
         if url.endswith(("'s", "\u2019s")):
             url = url[:-2]
-        elif last in _TRAILING or (opener and url.count(last) > url.count(opener)):
+        elif last in _TRAILING or re.match(f"[{_INVISIBLE}]", last) or (opener and url.count(last) > url.count(opener)):
             url = url[:-1]
         else:
             break

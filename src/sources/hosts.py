@@ -99,7 +99,7 @@ def _ascii(name: str) -> Host:
     labels = name.split(".")
     if _is_number(labels):
         return _numeric(name)
-    imitation = _imitates(labels) if all(labels) else ""
+    imitation = _imitates(labels) if len(labels) > 1 and all(map(_LABEL.fullmatch, labels)) else ""
     if imitation:
         return Host(name, "disguised", imitation)
     wrong = _syntax(name, labels)
