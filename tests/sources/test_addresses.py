@@ -15,6 +15,7 @@ CLASSES = {
     "https://www.medicare.gov/basics": "medicare",
     "http://es.medicare.gov/": "medicare",
     "Medicare.gov/plan-compare": "medicare",
+    "https://www.cms.hhs.gov/x": "cms",
     "https://www.cms.gov/newsroom": "cms",
     "https://secure.ssa.gov/poms.nsf/lnx/0600815023": "ssa",
     "https://www.hhs.gov/": "other_federal",
@@ -66,6 +67,9 @@ CLASSES = {
     "https://m\u00e9dicare.gov/": "disguised",
     "https://\u0441ms.com/": "disguised",
     "https://xn--mdicare-5of.com/": "disguised",
+    "https://hhs.gov\u2044a.example.com/": "disguised",
+    "https://example.gov\uff0fevil.com/": "disguised",
+    "https://medicare.gov.evil.com/%zz": "disguised",
     "https:/www.medicare.gov/": "malformed",
     "htps://www.medicare.gov/": "malformed",
     "https//www.medicare.gov/": "malformed",
@@ -167,6 +171,8 @@ FOUND = {
     "Medicare.gov and SSA.GOV, see Medicare.gov's tool at CMS.gov.": [],
     "a.m./p.m., U.S./Canada, e.g./i.e., 1.5/2.5, plan.In 2026, and/or, end.So": [],
     "[here](/plan-compare) and [there](#costs) and [1]": [],
+    "&lt;https://www.cms.gov/a&gt; x": ["https://www.cms.gov/a"],
+    "See [compare](medicare.gov/plan-compare)": ["medicare.gov/plan-compare"],
     "https:// alone, http:": [],
 }  # fmt: skip
 

@@ -143,6 +143,8 @@ def test_figures_count_as_quantities_and_years_only_alone() -> None:
     assert [one.on_page for one in figure_findings("Part B is $2,434.80 a year.", TEXT)] == [True]
     assert [one.figure for one in figure_findings("In 2026 it is $283.", TEXT)] == ["$283"]
     assert [(one.figure, one.on_page) for one in figure_findings("It ends in 2031.", TEXT)] == [("2031", False)]
+    assert [one.on_page for one in figure_findings("It covers 100 days.", "Days 21\u2013100: $217 each day.")] == [True]
+    assert [one.on_page for one in figure_findings("It covers 90 days.", "Days 21\u2013100: $217 each day.")] == [False]
     assert figure_findings("There are two ways to enroll.", TEXT) == ()
     assert [one.on_page for one in figure_findings("It covers 3 visits.", TEXT)] == [False]
 
