@@ -281,7 +281,7 @@ def test_the_command_keeps_what_it_could_read_and_names_the_rest(
     printed = capsys.readouterr()
     assert code == 4
     assert f"{server}/error: not read: the server answered with status 500." in printed.err
-    assert "1 page of 4 could not be read" in printed.err
+    assert "1 of 4 pages could not be read" in printed.err
     assert "3 pages added" in printed.out and "recorded as dead" in printed.out
     assert [page.status for page in load_snapshot(tmp_path / "new" / "pages").pages] == [200, 404, 200]
 
