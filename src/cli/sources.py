@@ -42,8 +42,8 @@ def _snapshot(arguments: argparse.Namespace) -> int:
     print(f"{arguments.to}: {counted(len(made.pages), 'page')} added.")
     if made.failed:
         raise IncompleteRun(
-            f"{counted(len(made.failed), 'page')} of {len(made.failed) + len(made.pages)} could not be read. "
-            "The others are saved. Try again later with the same command and only these addresses."
+            f"{len(made.failed)} of {counted(len(made.failed) + len(made.pages), 'page')} could not be read; the rest "
+            "is saved. Try again later with only these addresses."
         )
     return 0
 

@@ -66,6 +66,8 @@ class _Refused:
 
     host_class: Literal["disguised", "malformed"]
     why: str
+    host: str = ""
+    """Where only the rest of the address is wrong: a disguise of the host is then the graver finding."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,9 @@ def page_key(url: str) -> str | None:
 def _classify_one(url: str) -> Address:
     parts = _split(url)
     if isinstance(parts, _Refused):
-        return Address(url, parts.host_class, parts.why)
+        shown = classify_host(parts.host)
+        known = shown if parts.host and shown.host_class == "disguised" else parts
+        return Address(url, known.host_class, known.why)
     if parts.host.startswith("["):
         return Address(url, "other", "The host is an IP address, which names no agency.", _key(parts))
     host = classify_host(parts.host)
@@ -190,10 +194,11 @@ def _checked(found: re.Match[str]) -> _Split | _Refused:
         hidden = not _BAD_ESCAPE.search(authority) and decoded.isprintable()
         return _Refused("disguised" if hidden else "malformed", "The host name is hidden in percent signs.")
     rest = f"{path}?{query}"
+    host = authority.partition(":")[0]
     if _BAD_ESCAPE.search(rest):
-        return _Refused("malformed", "The address has a percent sign that stands for no character.")
+        return _Refused("malformed", "The address has a percent sign that stands for no character.", host)
     if _NEVER.intersection(rest) or any(unicodedata.category(one) == "Cf" for one in rest):
-        return _Refused("malformed", "The address has characters that no address can have.")
+        return _Refused("malformed", "The address has characters that no address can have.", host)
     return _with_port(authority, path, query)
 
 

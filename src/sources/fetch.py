@@ -95,7 +95,8 @@ def fetch_page(
         reason = getattr(error, "reason", None) or error
         if isinstance(reason, TimeoutError):
             return NotFetched(url, f"no answer within {timeout:g} seconds")
-        return NotFetched(url, " ".join(str(reason).split())[:200] or type(error).__name__)
+        said = getattr(reason, "strerror", None) or str(reason)
+        return NotFetched(url, " ".join(said.split())[:200].rstrip(".") or type(error).__name__)
 
 
 def _page(url: str, got: _Response, today: date, limit: int, keeps_text: Callable[[str], bool]) -> SnapshotPage:
@@ -171,4 +172,6 @@ def _decompressed(got: _Response, limit: int) -> bytes:
         raise _PageError("the page is compressed, and damaged") from None
     if len(data) > limit:
         raise _PageError(f"the page is larger than {limit:,} bytes")
+    if not reader.eof:
+        raise _PageError("the page is compressed, and damaged")
     return data

@@ -24,7 +24,7 @@ _SCHEMED = re.compile(
     rf"(?<![A-Za-z0-9])(?:[a-z][a-z0-9+.-]{{1,15}}:[/\\]{{2}}|https?:[/\\]?(?=[\w\[])|ht{{1,2}}ps?(?=//)){_RUN}+",
     re.IGNORECASE,
 )
-_CANDIDATE = re.compile(rf"{_RUN}+")
+_CANDIDATE = re.compile(rf"[^{_STOPS}\x00-\x1f\x7f]+")
 _PREFIX = re.compile(r"(?:[A-Za-z]{2,12}[:=])?[(\[*_~'\u2018]*")
 _DOT = r"[.\u3002\uff0e\uff61]"
 _NAME = rf"(?:[^\W_]|[-_{_INVISIBLE}])"
@@ -42,6 +42,8 @@ _ENDINGS = frozenset(
 """Endings by which a host name is recognized without a scheme; with a path, those of countries too."""
 _CLOSERS = {")": "(", "]": "["}
 _TRAILING = ".,;:!?'\u2019*_~\\\u3002\uff0c"
+_CUT = re.compile(r"\]\(|&(?:gt|lt|quot);")
+"""What ends an address though it is written without a space: the rest of a link, or of HTML."""
 _ESCAPED = re.compile(r"\\([_*~()#&\[\]+=!-])")
 _DEFINITION = re.compile(r"^[ \t]*(?:[-*][ \t]+)?\[\^?([^\[\]\n]{1,40})\]:?[ \t]*([^\n]{0,200})$")
 _NOT_PAGES = ("mailto:", "tel:", "sms:", "cid:")
@@ -188,7 +190,7 @@ def _is_target(url: str) -> bool:
 
 
 def _schemed(match: re.Match[str]) -> _Found | None:
-    url = _trimmed(match.group().split("](")[0])
+    url = _trimmed(_CUT.split(match.group(), maxsplit=1)[0])
     after = re.sub(r"^[A-Za-z0-9+.-]*:?[/\\]*", "", url)
     return _Found(_ESCAPED.sub(r"\1", url), match.start(), match.start() + len(url)) if after else None
 
@@ -200,7 +202,7 @@ def _trimmed(url: str) -> str:
         opener = _CLOSERS.get(last)
         if url.endswith(("'s", "\u2019s")):
             url = url[:-2]
-        elif last in _TRAILING or (opener and url.count(last) > url.count(opener)):
+        elif last in _TRAILING or re.match(f"[{_INVISIBLE}]", last) or (opener and url.count(last) > url.count(opener)):
             url = url[:-1]
         else:
             break
@@ -213,7 +215,7 @@ def _bare(match: re.Match[str]) -> _Found | None:
         return None
     prefix = _PREFIX.match(match.group())
     start = match.start() + (prefix.end() if prefix else 0)
-    url = _trimmed(match.group()[start - match.start() :].split("](")[0])
+    url = _trimmed(_CUT.split(match.group()[start - match.start() :], maxsplit=1)[0])
     parts = _BARE.fullmatch(url)
     if parts is None:
         return None

@@ -20,10 +20,13 @@ from ..text.states import STATES
 
 _NAMED: dict[tuple[str, ...], HostClass] = {
     ("medicare", "gov"): "medicare",
+    ("mymedicare", "gov"): "medicare",
     ("cms", "gov"): "cms",
+    ("cms", "hhs", "gov"): "cms",
     ("ssa", "gov"): "ssa",
     ("socialsecurity", "gov"): "ssa",
     ("shiphelp", "org"): "ship",
+    ("shiptacenter", "org"): "ship",
     ("myflorida", "com"): "state_agency",
 }
 """Names with a class of their own. Florida's official site is the only state's that is not under .gov or .us."""
@@ -99,7 +102,7 @@ def _ascii(name: str) -> Host:
     labels = name.split(".")
     if _is_number(labels):
         return _numeric(name)
-    imitation = _imitates(labels) if all(labels) else ""
+    imitation = _imitates(labels) if len(labels) > 1 and all(map(_LABEL.fullmatch, labels)) else ""
     if imitation:
         return Host(name, "disguised", imitation)
     wrong = _syntax(name, labels)
@@ -297,8 +300,9 @@ def _other_script(name: str) -> Host:
 
 def _disguise(labels: Sequence[str]) -> str:
     """Why a name with characters beyond ASCII is made to look official; empty if it is not."""
-    if any(unicodedata.category(one)[0] in "CZM" for label in labels for one in label):
-        return "The host name hides characters."
+    shown = [unicodedata.category(one) for label in labels for one in label if one not in "-_"]
+    if any(one[0] in "CZMP" or one == "Sm" for one in shown):
+        return "The host name has characters that hide where it ends."
     mixed = next((label for label in labels if _mixes_scripts(label)), None)
     if mixed:
         return f"{mixed[:80]} mixes letters of several scripts that look alike."

@@ -6,9 +6,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ..records.citation import FigureFinding
-from ..text.figures import Figure, find_figures, kind
+from ..text.figures import Figure, figures, find_figures, fold, kind
 from ..text.quantities import says_as_much
 from ..text.quantity_words import single_times
 from ..text.retrieval import terms
@@ -21,6 +22,9 @@ _FIGURE_WEIGHT = 2.0
 _NEIGHBOR = 0.5
 """How much of its score a sentence lends to the one before and after it: what it means is often said there."""
 _GAP = " [...] "
+_NUMBERED = re.compile(
+    r"\b(day|week|month|year)s? ([0-9]{1,4})(?: ?(?:-|to|through|and) ?([0-9]{1,4}))?\b", re.IGNORECASE
+)
 
 
 def figure_findings(statement: str, page_text: str, given: Sequence[str] = ()) -> tuple[FigureFinding, ...]:
@@ -42,10 +46,19 @@ def figure_findings(statement: str, page_text: str, given: Sequence[str] = ()) -
     tokens = dict.fromkeys(figure.token for figure in found)
     unknown = [token for token in tokens if not any(says_as_much(token, statement, text) for text in given)]
     telling = [token for token in unknown if not _is_year(token)] or unknown
-    times = single_times(page_text)
+    stated = single_times(page_text) | _numbered(page_text)
     return tuple(
-        FigureFinding(figure=one, on_page=one in times or says_as_much(one, statement, page_text)) for one in telling
+        FigureFinding(figure=one, on_page=one in stated or says_as_much(one, statement, page_text)) for one in telling
     )
+
+
+@lru_cache(maxsize=256)
+def _numbered(text: str) -> frozenset[str]:
+    """Durations that a page gives as numbers of days ("days 21-100"), and numbers that it gives with a unit."""
+    found = {
+        f"{number} {match[1].lower()}s" for match in _NUMBERED.finditer(fold(text)) for number in match.groups()[1:]
+    }
+    return frozenset(found) | {f"n{token.partition(' ')[0]}" for token in figures(text) if " " in token}
 
 
 def _is_count(figure: Figure, text: str) -> bool:
