@@ -143,7 +143,15 @@ def _classify_one(url: str) -> Address:
     host = classify_host(parts.host)
     if host.host_class == "malformed":
         return Address(url, "malformed", host.why)
+    if host.host_class == "other" and (shown := _official_in_front(parts.path)):
+        return Address(url, "disguised", f"Its path begins with {shown}, but it belongs to {parts.host}.")
     return Address(url, host.host_class, host.why, _key(parts))
+
+
+def _official_in_front(path: str) -> str:
+    """The official host name with which the path begins, as if it were the host; empty if it does not."""
+    first = path.lstrip("/").split("/", 1)[0]
+    return first if "." in first and classify_host(first).host_class in OFFICIAL else ""
 
 
 def _split(url: str) -> _Split | _Refused:

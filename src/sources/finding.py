@@ -17,9 +17,13 @@ from .addresses import classify, page_key
 from .hosts import classify_host, looks_like_gov
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
-_STOPS = r'\s<>"`{}|^\u201c\u201d\u00ab\u00bb\u2014\u2026'
+_STOPS = r'\s<>"`|^\u201c\u201d\u00ab\u00bb\u2014\u2026'
 _RUN = rf"[^{_STOPS}]"
 _LINK = re.compile(r"\[((?:[^\[\]\\\n]|\\.){0,400})\]\([ \t]{0,3}<?")
+_LINK_TITLE = re.compile(r"""[ \t]+(?:"[^"]*"|'[^']*'|\([^()]*\))[ \t]*$""")
+"""What may follow the target of a link. Any other words after a space make the target malformed."""
+_ANGLED = re.compile(r"<(?P<url>https?:[^<>\n]{1,2000})>", re.IGNORECASE)
+_ONLY_SCHEME = re.compile(r"(?<![A-Za-z0-9])https?://(?=[\s.,;!?)]|$)", re.IGNORECASE)
 _SCHEMED = re.compile(
     rf"(?<![A-Za-z0-9])(?:[a-z][a-z0-9+.-]{{1,15}}:[/\\]{{2}}|https?:[/\\]?(?=[\w\[])|ht{{1,2}}ps?(?=//)){_RUN}+",
     re.IGNORECASE,
@@ -40,7 +44,7 @@ _ENDINGS = frozenset(
     )
 )
 """Endings by which a host name is recognized without a scheme; with a path, those of countries too."""
-_CLOSERS = {")": "(", "]": "["}
+_CLOSERS = {")": "(", "]": "[", "}": "{"}
 _TRAILING = ".,;:!?'\u2019*_~\\\u3002\uff0c"
 _CUT = re.compile(r"\]\(|&(?:gt|lt|quot);")
 """What ends an address though it is written without a space: the rest of a link, or of HTML."""
@@ -132,7 +136,11 @@ def _citation(found: _Found) -> Citation:
 def _find(text: str) -> list[_Found]:
     found = list(_links(text))
     rest = _blanked(text, found)
+    angled = [_Found(match["url"], match.start(), match.end()) for match in _ANGLED.finditer(rest)]
+    found += angled
+    rest = _blanked(rest, angled)
     schemed = [one for match in _SCHEMED.finditer(rest) if (one := _schemed(match))]
+    schemed += [_Found(match.group(), match.start(), match.end()) for match in _ONLY_SCHEME.finditer(rest)]
     found += schemed
     rest = _blanked(rest, schemed)
     found += [one for match in _CANDIDATE.finditer(rest) if (one := _bare(match))]
@@ -156,7 +164,7 @@ def _links(text: str) -> Iterator[_Found]:
         end = _link_end(text, match.end())
         if end is None:
             continue
-        target = re.split(r"[ \t]", text[match.end() : end], maxsplit=1)[0].strip("<>")
+        target = _LINK_TITLE.sub("", text[match.end() : end]).strip(" \t<>")
         at = min(end + 1, len(text))
         url = _ESCAPED.sub(r"\1", target)
         if _is_target(url):
