@@ -143,8 +143,8 @@ def _classify_one(url: str) -> Address:
     host = classify_host(parts.host)
     if host.host_class == "malformed":
         return Address(url, "malformed", host.why)
-    if host.host_class == "other" and (shown := _official_in_front(parts.path)):
-        return Address(url, "disguised", f"Its path begins with {shown}, but it belongs to {parts.host}.")
+    if host.host_class == "other" and (front := _official_in_front(parts.path)):
+        return Address(url, "disguised", f"Its path begins with {front}, but it belongs to {parts.host}.")
     return Address(url, host.host_class, host.why, _key(parts))
 
 

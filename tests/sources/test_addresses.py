@@ -33,9 +33,9 @@ CLASSES = {
     "https://www.medicareinteractive.org/x": "other",
     "https://www.health.gov.au/": "other",
     "https://www.gov.uk/x": "other",
-    "https://192.0.2.7/medicare.gov": "other",
+    "https://192.0.2.7/medicare.gov": "disguised",
     "https://[2001:db8::1]/medicare.gov": "other",
-    "https://example.com/www.medicare.gov/": "other",
+    "https://example.com/www.medicare.gov/": "disguised",
     "https://example.com/?u=https://www.medicare.gov/": "other",
     "https://xn--mnchen-3ya.de/": "other",
     "https://notmedicare.gov.example.com/": "disguised",
@@ -173,7 +173,7 @@ FOUND = {
     "[here](/plan-compare) and [there](#costs) and [1]": [],
     "&lt;https://www.cms.gov/a&gt; x": ["https://www.cms.gov/a"],
     "See [compare](medicare.gov/plan-compare)": ["medicare.gov/plan-compare"],
-    "https:// alone, http:": [],
+    "https:// alone, http:": ["https://"],
 }  # fmt: skip
 
 
