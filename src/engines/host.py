@@ -40,6 +40,7 @@ class CallCost:
     model: str
     characters: int
     max_tokens: int
+    most_searches: int
 
 
 @dataclass(frozen=True)
@@ -225,11 +226,11 @@ class Host:
         await found.context.__aexit__(None, None, None)
 
     async def _reserve(
-        self, session: str, held: _Session, model: str, characters: int, max_tokens: int
+        self, session: str, held: _Session, model: str, characters: int, max_tokens: int, most_searches: int
     ) -> float | None:
         """Reserve the most that a call may cost; None: it would pass the limit, or the run stops."""
         assert self._budget is not None
-        amount = await self._budget.reserve(CallCost(model, characters, max_tokens))
+        amount = await self._budget.reserve(CallCost(model, characters, max_tokens, most_searches))
         if amount is None:
             return None
         if self._sessions.get(session) is not held:

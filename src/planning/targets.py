@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from re import sub
 
+from ..adapters.capabilities import capabilities
+from ..adapters.models import resolve
 from ..adapters.registry import canonical_name
 from ..errors import InputError, about
 from ..records.model_name import SETTINGS_MARK, split_name
@@ -59,6 +60,11 @@ def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
     )
     if settings != TargetSettings() and split_name(model).provider in BUILT_IN:
         raise InputError(f"{model} is no model, so it has no system prompt, reasoning or search.")
+    if settings.search and capabilities(split_name(model).provider, resolve(model)).search is None:
+        raise InputError(
+            f"{model} cannot search the web here: only models of openai, anthropic, google and xai that have a search "
+            "of their own can. Leave `search` out, or choose such a model."
+        )
     return PlannedTarget(model, own_parameters(option, shared), settings)
 
 
@@ -94,9 +100,10 @@ def _system_prompt(file: str) -> SystemPrompt:
 def _named(options: Sequence[TargetOptions], found: Sequence[PlannedTarget]) -> list[PlannedTarget]:
     """Each with what sets it apart in its name, and with more of it where names would be the same."""
     names = [_name(option, one, [_short]) for option, one in zip(options, found, strict=True)]
-    twice = {name for name, number in Counter(names).items() if number > 1}
-    for place, name in enumerate(names):
-        if name in twice and not options[place].name:
+    short = tuple(names)
+    for place, name in enumerate(short):
+        alike = [one for one, other in zip(found, short, strict=True) if other == name]
+        if not options[place].name and any(one != found[place] for one in alike):
             names[place] = _name(options[place], found[place], [_short, _parameter_parts])
     for place, name in enumerate(names):
         if name not in names[:place]:
