@@ -70,8 +70,8 @@ __all__ = [
     "InputError", "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Review", "Run",
     "RunPlan", "RunProgress", "ShowProgress", "Stop", "StorageError", "Study", "TargetOptions", "TrialResult", "Usage",
     "compare", "drift", "export", "export_review", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async",
-    "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity", "start_review", "study", "verbatim",
-    "verify",
+    "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity", "start_review", "study",
+    "verbatim", "verify",
 ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"reporting", "runner"},
     {"findings.report", "findings.export", "scoring"},
     {"findings.analysis", "agents"},
-    {"planning"},
+    {"planning", "sources"},
     {"calls", "testing"},
     {"adapters"},
     {"offline"},

@@ -201,10 +201,9 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
             yield from _fields(model, own_was, own_now)
         else:
             yield f"{model}: parameters of its own were {'added' if own_now else 'removed'}"
-    for target in dict.fromkeys((*was.target_settings, *now.target_settings)):
-        if target in was.targets and target in now.targets:
-            before_, after = (one.target_settings.get(target, TargetSettings()) for one in (was, now))
-            yield from _fields(target, before_, after)
+    for target in now.targets:
+        if target in was.targets:
+            yield from _settings(target, was.target_settings.get(target), now.target_settings.get(target))
     yield from _fields("calls", was.policy, now.policy)
     yield from _prompts(was.prompts, now.prompts)
 
@@ -242,6 +241,13 @@ def _fields(what: str, was: Record, now: Record) -> Iterator[str]:
     for name, value in after.items():
         if value != before.get(name):
             yield f"{what}: {name} {value}, not {before.get(name)}"
+
+
+def _settings(target: str, was: TargetSettings | None, now: TargetSettings | None) -> Iterator[str]:
+    before, after = was or TargetSettings(), now or TargetSettings()
+    for name in TargetSettings.model_fields:
+        if getattr(before, name) != getattr(after, name):
+            yield f"{target}: its {name.replace('_', ' ')} changed"
 
 
 def _plain(record: Record) -> dict[str, Any]:

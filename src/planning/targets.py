@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -47,10 +48,10 @@ def planned_targets(options: Sequence[TargetOptions], shared: CallParameters) ->
 
 def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
     model = canonical_name(option.model)
-    if SETTINGS_MARK in model:
+    if SETTINGS_MARK in option.model:
         raise InputError(
-            f"{model}: the name of a model has no {SETTINGS_MARK}, which is what reports write before settings. Give "
-            "settings as in provider:model,search,effort=low."
+            f"{option.model}: the name of a model has no {SETTINGS_MARK}, which is what reports write before settings. "
+            "Give settings as in provider:model,search,effort=low."
         )
     settings = TargetSettings(
         system_prompt=_system_prompt(option.system_prompt) if option.system_prompt else None,
@@ -100,20 +101,18 @@ def _system_prompt(file: str) -> SystemPrompt:
 def _named(options: Sequence[TargetOptions], found: Sequence[PlannedTarget]) -> list[PlannedTarget]:
     """Each with what sets it apart in its name, and with more of it where names would be the same."""
     names = [_name(option, one, [_short]) for option, one in zip(options, found, strict=True)]
-    short = tuple(names)
-    for place, name in enumerate(short):
-        alike = [one for one, other in zip(found, short, strict=True) if other == name]
-        if not options[place].name and any(one != found[place] for one in alike):
+    for place, one in enumerate(found):
+        if one in found[:place]:
+            raise InputError(f"{names[place]} was given twice. To run more trials of it, use `repeats`.")
+    twice = {name for name, number in Counter(names).items() if number > 1}
+    for place, name in enumerate(names):
+        if name in twice and not options[place].name:
             names[place] = _name(options[place], found[place], [_short, _parameter_parts])
     for place, name in enumerate(names):
-        if name not in names[:place]:
-            continue
-        other = found[names.index(name)]
-        if (other.parameters, other.settings) == (found[place].parameters, found[place].settings):
-            raise InputError(f"{name} was given twice. To run more trials of it, use `repeats`.")
-        raise InputError(
-            f"two targets with different settings would both be called {name}. Give each a `name` of its own."
-        )
+        if name in names[:place]:
+            raise InputError(
+                f"two targets with different settings would both be called {name}. Give each a `name` of its own."
+            )
     return [PlannedTarget(name, one.parameters, one.settings) for name, one in zip(names, found, strict=True)]
 
 

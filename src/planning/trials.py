@@ -7,6 +7,7 @@ from re import sub
 from typing import TYPE_CHECKING
 
 from ..records.ids import scenario_name
+from ..records.repeats import repeats_in, repeats_of
 from ..store.strict_json import derive_seed
 
 if TYPE_CHECKING:
@@ -47,13 +48,13 @@ def trials(plan: RunPlan) -> list[Trial]:
         (planned, name, repetition)
         for planned in plan.scenarios
         for name in (scenario_name(planned.scenario.scenario_id, planned.variant),)
-        for repetition in range(1, plan.repeats_in(name) + 1)
+        for repetition in range(1, repeats_in(plan, name) + 1)
     ]
     return [
         Trial(f"{name}.{slug(target)}.r{repetition}", planned, target, repetition, question_set)
         for question_set, (planned, name, repetition) in enumerate(sets)
         for target in plan.targets
-        if repetition <= plan.repeats_of(target, name)
+        if repetition <= repeats_of(plan, target, name)
     ]
 
 
@@ -85,7 +86,7 @@ def in_noise_sample(plan: RunPlan, trial: Trial) -> bool:
 def planned_calls(plan: RunPlan) -> dict[str, int]:
     """Calls by role if every turn is asked, every first answer is usable, and no claim is tied."""
     turns = sum(
-        len(planned.scenario.scripted_turns) * plan.repeats_of(target, planned.name)
+        len(planned.scenario.scripted_turns) * repeats_of(plan, target, planned.name)
         for planned in plan.scenarios
         for target in plan.targets
     )

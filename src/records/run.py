@@ -13,6 +13,7 @@ from .doubt import Doubt
 from .facts import PlanYear
 from .ids import scenario_name
 from .price import Price
+from .repeats import repeats_in, repeats_of
 from .rubric import Rubric
 from .scenario import Scenario
 from .target import TargetSettings, WebSearch
@@ -200,13 +201,7 @@ class RunPlan(Record):
         return {name: search.max_searches for name, search in searching.items()}
 
     def repeats_of(self, target: str, scenario: str) -> int:
-        """Trials of a target with a scenario or variant: the plan's repeats, or as many as conversations recorded."""
-        recorded = self.settings_of(target).recorded
-        return self.repeats if recorded is None else len(recorded.conversations.get(scenario, ()))
-
-    def repeats_in(self, scenario: str) -> int:
-        """Of the target that has most."""
-        return max(self.repeats_of(target, scenario) for target in self.targets)
+        return repeats_of(self, target, scenario)
 
     def trials_of(self, target: str) -> int:
         return sum(self.repeats_of(target, planned.name) for planned in self.scenarios)
@@ -218,7 +213,7 @@ class RunPlan(Record):
     @property
     def question_sets(self) -> int:
         """Scenarios times repeats. All targets are asked the same set, so shards divide sets and not trials."""
-        return sum(self.repeats_in(planned.name) for planned in self.scenarios)
+        return sum(repeats_in(self, planned.name) for planned in self.scenarios)
 
     @property
     def points_left_out(self) -> int:
@@ -340,7 +335,7 @@ class Manifest(Record):
         sets = (
             sum(self.plan.repeats_of(target, planned.name) >= repetition for target in self.plan.targets)
             for planned in self.plan.scenarios
-            for repetition in range(1, self.plan.repeats_in(planned.name) + 1)
+            for repetition in range(1, repeats_in(self.plan, planned.name) + 1)
         )
         return sum(islice(sets, self.shard.index - 1, None, self.shard.of))
 

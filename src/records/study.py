@@ -100,12 +100,19 @@ class TargetOptions(ModelSettings):
     reasoning_effort: Effort | None = None
     reasoning_tokens: int | None = Field(default=None, ge=0, le=1_000_000)
     """Room for reasoning on top of `max_tokens`. None: by `reasoning_effort`."""
-    search: bool | SearchOptions = False
+    search: bool | SearchOptions | None = None
     """Whether the target may search the web, and how."""
 
     @classmethod
     def _read(cls, text: str) -> dict[str, Any]:
         return target_from_text(text)
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _lists_of_sites(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: tuple(one) if isinstance(one, list) else one for name, one in value.items()}
 
 
 class JudgeOptions(Record):

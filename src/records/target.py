@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from .base import Ident, Line, Record, Sha256, is_empty, is_none
 
@@ -41,8 +41,6 @@ class SystemPrompt(Record):
 
 class SearchOptions(Record):
     """How a target may search the web. What its provider does not take is recorded as not applied."""
-
-    model_config = ConfigDict(strict=False)
 
     max_searches: int = Field(default=MOST_SEARCHES, ge=1, le=100)
     """In one reply."""

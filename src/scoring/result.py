@@ -47,7 +47,7 @@ from ..schemas import (
 )
 from ..text.passages import cut
 from . import study_codes
-from .points import Conversation, missing_points, owed_points
+from .points import Conversation, missing_points
 from .review import review_reasons
 
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
@@ -158,7 +158,7 @@ def _score(
         if claim.label is not None
     ]
     return scorer.score(
-        len(owed_points(talk.scenario, talk.rubric)),
+        len(talk.owed),
         missing_points(talk, labels),
         talk.rubric.weights,
         decided,
