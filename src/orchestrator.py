@@ -20,7 +20,7 @@ from typing import Any
 
 from . import storage
 from .adapters.base import Message, ModelRequest
-from .adapters.sent_back import PAUSED, blocks_of
+from .adapters.sent_back import PAUSED, blocks_of, complete
 from .agents import questioner
 from .agents.ask import Answer
 from .agents.context import Asked, about, state_of
@@ -162,7 +162,7 @@ class TrialRunner:
                 break
             so_far = Message("assistant", "".join(part.text or "" for part in parts), blocks=tuple(blocks))
             request = replace(request, messages=(*messages, so_far))
-        return TargetReply(joined(parts), tuple(blocks))
+        return TargetReply(joined(parts), complete(blocks))
 
     def _turn(self, trial: Trial, exchanges: Sequence[Exchange], answered_by: tuple[CallRecord, ...]) -> Turn:
         """The last reply, ready to be judged."""
@@ -305,7 +305,7 @@ async def begin(
 def _probe_requests(manifest: Manifest) -> list[ModelRequest]:
     plan = manifest.plan
     called = {model: plan.api_ids.get(model, "") for model in manifest.models_called}
-    return probe_requests(called, plan.parameters_of, plan.seed)
+    return probe_requests(called, plan.parameters_of, plan.seed, plan.settings_of)
 
 
 def _transcripts(earlier: Path, manifest: Manifest, wanted: set[str]) -> ReusedCalls:

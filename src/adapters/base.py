@@ -94,6 +94,11 @@ class ModelRequest:
         return self.response_schema is not None or any(message.stable for message in self.messages)
 
     @property
+    def most_searches(self) -> int:
+        """As far as the provider takes a limit."""
+        return self.search.max_searches if self.search else 0
+
+    @property
     def sent_as(self) -> str:
         """The model id that goes over the wire."""
         return self.api_id or split_name(self.model).model

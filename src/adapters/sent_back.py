@@ -6,7 +6,10 @@ Pure: it reads a recorded response, so that a replay makes the same request with
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from ..records.model_name import split_name
 from ..schemas import CallRecord
@@ -16,14 +19,30 @@ PAUSED = "pause_turn"
 
 
 def blocks_of(record: CallRecord) -> list[dict[str, Any]]:
-    """The blocks of a reply in its provider's form; empty if the response has none."""
+    """The blocks of a reply in its provider's form; empty if the response has none, or none that can be sent."""
     if record.outcome not in ("ok", "truncated") or not isinstance(record.received, str):
         return []
     try:
         payload = json.loads(record.received)
-    except ValueError:
+        blocks = [block for block in _listed(split_name(record.model).provider, payload) if isinstance(block, dict)]
+        msgspec.json.encode(blocks)
+    except (ValueError, RecursionError, OverflowError):  # lone surrogates or numbers without limit, for example
         return []
-    return [block for block in _listed(split_name(record.model).provider, payload) if isinstance(block, dict)]
+    return blocks
+
+
+def complete(blocks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The blocks of a whole reply without those that Anthropic refuses in a later turn.
+
+    A reply that was cut off may end with a search that has no result, and a text may be empty.
+    """
+    answered = {block.get("tool_use_id") for block in blocks}
+    return tuple(
+        block
+        for block in blocks
+        if not (block.get("type") == "server_tool_use" and block.get("id") not in answered)
+        and not (block.get("type") == "text" and block.get("text") == "")
+    )
 
 
 def _listed(provider: str, payload: Any) -> list[Any]:

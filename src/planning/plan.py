@@ -295,4 +295,4 @@ def _check_execution(study: Study, plan: RunPlan) -> None:
     limits_of(study)
     with about("prices"):
         prices = prices_for(plan.api_ids, _path(study.prices))
-    check_prices_known(plan.api_ids, prices, study.max_cost)
+    check_prices_known(plan.api_ids, prices, study.max_cost, plan.most_searches)

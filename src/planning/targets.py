@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from re import sub
 
+from ..adapters.capabilities import capabilities
+from ..adapters.models import resolve
 from ..adapters.registry import canonical_name
 from ..errors import InputError, about
 from ..records.model_name import SETTINGS_MARK, split_name
@@ -59,6 +61,11 @@ def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
     )
     if settings != TargetSettings() and split_name(model).provider in BUILT_IN:
         raise InputError(f"{model} is no model, so it has no system prompt, reasoning or search.")
+    if settings.search and capabilities(split_name(model).provider, resolve(model)).search is None:
+        raise InputError(
+            f"{model} cannot search the web here: only models of openai, anthropic, google and xai that have a search "
+            "of their own can. Leave `search` out, or choose such a model."
+        )
     return PlannedTarget(model, own_parameters(option, shared), settings)
 
 

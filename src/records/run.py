@@ -205,6 +205,12 @@ class RunPlan(Record):
     def settings_of(self, target: str) -> TargetSettings:
         return self.target_settings.get(target) or TargetSettings()
 
+    @property
+    def most_searches(self) -> dict[str, int]:
+        """Web searches in one reply, at most, of the targets that search."""
+        searching = {name: own.search for name, own in self.target_settings.items() if own.search}
+        return {name: search.max_searches for name, search in searching.items()}
+
     def repeats_of(self, target: str, scenario: str) -> int:
         return repeats_of(self, target, scenario)
 

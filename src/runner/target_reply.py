@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..adapters.sent_back import PAUSED
 from ..records.target import WebCitation, WebSearch
-from ..schemas import CallRecord, Usage
+from ..schemas import CallOutcome, CallRecord, Usage
 
 MOST_PARTS = 6
-"""A reply that is paused more often than this is taken as it is."""
+"""A reply that is still paused after this many is cut off."""
 UNASKED = frozenset({"not_asked"})
 """Stop reasons of recorded conversations: this question was not asked in them."""
 
@@ -25,16 +26,26 @@ class TargetReply:
 
 def joined(parts: Sequence[CallRecord]) -> CallRecord:
     """The parts of a reply as one record: the last, with the words, searches and tokens of all."""
-    if len(parts) == 1:
-        return parts[0]
-    return parts[-1].model_copy(
+    last = parts[-1]
+    if len(parts) == 1 and last.stop_reason != PAUSED:
+        return last
+    # If the last part brought no reply, there is no reply: its words so far are in the journal.
+    text = None if last.text is None else "".join(part.text or "" for part in parts)
+    return last.model_copy(
         update={
-            "text": "".join(part.text or "" for part in parts),
+            "outcome": _outcome(last, text or ""),
+            "text": text,
             "search": _searches(parts),
             "usage": Usage(**{name: _total(parts, name) for name in Usage.model_fields}),
             "not_applied": tuple(dict.fromkeys(name for part in parts for name in part.not_applied)),
         }
     )
+
+
+def _outcome(last: CallRecord, text: str) -> CallOutcome:
+    if last.stop_reason == PAUSED:
+        return "truncated"
+    return "ok" if last.outcome == "empty" and text.strip() else last.outcome
 
 
 def _total(parts: Sequence[CallRecord], name: str) -> int | None:
