@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.records.base import Label
-from src.records.citation import CITATION_OUTCOMES, CheckedCitation, Citation, SnapshotPage
+from src.records.citation import CheckedCitation, Citation, SnapshotPage
 from src.records.contracts import Claim, QuoteSpan
 from src.sources.check import Statement, SupportRequest, attach, check_citation, settle
 from src.sources.finding import find_citations
 from src.sources.passages import PASSAGE, figure_findings, passage_for
 from src.sources.snapshot import Snapshot, bundled_snapshot
-from src.sources.summary import count_citations
 
 URL = "https://www.medicare.gov/basics/costs"
 TEXT = "In 2026 the standard Part B premium is $202.90 per month. The Part B deductible is $283."
@@ -194,17 +193,6 @@ def test_a_citation_backs_what_it_overlaps_then_its_sentence_then_its_paragraph(
     overlapping = citations[0].model_copy(update={"start": 0, "end": len(reply)})
     nowhere = citations[0].model_copy(update={"start": None, "end": None})
     assert [len(one.claim_ids) for one in attach(reply, claims, [overlapping, nowhere])] == [4, 0]
-
-
-def test_outcomes_are_counted_and_an_invented_address_once() -> None:
-    bad = check("https://medicare-gov.com/x")
-    good = settle(request(), "SUPPORTED")
-    wrong = settle(request(), "CONTRADICTED")
-    counts = count_citations([bad, bad, good, good, good, wrong])
-    assert (counts.citations, counts.official, counts.invented, counts.decided) == (6, 4, 1, 4)
-    assert counts.supported_share == 0.75
-    assert tuple(counts.outcomes) == CITATION_OUTCOMES
-    assert count_citations([]).supported_share is None
 
 
 def test_the_bundled_snapshot_can_support_a_statement() -> None:

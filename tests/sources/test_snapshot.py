@@ -23,7 +23,6 @@ import src.sources.finding
 import src.sources.hosts
 import src.sources.passages
 import src.sources.snapshot
-import src.sources.summary
 from src.api.sources import check_text, list_sources, snapshot_pages
 from src.cli.parser import main
 from src.errors import InputError
@@ -355,7 +354,7 @@ def test_a_text_is_checked_from_a_file_and_from_the_command_line(
 
 MODULES = (
     src.sources.addresses, src.sources.check, src.sources.finding, src.sources.hosts, src.sources.passages,
-    src.sources.snapshot, src.sources.summary, src.api.sources,
+    src.sources.snapshot, src.api.sources,
 )  # fmt: skip
 
 

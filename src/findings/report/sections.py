@@ -13,6 +13,7 @@ from ..analysis.collector import collector_paused
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from .answer_chart import group_figures
+from .citation_section import citation_sections
 from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
 from .error_section import error_sections
@@ -105,6 +106,7 @@ def _results(runs: Runs, counted: Counted, per_scenario: Table) -> Iterator[Sect
     yield replace(topic_section(runs, counted), short="Other questions")
     yield replace(example_section(runs), short="Worst errors")
     yield replace(strength_section(runs), short="What went well")
+    yield from citation_sections(runs)
     yield stability_section(runs)
     yield from (replace(section, short="Dollars at stake") for section in dollar_sections(runs))
     yield replace(cost_section(runs), short="Cost of the study")
