@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from src import storage
+from src.adapters.base import ModelRequest
 from src.calls.budget import RunBudget
 from src.calls.prices import PRICE_FILE, RESULT_TOKENS, cost, load_prices, read_table, worst_case
-from src.records.target import WebCitation, WebSearch
+from src.calls.probes import probe_request
+from src.records.target import SearchOptions, WebCitation, WebSearch
 from src.runner.target_reply import MOST_PARTS, joined
 from src.schemas import CallHead, CallRecord, Price, Usage
 from tests.adapters.search_bodies import BY_NAME, CITED, INJECTED, QUERY, URL, paused_body
@@ -151,6 +153,20 @@ def test_what_a_search_finds_never_reaches_a_judge(tmp_path: Path, keys: pytest.
     assert probes
     assert all("tools" not in probe.sent and probe.sent["reasoning_effort"] == "low" for probe in probes)
     replays(folder)
+
+
+def test_a_probe_of_a_searching_model_reasons_and_does_not_search() -> None:
+    like = ModelRequest(
+        model="openai:gpt-5.5#search",
+        messages=(),
+        system="Be brief.",
+        max_tokens=5,
+        seed=1,
+        effort="low",
+        search=SearchOptions(),
+    )
+    probe = probe_request(like)
+    assert (probe.search, probe.system, probe.effort, probe.most_searches) == (None, None, "low", 0)
 
 
 def continued(request: Received) -> bool:

@@ -108,6 +108,17 @@ def test_places_are_dropped_and_no_key_is_kept_if_a_response_repeats_it(server: 
 
 
 @every_provider
+def test_a_key_that_is_written_in_escapes_is_not_kept_either(server: Loopback, case: SearchCase) -> None:
+    hidden = "".join(f"\\u{ord(char):04x}" for char in KEY)
+    raw = json.dumps(case.body()).replace(INJECTED, hidden).replace(QUERY, hidden)
+    reply = call(server, case.adapter, searching(case), Scripted(raw=raw.encode()))
+    assert reply.search is not None
+    assert KEY not in str(reply.search)
+    assert reply.search.queries == ("[redacted]",)
+    assert [one.title for one in reply.search.citations] == ["[redacted]"]
+
+
+@every_provider
 def test_text_before_a_lone_surrogate_keeps_its_citations(server: Loopback, case: SearchCase) -> None:
     reply = answered(server, case, case.body(f"{TEXT}\ud83d"))
     assert reply.search is not None
