@@ -27,7 +27,9 @@ GROUPS: dict[Kind, str] = {
     "exporter": "medicare_eval.exporters",
 }
 BUILT_IN: dict[Kind, frozenset[str]] = {
-    "adapter": frozenset({"fake", "offline", "human", "anthropic", "openai", "google", "xai", "grok", "compatible"}),
+    "adapter": frozenset(
+        {"fake", "offline", "human", "transcript", "anthropic", "openai", "google", "xai", "grok", "compatible"}
+    ),
     "pack": frozenset(),
     "exporter": frozenset({"csv", "jsonl", "parquet", "dta", "sav", "inspect"}),
 }

@@ -121,6 +121,7 @@ PROVIDERS: dict[str, Provider] = {
             key_required=False,
             base_url_variable="COMPATIBLE_BASE_URL",
         ),
+        Provider("transcript", "transcript_adapter", "TranscriptAdapter"),
     )
 }
 

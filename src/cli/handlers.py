@@ -119,6 +119,18 @@ def sources(arguments: Namespace) -> int:
     return module.sources(arguments)
 
 
+def import_transcripts(arguments: Namespace) -> int:
+    from . import transcripts as module
+
+    return module.import_transcripts(arguments)
+
+
+def collect(arguments: Namespace) -> int:
+    from . import transcripts as module
+
+    return module.collect(arguments)
+
+
 def scenarios(arguments: Namespace) -> int:
     from . import scenarios as module
 

@@ -196,3 +196,31 @@ of the federal government, and only the hash of others.
       https://www.ssa.gov/medicare --to snapshots/2026
   medicare-eval sources check answer.txt --snapshot snapshots/2026
 """
+IMPORT_TRANSCRIPTS = """\
+Import recorded conversations (docs/transcripts.md): calls with counselors, or
+chats pasted from an app without an API. One file is one conversation. Then
+`run --target transcript:DIR` judges what was said like a model's answers.
+
+  medicare-eval import-transcripts call1.txt call2.docx \\
+      --scenario scenarios/v1/scenario_001.json \\
+      --to calls --system "SHIP counselors" --names names.txt
+  medicare-eval import-transcripts call1.txt --to calls --map Q2=7,Q3=none \\
+      --keep 2 --scenario scenarios/v1/scenario_001.json
+
+You see which words were taken as which scripted question, and what will be
+redacted, and confirm both. Nothing is saved before that. Correct with --map,
+--keep and --redact, and run the command again.
+"""
+COLLECT = """\
+Collect a conversation with a chat app that has no API. You are shown one
+scripted question at a time. Paste it into the app, and paste the reply back,
+ended by a line with only a period. Every reply is redacted and saved at once,
+so you can stop at any time; the same command continues.
+
+  medicare-eval collect --scenario scenarios/v1/scenario_001.json \\
+      --to chats --system "Chat app X"
+  medicare-eval collect --status --to chats
+
+Instead of a reply: /skip (the question is not asked), /no-reply, /undo (take
+the last reply back), /quit.
+"""

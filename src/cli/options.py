@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..errors import Origin
 
 MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
 CHECKLISTS = ("chart", "tripod-llm", "mi-clear-llm", "all")
+TRANSCRIPT_FORMATS = ("text", "csv", "whisper", "aws", "vtt", "srt", "docx", "chat")
 NOT_GIVEN: Any = argparse.SUPPRESS
 """The default of every option that a study file can also set: absent unless the user typed it."""
 FLAGS = {
@@ -232,6 +234,18 @@ def add_reference_files(parser: argparse.ArgumentParser, *, kind: type = str, de
         metavar="FILE",
         help="JSON file of invented insurance plans, doctors and places to use instead of the bundled one",
     )
+
+
+def numbers(text: str) -> list[int]:
+    """`2,5` -> the two."""
+    return [_at_least(1, one.strip()) for one in text.split(",")]
+
+
+def day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date; write it as 2026-01-31") from None
 
 
 def names(text: str) -> list[str]:

@@ -56,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_running(commands)
     _add_checking(commands)
     _add_review(commands)
+    _add_transcripts(commands)
     _add_findings(commands)
     _add_authoring(commands)
     _add_sources(commands)
@@ -209,6 +210,61 @@ def _add_review(commands: _Commands) -> None:
         "--to", type=Path, metavar="DIR", help="export: a new folder for the gold set (default: RUN/gold)"
     )
     _add_pages(review)
+
+
+def _add_transcripts(commands: _Commands) -> None:
+    imported = commands.add(
+        "import-transcripts",
+        handlers.import_transcripts,
+        "import recorded phone calls or chats, to judge them like a model's answers",
+        help_texts.IMPORT_TRANSCRIPTS,
+    )
+    imported.add_argument("files", type=Path, nargs="+", metavar="FILE", help="transcripts, one conversation each")
+    _add_script(imported, required=True)
+    imported.add_argument("--kind", choices=["phone", "chat"], help="how they took place (default: by the format)")
+    imported.add_argument("--caller", metavar="LABEL", help="the speaker who asks (default: recognized)")
+    imported.add_argument(
+        "--format", choices=options.TRANSCRIPT_FORMATS, help="of the files (default: recognized by name and contents)"
+    )
+    imported.add_argument(
+        "--map",
+        metavar="LIST",
+        help="correct the alignment: Q2=7 (the caller's words no. 7 ask Q2), Q3=none (it was not asked), "
+        "Q4=early:Q2 (the reply to Q2 answers it)",
+    )
+    imported.add_argument("--keep", type=options.numbers, metavar="N,N", help="redactions that are not personal")
+    imported.add_argument("--redact", action="append", metavar="TEXT", help="redact this text too; repeatable")
+    imported.add_argument(
+        "--collected", type=options.day, metavar="DATE", help="when they took place, for example 2026-11-02"
+    )
+    collect = commands.add(
+        "collect",
+        handlers.collect,
+        "collect a conversation with a chat app without an API, question by question",
+        help_texts.COLLECT,
+    )
+    _add_script(collect, required=False)
+    collect.add_argument(
+        "--reply-file", type=Path, metavar="FILE", help="take the reply to the next question from a file, then stop"
+    )
+    collect.add_argument("--status", action="store_true", help="list the unfinished conversations of the folder")
+
+
+def _add_script(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """What is asked, where conversations go, and how they are redacted."""
+    parser.add_argument("--scenario", required=required, metavar="FILE", help="the scenario that was asked")
+    parser.add_argument("--variant", metavar="ID", help="of the scenario, if it has variants")
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="the folder of conversations")
+    parser.add_argument(
+        "--system", metavar="NAME", help="what was spoken to, for example 'SHIP counselors'; never a person"
+    )
+    parser.add_argument("--names", type=Path, metavar="FILE", help="names to redact, one per line")
+    parser.add_argument("--by", metavar="r1", help="pseudonym of the person who checks the redactions")
+    parser.add_argument(
+        "--plan-year", type=options.positive, metavar="YEAR", help="of figures in questions (default: this year)"
+    )
+    options.add_reference_files(parser, kind=Path, default=None)
+    parser.add_argument("--yes", action="store_true", help="save without asking")
 
 
 def _add_pages(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,169 @@
+"""Street addresses and e-mail addresses, written and spoken. Places such as a county, and websites, stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..records.transcript import RedactionKind
+from .codes import NUMBER_WORDS
+from .redact_numbers import Found
+
+_ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
+_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+_TEENS = r"(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)"
+_EMAIL = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
+_TLD = r"(?:com|net|org|edu|gov|us|info|io|co|biz|me)"
+_SPOKEN_AT = re.compile(rf"(?i)\b(?:at|@)(?: sign)? (?P<domain>(?:[\w-]+ ){{1,3}}?)(?:dot|period|\.) ?{_TLD}\b")
+_list = str.split
+_MAIL = re.compile(r"(?i)\be-?mails?\b|\be mail\b")
+_MAIL_HOSTS = frozenset(
+    _list(
+        "gmail yahoo hotmail outlook aol icloud comcast verizon att protonmail proton msn live mail charter cox "
+        "bellsouth"
+    )
+)
+_NOT_LOCAL = frozenset(_list("at is it's i'm its to me my the on or and address email mail was that's us"))
+_LOCAL_MARKS = frozenset(("dot", "underscore", "dash", "hyphen", "period", "plus"))
+_SUFFIX = (
+    r"(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|court|ct|boulevard|blvd|way|place|pl|circle|cir|terrace|ter|"
+    r"trail|trl|"
+    r"parkway|pkwy|highway|hwy|loop|square|sq|pike|row|run|alley|crossing|point|ridge|plaza|cove|bend|heights|path|"
+    r"pass|walk|"
+    r"route|turnpike|expressway|hollow|manor|meadows?|landing|crescent|close|grove|hill|hills|glen|park|spur|broadway)"
+)
+_WORD = r"(?:[A-Za-z][A-Za-z'.-]*|\d{1,3}(?:st|nd|rd|th))"
+_SAID = rf"(?:{_ONES}|{_TENS}|{_TEENS}|oh|o|zero|hundred|thousand)"
+_HOUSE = rf"(?:\d{{1,6}}[A-Za-z]?|(?:{_SAID}[ -]){{0,8}}{_SAID})"
+_UNIT = (
+    r"(?:,?\s*(?:apt|apartment|unit|suite|ste|lot|room|number|#)\.?\s*#?\s*(?:\d+[A-Za-z]?|[A-Za-z](?!\w)|"
+    rf"{_ONES}|{_TEENS}|{_TENS}(?:[ -]{_ONES})?)(?:\s?[A-Za-z](?!\w))?)?"
+)
+_ADDRESSES = tuple(
+    re.compile(
+        rf"(?i)(?<![\w$.,%/-])(?P<house>{_HOUSE})\s+(?P<name>{_WORD}(?:\s+{_WORD}){{0,3}}{lazy})\s+"
+        rf"(?P<suffix>{_SUFFIX})\b\.?{_UNIT}"
+    )
+    for lazy in ("?", "")
+)
+"""Up to the first word that ends a street's name, and up to the last: "Pleasant Ridge Road"."""
+_NUMBERED_ROAD = re.compile(
+    r"(?i)(?<![\w$.,%/-])\d{1,6}\s+(?:(?:county|state|us|u\.s\.|old|rural)\s+)?(?:highway|hwy|route|rte|road|county "
+    r"road|avenue)\s+\d{1,4}(?!\w)"
+)
+_PO_BOX = re.compile(r"(?i)\bp\.?\s?o\.?\s?box\s+(?:#\s?)?(?:\d+|(?:(?:zero|oh|double|" + _ONES[3:] + r"[ -]?)+)")
+_OFFICIAL = re.compile(r"(?i)medicare premium|collection center|cms\b|social security admin|department of")
+_NOT_STREETS = frozenset(
+    _list(
+        "a an the of in to for and or per percent day days month months year years week weeks hour hours minute "
+        "minutes mile miles "
+        "block blocks dollar dollars cents time times people person plan plans part parts on at by with from your my "
+        "our their his her "
+        "is are was be it that this those these if you i we they he she more less than as not no one two three way big "
+        "small half "
+        "point thousand hundred million about only just business star stars step steps drug drugs tier tiers visits "
+        "visit rating out into "
+        "over around after before until through between up down off out-of-pocket lifetime reserve benefit period "
+        "skilled nursing medicare "
+        "covered premium deductible copay a.m p.m am pm o'clock or plus and/or can may will when who which"
+    )
+)
+_DIRECTIONS = frozenset(("north", "south", "east", "west", "n", "s", "e", "w", "ne", "nw", "se", "sw"))
+
+
+def find_addresses(text: str) -> Iterator[Found]:
+    """Street addresses with a house number, post boxes and e-mail addresses, in folded text."""
+    yield from _emails(text)
+    yield from _streets(text)
+
+
+def _found(kind: RedactionKind, text: str, start: int, end: int) -> Found:
+    return Found(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
+
+
+def _emails(text: str) -> Iterator[Found]:
+    for one in _EMAIL.finditer(text):
+        yield _found("EMAIL", text, *one.span())
+    for at in _SPOKEN_AT.finditer(text):
+        start = _local_part(text, at)
+        if start is not None:
+            yield _found("EMAIL", text, start, at.end())
+
+
+def _local_part(text: str, at: re.Match[str]) -> int | None:
+    """Where a spoken e-mail address begins; None if "at" is followed by a website: "look at medicare dot gov"."""
+    before = text[max(0, at.start() - 160) : at.start()]
+    offset = at.start() - len(before)
+    words = list(re.finditer(r"[\w'-]+|[.?!\n]", before))
+    mail = list(_MAIL.finditer(before))
+    host = at["domain"].split()[0].lower()
+    known = host in _MAIL_HOSTS
+    if mail:
+        first = mail[-1].end()
+        lead = re.compile(
+            r"(?i)(?:[\s,:;?.-]|\b(?:address|is|it's|its|that|that's|would|be|um|uh|my|me|the|and|sure|yes|at|to|us|"
+            r"them|him|her)\b)*"
+        )
+        match = lead.match(before, first)
+        begin = match.end() if match else first
+        if begin < len(before.rstrip()):
+            return offset + begin
+    start, expect_mark = None, False
+    for word in reversed(words):
+        said = word[0].lower()
+        is_mark = said in _LOCAL_MARKS
+        is_piece = len(said) == 1 or said in NUMBER_WORDS or said.isdigit()
+        if expect_mark and not is_mark and not is_piece:
+            break
+        if not re.match(r"\w", said) or said in _NOT_LOCAL:
+            break
+        start = word.start()
+        expect_mark = not is_mark and not is_piece
+        if is_mark:
+            known = True
+    return offset + start if known and start is not None else None
+
+
+def _streets(text: str) -> Iterator[Found]:
+    for pattern in _ADDRESSES:
+        for one in pattern.finditer(text):
+            if _is_street(text, one):
+                yield _found("ADDRESS", text, *one.span())
+    for one in _NUMBERED_ROAD.finditer(text):
+        yield _found("ADDRESS", text, *one.span())
+    for one in _PO_BOX.finditer(text):
+        if not _OFFICIAL.search(text, max(0, one.start() - 100), min(len(text), one.end() + 60)):
+            yield _found("ADDRESS", text, *one.span())
+
+
+def _is_street(text: str, one: re.Match[str]) -> bool:
+    names = [word.strip(".").lower() for word in one["name"].split()]
+    if any(name in _NOT_STREETS and name not in _DIRECTIONS for name in names):
+        return False
+    spelled_out = not re.match(r"\d", one["house"])
+    suffix = one["suffix"]
+    lower = one["name"].islower() and suffix.islower()
+    if re.search(
+        r"(?i)[$%]\s?$|\b(?:part|plan|section|age|ages|title)\s$", text[max(0, one.start() - 9) : one.start()]
+    ):
+        return False
+    common = {
+        "st",
+        "street",
+        "avenue",
+        "ave",
+        "road",
+        "rd",
+        "lane",
+        "ln",
+        "drive",
+        "boulevard",
+        "blvd",
+        "court",
+        "circle",
+    }
+    return (
+        suffix.lower() in common | {"parkway", "pkwy", "terrace", "highway", "dr", "ct", "place", "trail"}
+        if lower or spelled_out
+        else True
+    )

@@ -1,0 +1,277 @@
+"""Names of people: behind words such as "my name is", behind titles, as a known first name, or from a list."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+
+from .codes import runs
+from .redact_numbers import Found
+
+_list = str.split
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_STOP = frozenset(
+    _list(
+        "mr mrs ms miss dr mister missus doctor a an the and or but i i'd i'll i'm i've im me my you your we our "
+        "they he she it its is are was were be been am not "
+        "no on in at "
+        "of to for with from by as if so that this there here what when where who how why do does did have has had "
+        "can could "
+        "will would should may might must just also still only very calling speaking call called trying looking "
+        "wondering "
+        "going getting turning turned about after before because since until while then than too up out off over "
+        "under again "
+        "spelled spell misspelled listed wrong right correct wanted want need asking retired married single "
+        "widowed divorced "
+        "sorry sure glad happy fine good okay ok well new old confused worried thinking hoping interested eligible "
+        "enrolled "
+        "covered working living now today please thank thanks hello hi hey yes yeah good morning afternoon evening "
+        "um uh "
+        "like really already currently almost nearly under never always both one two three sixty old-fashioned all "
+        "some any "
+        "more most less let let's see how's who's what's that's there's it's don't can't won't isn't going- "
+        "different same "
+        "first last middle maiden name names number your's mine his her their him them us which whose date birth "
+        "born nice"
+    )
+)
+"""Words that end a name, or that are not one."""
+_VOCABULARY = frozenset(
+    _list(
+        "medicare medicaid medigap ssn mbi dob part parts plan plans advantage original social security open "
+        "enrollment period "
+        "supplement "
+        "extra help ship cms hmo ppo snp d-snp tricare va aarp humana aetna cigna blue cross shield united "
+        "unitedhealthcare "
+        "kaiser anthem wellcare cobra irmaa qmb slmb qi january february march april may june july august "
+        "september october "
+        "november december monday tuesday wednesday thursday friday saturday sunday general special initial annual "
+        "low income "
+        "subsidy savings program state health insurance assistance doctor doctors hospital nurse congress federal "
+        "government "
+        "american america united states original traditional important note question answer step option yes no "
+        "original "
+        "finder benefits benefit premium deductible coverage annual election county city north south east west new "
+        "english "
+        "spanish caller counselor agent customer user assistant chatgpt claude gemini you me department center "
+        "services office "
+        "the this that these those your our my his her their original both each every all some any most many"
+    )
+)
+_STATES = frozenset(
+    _list(
+        "alabama alaska arizona arkansas california colorado connecticut delaware florida georgia hawaii idaho "
+        "illinois indiana "
+        "iowa kansas kentucky louisiana maine maryland massachusetts michigan minnesota mississippi missouri "
+        "montana nebraska "
+        "nevada hampshire jersey mexico york carolina dakota ohio oklahoma oregon pennsylvania rhode tennessee "
+        "texas utah "
+        "vermont virginia washington wisconsin wyoming"
+    )
+)
+_PLACE_AFTER = re.compile(r"\s+(?:County|Parish|Borough|City|Springs|Falls|Beach|Township|Valley|Heights)\b")
+_PLACE_BEFORE = re.compile(r"(?:\bSt\.?|\bSaint|\bFort|\bLake|\bMount|\bSan|\bSanta|\bPort|\bCape)\s+$")
+_INTRODUCED = re.compile(
+    r"(?i)\b(?P<sure>(?:my|his|her|their|your|husband's|wife's|son's|daughter's|spouse's|mother's|father's|"
+    r"doctor's|"
+    r"first|last|middle|maiden|full|legal|mother's maiden|married|sur)\s?(?:(?:first|last|middle|maiden|full|legal|"
+    r"given|family) )?name"
+    r"(?:'s| is|:| was| would be| again is)?(?:,? (?:it's|it is|that's|is))?"
+    r"|(?:i am|i'm|he is|she is|he's|she's) (?:called|named)|(?:named|goes by|signed(?: by)?:?|under the name(?: "
+    r"of)?|in the name of|"
+    r"go by|ask for|attention:?|attn:?))[\s,]+"
+)
+_MAYBE = re.compile(
+    r"(?i)\b(?:this is|it's|it is|i'm|i am|you're speaking (?:with|to)|speaking (?:with|to)|spoke (?:with|to)|"
+    r"talk(?:ed|ing)? (?:with|to)|"
+    r"call me|you can call me|here is|from|with|by|see|saw|contact|tell|told|hi|hello|hey|thanks|thank you|dear|"
+    r"goodbye|bye|"
+    r"good morning|good afternoon|okay|ok|well|so|alright|sure|yes|no|sorry|"
+    r"(?:my|your|his|her) (?:husband|wife|son|daughter|mother|father|mom|dad|brother|sister|friend|neighbor|spouse|"
+    r"partner|"
+    r"caregiver|aunt|uncle|grandson|granddaughter|nephew|niece|cousin|fianc[eé]e?|counselor|agent|broker|doctor|"
+    r"boss|ex))[\s,]+"
+)
+_RELATION = re.compile(
+    r"(?i)husband|wife|son|daughter|mother|father|mom|dad|brother|sister|friend|neighbor|spouse|partner|aunt|uncle"
+)
+_SPEAKING = re.compile(
+    r"(?i)\b(?:this is|it's|you've got|you have reached|here's)\s+(?P<name>[^\W\d_]+(?:[ "
+    r"'-][^\W\d_]+){0,2}?)\s+(?:speaking|calling|here)\b"
+)
+_TITLE = re.compile(
+    r"\b(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Rr]ev|MRS?|MS|DR)\b\.?|(?:[Mm]ister|[Mm]issus|[Mm]iz|Miss|[Dd]octor|Sister|"
+    r"Father|Pastor|Nurse|Professor|Reverend)\b)\s+"
+)
+_LOWER_TITLES = frozenset(("mr", "mrs", "ms", "mister", "missus", "miz", "dr"))
+_ASKED = re.compile(
+    r"(?i)\b(?:(?:your|his|her|their|the) (?:(?:first|last|full|middle|maiden|legal|and) )*names?\b[^?\n]{0,40}|"
+    r"who (?:am i|do i have|i'm|i am) (?:the pleasure of )?(?:speaking|talking)[^?\n]{0,20}|"
+    r"who(?:'s| is) (?:calling|this|speaking)[^?\n]{0,20})[?.]?[ ]*\n"
+    r"(?:(?:sure|yes|yeah|of course|okay|ok|uh|um|well|it's|it is|my name is|that's|this is|hi|hello|absolutely|"
+    r"certainly)"
+    r"\b[\s,.]*)*"
+)
+"""A question about a name, and how an answer begins."""
+_GREETED = re.compile(r"(?i)\b(?:hello|hi|hey|yes|yeah|good morning|good afternoon),? this is (?=[^\n]{2,40}(?:\n|$))")
+_PARTICLES = frozenset(_list("van von der den de la del di da le bin al el ten ter st"))
+_SPELL_CONTEXT = re.compile(r"(?i)\b(?:spell\w*|names?|letters?|that's|that is)\b")
+_MOST = 3
+
+
+@cache
+def first_names() -> frozenset[str]:
+    """Common first names that are hardly ever anything else."""
+    return frozenset(resources.files(__package__).joinpath("first_names.txt").read_text(encoding="utf-8").split())
+
+
+def find_names(text: str, listed: Sequence[str] = ()) -> list[Found]:
+    """Names of people in folded text. Lines of `listed` are names, in full; their parts count where capitalized."""
+    found = [*_introduced(text), *_titled(text), *_known(text), *_from_list(text, listed)]
+    return [*found, *_spelled(text, found)]
+
+
+def _found(text: str, start: int, end: int) -> Found:
+    return Found("NAME", start, end, re.sub(r"[\W_]+", " ", text[start:end].lower()).strip())
+
+
+def _introduced(text: str) -> Iterator[Found]:
+    for one in _INTRODUCED.finditer(text):
+        strict = bool(re.search(r"(?i)ask for|go(?:es)? by|named|signed|att", one[0])) or not re.search(
+            r"(?i)(?:\bis|'s|:|was|be)[\s,]+$|(?:first|last|middle|maiden)\s+name[\s,]+$", one[0]
+        )
+        span = _name_at(text, one.end(), sure=not strict)
+        if span:
+            yield _found(text, *span)
+    for one in _ASKED.finditer(text):
+        span = _name_at(text, one.end(), sure=True)
+        if span:
+            yield _found(text, *span)
+    for one in _GREETED.finditer(text):
+        span = _name_at(text, one.end(), sure=True)
+        if span and re.match(r"[.,!?]?\s*(?:\n|$)", text[span[1] :]):
+            yield _found(text, *span)
+    for one in _SPEAKING.finditer(text):
+        words = [word.lower() for word in _WORD.findall(one["name"])]
+        if not any(word in _STOP or word in _VOCABULARY for word in words):
+            yield _found(text, *one.span("name"))
+    for one in _MAYBE.finditer(text):
+        yield from _maybe(text, one)
+
+
+def _maybe(text: str, one: re.Match[str]) -> Iterator[Found]:
+    """Behind "I'm", "this is", "hello": a known first name, or two capitalized words after "I'm" and the like."""
+    word = _WORD.match(text, one.end())
+    if not word:
+        return
+    known = word[0].lower().removesuffix("'s") in first_names()
+    lead = one[0].strip(" ,").lower()
+    presents = (
+        lead in ("this is", "i'm", "i am", "it's", "it is") or re.search(r"speak|spoke|talk|call me", lead) is not None
+    )
+    relation = bool(_RELATION.search(lead))
+    if known and (presents or relation or word[0][0].isupper()):
+        span = _name_at(text, one.end(), sure=presents)
+        if span:
+            yield _found(text, *span)
+    elif (presents or relation) and word[0][0].isupper():
+        span = _name_at(text, one.end(), sure=False)
+        if span and (relation or len(text[span[0] : span[1]].split()) >= 2 or re.search(r"call me|speaking", lead)):
+            yield _found(text, *span)
+
+
+def _name_at(text: str, start: int, *, sure: bool) -> tuple[int, int] | None:
+    """The words of a name that begins here. Without capitals, only if a name must follow."""
+    end, count, at = start, 0, start
+    while count < _MOST:
+        word = _WORD.match(text, at)
+        if not word or word[0].lower() in _STOP or word[0].lower() in _VOCABULARY:
+            break
+        capital = word[0][0].isupper() or _is_particle(text, word)
+        if not capital and (not sure or count >= 2 or (count and text[start].isupper())):
+            break
+        initial = len(word[0]) == 1
+        end, count = word.end(), count + (not initial and word[0].lower() not in _PARTICLES)
+        gap = re.match(r"\.? " if initial else r" |,? (?=(?:Jr|Sr|I{2,3}|IV)\b)", text[end:])
+        if not gap:
+            break
+        at = end + gap.end()
+    return (start, end) if end > start and count else None
+
+
+def _is_particle(text: str, word: re.Match[str]) -> bool:
+    """`der` in Van der Berg."""
+    following = re.match(r" ([^\W\d_]+)", text[word.end() : word.end() + 40])
+    if word[0].lower() not in _PARTICLES or not following:
+        return False
+    return following[1][0].isupper() or following[1].lower() in _PARTICLES
+
+
+def _titled(text: str) -> Iterator[Found]:
+    for one in _TITLE.finditer(text):
+        title = one[0].strip(" .\n").lower()
+        if title == "ms" and re.search(r"\d\s*$", text[max(0, one.start() - 4) : one.start()]):
+            continue  # milliseconds
+        span = _name_at(text, one.end(), sure=title in _LOWER_TITLES)
+        if span:
+            yield _found(text, *span)
+
+
+def _known(text: str) -> Iterator[Found]:
+    """Known first names with a capital, and the capitalized word behind them."""
+    for word in _WORD.finditer(text):
+        name = word[0].removesuffix("'s")
+        if not name[0].isupper() or name.lower() not in first_names() or (name.isupper() and len(name) < 3):
+            continue
+        if _PLACE_AFTER.match(text, word.end()) or _PLACE_BEFORE.search(text[max(0, word.start() - 8) : word.start()]):
+            continue
+        span = _name_at(text, word.start(), sure=False)
+        if span is None:
+            continue
+        words = text[span[0] : span[1]].split()
+        after = _PLACE_AFTER.match(text, span[1])
+        in_state = re.match(r",\s*(\w+)(?:\s+(\w+))?", text[span[1] :])
+        state = in_state and any(part and part.lower() in _STATES for part in in_state.groups())
+        if not after and not (state and len(words) == 1):
+            yield _found(text, *span)
+
+
+def _from_list(text: str, listed: Sequence[str]) -> Iterator[Found]:
+    for line in listed:
+        parts = _WORD.findall(line)
+        if not parts:
+            continue
+        whole = r"[\s.,-]+(?:[^\W\d_]\.?\s+)?".join(re.escape(part) for part in parts)
+        for one in re.finditer(rf"(?i)(?<!\w){whole}(?:'s)?(?!\w)", text):
+            yield _found(text, *one.span())
+        for part in parts if len(parts) > 1 else ():
+            if len(part) < 3 or part.lower() in _VOCABULARY or part.lower() in _STOP:
+                continue
+            for one in re.finditer(rf"(?<!\w)(?:{re.escape(part.capitalize())}|{re.escape(part.upper())})(?!\w)", text):
+                yield _found(text, *one.span())
+        spelled = "".join(parts).upper()
+        for word in {spelled, *(part.upper() for part in parts if len(part) >= 3)}:
+            letters = r"[\s.,-]+".join(re.escape(letter) for letter in word)
+            for one in re.finditer(rf"(?i)(?<!\w){letters}(?!\w)", text):
+                yield _found(text, *one.span())
+
+
+def _spelled(text: str, names: Sequence[Found]) -> Iterator[Found]:
+    """A name spelled letter by letter, behind a name or words such as "spelled" and "last name"."""
+    ends = sorted(one.end for one in names)
+    for run in runs(text):
+        letters = [piece for piece in run if not piece.digits or text[piece.start : piece.end] in "oO"]
+        if len(letters) < 3 or len(letters) < len(run) or any(len(piece.chars) > 1 for piece in letters):
+            continue
+        start, end = run[0].start, run[-1].end
+        before = bisect_right(ends, start) - 1
+        near = before >= 0 and start - ends[before] <= 40
+        context = _SPELL_CONTEXT.search(text, max(0, start - 40), start) or re.search(
+            r"(?i)spell", text[end : end + 30]
+        )
+        plans = re.search(r"(?i)\b(?:parts?|plans?|medigap|letters?)\b[^.]{0,20}$", text[max(0, start - 40) : start])
+        if (near or context) and not plans:
+            yield _found(text, start, end)
