@@ -107,6 +107,7 @@ class TrialRunner:
         self, trial: Trial, turns: QuestionerOutput
     ) -> AsyncIterator[tuple[Exchange, CallRecord | None]]:
         scripted = {turn.turn_id: turn for turn in trial.planned.scenario.scripted_turns}
+        recorded = self.plan.settings_of(trial.target).recorded
         context: list[Message] = []
         last_reply: str | None = None
         ended = False
@@ -115,7 +116,7 @@ class TrialRunner:
             unasked: TurnOutcome | None = None
             if ended:
                 unasked = "not_asked"
-            elif not questioner.holds(condition, last_reply):
+            elif not recorded and not questioner.holds(condition, last_reply):
                 unasked = "skipped"
             if unasked:
                 yield _exchange(turn.turn_id, group, turn.user_message, unasked, None), None
@@ -127,10 +128,10 @@ class TrialRunner:
             outcome: TurnOutcome = "answered" if record.outcome == "ok" else record.outcome
             if outcome == "answered" and not has_content(record.text or ""):
                 outcome = "empty"
-            if record.stop_reason in UNASKED:
-                outcome = "not_asked"
+            if recorded and record.stop_reason == UNASKED:
+                outcome = "not_asked" if questioner.holds(condition, last_reply) else "skipped"
             ended = outcome in ENDS_CONVERSATION
-            last_reply = record.text
+            last_reply = last_reply if outcome in ("not_asked", "skipped") else record.text
             if record.text:  # what the target wrote stays in its context; an exchange without words is left out
                 context += [asked, Message("assistant", record.text, blocks=reply.blocks)]
             yield _exchange(turn.turn_id, group, turn.user_message, outcome, record), record

@@ -37,7 +37,7 @@ SEARCHES = 1_000
 RESULT_TOKENS = 8_000
 """Input tokens of what one search finds, where they are not known yet. It is what OpenAI bills for a search of its
 small models; users measured 6,000 to 9,000 per search of larger ones."""
-FREE_PROVIDERS = ("fake", "offline", "human")
+FREE_PROVIDERS = ("fake", "offline", "human", "transcript")
 MAYBE_BILLED: frozenset[CallOutcome] = frozenset(
     {"ok", "refused", "blocked", "truncated", "empty", "timeout", "malformed", "transient"}
 )

@@ -42,7 +42,7 @@ from .prompts import load_prompts
 from .rubrics import load_rubrics
 from .scenario_files import find_scenarios, read_found
 from .study_points import check_study_points
-from .targets import own_parameters, planned_targets
+from .targets import check_recorded, own_parameters, planned_targets, systems_of
 from .trials import slug
 
 MAX_TRIALS = 1_000_000
@@ -58,7 +58,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     named = planned_targets(study.targets, parameters)
     targets = tuple(one.name for one in named)
     asked = _scenarios(study, day)
-    models = judge_models(study, targets)
+    models = judge_models(study, [*targets, *systems_of(named)])
     reader = reader_model(study, models)
     verifiers = tuple(islice(cycle(models), study.verifiers))
     adjudicator = adjudicator_model(study, verifiers, targets)
@@ -97,6 +97,7 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     )
     check_roles(plan)
     check_models(plan, today=day, allow_retired=study.allow_retired)
+    check_recorded(plan)
     _check_size(plan)
     _check_execution(study, plan)
     return plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,13 +15,16 @@ from ..adapters.registry import canonical_name
 from ..errors import InputError, about
 from ..records.model_name import SETTINGS_MARK, split_name
 from ..records.study import ModelSettings, TargetOptions
-from ..records.target import REASONING_ROOM, SearchOptions, SystemPrompt, TargetSettings
-from ..schemas import CallParameters
+from ..records.target import REASONING_ROOM, RecordedSet, SearchOptions, SystemPrompt, TargetSettings
+from ..schemas import CallParameters, RunPlan
+from ..store.conversations import RecordedConversations
 from ..store.input_files import read_bytes
+from .trials import slug
 
 MOST_CHARACTERS = 200_000
 """Of a system prompt."""
-BUILT_IN = ("fake", "offline", "human", "transcript")
+TRANSCRIPT = "transcript"
+BUILT_IN = ("fake", "offline", "human", TRANSCRIPT)
 """Providers that answer without a model, so that no setting of a model applies."""
 
 
@@ -46,6 +49,16 @@ def planned_targets(options: Sequence[TargetOptions], shared: CallParameters) ->
         return tuple(_named(options, found))
 
 
+def systems_of(targets: Iterable[PlannedTarget]) -> list[str]:
+    """What answered in recorded conversations, as names of models: a judge is not of their family either."""
+    recorded = [one.settings.recorded for one in targets if one.settings.recorded]
+    return [system_model(one) for one in recorded]
+
+
+def system_model(recorded: RecordedSet) -> str:
+    return f"{TRANSCRIPT}:{slug(recorded.system)}"
+
+
 def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
     model = canonical_name(option.model)
     if SETTINGS_MARK in option.model:
@@ -59,14 +72,59 @@ def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
         reasoning_tokens=_room(option),
         search=SearchOptions() if option.search is True else option.search or None,
     )
-    if settings != TargetSettings() and split_name(model).provider in BUILT_IN:
+    provider, folder = split_name(model)
+    if settings != TargetSettings() and provider in BUILT_IN:
         raise InputError(f"{model} is no model, so it has no system prompt, reasoning or search.")
+    if provider == TRANSCRIPT:
+        settings = TargetSettings(recorded=_recorded(folder))
     if settings.search and capabilities(split_name(model).provider, resolve(model)).search is None:
         raise InputError(
             f"{model} cannot search the web here: only models of openai, anthropic, google and xai that have a search "
             "of their own can. Leave `search` out, or choose such a model."
         )
     return PlannedTarget(model, own_parameters(option, shared), settings)
+
+
+def _recorded(folder: str) -> RecordedSet:
+    found = RecordedConversations(Path(folder))
+    if not found.scenario_names:
+        raise InputError(f"{folder} has no conversations yet. Import some, or finish those that are not complete.")
+    return RecordedSet(
+        folder=folder,
+        sha256=found.sha256(),
+        system=found.collection.system,
+        conversations={
+            name: tuple(one.conversation_id for one in found.conversations(name)) for name in found.scenario_names
+        },
+    )
+
+
+def check_recorded(plan: RunPlan) -> None:
+    """Every target of recorded conversations has one about a scenario of the plan, and the scripts fit.
+
+    Raises:
+        InputError: it has none, or a conversation was recorded with other turns.
+    """
+    for target in plan.targets:
+        recorded = plan.settings_of(target).recorded
+        if recorded is None:
+            continue
+        if not plan.trials_of(target):
+            names = ", ".join(sorted(recorded.conversations)[:5])
+            raise InputError(
+                f"{recorded.folder} has no conversation about these scenarios. It has some about {names}.",
+                field="targets",
+            )
+        found = RecordedConversations(Path(recorded.folder))
+        for planned in plan.scenarios:
+            turns = [turn.turn_id for turn in planned.scenario.scripted_turns]
+            for one in found.conversations(planned.name):
+                if [turn.turn_id for turn in one.turns] != turns:
+                    raise InputError(
+                        f"{found.folder / one.file_name} was recorded with other turns than {planned.name} has. "
+                        "Import it again.",
+                        field="targets",
+                    )
 
 
 def own_parameters(option: ModelSettings, shared: CallParameters) -> CallParameters:

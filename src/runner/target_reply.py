@@ -12,8 +12,8 @@ from ..schemas import CallOutcome, CallRecord, Usage
 
 MOST_PARTS = 6
 """A reply that is still paused after this many is cut off."""
-UNASKED = frozenset({"not_asked"})
-"""Stop reasons of recorded conversations: this question was not asked in them."""
+UNASKED = "not_asked"
+"""The stop reason of recorded conversations in which a question was not asked."""
 
 
 @dataclass(frozen=True)

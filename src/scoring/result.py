@@ -365,7 +365,7 @@ def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> Targe
         family=family(trial.target),
         api_id=api_id,
         served_models=served,
-        served_as_requested=as_requested(served, api_id),
+        served_as_requested=None if plan.settings_of(trial.target).recorded else as_requested(served, api_id),
         fingerprints=tuple(dict.fromkeys(record.fingerprint for record in records if record.fingerprint)),
         not_applied=tuple(dict.fromkeys(name for record in records for name in record.not_applied)),
     )
