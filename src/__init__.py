@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .cli.progress import ShowProgress
     from .errors import ConfigError, ExportError, HarnessError, IncompleteRun, InputError, IntegrityError, StorageError
     from .reading import Run
-    from .records.study import ModelSettings, Study
+    from .records.study import ModelSettings, Study, TargetOptions
     from .runner.progress import RunProgress
     from .schemas import RunPlan, TrialResult, Usage
 
@@ -59,7 +59,7 @@ _PUBLIC = {
         "ConfigError", "ExportError", "HarnessError", "IncompleteRun", "InputError", "IntegrityError", "StorageError",
     ),
     "reading": ("Run",),
-    "records.study": ("ModelSettings", "Study"),
+    "records.study": ("ModelSettings", "Study", "TargetOptions"),
     "runner.progress": ("RunProgress",),
     "schemas": ("RunPlan", "TrialResult", "Usage"),
 }  # fmt: skip
@@ -68,10 +68,10 @@ _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in name
 __all__ = [
     "Adapter", "CallFailure", "ConfigError", "ExportError", "ExportedGold", "Frozen", "HarnessError", "IncompleteRun",
     "InputError", "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Review", "Run",
-    "RunPlan", "RunProgress", "ShowProgress", "Stop", "StorageError", "Study", "TrialResult", "Usage", "compare",
-    "drift", "export", "export_review", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async", "replay",
-    "report", "resume", "resume_async", "run", "run_async", "sensitivity", "start_review", "study", "verbatim",
-    "verify",
+    "RunPlan", "RunProgress", "ShowProgress", "Stop", "StorageError", "Study", "TargetOptions", "TrialResult", "Usage",
+    "compare", "drift", "export", "export_review", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async",
+    "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity", "start_review", "study",
+    "verbatim", "verify",
 ]  # fmt: skip
 
 

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from . import storage
 from .adapters.base import Message, ModelRequest
+from .adapters.sent_back import PAUSED, blocks_of, complete
 from .agents import questioner
 from .agents.ask import Answer
 from .agents.context import Asked, about, state_of
@@ -34,6 +37,7 @@ from .records.run import FORMAT
 from .runner.judge_clients import JudgeClients
 from .runner.judge_turn import Turn, TurnJudge, finish
 from .runner.schedule import TrialSlots, run_in_plan_order
+from .runner.target_reply import MOST_PARTS, UNASKED, TargetReply, joined
 from .schemas import (
     CallRecord,
     Exchange,
@@ -48,6 +52,7 @@ from .schemas import (
     TurnOutcome,
 )
 from .scoring.result import ENDS_CONVERSATION, TurnJudgment, assemble
+from .sources.snapshot import Snapshot
 from .store.failpoints import Failpoints
 from .text.empty_replies import has_content
 
@@ -59,7 +64,8 @@ class TrialRunner:
         self.plan = plan
         self._gateway = gateway
         self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.parameters_of, plan.policy.max_asks)
-        self._judge = TurnJudge(plan, self._judges)
+        snapshot = Snapshot(plan.citation_checks.pages) if plan.citation_checks else None
+        self._judge = TurnJudge(plan, self._judges, snapshot)
         self._questions: dict[str, asyncio.Task[Answer[QuestionerOutput]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
@@ -101,7 +107,7 @@ class TrialRunner:
         self, trial: Trial, turns: QuestionerOutput
     ) -> AsyncIterator[tuple[Exchange, CallRecord | None]]:
         scripted = {turn.turn_id: turn for turn in trial.planned.scenario.scripted_turns}
-        parameters = self.plan.parameters_of(trial.target)
+        recorded = self.plan.settings_of(trial.target).recorded
         context: list[Message] = []
         last_reply: str | None = None
         ended = False
@@ -110,33 +116,54 @@ class TrialRunner:
             unasked: TurnOutcome | None = None
             if ended:
                 unasked = "not_asked"
-            elif not questioner.holds(condition, last_reply):
+            elif not recorded and not questioner.holds(condition, last_reply):
                 unasked = "skipped"
             if unasked:
                 yield _exchange(turn.turn_id, group, turn.user_message, unasked, None), None
                 continue
             asked = Message("user", turn.user_message)
-            record = await self._gateway.call(
-                CallId(trial.trial_id, "target", turn.turn_id),
-                ModelRequest(
-                    model=trial.target,
-                    api_id=self.plan.api_ids.get(trial.target, ""),
-                    messages=(*context, asked),
-                    temperature=parameters.temperature,
-                    max_tokens=parameters.max_tokens,
-                    seed=trial.seed(self.plan.seed, "target", turn.turn_id),
-                    hint=f"{trial.planned.name}/{turn.turn_id}",
-                ),
-            )
+            reply = await self._reply(trial, turn.turn_id, (*context, asked))
+            record = reply.record
             assert record.outcome != "denied"  # it ends no call
             outcome: TurnOutcome = "answered" if record.outcome == "ok" else record.outcome
             if outcome == "answered" and not has_content(record.text or ""):
                 outcome = "empty"
+            if recorded and record.stop_reason == UNASKED:
+                outcome = "not_asked" if questioner.holds(condition, last_reply) else "skipped"
             ended = outcome in ENDS_CONVERSATION
-            last_reply = record.text
+            last_reply = last_reply if outcome in ("not_asked", "skipped") else record.text
             if record.text:  # what the target wrote stays in its context; an exchange without words is left out
-                context += [asked, Message("assistant", record.text)]
+                context += [asked, Message("assistant", record.text, blocks=reply.blocks)]
             yield _exchange(turn.turn_id, group, turn.user_message, outcome, record), record
+
+    async def _reply(self, trial: Trial, turn_id: str, messages: tuple[Message, ...]) -> TargetReply:
+        """A target's reply. A provider may stop in the middle of a search; it is then asked to continue."""
+        parameters, settings = self.plan.parameters_of(trial.target), self.plan.settings_of(trial.target)
+        repetition = f"#{trial.repetition}" if settings.recorded else ""
+        request = ModelRequest(
+            model=trial.target,
+            api_id=self.plan.api_ids.get(trial.target, ""),
+            messages=messages,
+            system=settings.system_prompt.text if settings.system_prompt else None,
+            prompt_sha256=settings.system_prompt.sha256 if settings.system_prompt else None,
+            temperature=parameters.temperature,
+            max_tokens=parameters.max_tokens + settings.reasoning_tokens,
+            effort=settings.reasoning_effort,
+            search=settings.search,
+            seed=trial.seed(self.plan.seed, "target", turn_id),
+            hint=f"{trial.planned.name}/{turn_id}{repetition}",
+        )
+        parts: list[CallRecord] = []
+        blocks: list[dict[str, Any]] = []
+        for ask in range(MOST_PARTS):
+            record = await self._gateway.call(CallId(trial.trial_id, "target", turn_id, ask=ask), request)
+            parts.append(record)
+            blocks += blocks_of(record) if settings.search else []
+            if record.stop_reason != PAUSED:
+                break
+            so_far = Message("assistant", "".join(part.text or "" for part in parts), blocks=tuple(blocks))
+            request = replace(request, messages=(*messages, so_far))
+        return TargetReply(joined(parts), complete(blocks))
 
     def _turn(self, trial: Trial, exchanges: Sequence[Exchange], answered_by: tuple[CallRecord, ...]) -> Turn:
         """The last reply, ready to be judged."""
@@ -154,6 +181,7 @@ class TrialRunner:
             state=trial.planned.state_code,
             families=_families(trial, answered_by),
             repeats=self.plan.judge_repeats if in_noise_sample(self.plan, trial) else 0,
+            search=last.search,
         )
 
 
@@ -174,6 +202,7 @@ def _exchange(
         reply=record.text if record else None,
         detail=record.error if record else None,
         served_model=record.served_model if record else None,
+        search=record.search if record else None,
     )
 
 
@@ -277,7 +306,7 @@ async def begin(
 def _probe_requests(manifest: Manifest) -> list[ModelRequest]:
     plan = manifest.plan
     called = {model: plan.api_ids.get(model, "") for model in manifest.models_called}
-    return probe_requests(called, plan.parameters_of, plan.seed)
+    return probe_requests(called, plan.parameters_of, plan.seed, plan.settings_of)
 
 
 def _transcripts(earlier: Path, manifest: Manifest, wanted: set[str]) -> ReusedCalls:

@@ -62,7 +62,7 @@ def test_a_study_comes_from_a_file_a_study_or_keywords(tmp_path: Path) -> None:
     assert me.study(from_file) == from_file
     changed = me.study(from_file, seed=8, targets=[me.ModelSettings(model="fake:wrong", temperature=0.5)])
     assert (changed.seed, changed.scenarios) == (8, from_file.scenarios)
-    assert changed.targets == (me.ModelSettings(model="fake:wrong", temperature=0.5),)
+    assert changed.targets == (me.TargetOptions(model="fake:wrong", temperature=0.5),)
     assert me.plan("study.toml") == me.plan(from_file) == me.plan(**SMALL, seed=7)
     assert me.plan("study.toml", seed=42) == me.plan(**SMALL)
 

@@ -21,7 +21,7 @@ from src.adapters.registry import PROVIDERS
 from .runs import ROOT, environment
 
 LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-slow.lock")
-DATA = ("baseline", "facts", "fakes", "gold", "plans", "prompts", "rubrics", "scenarios", "schemas")
+DATA = ("baseline", "facts", "fakes", "gold", "plans", "prompts", "rubrics", "scenarios", "schemas", "sources")
 BIN = Path(sys.executable).parent
 
 

@@ -25,8 +25,9 @@ from src.planning.study_file import make_study
 from src.planning.trials import trials
 from src.records.preregistration import Preregistration
 from src.records.study import RegistrationText
+from src.records.target import TargetSettings
 from src.runner.new_preregistration import write_preregistration
-from src.schemas import CallParameters, RunPlan, UsedWording
+from src.schemas import CallParameters, CitationChecks, RunPlan, UsedWording
 from src.storage import file_sha256
 
 from .helpers import HASH, fact_json, plan, scenario, scenario_json
@@ -128,6 +129,10 @@ CASES: list[tuple[Callable[[RunPlan], RunPlan], list[str]]] = [
      ["scenario s1: its questions changed (turn Q1)"]),
     (lambda p: with_scenario(persona={"name": "Bo Inventado"}),
      ["scenario s1: something other than its key and its words changed (persona, knobs, order or rubric)"]),
+    (lambda p: p.model_copy(update={"target_settings": {p.targets[0]: TargetSettings(reasoning_effort="low")}}),
+     [f"{plan().targets[0]}: its reasoning effort changed"]),
+    (lambda p: p.model_copy(update={"citation_checks": CitationChecks(sha256=HASH)}),
+     ["the pages against which citations are checked changed"]),
     (lambda p: plan(scenarios=[scenario(), scenario(scenario_id="cobra")]),
      ["scenarios: cobra was added", "number of trials: 2, not 1"]),
 ]  # fmt: skip
@@ -157,7 +162,7 @@ def test_every_field_of_a_plan_counts() -> None:
     whole = made.model_dump(mode="json")
     one_by_one = {
         "scenarios", "targets", "verifiers", "rubrics", "prompts", "api_ids", "wording", "model_parameters", "isolation",
-        "background",
+        "background", "target_settings", "citation_checks",
     }  # fmt: skip
     for name in RunPlan.model_fields.keys() - one_by_one:  # those have cases of their own
         other = json.loads(json.dumps(whole))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from src.errors import InputError
 from src.planning.study_file import make_study
-from src.records.study import ModelSettings, Study
+from src.records.study import ModelSettings, Study, TargetOptions
 from src.schemas import (
     AnswerKey,
     AnyOf,
@@ -234,7 +234,7 @@ def every_record(record: type[Record] = Record) -> list[type[Record]]:
     return [record] + [inner for sub in record.__subclasses__() for inner in every_record(sub)]
 
 
-WRITTEN_BY_USERS = {"ModelSettings", "ExecutionOptions", "JudgeOptions", "RegistrationText", "Study"}
+WRITTEN_BY_USERS = {"ModelSettings", "TargetOptions", "ExecutionOptions", "JudgeOptions", "RegistrationText", "Study"}
 """Python code may pass lists for tuples and names for models; files are read with `strict=True` (the next test)."""
 
 
@@ -268,7 +268,7 @@ def test_every_record_is_frozen_strict_and_closed() -> None:
 )
 def test_nothing_in_a_study_is_coerced_either(name: str, value: Any) -> None:
     study = {"scenarios": ["a.json"], "targets": ["fake:careful"]}
-    assert make_study(study).targets == (ModelSettings(model="fake:careful"),)
+    assert make_study(study).targets == (TargetOptions(model="fake:careful"),)
     with pytest.raises(InputError, match=f"^Field {name}"):
         make_study({**study, name: value})
 
@@ -276,15 +276,17 @@ def test_nothing_in_a_study_is_coerced_either(name: str, value: Any) -> None:
 def test_a_study_in_python_takes_lists_and_plain_names() -> None:
     study = Study(scenarios=["a.json"], targets=["fake:careful"])  # type: ignore[arg-type]
     assert study.scenarios == ("a.json",)
-    assert study.targets == (ModelSettings(model="fake:careful"),)
+    assert study.targets == (TargetOptions(model="fake:careful"),)
     with pytest.raises(ValidationError, match="frozen"):
         study.seed = 7
 
 
 def test_the_schema_of_a_study_allows_plain_names_of_models() -> None:
-    model = json.loads(json_schemas()["Study.schema.json"])["$defs"]["ModelSettings"]
-    assert model["anyOf"][0]["type"] == "string"
-    assert set(model["anyOf"][1]["properties"]) == set(ModelSettings.model_fields)
+    models = json.loads(json_schemas()["Study.schema.json"])["$defs"]
+    for kind in (ModelSettings, TargetOptions):
+        model = models[kind.__name__]
+        assert model["anyOf"][0]["type"] == "string"
+        assert set(model["anyOf"][1]["properties"]) == set(kind.model_fields)
 
 
 @pytest.mark.parametrize(

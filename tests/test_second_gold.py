@@ -16,7 +16,7 @@ import pytest
 from src.judge_check.gold import load_gold
 from src.planning.plan import make_plan
 from src.records.gold import GoldFile, Split
-from src.records.study import ModelSettings, Study
+from src.records.study import Study, TargetOptions
 from src.stats.agreement import cohen_kappa
 
 from .helpers import ROOT
@@ -40,7 +40,7 @@ def known() -> dict[tuple[str, str | None], frozenset[str]]:
     """Scenario and variant to the ids that a label may cite: of the key, and of the library where the person lives."""
     study = Study(
         scenarios=(str(ROOT / "scenarios" / "v1"),),
-        targets=(ModelSettings(model="fake:careful"),),
+        targets=(TargetOptions(model="fake:careful"),),
         plan_year=2026,
         allow_expired=True,
     )

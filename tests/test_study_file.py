@@ -57,6 +57,7 @@ SAME: dict[str, tuple[Any, list[str], list[str]]] = {
     "wording": ("w.json", ["--wording", "w.json"], ["--wording", "x.json"]),
     "facts": ("f.json", ["--facts", "f.json"], ["--facts", "x.json"]),
     "invented_plans": ("p.json", ["--invented-plans", "p.json"], ["--invented-plans", "x.json"]),
+    "sources": ("s", ["--sources", "s"], ["--sources", "x"]),
     "max_attempts": (2, ["--max-attempts", "2"], ["--max-attempts", "3"]),
     "timeout": (30.0, ["--timeout", "30"], ["--timeout", "31"]),
     "out": ("elsewhere", ["--out", "elsewhere"], ["--out", "nowhere"]),
@@ -231,7 +232,7 @@ def test_the_output_of_a_dry_run_is_a_study_file_of_the_same_plan() -> None:
     assert call("run", saved, "--dry-run")[1] == out
     unset = (
         "# not set: reader, concurrency, calls_in_flight, max_cost, tokens_per_minute, max_outage, processes, "
-        "ray_address, batch, batch_wait, variants, questioner, wording, facts, invented_plans, prices\n"
+        "ray_address, batch, batch_wait, variants, questioner, wording, facts, invented_plans, sources, prices\n"
     )
     assert unset in out
 
@@ -490,14 +491,14 @@ BASE: Mapping[str, Any] = {"scenarios": [ONE], "targets": ["fake:careful"]}
     [
         ({"colour": "red"}, "field colour: unknown field (remove it or check its spelling)."),
         ({"target": ["fake:careful"]}, "field target: unknown field (did you mean targets?)."),
-        ({"targets": [{"name": "fake:careful"}]}, "field targets[0].model: required but missing; field targets[0].name: unknown field (remove it or check its spelling)."),
+        ({"targets": [{"modle": "fake:careful"}]}, "field targets[0].model: required but missing; field targets[0].modle: unknown field (did you mean model?)."),
         ({"judges": [{"model": "offline:rules", "top_p": 1}]}, "field judges[0].top_p: unknown field (remove it or check its spelling)."),
         ({"repeat": 3}, "field repeat: unknown field (did you mean repeats?)."),
         ({"judges": [{"model": "offline:rules", "max_token": 1}]}, "field judges[0].max_token: unknown field (did you mean max_tokens?)."),
         ({"registration": {"primary_outcome": "x", "test": []}}, "field registration.test: unknown field (did you mean tests?)."),
         ({"targets": [5]}, "field targets[0]: must be a table (got 5)."),
         ({"targets": "fake:careful"}, "field targets: must be a list, for example [\"fake:careful\"]."),
-        ({"targets": [{"model": "fake:careful", "temperature": 3}]}, "field targets[0].temperature: must be at most 2 (got 3)."),
+        ({"targets": [{"model": "fake:careful", "temperature": 3}]}, "field targets[0].temperature: a temperature is a number from 0 to 2, or none."),
         ({"repeats": "3"}, "field repeats: must be a whole number (got '3')."),
         ({"repeats": 1.5}, "field repeats: must be a whole number"),
         ({"repeats": True}, "field repeats: must be a whole number (got True)."),

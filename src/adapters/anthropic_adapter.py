@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..schemas import Usage
 from .addresses import endpoint
+from .anthropic_search import read_search, search_tool
 from .base import ModelRequest, ReplyOutcome
 from .caching import rule_for, text_parts
 from .capabilities import Call
@@ -21,6 +22,7 @@ from .http import (
     total,
 )
 from .secrets import Secret, checked_key
+from .sent_back import PAUSED
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -81,6 +83,8 @@ class AnthropicAdapter(HttpAdapter):
             text = text or text_of(inner_object(payload, "stop_details"), "explanation") or ""
         elif stop in _CUT_SHORT:
             outcome = "truncated"
+        elif stop == PAUSED:
+            outcome = "ok"  # even without a word yet: the model is asked to continue
         return ParsedReply(
             outcome=outcome,
             text=text,
@@ -88,6 +92,7 @@ class AnthropicAdapter(HttpAdapter):
             served_model=text_of(payload, "model"),
             request_id=text_of(payload, "id"),
             usage=_usage(inner_object(payload, "usage")),
+            search=read_search(payload, blocks),
         )
 
     async def aclose(self) -> None:
@@ -114,14 +119,29 @@ def message_body(call: Call) -> dict[str, Any]:
     }
     if call.temperature is not None:
         body["temperature"] = call.temperature
-    if call.schema is not None:
-        body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
+    if output := _output_config(call):
+        body["output_config"] = output
+    if call.effort is not None and call.takes.adaptive:
+        body["thinking"] = {"type": "adaptive"}
+    if call.search is not None and call.takes.search is not None:
+        body["tools"] = [search_tool(call.takes.search, call.search)]
     return body
+
+
+def _output_config(call: Call) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    if call.schema is not None:
+        config["format"] = {"type": "json_schema", "schema": call.schema}
+    if call.effort is not None:
+        config["effort"] = call.effort
+    return config
 
 
 def _prompt(request: ModelRequest, *, marked: bool) -> dict[str, Any]:
     """System prompt and messages. `marked`: with a mark (two at most; four are allowed) where a cached prefix ends."""
-    messages: list[dict[str, Any]] = [{"role": one.role, "content": one.content} for one in request.messages]
+    messages: list[dict[str, Any]] = [
+        {"role": one.role, "content": list(one.blocks) or one.content} for one in request.messages
+    ]
     prompt: dict[str, Any] = {"messages": messages}
     if request.system is not None:
         prompt["system"] = [_block(request.system, ends_prefix=True)] if marked else request.system

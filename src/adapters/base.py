@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from ..records.model_name import split_name
+from ..records.target import Effort, SearchOptions, WebSearch
 from ..schemas import CallOutcome, Usage
 from ..store.strict_json import fingerprint, sha256
 
@@ -38,6 +39,13 @@ class Message:
     stable: int = 0
     """How many leading characters of `content` are equal in all calls of this role and scenario, so that a provider
     may read them from its cache. Not part of what the call says: a request with other values has the same hash."""
+    blocks: tuple[dict[str, Any], ...] = ()
+    """A reply of a target that searches, in the provider's own form, as it wants it back in the next request. Empty:
+    `content` is all there is."""
+
+    def as_json(self) -> dict[str, Any]:
+        said: dict[str, Any] = {"role": self.role, "content": self.content}
+        return {**said, "blocks": list(self.blocks)} if self.blocks else said
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,12 @@ class ModelRequest:
     system: str | None = None
     temperature: float | None = None
     max_tokens: int
+    """Of all that is written, with reasoning."""
     seed: int
+    effort: Effort | None = None
+    """How much to reason; None: as the provider does by default."""
+    search: SearchOptions | None = None
+    """How the model may search the web; None: not at all."""
     response_schema: dict[str, Any] | None = None
     """The JSON Schema a judge's answer must fit; None where free text is wanted."""
     prompt_sha256: str | None = None
@@ -81,26 +94,36 @@ class ModelRequest:
         return self.response_schema is not None or any(message.stable for message in self.messages)
 
     @property
+    def most_searches(self) -> int:
+        """As far as the provider takes a limit."""
+        return self.search.max_searches if self.search else 0
+
+    @property
     def sent_as(self) -> str:
         """The model id that goes over the wire."""
         return self.api_id or split_name(self.model).model
 
     def as_json(self) -> dict[str, Any]:
-        return {
+        said: dict[str, Any] = {
             "model": self.model,
             "api_id": self.sent_as,
             "system": self.system,
-            "messages": [{"role": message.role, "content": message.content} for message in self.messages],
+            "messages": [message.as_json() for message in self.messages],
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
         }
+        if self.effort:
+            said["effort"] = self.effort
+        if self.search:
+            said["search"] = self.search.model_dump(mode="json")
+        return said
 
     @cached_property
     def characters(self) -> int:
         """Of all that is sent to be read."""
         schema = len(str(self.response_schema)) if self.response_schema else 0
-        return sum(len(message.content) for message in self.messages) + len(self.system or "") + schema
+        return sum(map(_characters, self.messages)) + len(self.system or "") + schema
 
     def sha256(self) -> str:
         """What the call says, by which a replay knows it again. The schema is left out: its text differs between
@@ -108,6 +131,10 @@ class ModelRequest:
         if not _PLAIN_NUMBER.fullmatch(str(self.temperature)):
             return fingerprint(self.as_json())
         return sha256(msgspec.json.encode(self.as_json(), order="sorted"))  # the same bytes, several times faster
+
+
+def _characters(message: Message) -> int:
+    return len(msgspec.json.encode(message.blocks)) if message.blocks else len(message.content)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +151,8 @@ class ModelReply:
     request_id: str | None = None
     usage: Usage = field(default_factory=Usage)
     not_applied: tuple[str, ...] = ()
+    search: WebSearch | None = None
+    """What was searched for this reply."""
     address: str | None = None
     """Where the request was sent, without query, name or password."""
     api_version: str | None = None

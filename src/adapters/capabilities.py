@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import copy
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ..records.target import Effort, SearchOptions
 from .base import ModelRequest
+from .web_search import SearchTool, taken
 
 Sampling = Literal["any", "one", "none"]
 """Any value is accepted, only the value 1 is, or the parameter itself is refused."""
@@ -42,6 +44,16 @@ class Capabilities:
     A small model on a local server needs them: it may otherwise never end a list."""
     api_version: str | None = None
     """The version header with which the family accepts what this row says; None for the SDK's default."""
+    efforts: frozenset[Effort] = frozenset()
+    """How much reasoning can be asked for. Another value is not changed to the nearest one: it is not sent."""
+    budgets: dict[Effort, int] = field(default_factory=dict, hash=False)
+    """Tokens of reasoning that mean each effort, for a family that takes a number and no word."""
+    adaptive: bool = False
+    """Whether reasoning is off until it is turned on. With it, a temperature other than 1 is refused."""
+    free_at_none: bool = False
+    """Whether any temperature is accepted at effort `none`."""
+    search: SearchTool | None = None
+    """How the family searches the web; None: it does not."""
 
 
 @dataclass(frozen=True)
@@ -54,38 +66,135 @@ class Family:
     takes: Capabilities
 
 
-_GPT = Capabilities(length_parameter="max_completion_tokens", schema="response_format")
-_GPT_BEFORE_SCHEMAS = Capabilities(length_parameter="max_completion_tokens", schema="none")
-_GPT_REASONING = Capabilities(
-    temperature="one", top_p="one", length_parameter="max_completion_tokens", schema="response_format"
+_LOW_TO_HIGH: frozenset[Effort] = frozenset({"low", "medium", "high"})
+_OPENAI_SEARCH = SearchTool(
+    api="responses",
+    takes=frozenset({"max_searches", "allowed_domains", "country", "context_size"}),
+    not_at=frozenset({"minimal"}),
 )
+# xAI's tool has no limit of searches and no location. Its lists have five sites at most.
+_XAI_SEARCH = SearchTool(
+    api="responses", takes=frozenset({"allowed_domains", "blocked_domains"}), most_domains=5, one_list=True
+)
+_CLAUDE_OPTIONS = frozenset({"max_searches", "allowed_domains", "blocked_domains", "country"})
+_CLAUDE_SEARCH = SearchTool(api="messages", takes=_CLAUDE_OPTIONS, version="web_search_20260318", one_list=True)
+# Models before 4.6 cannot call the tool from code, which later versions of it expect.
+_CLAUDE_FIRST_SEARCH = SearchTool(api="messages", takes=_CLAUDE_OPTIONS, version="web_search_20250305", one_list=True)
+# The SDK says of `exclude_domains`: not supported in the Gemini API.
+_GEMINI_SEARCH = SearchTool(api="generate_content", takes=frozenset())
+_GEMINI_FIRST_SEARCH = SearchTool(api="generate_content", takes=frozenset(), bills="requests")
+
+_GPT = Capabilities(length_parameter="max_completion_tokens", schema="response_format", search=_OPENAI_SEARCH)
+_GPT_WITHOUT_SEARCH = Capabilities(length_parameter="max_completion_tokens", schema="response_format")
+_GPT_BEFORE_SCHEMAS = Capabilities(length_parameter="max_completion_tokens", schema="none")
+
+
+def _gpt(*efforts: Effort, free_at_none: bool = False) -> Capabilities:
+    return Capabilities(
+        temperature="one",
+        top_p="one",
+        length_parameter="max_completion_tokens",
+        schema="response_format",
+        efforts=frozenset(efforts),
+        free_at_none=free_at_none,
+        search=_OPENAI_SEARCH,
+    )
+
+
 # The API version that anthropic 2.x sends refuses sampling parameters for every model.
 _CLAUDE_SAMPLING_VERSION = "2023-06-01"
-_CLAUDE_BEFORE_SCHEMAS = Capabilities(
+_CLAUDE_BEFORE_SEARCH = Capabilities(
     seed=False, length_parameter="max_tokens", schema="none", api_version=_CLAUDE_SAMPLING_VERSION
 )
-_CLAUDE_SAMPLING = Capabilities(
-    seed=False, length_parameter="max_tokens", schema="output_config", api_version=_CLAUDE_SAMPLING_VERSION
-)
+_CLAUDE_BEFORE_SCHEMAS = replace(_CLAUDE_BEFORE_SEARCH, search=_CLAUDE_FIRST_SEARCH)
+_CLAUDE_SAMPLING = replace(_CLAUDE_BEFORE_SCHEMAS, schema="output_config")
 _CLAUDE = Capabilities(
-    temperature="none", top_p="none", seed=False, length_parameter="max_tokens", schema="output_config"
+    temperature="none",
+    top_p="none",
+    seed=False,
+    length_parameter="max_tokens",
+    schema="output_config",
+    efforts=frozenset({*_LOW_TO_HIGH, "xhigh"}),
+    search=_CLAUDE_SEARCH,
 )
-_GEMINI = Capabilities(length_parameter="max_output_tokens", schema="response_json_schema")
-_GROK = Capabilities(length_parameter="max_tokens", schema="response_format")
-_CHAT = Capabilities(length_parameter="max_tokens", schema="response_format", list_lengths=True)
+
+
+def _gemini(*efforts: Effort, **more: Any) -> Capabilities:
+    return Capabilities(
+        length_parameter="max_output_tokens",
+        schema="response_json_schema",
+        efforts=frozenset(efforts),
+        **{"search": _GEMINI_SEARCH, **more},
+    )
+
+
+# What Google's OpenAI-compatible address makes of the words: https://ai.google.dev/gemini-api/docs/openai
+_BUDGETS: dict[Effort, int] = {"none": 0, "low": 1_024, "medium": 8_192, "high": 24_576}
+
+
+def _grok(*efforts: Effort, search: SearchTool | None = _XAI_SEARCH) -> Capabilities:
+    return Capabilities(
+        length_parameter="max_tokens", schema="response_format", efforts=frozenset(efforts), search=search
+    )
+
+
+_CHAT = Capabilities(
+    length_parameter="max_tokens",
+    schema="response_format",
+    list_lengths=True,
+    # Which of them the model behind the server takes, only the server knows: it refuses or ignores the others.
+    efforts=frozenset({"none", "minimal", "low", "medium", "high", "xhigh"}),
+)
 
 FAMILIES = (
     Family("openai", r"(?:ft:)?gpt-5(?:\.\d+)?-chat", _GPT),
-    # GPT-5.1 to 5.4 accept a temperature only at reasoning effort `none`; the effort stays at the provider's default.
-    Family("openai", r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d))", _GPT_REASONING),
+    Family("openai", r"(?:ft:)?o\d", _gpt("low", "medium", "high")),
+    Family("openai", r"(?:ft:)?gpt-5-pro", _gpt("high")),
+    Family("openai", r"(?:ft:)?gpt-5(?![.\d])", _gpt("minimal", "low", "medium", "high")),
+    # GPT-5.1 to 5.4 accept a temperature only at reasoning effort `none`.
+    Family("openai", r"(?:ft:)?gpt-5\.1(?!\d)", _gpt("none", "low", "medium", "high", free_at_none=True)),
+    Family("openai", r"(?:ft:)?gpt-5\.[2-4](?!\d)", _gpt("none", "low", "medium", "high", "xhigh", free_at_none=True)),
+    Family("openai", r"(?:ft:)?gpt-(?:[5-9]|\d\d)", _gpt("none", "low", "medium", "high", "xhigh")),
     Family("openai", r"(?:ft:)?(?:gpt-3\.5|gpt-4-|gpt-4$|gpt-4o-2024-05-13|chatgpt-4o)", _GPT_BEFORE_SCHEMAS),
+    Family("openai", r"(?:ft:)?gpt-4\.1-nano", _GPT_WITHOUT_SEARCH),
     Family("openai", r"", _GPT),
-    Family("anthropic", r"claude-(?:[123]|instant)", _CLAUDE_BEFORE_SCHEMAS),
+    Family("anthropic", r"claude-3-[57]", _CLAUDE_BEFORE_SCHEMAS),
+    Family("anthropic", r"claude-(?:[123]|instant)", _CLAUDE_BEFORE_SEARCH),
     Family("anthropic", r"claude-(?:opus|sonnet)-4(?:-0|[-@]\d{8})?$", _CLAUDE_BEFORE_SCHEMAS),
+    # Opus 4.5 takes an effort without thinking; its thinking takes a budget, which no effort names.
+    Family("anthropic", r"claude-opus-4-5(?!\d)", replace(_CLAUDE_SAMPLING, efforts=_LOW_TO_HIGH)),
+    Family(
+        "anthropic",
+        r"claude-(?:opus|sonnet)-4-6(?!\d)",
+        replace(_CLAUDE_SAMPLING, efforts=_LOW_TO_HIGH, adaptive=True, search=_CLAUDE_SEARCH),
+    ),
     Family("anthropic", r"claude-(?:opus|sonnet|haiku)-4-[1-6](?!\d)", _CLAUDE_SAMPLING),
+    Family("anthropic", r"claude-(?:opus|sonnet|haiku)-4-", replace(_CLAUDE, adaptive=True)),
+    # From here on models think unless told not to.
     Family("anthropic", r"", _CLAUDE),
-    Family("google", r"", _GEMINI),
-    Family("xai", r"", _GROK),
+    Family("google", r"gemini-1", _gemini(search=None)),
+    Family("google", r"gemini-2\.0", _gemini(search=_GEMINI_FIRST_SEARCH)),
+    Family(
+        "google",
+        r"gemini-2\.5-pro",
+        _gemini("low", "medium", "high", budgets=_BUDGETS, search=_GEMINI_FIRST_SEARCH),  # it always thinks
+    ),
+    Family(
+        "google",
+        r"gemini-2",
+        _gemini("none", "low", "medium", "high", budgets=_BUDGETS, search=_GEMINI_FIRST_SEARCH),
+    ),
+    Family("google", r"gemini-3-pro", _gemini("low", "high")),
+    Family("google", r"gemini-3(?:\.[156])?-flash", _gemini("minimal", "low", "medium", "high")),
+    Family("google", r"", _gemini("low", "medium", "high")),
+    Family("xai", r"grok-3-mini", _grok("low", "high", search=None)),
+    Family("xai", r"grok-[123](?!\d)", _grok(search=None)),
+    Family("xai", r"grok-4\.3(?!\d)", _grok("none", "low", "medium", "high")),
+    Family("xai", r"grok-4\.5(?!\d)", _grok("low", "medium", "high")),
+    # `xhigh`: reported by users, https://github.com/chenyme/grok2api/pull/901
+    Family("xai", r"grok-4\.6(?!\d)", _grok("low", "medium", "high", "xhigh")),
+    Family("xai", r"grok-4(?:$|[^.]|\.[12])", _grok()),
+    Family("xai", r"", _grok("low", "medium", "high")),
     Family("compatible", r"", _CHAT),
 )
 
@@ -110,6 +219,9 @@ class Call:
     seed: int | None
     schema: dict[str, Any] | None
     """The response schema in the form that strict mechanisms accept."""
+    effort: Effort | None
+    search: SearchOptions | None
+    """With the options that are sent."""
     not_applied: tuple[str, ...]
 
 
@@ -141,24 +253,43 @@ def fitted(provider: str, request: ModelRequest, schemas: StrictSchemas | None =
     strict = (schemas or StrictSchemas()).of
     model = request.sent_as
     takes = capabilities(provider, model)
-    asked, schema = request.temperature, request.response_schema
+    schema, tool = request.response_schema, takes.search if request.search else None
+    effort = request.effort if request.effort in takes.efforts else None
+    if tool and effort in tool.not_at:
+        effort = None
+    search = taken(tool, request.search) if tool and request.search else None
     refused = {
-        "temperature": asked is not None
-        and not (takes.temperature == "any" or (takes.temperature == "one" and asked == 1)),
-        "seed": not takes.seed,
+        "temperature": request.temperature is not None and not _accepted(takes, request.temperature, effort),
+        "seed": not takes.seed or (tool is not None and tool.api == "responses"),
         "response_schema": schema is not None and takes.schema == "none",
+        "effort": effort != request.effort,
+        "search": request.search is not None and tool is None,
     }
     return Call(
         request=request,
         model=model,
         takes=takes,
-        temperature=None if refused["temperature"] else asked,
+        temperature=None if refused["temperature"] else request.temperature,
         seed=None if refused["seed"] else request.seed,
         schema=(
             None if schema is None or refused["response_schema"] else strict(schema, list_lengths=takes.list_lengths)
         ),
-        not_applied=tuple(name for name, is_refused in refused.items() if is_refused),
+        effort=effort,
+        search=search.options if search else None,
+        not_applied=(
+            *(name for name, is_refused in refused.items() if is_refused),
+            *(search.not_applied if search else ()),
+        ),
     )
+
+
+def _accepted(takes: Capabilities, temperature: float, effort: Effort | None) -> bool:
+    """Whether a temperature is accepted with this effort."""
+    if effort == "none" and takes.free_at_none:
+        return True
+    if takes.temperature == "any":
+        return temperature == 1 or not (effort and takes.adaptive)
+    return takes.temperature == "one" and temperature == 1
 
 
 _LIMITS = frozenset(

@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..records.target import WebSearch
 from ..schemas import Usage
 from .addresses import Endpoint, endpoint
-from .base import ReplyOutcome
+from .base import Message, ReplyOutcome
 from .capabilities import Call
 from .classify import ErrorBody, retry_after
+from .google_search import read_search
 from .http import (
     Exchange,
     HttpAdapter,
@@ -25,6 +27,7 @@ from .http import (
     total,
 )
 from .secrets import Secret, checked_key
+from .web_search import SearchTool
 
 if TYPE_CHECKING:
     from google import genai
@@ -79,9 +82,20 @@ class GoogleAdapter(HttpAdapter):
             outcome = "blocked"
         elif stop in _CUT_SHORT:
             outcome = "truncated"
-        return self._parsed(payload, outcome, text, stop)
+        return self._parsed(payload, outcome, text, stop, read_search(candidate))
 
-    def _parsed(self, payload: dict[str, Any], outcome: ReplyOutcome, text: str, stop: str | None) -> ParsedReply:
+    def _billed(self, tool: SearchTool, found: WebSearch) -> int:
+        """Models before Gemini 3 pay for a request that searched, later ones for each query."""
+        return min(1, found.searches) if tool.bills == "requests" else found.searches
+
+    def _parsed(
+        self,
+        payload: dict[str, Any],
+        outcome: ReplyOutcome,
+        text: str,
+        stop: str | None,
+        search: WebSearch | None = None,
+    ) -> ParsedReply:
         return ParsedReply(
             outcome=outcome,
             text=text,
@@ -89,6 +103,7 @@ class GoogleAdapter(HttpAdapter):
             served_model=text_of(payload, "modelVersion"),
             request_id=text_of(payload, "responseId"),
             usage=_usage(inner_object(payload, "usageMetadata")),
+            search=search,
         )
 
     def _api_version(self, exchange: Exchange) -> str | None:
@@ -142,6 +157,9 @@ def config_of(call: Call) -> types.GenerateContentConfig:
     from google.genai import types
 
     return types.GenerateContentConfig(
+        http_options=_verbatim(call),
+        tools=[types.Tool(google_search=types.GoogleSearch())] if call.search else None,
+        thinking_config=_thinking(call),
         max_output_tokens=call.request.max_tokens,
         system_instruction=call.request.system,
         temperature=call.temperature,
@@ -150,6 +168,31 @@ def config_of(call: Call) -> types.GenerateContentConfig:
         response_json_schema=call.schema,
         should_return_http_response=True,  # the SDK does not read the body, and so follows no continuation
     )
+
+
+def _verbatim(call: Call) -> types.HttpOptions | None:
+    """Earlier replies of a searching model exactly as they came: the SDK would write signatures in another alphabet."""
+    from google.genai import types
+
+    messages = call.request.messages
+    if not any(message.blocks for message in messages):
+        return None
+    return types.HttpOptions(extra_body={"contents": [_content(message) for message in messages]})
+
+
+def _content(message: Message) -> dict[str, Any]:
+    role = "model" if message.role == "assistant" else "user"
+    return {"role": role, "parts": list(message.blocks) or [{"text": message.content}]}
+
+
+def _thinking(call: Call) -> types.ThinkingConfig | None:
+    from google.genai import types
+
+    if call.effort is None:
+        return None
+    if call.takes.budgets:
+        return types.ThinkingConfig(thinking_budget=call.takes.budgets[call.effort])
+    return types.ThinkingConfig(thinking_level=types.ThinkingLevel(call.effort.upper()))
 
 
 def _text(candidate: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from ..errors import ConfigError
+from ..records.target import WebCitation, WebSearch
 from ..schemas import Usage
 from ..store.strict_json import clean_text
 from .base import (
@@ -42,6 +43,7 @@ from .listing import WITHOUT_LIST, Listing, read_listing
 from .proxies import proxy_for
 from .sdks import missing_sdk
 from .secrets import Secret
+from .web_search import SearchTool
 
 Client = TypeVar("Client")
 
@@ -54,11 +56,21 @@ class ShapeError(Exception):
     """A response that does not fit its wire format; the message says where."""
 
 
+class ReportedFailure(Exception):  # noqa: N818 - a classified outcome of a call, not an error of the program
+    """A failure that a provider reports in a response with a successful status."""
+
+    def __init__(self, outcome: FailureOutcome, message: str) -> None:
+        super().__init__(message)
+        self.outcome: FailureOutcome = outcome
+
+
 @dataclass(eq=False)
 class Exchange:
     """One attempt over HTTP, filled in as it happens."""
 
     not_applied: tuple[str, ...] = ()
+    search: SearchTool | None = None
+    """How the model could search in this attempt; None: not at all."""
     sent: bytes | None = None
     keeps_sent: bool = True
     """False for what is not a model's call: it may have no body, or a stream of parts."""
@@ -194,6 +206,7 @@ class ParsedReply:
     fingerprint: str | None = None
     request_id: str | None = None
     usage: Usage = field(default_factory=Usage)
+    search: WebSearch | None = None
 
 
 class Fetched(NamedTuple):
@@ -269,6 +282,7 @@ class HttpAdapter(ABC):
         async def send(exchange: Exchange) -> None:
             call = fitted(self.provider, request, self._schemas)
             exchange.not_applied = call.not_applied
+            exchange.search = call.takes.search if call.search else None
             await self._send(call, timeout_s)
 
         return self._result(await self._exchanged(send, timeout_s))
@@ -329,13 +343,16 @@ class HttpAdapter(ABC):
         body, status = exchange.body(), exchange.status
         if body is None or status is None:
             return self._failure(exchange, *(exchange.failure or ("malformed", "the SDK returned without a response")))
-        body = self._secret.redact_bytes(body)
+        shown = self._secret.redact_bytes(body)
         if not 200 <= status < 300:
-            return self._error_result(exchange, status, body)
+            return self._error_result(exchange, status, shown)
         try:
-            return self._reply(exchange, self._read(read_object(body)))
+            return self._reply(exchange, self._read(read_object(shown)), redacted=shown != body)
         except ShapeError as error:
             return self._failure(exchange, "malformed", f"HTTP {status}, but {error}")
+        except ReportedFailure as error:
+            said = _MASKED.sub("[redacted]", str(error))[:LONGEST_MESSAGE]
+            return self._failure(exchange, error.outcome, clean_text(f"HTTP {status}, but {said}"))
 
     def _error_result(self, exchange: Exchange, status: int, body: bytes) -> ModelReply | CallFailure:
         try:
@@ -352,16 +369,46 @@ class HttpAdapter(ABC):
         failure.retry_after_s = self._retry_after(exchange.headers, error)
         return failure
 
-    def _reply(self, exchange: Exchange, parsed: ParsedReply) -> ModelReply:
+    def _reply(self, exchange: Exchange, parsed: ParsedReply, *, redacted: bool = False) -> ModelReply:
+        """`redacted`: something was, so that places in the text are no longer those that the provider counted."""
+        text = self._secret.redact(clean_text(parsed.text))
+        moved = redacted or len(text) != len(parsed.text)
         return ModelReply(
             outcome=parsed.outcome,
-            text=self._secret.redact(clean_text(parsed.text)),
+            text=text,
             stop_reason=self._shown(parsed.stop_reason),
             served_model=self._shown(parsed.served_model),
             fingerprint=self._shown(parsed.fingerprint),
             request_id=self._request_id(exchange) or self._shown(parsed.request_id),
             usage=parsed.usage,
+            search=self._searched(exchange.search, parsed.search or WebSearch(), moved=moved),
             **self._kept(exchange),
+        )
+
+    def _billed(self, tool: SearchTool, found: WebSearch) -> int:
+        """Searches that are paid for."""
+        return found.searches
+
+    def _searched(self, tool: SearchTool | None, found: WebSearch, *, moved: bool) -> WebSearch | None:
+        """What was searched, without secrets; also without places in the text, if they are no longer right."""
+        if tool is None:
+            return None
+        redact = self._secret.redact
+        return WebSearch(
+            searches=self._billed(tool, found),
+            queries=tuple(map(redact, found.queries)),
+            found=tuple(map(redact, found.found)),
+            citations=tuple(
+                WebCitation(
+                    url=redact(one.url),
+                    title=self._shown(one.title),
+                    cited_text=self._shown(one.cited_text),
+                    start=None if moved else one.start,
+                    end=None if moved else one.end,
+                )
+                for one in found.citations
+            ),
+            errors=tuple(map(redact, found.errors)),
         )
 
     def _failure(self, exchange: Exchange, outcome: FailureOutcome, message: str) -> CallFailure:

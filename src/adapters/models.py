@@ -12,7 +12,7 @@ from datetime import date
 from typing import Literal
 
 from ..errors import ConfigError
-from ..records.model_name import split_name
+from ..records.model_name import bare_name, split_name
 
 Status = Literal["present", "ending", "retired"]
 
@@ -94,7 +94,7 @@ _BY_NAME = {f"{row.provider}:{known}": row for row in MODELS for known in (row.n
 
 def row_for(name: str) -> ModelRow | None:
     """The row of `provider:model`, by friendly name or API id; None if the table has none."""
-    return _BY_NAME.get(name)
+    return _BY_NAME.get(bare_name(name))
 
 
 def resolve(name: str) -> str:

@@ -1,4 +1,4 @@
-"""OpenAI, over Chat Completions: the only one of its APIs that takes a seed."""
+"""OpenAI, over Chat Completions, which alone takes a seed, and over Responses for targets that search."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from .http import (
     opened,
     text_of,
 )
+from .responses import read_response, responses_body
 from .secrets import Secret, checked_key, custom_headers
 
 if TYPE_CHECKING:
@@ -45,23 +46,27 @@ class OpenAIAdapter(HttpAdapter):
         url = endpoint(self.provider, base_url).base_url
         self._client = opened(self.extra, lambda: _client(self._secret, url))
         self._chat_url = f"{url.rstrip('/')}/chat/completions"
+        self._responses_url = f"{url.rstrip('/')}/responses"
 
     def _headers(self, call: Call | None) -> Headers:
         """Headers that replace the SDK's own, or add to them."""
         return {}
 
     async def _send(self, call: Call, timeout_s: float) -> None:
-        await self._post(chat_body(self.provider, call), call, timeout_s)
+        if call.search is None:
+            await self._post(self._chat_url, chat_body(self.provider, call), call, timeout_s)
+        else:
+            await self._post(self._responses_url, responses_body(self.provider, call), call, timeout_s)
 
     async def _ask_nothing(self, timeout_s: float) -> None:
-        await self._post({}, None, timeout_s)
+        await self._post(self._chat_url, {}, None, timeout_s)
 
-    async def _post(self, body: dict[str, Any], call: Call | None, timeout_s: float) -> None:
+    async def _post(self, url: str, body: dict[str, Any], call: Call | None, timeout_s: float) -> None:
         from httpx2 import Response
 
         # `post` sends the body as it is. `chat.completions.create` takes twice as long and parses the response.
         await self._client.post(
-            self._chat_url,
+            url,
             cast_to=Response,
             body=body,
             options={"headers": self._headers(call), "timeout": timeout_s},
@@ -87,6 +92,8 @@ class OpenAIAdapter(HttpAdapter):
         await self._client.post(path, cast_to=Response, body=body, options=options)
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
+        if "choices" not in payload and "output" in payload:
+            return read_response(payload)
         choice = first_object(payload, "choices")
         message = choice.get("message")
         if not isinstance(message, dict):
@@ -154,6 +161,8 @@ def chat_body(provider: str, call: Call) -> dict[str, Any]:
         body["prompt_cache_key"] = cache_key(request)
     if marked:
         body["prompt_cache_options"] = {"mode": "explicit"}
+    if call.effort is not None:
+        body["reasoning_effort"] = call.effort
     if call.temperature is not None:
         body["temperature"] = call.temperature
     if call.seed is not None:

@@ -211,7 +211,8 @@ async def resume_with_people(
     if run := parent_of(folder):
         raise InputError(f"{folder} is a part of {run}. To continue: medicare-eval resume {run}")
     held = current_limits(folder, manifest)
-    check_prices_known(manifest.plan.api_ids, manifest.prices, limits_of(options, held).max_cost)
+    plan, max_cost = manifest.plan, limits_of(options, held).max_cost
+    check_prices_known(plan.api_ids, manifest.prices, max_cost, plan.most_searches)
     for name in manifest.models_called:
         check_usable(name)
     await _execute(folder, manifest, options, held=held, progress=progress, stop=stop, people=people)

@@ -74,13 +74,26 @@ class CallSize(Protocol):
     @property
     def max_tokens(self) -> int: ...
 
+    @property
+    def most_searches(self) -> int: ...
+
 
 class RunBudget:
     """Reserves the most a call may cost before it is made. Every model of the run must have a price."""
 
-    def __init__(self, limit: float, prices: Mapping[str, Price], spent: Iterable[CallHead]) -> None:
-        """`spent`: the attempts already in the journal; a resumed run continues with the same budget."""
+    def __init__(
+        self,
+        limit: float,
+        prices: Mapping[str, Price],
+        spent: Iterable[CallHead],
+        most_searches: Mapping[str, int] | None = None,
+    ) -> None:
+        """`spent`: the attempts already in the journal; a resumed run continues with the same budget.
+
+        `most_searches`: of one call of each model that searches, for an attempt that brought no reply to count.
+        """
         self._prices = prices
+        self._most_searches = most_searches or {}
         self._settled = asyncio.Event()
         self._open = False
         self.budget = Budget(limit)
@@ -92,7 +105,8 @@ class RunBudget:
 
         None: the call could pass the limit even then, or the run is stopping.
         """
-        most = worst_case(self._prices[request.model], request.characters, request.max_tokens)
+        price, searches = self._prices[request.model], request.most_searches
+        most = worst_case(price, request.characters, request.max_tokens, searches=searches)
         while not self.budget.reserve(most):
             if self._open or not self.budget.reserved:
                 return None
@@ -112,8 +126,10 @@ class RunBudget:
 
     def settle(self, reserved: float, record: CallRecord | CallHead) -> None:
         price, batch = self._prices[record.model], record.batch is not None
-        most = worst_case(price, record.input_characters, record.max_tokens, batch=batch)
-        paid = charge(record.outcome, record.status, record.usage, price, most, batch=batch)
+        searches = self._most_searches.get(record.model, 0)
+        most = reserved or worst_case(price, record.input_characters, record.max_tokens, searches=searches, batch=batch)
+        made = record.search.searches if record.search else 0
+        paid = charge(record.outcome, record.status, record.usage, price, most, searches=made, batch=batch)
         self.budget.settle(reserved, paid)
         self._settled.set()
 

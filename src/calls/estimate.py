@@ -11,7 +11,7 @@ from ..adapters.caching import cache_rule
 from ..records.model_name import split_name
 from ..schemas import PlannedScenario, Price, Role, RunPlan, Stage, Usage
 from .batches import NEVER_BATCHED
-from .prices import cost, price_for
+from .prices import RESULT_TOKENS, cost, price_for
 
 # The assumptions behind an estimate; the docstring of `estimate` explains each.
 CHARACTERS_PER_TOKEN = 4
@@ -25,6 +25,7 @@ EXTRACTOR_OVERHEAD = 100
 TIED_SHARE = 0.1
 MARKED_SHARE = 0.05
 SHARED_CALLS = 2
+REASONING_SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,7 @@ class _Counts:
     received: float = 0.0
     cached: float = 0.0
     written: float = 0.0
+    searches: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class _Tally:
         calls: float,
         sent: float,
         received: float,
+        searches: float = 0.0,
         start: _Start | None = None,
     ) -> None:
         """Count calls and the tokens that all of them send and receive."""
@@ -84,6 +87,7 @@ class _Tally:
         counts.calls += calls
         counts.sent += sent
         counts.received += received
+        counts.searches += searches
         rule = cache_rule(split_name(model).provider, self._api_id_of(model)) if start and calls else None
         if start is None or rule is None or start.tokens < rule.shortest:
             return
@@ -100,7 +104,9 @@ def estimate(
     """Calls, tokens and cost of a plan, by role, model and target.
 
     Assumptions: a token is four characters. Every turn is asked. A reply has 400 tokens, or the plan's limit if that
-    is lower, and a target is sent the whole conversation so far. The extractor reads prompt, question and reply and
+    is lower, and a target is sent its system prompt and the whole conversation so far. A target that searches does so
+    once per reply and reads 8,000 tokens of results. A target with a reasoning effort also writes half of its room for
+    reasoning. The extractor reads prompt, question and reply and
     writes 1.2 times the reply plus 100 tokens. A reply has one claim per 25 tokens. A verifier's call reads prompt, key
     (15 tokens a fact more than its words), question and claims and writes 40 tokens per claim; how many claims it has
     is the plan's isolation, and with `flagged` the claims of a reply share two calls. The scorer reads prompt, question
@@ -110,8 +116,9 @@ def estimate(
 
     Judges' calls of a scenario start alike, with prompt and key. If the model's provider caches that, and it is long
     enough to be cached, all but the first call are assumed to read it from the cache. Not counted: retries, reasoning
-    tokens, background facts, a schema sent outside the prompt, and starts that are sent again because they were cached
-    too long ago or are not cached yet. With `batch`, judges' calls have the prices of batches, where they are known.
+    tokens of judges and of targets without an effort, results of earlier searches that are sent back, background facts,
+    a schema sent outside the prompt, and starts that are sent again because they were cached too long ago or are not
+    cached yet. With `batch`, judges' calls have the prices of batches, where they are known.
     """
     tally = _Tally(api_id_of)
     for planned in plan.scenarios:
@@ -154,7 +161,7 @@ def _row(calls: EstimatedCalls, counts: _Counts, price: Price | None, *, batch: 
         input_tokens=sent,
         output_tokens=received,
         cached_tokens=cached,
-        cost=None if price is None else cost(price, used, batch=batch),
+        cost=None if price is None else cost(price, used, searches=ceil(round(counts.searches, 6)), batch=batch),
     )
 
 
@@ -199,10 +206,14 @@ class _Trials:
         self._retold = RETOLD * self._reply + EXTRACTOR_OVERHEAD
 
     def count(self) -> None:
-        plan, context = self._plan, 0
+        plan, settings = self._plan, self._plan.settings_of(self._target)
+        searches = 1 if settings.search else 0
+        reasoning = settings.reasoning_tokens * REASONING_SHARE if settings.reasoning_effort else 0.0
+        context = _tokens(settings.system_prompt.text) if settings.system_prompt else 0
         for turn in self._planned.scenario.scripted_turns:
             question = _tokens(turn.user_message)
-            self._add("target", self._target, 1, context + question, self._reply)
+            read, written = context + question + searches * RESULT_TOKENS, self._reply + reasoning
+            self._add("target", self._target, 1, read, written, searches=searches)
             context += question + self._reply
             self._count_reading("extractor", plan.extractor, question, self._retold)
             self._count_reading("scorer", plan.scorer, question, SCORER_TOKENS)
@@ -235,8 +246,25 @@ class _Trials:
         self._add(role, model, calls, calls * (start.tokens + question), 0, start=start)
 
     def _add(
-        self, role: Stage, model: str, calls: float, sent: float, received: float, *, start: _Start | None = None
+        self,
+        role: Stage,
+        model: str,
+        calls: float,
+        sent: float,
+        received: float,
+        *,
+        searches: int = 0,
+        start: _Start | None = None,
     ) -> None:
         """Of one trial; there are as many as repeats."""
         n = self._plan.repeats
-        self._tally.add(role, model, self._target, calls=n * calls, sent=n * sent, received=n * received, start=start)
+        self._tally.add(
+            role,
+            model,
+            self._target,
+            calls=n * calls,
+            sent=n * sent,
+            received=n * received,
+            searches=n * searches,
+            start=start,
+        )

@@ -30,7 +30,7 @@ from .budget import PASSES_MAX_COST
 from .first_call import FirstCalls
 from .limits import backoff_s
 from .people import person_asked
-from .prices import FREE_PROVIDERS
+from .prices import FREE_PROVIDERS, RESULT_TOKENS
 from .probes import PROBE_TRIAL, Probes, probe_request
 from .resources import CallResources
 from .stop import Stopping, pause
@@ -237,7 +237,8 @@ class LiveGateway:
         stop = self._resources.stop
         stop.check()
         provider = split_name(request.model).provider
-        async with self._resources.limits.limiter(provider).slot(request.characters / 4 + request.max_tokens) as slot:
+        tokens = request.characters / 4 + request.max_tokens + request.most_searches * RESULT_TOKENS
+        async with self._resources.limits.limiter(provider).slot(tokens) as slot:
             stop.check()
             reserved = await self._reserve(request)
             started, clock = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
@@ -383,6 +384,7 @@ def call_record(
         address=source.address,
         api_version=source.api_version,
         batch=batch,
+        search=reply.search if reply else None,
         format=FORMAT,
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..adapters.base import RETRYABLE, Message, ModelRequest
 from ..records.model_name import split_name
+from ..records.target import TargetSettings
 from ..schemas import CallParameters, CallRecord
 from ..store.strict_json import derive_seed
 from .limits import backoff_s
@@ -90,32 +91,37 @@ class Probes:
 
 
 def probe_request(like: ModelRequest) -> ModelRequest:
-    """A short request to the same model, with the same parameters."""
+    """A short request to the same model, with the same parameters. It has no system prompt and does not search."""
     return ModelRequest(
         model=like.model,
         api_id=like.api_id,
         messages=(Message("user", PROBE),),
         temperature=like.temperature,
         max_tokens=like.max_tokens,
+        effort=like.effort,
         seed=like.seed,
     )
 
 
 def probe_requests(
-    api_ids: Mapping[str, str], parameters_of: Callable[[str], CallParameters], seed: int
+    api_ids: Mapping[str, str],
+    parameters_of: Callable[[str], CallParameters],
+    seed: int,
+    settings_of: Callable[[str], TargetSettings] = lambda model: TargetSettings(),
 ) -> list[ModelRequest]:
     """A short request to each model that is not on this machine, with the parameters of its real calls."""
     found = []
     for model, api_id in api_ids.items():
         if split_name(model).provider in FREE_PROVIDERS:
             continue
-        takes = parameters_of(model)
+        takes, settings = parameters_of(model), settings_of(model)
         like = ModelRequest(
             model=model,
             api_id=api_id,
             messages=(),
             temperature=takes.temperature,
-            max_tokens=takes.max_tokens,
+            max_tokens=takes.max_tokens + settings.reasoning_tokens,
+            effort=settings.reasoning_effort,
             seed=seed,
         )
         found.append(probe_request(like))

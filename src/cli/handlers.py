@@ -113,6 +113,12 @@ def review(arguments: Namespace) -> int:
     return module.review(arguments)
 
 
+def sources(arguments: Namespace) -> int:
+    from . import sources as module
+
+    return module.sources(arguments)
+
+
 def import_transcripts(arguments: Namespace) -> int:
     from . import transcripts as module
 

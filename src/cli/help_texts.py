@@ -180,6 +180,22 @@ as doubtful is kept beside them, in doubts.jsonl, for the next review.
   medicare-eval view
   medicare-eval view runs/20260101T120000Z --port 8000
 """
+SOURCES = """\
+Check the web addresses in an answer, offline (docs/sources.md): are they well
+formed, are they official or only made to look so, and is the page known? A
+snapshot is a folder with the pages that are known. It is only ever added to.
+
+  medicare-eval sources check answer.txt
+  medicare-eval sources check --text "See medicare.gov.plans-help.com/enroll"
+  medicare-eval sources list
+
+`snapshot` is the only command that reads the web. It keeps the text of pages
+of the federal government, and only the hash of others.
+
+  medicare-eval sources snapshot https://www.medicare.gov/basics \\
+      https://www.ssa.gov/medicare --to snapshots/2026
+  medicare-eval sources check answer.txt --snapshot snapshots/2026
+"""
 IMPORT_TRANSCRIPTS = """\
 Import recorded conversations (docs/transcripts.md): calls with counselors, or
 chats pasted from an app without an API. One file is one conversation. Then

@@ -40,6 +40,7 @@ FLAGS = {
     "wording": "--wording",
     "facts": "--facts",
     "invented_plans": "--invented-plans",
+    "sources": "--sources",
     "max_attempts": "--max-attempts",
     "timeout": "--timeout",
     "out": "--out",
@@ -191,7 +192,7 @@ def add_questions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=NOT_GIVEN,
         metavar="P:M",
-        help="provider:model; repeatable",
+        help="provider:model, with settings if wanted (P:M,search,effort=low,system=FILE); repeatable",
     )
     add_judges(parser)
     _add(parser, "--seed", whole, "N", "seed of every random draw in the run (default: 42)")
@@ -214,6 +215,7 @@ def add_questions(parser: argparse.ArgumentParser) -> None:
         help="only this variant of a scenario; repeatable",
     )
     _add(parser, "--wording", str, "FILE", "JSON file of other words for some turns; reports name the file")
+    _add(parser, "--sources", str, "DIR", "folder of pages to check citations against (see `sources snapshot`)")
     add_reference_files(parser)
 
 

@@ -59,6 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_transcripts(commands)
     _add_findings(commands)
     _add_authoring(commands)
+    _add_sources(commands)
     _add_environment(commands)
     return parser
 
@@ -435,6 +436,29 @@ def _add_authoring(commands: _Commands) -> None:
     new = commands.add("new-scenario", handlers.new_scenario, "write a commented skeleton of a scenario to start from")
     new.add_argument("scenario_id", type=options.identifier, metavar="ID", help="letters, digits, - and _")
     new.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: ID.json here)")
+
+
+def _add_sources(commands: _Commands) -> None:
+    sources = commands.add(
+        "sources",
+        handlers.sources,
+        "check the web addresses in an answer; keep a snapshot of pages",
+        help_texts.SOURCES,
+    )
+    actions = ["check", "list", "snapshot"]
+    sources.add_argument("what", choices=actions, metavar=f"{{{','.join(actions)}}}")
+    sources.add_argument(
+        "given", nargs="*", default=[], metavar="FILE|URL", help="check: a text file; snapshot: addresses of pages"
+    )
+    sources.add_argument("--text", metavar="TEXT", help="check: the text itself, instead of a file")
+    sources.add_argument(
+        "--snapshot", type=Path, metavar="DIR", help="check, list: the pages to look in (default: the bundled ones)"
+    )
+    sources.add_argument("--to", type=Path, metavar="DIR", help="snapshot: the folder to add pages to")
+    sources.add_argument(
+        "--timeout", type=options.amount, metavar="S", help="snapshot: seconds to wait for a server (default: 30)"
+    )
+    _add_json(sources)
 
 
 def _add_environment(commands: _Commands) -> None:

@@ -72,7 +72,8 @@ class SharedBudget:
         self._remote = remote
 
     async def reserve(self, request: ModelRequest) -> float | None:
-        amount = await self._remote.ask("reserve", request.model, request.characters, request.max_tokens)
+        sizes = [request.characters, request.max_tokens, request.most_searches]
+        amount = await self._remote.ask("reserve", request.model, sizes)
         return None if amount is None else float(amount)
 
     def settle(self, reserved: float, record: CallRecord) -> None:

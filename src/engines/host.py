@@ -40,6 +40,7 @@ class CallCost:
     model: str
     characters: int
     max_tokens: int
+    most_searches: int
 
 
 @dataclass(frozen=True)
@@ -224,12 +225,13 @@ class Host:
             found.slot.answered(outcome, status=status, retry_after_s=retry_after_s, used=used)
         await found.context.__aexit__(None, None, None)
 
-    async def _reserve(
-        self, session: str, held: _Session, model: str, characters: int, max_tokens: int
-    ) -> float | None:
-        """Reserve the most that a call may cost; None: it would pass the limit, or the run stops."""
+    async def _reserve(self, session: str, held: _Session, model: str, sizes: Sequence[int]) -> float | None:
+        """Reserve the most that a call may cost; None: it would pass the limit, or the run stops.
+
+        `sizes`: the other fields of `CallCost`.
+        """
         assert self._budget is not None
-        amount = await self._budget.reserve(CallCost(model, characters, max_tokens))
+        amount = await self._budget.reserve(CallCost(model, *sizes))
         if amount is None:
             return None
         if self._sessions.get(session) is not held:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..adapters.models import check_not_retired
 from ..adapters.registry import PROVIDERS, canonical_name, check_exists, check_settings
 from ..errors import ConfigError, about
-from ..records.model_name import family, is_person, split_name
+from ..records.model_name import family, family_of_id, is_person, split_name
 from ..records.study import JudgeOptions
 from ..schemas import RunPlan
 from ..store.package_data import data_folder
@@ -94,11 +94,13 @@ def check_roles(plan: RunPlan) -> None:
         raise ConfigError(f"{plan.questioner} is a judge. The questioner must be another model.", field="questioner")
     fields = _fields(plan)
     for target in plan.targets:
+        recorded = plan.settings_of(target).recorded
+        served = {family(target)} | ({family_of_id(recorded.system)} if recorded else set())
         for name in (*plan.judge_models(), *filter(None, [plan.questioner])):
-            if family(name) == family(target):
+            if family(name) in served:
                 task = "reword questions for" if name == plan.questioner else "judge"
                 raise ConfigError(
-                    f"{name} cannot {task} {target} because both are from the {family(target)} model family. "
+                    f"{name} cannot {task} {target} because both are from the {family(name)} model family. "
                     "Name a model from another family.",
                     field=fields[name],
                 )

@@ -15,10 +15,12 @@ from ..adapters.models import resolve
 from ..adapters.registry import canonical_name
 from ..errors import InputError, about
 from ..records.study import JudgeOptions, ModelSettings, Study
+from ..records.target import TargetSettings
 from ..schemas import (
     BackgroundFact,
     CallParameters,
     CallPolicy,
+    CitationChecks,
     PlannedRubric,
     PlannedScenario,
     Role,
@@ -26,6 +28,8 @@ from ..schemas import (
     Scenario,
     UsedWording,
 )
+from ..sources.snapshot import PAGES, bundled_folder, load_snapshot
+from ..storage import file_sha256
 from . import clock
 from .background import background_for, check_ids
 from .fill_slots import is_coming, out_of_date, read_wording
@@ -38,6 +42,7 @@ from .prompts import load_prompts
 from .rubrics import load_rubrics
 from .scenario_files import find_scenarios, read_found
 from .study_points import check_study_points
+from .targets import check_recorded, own_parameters, planned_targets, systems_of
 from .trials import slug
 
 MAX_TRIALS = 1_000_000
@@ -49,14 +54,15 @@ JUDGE_TEMPERATURE = 0.0
 def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     """Turn a study into a run plan. `today` decides which keys and models are out of date."""
     day = today or clock.today()
-    targets = _targets(study)
+    parameters = CallParameters(temperature=study.temperature, max_tokens=study.max_tokens)
+    named = planned_targets(study.targets, parameters)
+    targets = tuple(one.name for one in named)
     asked = _scenarios(study, day)
-    models = judge_models(study, targets)
+    models = judge_models(study, [*targets, *systems_of(named)])
     reader = reader_model(study, models)
     verifiers = tuple(islice(cycle(models), study.verifiers))
     adjudicator = adjudicator_model(study, verifiers, targets)
     questioner = _questioner(study, asked.scenarios)
-    parameters = CallParameters(temperature=study.temperature, max_tokens=study.max_tokens)
     judging = CallParameters(temperature=JUDGE_TEMPERATURE, max_tokens=study.judge_max_tokens)
     plan = RunPlan(
         scenarios=asked.scenarios,
@@ -82,15 +88,27 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
         seed=study.seed,
         target_parameters=parameters,
         judge_parameters=judging,
-        model_parameters=_own("targets", study.targets, parameters) | _own("judges", study.judges, judging),
+        model_parameters={one.name: one.parameters for one in named if one.parameters != parameters}
+        | _own("judges", study.judges, judging),
+        target_settings={one.name: one.settings for one in named if one.settings != TargetSettings()},
+        citation_checks=_citation_checks(study, searches=any(one.settings.search for one in named)),
         policy=call_policy(study.timeout, study.max_attempts),
         prompts=load_prompts(),
     )
     check_roles(plan)
     check_models(plan, today=day, allow_retired=study.allow_retired)
+    check_recorded(plan)
     _check_size(plan)
     _check_execution(study, plan)
     return plan
+
+
+def _citation_checks(study: Study, *, searches: bool) -> CitationChecks:
+    if not study.sources and not searches:
+        return CitationChecks()
+    with about("sources"):
+        folder = Path(study.sources) if study.sources else bundled_folder()
+        return CitationChecks(sha256=file_sha256(folder / PAGES), pages=load_snapshot(folder).newest())
 
 
 def call_policy(timeout_s: float, max_attempts: int = 5) -> CallPolicy:
@@ -103,8 +121,7 @@ def _own(field: str, settings: Sequence[ModelSettings], shared: CallParameters) 
     """The parameters of models that differ from the shared ones."""
     own: dict[str, CallParameters] = {}
     for one in settings:
-        given = one.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
-        name, parameters = canonical_name(one.model), shared.model_copy(update=given)
+        name, parameters = canonical_name(one.model), own_parameters(one, shared)
         if own.setdefault(name, parameters) != parameters:
             raise InputError(
                 f"{name} is listed twice with different parameters. A model has one set of them.", field=field
@@ -240,15 +257,6 @@ def replan(
     return again
 
 
-def _targets(study: Study) -> tuple[str, ...]:
-    with about("targets"):
-        names = [canonical_name(target.model) for target in study.targets]
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"{name} was given twice. To run more trials of it, use `repeats`.")
-    return tuple(names)
-
-
 def _questioner(study: Study, scenarios: tuple[PlannedScenario, ...]) -> str | None:
     if not study.paraphrase:
         if study.questioner:
@@ -288,4 +296,4 @@ def _check_execution(study: Study, plan: RunPlan) -> None:
     limits_of(study)
     with about("prices"):
         prices = prices_for(plan.api_ids, _path(study.prices))
-    check_prices_known(plan.api_ids, prices, study.max_cost)
+    check_prices_known(plan.api_ids, prices, study.max_cost, plan.most_searches)

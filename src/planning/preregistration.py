@@ -19,9 +19,8 @@ from ..records.preregistration import (
     Registration,
 )
 from ..records.study import RegistrationText
+from ..records.target import TargetSettings
 from ..schemas import (
-    CallParameters,
-    CallPolicy,
     PlannedScenario,
     Record,
     RunPlan,
@@ -40,7 +39,7 @@ _NUMBERS = {"isolation": "isolation", "plan_year": "plan year", "repeats": "repe
 _SAME = (
     "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "api_ids", "repeats", "judge_repeats",
     "judge_sample", "isolation", "audit_sample", "seed", "target_parameters", "judge_parameters", "model_parameters",
-    "policy",
+    "target_settings", "policy",
 )  # fmt: skip
 """Fields copied from the plan as they are."""
 _POINTS = ("required_points", "partial_points", "background")
@@ -67,6 +66,7 @@ def _content(plan: RunPlan) -> dict[str, Any]:
         "plan_sha256": _plan_sha256(plan),
         "scenarios": tuple(_scenario(planned) for planned in plan.scenarios),
         "wording_sha256": plan.wording.sha256 if plan.wording else None,
+        "sources_sha256": plan.citation_checks.sha256 if plan.citation_checks else None,
         "rubrics": {name: rubric.sha256 for name, rubric in plan.rubrics.items()},
         "prompts": {
             role: RegisteredPrompt(file_sha256=prompt.sha256, text_sha256=sha256(prompt.text))
@@ -181,10 +181,7 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
     for name, words in _NUMBERS.items():
         if getattr(was, name) != getattr(now, name):
             yield f"{words}: {getattr(now, name)}, not {getattr(was, name)}"
-    yield from _hashes("file", was.references, now.references)
-    if was.wording_sha256 != now.wording_sha256:
-        yield f"wording: {_wording(now.wording_sha256)}, not {_wording(was.wording_sha256)}"
-    yield from _hashes("rubric", was.rubrics, now.rubrics)
+    yield from _files(was, now)
     yield from _members("expired keys", was.expired, now.expired)
     yield from _members("targets", was.targets, now.targets)
     yield from _members("verifiers", was.verifiers, now.verifiers)
@@ -202,8 +199,20 @@ def _differences(was: Preregistration, now: Preregistration) -> Iterator[str]:
             yield from _fields(model, own_was, own_now)
         else:
             yield f"{model}: parameters of its own were {'added' if own_now else 'removed'}"
+    for target in now.targets:
+        if target in was.targets:
+            yield from _settings(target, was.target_settings.get(target), now.target_settings.get(target))
     yield from _fields("calls", was.policy, now.policy)
     yield from _prompts(was.prompts, now.prompts)
+
+
+def _files(was: Preregistration, now: Preregistration) -> Iterator[str]:
+    yield from _hashes("file", was.references, now.references)
+    if was.wording_sha256 != now.wording_sha256:
+        yield f"wording: {_wording(now.wording_sha256)}, not {_wording(was.wording_sha256)}"
+    if was.sources_sha256 != now.sources_sha256:
+        yield "the pages against which citations are checked changed"
+    yield from _hashes("rubric", was.rubrics, now.rubrics)
 
 
 def _wording(digest: str | None) -> str:
@@ -234,11 +243,18 @@ def _hashes(what: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterat
             yield f"{what} {name}: its content changed"
 
 
-def _fields(what: str, was: CallParameters | CallPolicy, now: CallParameters | CallPolicy) -> Iterator[str]:
+def _fields(what: str, was: Record, now: Record) -> Iterator[str]:
     before, after = _plain(was), _plain(now)
     for name, value in after.items():
         if value != before.get(name):
             yield f"{what}: {name} {value}, not {before.get(name)}"
+
+
+def _settings(target: str, was: TargetSettings | None, now: TargetSettings | None) -> Iterator[str]:
+    before, after = was or TargetSettings(), now or TargetSettings()
+    for name in TargetSettings.model_fields:
+        if getattr(before, name) != getattr(after, name):
+            yield f"{target}: its {name.replace('_', ' ')} changed"
 
 
 def _plain(record: Record) -> dict[str, Any]:

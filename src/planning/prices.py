@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from ..adapters.models import full_id
@@ -31,10 +31,21 @@ def prices_for(api_ids: Mapping[str, str], override: Path | None) -> dict[str, P
     return {name: price for name, price in known.items() if price is not None}
 
 
-def check_prices_known(models: Iterable[str], prices: Mapping[str, Price], max_cost: float | None) -> None:
-    """A budget can only be kept if every model has a price."""
+def check_prices_known(
+    models: Iterable[str], prices: Mapping[str, Price], max_cost: float | None, searching: Collection[str] = ()
+) -> None:
+    """A budget can only be kept if every model has a price, and every one that searches a price of searches."""
+    if max_cost is None:
+        return
     unknown = [name for name in models if name not in prices]
-    if max_cost is not None and unknown:
+    if not unknown and (without := [name for name in searching if prices[name].search is None]):
+        raise ConfigError(
+            f"no price of web searches is known for {', '.join(without)}. Add `search`, in dollars per 1,000 searches, "
+            "to its row in a price file (same format as src/calls/prices.json) and start the run with that file as "
+            "`prices`.",
+            field="max_cost",
+        )
+    if unknown:
         raise ConfigError(
             f"no price is known for {', '.join(unknown)}. Add it to a price file (same format as "
             "src/calls/prices.json) and start the run with that file as `prices`.",

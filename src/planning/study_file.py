@@ -11,27 +11,31 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from datetime import date, time
+from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from ..adapters.registry import canonical_name
 from ..errors import InputError, Origin, from_origin
 from ..plugins import PACK_PREFIX
-from ..records.study import ExecutionOptions, JudgeOptions, ModelSettings, Study
-from ..schemas import Record, RunPlan
+from ..records.model_name import bare_name
+from ..records.study import ExecutionOptions, JudgeOptions, ModelSettings, Study, TargetOptions, target_from_text
+from ..schemas import CallParameters, Record, RunPlan
 from ..store.input_files import problems_of, read_bytes
 from ..store.strict_json import encode
 from .judges import NO_ADJUDICATOR
 from .preregistration import read_frozen
 from .scenario_files import expand, files_at
 
-_FILES = ("wording", "facts", "invented_plans", "prices", "out")
+_FILES = ("wording", "facts", "invented_plans", "sources", "prices", "out")
 """Fields that hold one path; `scenarios` holds several."""
 _FIRST = ("format", "title", "scenarios", "targets", "judges", "verifiers", "adjudicator")
 """Fields in the order in which a person reads a study; the others follow."""
+TRANSCRIPT_PREFIX = "transcript:"
+"""A target whose name is a folder."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 R = TypeVar("R", bound=Record)
 
@@ -81,7 +85,27 @@ def _with_paths(
             changed[field] = one(changed[field], always=True)
     if isinstance(changed.get("scenarios"), list | tuple):
         changed["scenarios"] = [one(name, always=False) for name in changed["scenarios"]]
+    if isinstance(changed.get("targets"), list | tuple):
+        changed["targets"] = [_target_paths(target, partial(one, always=True)) for target in changed["targets"]]
     return changed
+
+
+def _target_paths(target: Any, moved: Callable[[Any], Any]) -> Any:
+    """A target with its files seen from elsewhere: a system prompt, or a folder of recorded conversations."""
+    if isinstance(target, str) and ("," in target or target.startswith(TRANSCRIPT_PREFIX)):
+        try:
+            target = target_from_text(target)
+        except ValueError:
+            return target  # it is refused later, with all else that is wrong
+    if not isinstance(target, Mapping):
+        return target
+    found = dict(target)
+    if "system_prompt" in found:
+        found["system_prompt"] = moved(found["system_prompt"])
+    model = found.get("model")
+    if isinstance(model, str) and model.startswith(TRANSCRIPT_PREFIX):
+        found["model"] = f"{TRANSCRIPT_PREFIX}{moved(model.removeprefix(TRANSCRIPT_PREFIX))}"
+    return found
 
 
 def origin_of(source: object, changes: Mapping[str, Any]) -> Origin:
@@ -190,7 +214,9 @@ def completed(study: Study, plan: RunPlan) -> Study:
     models = dict.fromkeys(canonical_name(judge.model) for judge in study.judges) or dict.fromkeys(plan.verifiers)
     return study.model_copy(
         update={
-            "targets": tuple(_own_settings(plan, target) for target in plan.targets),
+            "targets": tuple(
+                _own_settings(plan, name, option) for name, option in zip(plan.targets, study.targets, strict=True)
+            ),
             "judges": tuple(_settings(plan, judge) for judge in models),
             "adjudicator": plan.adjudicator or NO_ADJUDICATOR,
             "questioner": plan.questioner,
@@ -199,14 +225,23 @@ def completed(study: Study, plan: RunPlan) -> Study:
     )
 
 
-def _own_settings(plan: RunPlan, target: str) -> ModelSettings:
+def _own_settings(plan: RunPlan, target: str, option: TargetOptions) -> TargetOptions:
     """A target without parameters of its own is left without, so that the study's `temperature` still applies."""
-    return _settings(plan, target) if target in plan.model_parameters else ModelSettings(model=target)
+    parameters: dict[str, Any] = {"temperature": None, "max_tokens": None}
+    if target in plan.model_parameters:
+        own = plan.parameters_of(target)
+        parameters = {"temperature": temperature_of(own), "max_tokens": own.max_tokens}
+    return option.model_copy(update={"model": bare_name(target), **parameters})
 
 
 def _settings(plan: RunPlan, model: str) -> ModelSettings:
     parameters = plan.parameters_of(model)
-    return ModelSettings(model=model, temperature=parameters.temperature, max_tokens=parameters.max_tokens)
+    return ModelSettings(model=model, temperature=temperature_of(parameters), max_tokens=parameters.max_tokens)
+
+
+def temperature_of(parameters: CallParameters) -> float | Literal["none"]:
+    """As a study says it."""
+    return "none" if parameters.temperature is None else parameters.temperature
 
 
 def as_document(study: Study) -> dict[str, Any]:

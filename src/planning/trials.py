@@ -7,6 +7,7 @@ from re import sub
 from typing import TYPE_CHECKING
 
 from ..records.ids import scenario_name
+from ..records.repeats import repeats_in, repeats_of
 from ..store.strict_json import derive_seed
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class Trial:
     planned: PlannedScenario
     target: str
     repetition: int
+    question_set: int = 0
+    """Counts the scenarios and repetitions of the plan. The trials of one set are asked the same."""
 
     @property
     def questions_id(self) -> str:
@@ -41,12 +44,17 @@ def slug(name: str) -> str:
 
 def trials(plan: RunPlan) -> list[Trial]:
     """All trials in plan order: by scenario, then repetition, then target, so that targets are asked close together."""
-    return [
-        Trial(f"{name}.{slug(target)}.r{repetition}", planned, target, repetition)
+    sets = [
+        (planned, name, repetition)
         for planned in plan.scenarios
         for name in (scenario_name(planned.scenario.scenario_id, planned.variant),)
-        for repetition in range(1, plan.repeats + 1)
+        for repetition in range(1, repeats_in(plan, name) + 1)
+    ]
+    return [
+        Trial(f"{name}.{slug(target)}.r{repetition}", planned, target, repetition, question_set)
+        for question_set, (planned, name, repetition) in enumerate(sets)
         for target in plan.targets
+        if repetition <= repeats_of(plan, target, name)
     ]
 
 
@@ -59,13 +67,13 @@ def trials_of(manifest: Manifest) -> list[Trial]:
         return [trial for trial in everything if trial.trial_id in wanted]
     if not manifest.shard:
         return everything
-    return [trial for place, trial in enumerate(everything) if shard_at(manifest, place) == manifest.shard.index]
+    return [trial for trial in everything if shard_of(manifest, trial) == manifest.shard.index]
 
 
-def shard_at(manifest: Manifest, place: int) -> int:
-    """Which shard has the trial at this place of the plan. Question sets go round, so that shards are alike."""
+def shard_of(manifest: Manifest, trial: Trial) -> int:
+    """Which shard has a trial. Question sets go round, so that shards are alike."""
     assert manifest.shard is not None
-    return place // len(manifest.plan.targets) % manifest.shard.of + 1
+    return trial.question_set % manifest.shard.of + 1
 
 
 def in_noise_sample(plan: RunPlan, trial: Trial) -> bool:
@@ -77,7 +85,11 @@ def in_noise_sample(plan: RunPlan, trial: Trial) -> bool:
 
 def planned_calls(plan: RunPlan) -> dict[str, int]:
     """Calls by role if every turn is asked, every first answer is usable, and no claim is tied."""
-    turns = sum(len(planned.scenario.scripted_turns) for planned in plan.scenarios) * plan.repeats * len(plan.targets)
+    turns = sum(
+        len(planned.scenario.scripted_turns) * repeats_of(plan, target, planned.name)
+        for planned in plan.scenarios
+        for target in plan.targets
+    )
     reworded = sum(planned.scenario.variation_knobs.paraphrase for planned in plan.scenarios)
     return {
         "questioner": reworded * plan.repeats if plan.questioner else 0,

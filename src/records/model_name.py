@@ -18,9 +18,21 @@ class ModelName(NamedTuple):
     model: str
 
 
+SETTINGS_MARK = "#"
+"""Between a model and the settings that make a target of it: `openai:gpt-5.5#search`."""
+
+
+def bare_name(name: str) -> str:
+    """`openai:gpt-5.5#search` -> `openai:gpt-5.5`."""
+    return name.partition(SETTINGS_MARK)[0]
+
+
 def split_name(name: str) -> ModelName:
-    """`openai:gpt-4.1` -> provider "openai", model "gpt-4.1". Colons after the first belong to the model."""
-    provider, _, model = name.partition(":")
+    """`openai:gpt-4.1` -> provider "openai", model "gpt-4.1", without what names settings.
+
+    Colons after the first belong to the model.
+    """
+    provider, _, model = bare_name(name).partition(":")
     return ModelName(provider, model)
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from .base import FactId, Ident, Line, ModelName, Record, Sha256, is_empty, is_none
 from .facts import PlanYear
 from .run import CallParameters, CallPolicy, Isolation, Registration, Role
+from .target import TargetSettings
 
 __all__ = ["Preregistration", "RegisteredPrompt", "RegisteredScenario", "Registration"]
 
@@ -53,6 +54,8 @@ class Preregistration(Record):
     """Hashes of the files of figures and invented plans that filled the keys."""
     wording_sha256: Sha256 | None
     """Of the file whose words replaced ours; None if the wording is ours."""
+    sources_sha256: Sha256 | None = Field(default=None, exclude_if=is_none)
+    """Of the pages against which citations are checked; None if only the form of addresses is."""
     rubrics: dict[str, Sha256]
     expired: tuple[str, ...]
     targets: tuple[ModelName, ...]
@@ -71,6 +74,7 @@ class Preregistration(Record):
     target_parameters: CallParameters
     judge_parameters: CallParameters
     model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=is_empty)
+    target_settings: dict[ModelName, TargetSettings] = Field(default_factory=dict, exclude_if=is_empty)
     policy: CallPolicy
     prompts: dict[Role, RegisteredPrompt]
     study: dict[str, Any] | None = Field(default=None, exclude_if=is_none)

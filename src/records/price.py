@@ -33,6 +33,18 @@ class BatchPrice(Record):
     note: str = ""
 
 
+class SearchPrice(Record):
+    """What web searches cost at one provider, on top of the tokens of what they find."""
+
+    per_1000: Rate
+    """US dollars per 1,000 searches."""
+    not_for: tuple[str, ...] = ()
+    """Starts of API ids that pay otherwise. Their price is unknown, unless their row has it."""
+    source: str = Field(min_length=1)
+    read: IsoDate
+    note: str = ""
+
+
 class Price(Record):
     """What a million tokens cost."""
 
@@ -44,6 +56,8 @@ class Price(Record):
     """Input tokens written to a cache; None where writing costs what other input costs."""
     batch: BatchPrice | None = Field(default=None, exclude_if=lambda batch: batch is None)
     """In a batch; None if unknown, and then tokens cost there what they cost elsewhere."""
+    search: Rate | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    """US dollars per 1,000 web searches; None if unknown."""
     source: str = Field(min_length=1)
     read: IsoDate
     note: str = ""

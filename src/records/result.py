@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from .base import Ident, Line, ModelName, Record, Sha256, TrialOutcome, TurnOutcome, is_empty, is_none
+from .citation import CheckedCitation
 from .contracts import (
     Claim,
     FinalClaim,
@@ -17,6 +18,7 @@ from .contracts import (
 )
 from .run import Format, Role, Stage, is_first, is_zero
 from .study_code import QuestionCode
+from .target import WebSearch
 
 
 class TargetRecord(Record):
@@ -46,6 +48,8 @@ class Exchange(Record):
     detail: str | None
     """Why there is no answer, if there is none."""
     served_model: str | None
+    search: WebSearch | None = Field(default=None, exclude_if=is_none)
+    """What the target searched for this reply."""
 
 
 CALL_FAILED = "the call failed: "
@@ -107,6 +111,13 @@ class TurnObservation(Record):
     observation: Observation
 
 
+class TurnCitation(Record):
+    """A citation of a reply, and what was found out about it."""
+
+    turn_id: Ident
+    citation: CheckedCitation
+
+
 class Flags(Record):
     refusal: bool
     hallucinated_specifics: bool
@@ -135,7 +146,8 @@ class Fingerprints(Record):
 
 
 ReviewKind = Literal[
-    "addresses_judge", "nothing_extracted", "low_coverage", "rejected_claims", "judges_disagree", "open_claims"
+    "addresses_judge", "nothing_extracted", "low_coverage", "rejected_claims", "judges_disagree", "open_claims",
+    "unchecked_source",
 ]  # fmt: skip
 
 
@@ -197,6 +209,8 @@ class TrialResult(Record):
     """Fraction of judged claims on which the verifiers did not all agree."""
     flags: Flags
     observations: tuple[TurnObservation, ...]
+    citations: tuple[TurnCitation, ...] = Field(default=(), exclude_if=is_empty)
+    """The addresses that replies cite; one that backs several claims is listed for each."""
     judge_failures: tuple[JudgeFailure, ...]
     judged_by: JudgedBy
     judge_services: tuple[JudgeService, ...]

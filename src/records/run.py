@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from .background import BackgroundFact, StateCode
 from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none
+from .citation import SnapshotPage
 from .doubt import Doubt
 from .facts import PlanYear
 from .ids import scenario_name
 from .price import Price
+from .repeats import repeats_in, repeats_of
 from .rubric import Rubric
 from .scenario import Scenario
+from .target import TargetSettings, WebSearch
 
 ROLES = ("questioner", "extractor", "verifier", "scorer", "adjudicator")
 Role = Literal["questioner", "extractor", "verifier", "scorer", "adjudicator"]
@@ -138,6 +142,14 @@ class Prompt(Record):
     """As it is sent: the template filled."""
 
 
+class CitationChecks(Record):
+    """The snapshot of pages against which citations are checked."""
+
+    sha256: Sha256 | None = Field(default=None, exclude_if=is_none)
+    """Of its file; None if only the form of an address is checked."""
+    pages: tuple[SnapshotPage, ...] = Field(default=(), exclude_if=is_empty)
+
+
 class RunPlan(Record):
     """Everything that decides a run's results, and nothing else: no clock, no concurrency, no output path."""
 
@@ -179,6 +191,10 @@ class RunPlan(Record):
     judge_parameters: CallParameters
     model_parameters: dict[ModelName, CallParameters] = Field(default_factory=dict, exclude_if=is_empty)
     """Parameters of single targets and judges, if the study gives them; all others use the two above."""
+    target_settings: dict[ModelName, TargetSettings] = Field(default_factory=dict, exclude_if=is_empty)
+    """What sets single targets apart from a bare model: system prompt, reasoning, search, recorded conversations."""
+    citation_checks: CitationChecks | None = Field(default=None, exclude_if=is_none)
+    """What citations are checked against. None in runs of earlier releases, which checked none."""
     policy: CallPolicy
     prompts: dict[Role, Prompt]
 
@@ -186,14 +202,29 @@ class RunPlan(Record):
         shared = self.target_parameters if model in self.targets else self.judge_parameters
         return self.model_parameters.get(model, shared)
 
+    def settings_of(self, target: str) -> TargetSettings:
+        return self.target_settings.get(target) or TargetSettings()
+
+    @property
+    def most_searches(self) -> dict[str, int]:
+        """Web searches in one reply, at most, of the targets that search."""
+        searching = {name: own.search for name, own in self.target_settings.items() if own.search}
+        return {name: search.max_searches for name, search in searching.items()}
+
+    def repeats_of(self, target: str, scenario: str) -> int:
+        return repeats_of(self, target, scenario)
+
+    def trials_of(self, target: str) -> int:
+        return sum(self.repeats_of(target, planned.name) for planned in self.scenarios)
+
     @property
     def trial_count(self) -> int:
-        return len(self.scenarios) * len(self.targets) * self.repeats
+        return sum(map(self.trials_of, self.targets))
 
     @property
     def question_sets(self) -> int:
         """Scenarios times repeats. All targets are asked the same set, so shards divide sets and not trials."""
-        return len(self.scenarios) * self.repeats
+        return sum(repeats_in(self, planned.name) for planned in self.scenarios)
 
     @property
     def points_left_out(self) -> int:
@@ -312,7 +343,12 @@ class Manifest(Record):
             return len(self.transcripts.selected.chosen) + len(self.transcripts.selected.sampled)
         if self.shard is None:
             return self.plan.trial_count
-        return len(range(self.shard.index - 1, self.plan.question_sets, self.shard.of)) * len(self.plan.targets)
+        sets = (
+            sum(self.plan.repeats_of(target, planned.name) >= repetition for target in self.plan.targets)
+            for planned in self.plan.scenarios
+            for repetition in range(1, repeats_in(self.plan, planned.name) + 1)
+        )
+        return sum(islice(sets, self.shard.index - 1, None, self.shard.of))
 
     @property
     def models_called(self) -> tuple[str, ...]:
@@ -383,6 +419,8 @@ class CallRecord(Record):
     """The version of the provider's API that was asked for, where it has versions."""
     batch: str | None = Field(default=None, exclude_if=is_none)
     """The provider's id of the batch that the call was a line of; None for a call of its own."""
+    search: WebSearch | None = Field(default=None, exclude_if=is_none)
+    """What the target searched for this reply."""
     format: Format = Field(default=1, exclude_if=is_first)
 
 
@@ -399,6 +437,7 @@ class CallHead(Record):
     input_characters: int
     max_tokens: int
     batch: str | None = None
+    search: WebSearch | None = None
 
 
 class TornLine(Record):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StringConstraints, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from .base import Line, Record
 from .run import BatchMode, Isolation
+from .target import Effort, SearchOptions
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 
@@ -18,24 +19,100 @@ Rate = Annotated[int, Field(ge=1)]
 
 
 class ModelSettings(Record):
-    """One target or judge. A plain string `provider:model` means the same with no settings of its own."""
+    """One judge or target. A plain string `provider:model` means the same with no settings of its own."""
 
     model_config = ConfigDict(strict=False)
 
     model: str = Field(min_length=1, max_length=200)
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    """None: the study's `temperature` for a target, 0 for a judge."""
+    temperature: float | Literal["none"] | None = None
+    """None: the study's `temperature` for a target, 0 for a judge. `none`: the provider's default."""
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     """None: the study's `max_tokens` for a target, its `judge_max_tokens` for a judge."""
 
     @model_validator(mode="before")
     @classmethod
-    def _from_name(cls, value: Any) -> Any:
-        return {"model": value} if isinstance(value, str) else value
+    def _from_text(cls, value: Any) -> Any:
+        return cls._read(value) if isinstance(value, str) else value
+
+    @classmethod
+    def _read(cls, text: str) -> dict[str, Any]:
+        return {"model": text}
+
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _temperature(cls, value: Any) -> Any:
+        if value is None or value == "none":
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
+            raise ValueError("a temperature is a number from 0 to 2, or none")
+        return float(value)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"anyOf": [{"description": "provider:model", "type": "string"}, handler(schema)]}
+
+
+_SHORT = {"system": "system_prompt", "effort": "reasoning_effort"}
+"""Shorter names of settings, for the command line."""
+_SEARCH = ("max_searches", "allowed_domains", "blocked_domains", "country", "context_size")
+_LISTS = ("allowed_domains", "blocked_domains")
+_NUMBERS = ("temperature", "max_tokens", "reasoning_tokens", "max_searches")
+
+
+def target_from_text(text: str) -> dict[str, Any]:
+    """`openai:gpt-5.5,search,effort=low` -> the fields that a study file would have; raises `ValueError`."""
+    model, *settings = (part.strip() for part in text.split(","))
+    found: dict[str, Any] = {"model": model}
+    search: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        name = _SHORT.get(name, name)
+        if name == "search" and value in ("", "on", "off"):
+            found["search"] = value != "off"
+            continue
+        if name not in (*TargetOptions.model_fields, *_SEARCH) or name in ("model", "search") or not (equals and value):
+            known = "name, system, temperature, max_tokens, effort, reasoning_tokens, search, " + ", ".join(_SEARCH)
+            raise ValueError(f"{setting!r} is not a setting of a target. Write NAME=VALUE, with one of {known}")
+        (search if name in _SEARCH else found)[name] = _value(name, value)
+    if search and found.get("search") is not False:
+        found["search"] = search
+    return found
+
+
+def _value(name: str, value: str) -> Any:
+    if name in _LISTS:
+        return tuple(part for part in value.split("+") if part)
+    if name in _NUMBERS and value != "none":
+        try:
+            return float(value) if name == "temperature" else int(value)
+        except ValueError:
+            raise ValueError(f"{name}={value}: a number is needed") from None
+    return value
+
+
+class TargetOptions(ModelSettings):
+    """One target. As text: `provider:model`, or `provider:model,search,effort=low,system=advisor.txt`."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$")] | None = None
+    """What its settings are called in reports. None: made from the settings."""
+    system_prompt: str | None = Field(default=None, min_length=1, max_length=1_000)
+    """A file."""
+    reasoning_effort: Effort | None = None
+    reasoning_tokens: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Room for reasoning on top of `max_tokens`. None: by `reasoning_effort`."""
+    search: bool | SearchOptions | None = None
+    """Whether the target may search the web, and how."""
+
+    @classmethod
+    def _read(cls, text: str) -> dict[str, Any]:
+        return target_from_text(text)
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _lists_of_sites(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: tuple(one) if isinstance(one, list) else one for name, one in value.items()}
 
 
 class JudgeOptions(Record):
@@ -111,7 +188,7 @@ class Study(ExecutionOptions, JudgeOptions):
     title: Line | None = None
     scenarios: tuple[str, ...] = Field(min_length=1)
     """Files, folders, globs, or `pack:NAME` of an installed scenario pack."""
-    targets: tuple[ModelSettings, ...] = Field(min_length=1)
+    targets: tuple[TargetOptions, ...] = Field(min_length=1)
     repeats: int = Field(default=1, ge=1, le=10_000)
     seed: int = Field(default=42, ge=0, le=2**63 - 1)
     temperature: float = Field(default=0.0, ge=0, le=2)
@@ -134,6 +211,9 @@ class Study(ExecutionOptions, JudgeOptions):
     """A file of plan-year figures that adds to or overrides the bundled ones."""
     invented_plans: str | None = None
     """A file of invented insurance plans, doctors and places to use instead of the bundled one."""
+    sources: str | None = None
+    """A folder of pages (`medicare-eval sources snapshot`) against which citations are checked. None: the bundled one
+    if a target searches; otherwise only the form of addresses is checked."""
     max_attempts: int = Field(default=5, ge=1, le=50)
     timeout: float = Field(default=120.0, gt=0, le=3_600)
     """Seconds per attempt at a call."""

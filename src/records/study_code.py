@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Ident, Record, is_none
+from .base import Ident, Record, is_empty, is_none
 from .rubric import ClosedAnswer, StudyCode
 
 HEADINGS: dict[StudyCode, str] = {
@@ -45,6 +45,14 @@ class OwnPoints(Record):
     points_missed: tuple[str, ...]
 
 
+class LookedUp(Record):
+    """A specific that a target with search, or a person with look-up tools, may have looked up."""
+
+    quote: str
+    checked: bool
+    """Whether a page of the snapshot supports it. If not, nobody has checked it yet."""
+
+
 class QuestionCode(Record):
     """How one question was answered, as the study codes it, with its reason."""
 
@@ -64,6 +72,8 @@ class QuestionCode(Record):
     minor: tuple[Backing, ...]
     """Contradictions that do not count: less severe, or about something that does not bear on this decision."""
     fabricated: tuple[str, ...]
-    """Specifics, in the target's words, that no one can know without looking them up."""
+    """Specifics, in the target's words, that no one can know without looking them up, and that have no source."""
+    looked_up: tuple[LookedUp, ...] = Field(default=(), exclude_if=is_empty)
+    """Such specifics that have a source, or that a person with look-up tools stated."""
     own: OwnPoints | None = Field(default=None, exclude_if=is_none)
     """The second set of points; None where the code already goes by our own points."""

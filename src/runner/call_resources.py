@@ -45,7 +45,7 @@ def run_budget(limits: RunLimits, manifest: Manifest, folder: Path) -> RunBudget
     """The money of a run, less what its journal has spent; None if there is no limit."""
     if limits.max_cost is None:
         return None
-    return RunBudget(limits.max_cost, manifest.prices, call_heads(folder, manifest))
+    return RunBudget(limits.max_cost, manifest.prices, call_heads(folder, manifest), manifest.plan.most_searches)
 
 
 def call_resources(

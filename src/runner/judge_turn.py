@@ -17,6 +17,9 @@ from ..agents import adjudicator, extractor, scorer, verifier
 from ..agents.ask import JudgeClient
 from ..agents.context import Asked
 from ..calls.gateway import CallId
+from ..records.citation import CheckedCitation
+from ..records.model_name import is_person
+from ..records.target import WebSearch
 from ..schemas import (
     BackgroundFact,
     Claim,
@@ -34,12 +37,14 @@ from ..schemas import (
     Verdict,
 )
 from ..scoring.result import TurnJudgment, failed
+from ..sources.snapshot import Snapshot
 from ..store.strict_json import derive_seed
 from ..text.empty_replies import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
 from ..text.overlap import is_english, share_of
 from ..text.passages import cut
 from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
+from .check_citations import CitingReply, check_citations
 from .judge_clients import JudgeClients
 
 REPEAT_BASE = 1_000
@@ -87,6 +92,8 @@ class Turn:
     """The code of the state in which the person who asks lives, if there are facts of that state."""
     repeats: int = 0
     """Times that each verifier judges again, to measure its noise."""
+    search: WebSearch | None = None
+    """What the target searched for this reply."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +107,18 @@ class Part:
 class TurnJudge:
     """Judges replies with the judges of one plan."""
 
-    def __init__(self, plan: JudgePlan, judges: JudgeClients) -> None:
+    def __init__(self, plan: JudgePlan, judges: JudgeClients, snapshot: Snapshot | None = None) -> None:
+        """`snapshot`: the pages against which citations are checked; None: they are not checked."""
         self._plan = plan
         self._judges = judges
         self._library = FactFinder(plan.background)
+        self._snapshot = snapshot
 
     async def judge(self, turn: Turn) -> TurnJudgment:
         marked = tuple(MarkedPassage(start=m.start, end=m.end, why=m.why) for m in marked_passages(turn.reply))
         found = _by_rule(turn, len(self._plan.verifiers)) or await self._as_written(turn, bool(marked))
+        if self._snapshot is not None:
+            found.citations = await self._check_citations(turn, found, self._snapshot)
         if not marked:
             return found
         assert found.reading is not None
@@ -131,6 +142,19 @@ class TurnJudge:
         verified = "both_ways" if shared else "each_claim" if work.way == "each_claim" else None
         found.reading = found.reading.model_copy(update={"verified": verified})
         return found
+
+    async def _check_citations(
+        self, turn: Turn, found: TurnJudgment, snapshot: Snapshot
+    ) -> tuple[CheckedCitation, ...]:
+        """By code, and where a page must be read, by the first verifier that is a model."""
+        models = [(n, model) for n, model in enumerate(self._plan.verifiers, 1) if not is_person(model)]
+        work = _ReplyWork(self._plan, self._judges, self._library, turn, "each_claim", found=found)
+
+        def client_for(number: int) -> JudgeClient:
+            return work.client("verifier", models[0][1], models[0][0], f"p{number}")
+
+        reply = CitingReply(turn.asked, turn.reply, found.claims, turn.search)
+        return await check_citations(reply, snapshot, client_for if models else None)
 
     async def _without(self, turn: Turn, marked: Sequence[MarkedPassage]) -> TurnJudgment:
         """The same reply, judged as if the marked passages were not in it."""
@@ -183,11 +207,19 @@ class _ReplyWork:
     """The judging of one text, step by step."""
 
     def __init__(
-        self, plan: JudgePlan, judges: JudgeClients, library: FactFinder, turn: Turn, way: Way, *, prefix: str = ""
+        self,
+        plan: JudgePlan,
+        judges: JudgeClients,
+        library: FactFinder,
+        turn: Turn,
+        way: Way,
+        *,
+        prefix: str = "",
+        found: TurnJudgment | None = None,
     ) -> None:
         self._plan, self._judges, self._library = plan, judges, library
         self._turn, self.way, self._prefix = turn, way, prefix
-        self.found = TurnJudgment(turn.turn_id)
+        self.found = found or TurnJudgment(turn.turn_id)
 
     @property
     def checked(self) -> tuple[Claim, ...]:
@@ -243,7 +275,7 @@ class _ReplyWork:
         """The key, and what the shared library says about these claims."""
         return verifier.Shown(self._turn.asked, self._turn.key, self._found(claims))
 
-    def _client(self, role: Role, model: str, number: int = 0, part: str = "") -> JudgeClient:
+    def client(self, role: Role, model: str, number: int = 0, part: str = "") -> JudgeClient:
         turn, part = self._turn, self._prefix + part
         call = CallId(turn.trial_id, role, turn.turn_id, number, part=part)
         seed = derive_seed(turn.seed, role, turn.turn_id, number, part)
@@ -259,7 +291,7 @@ class _ReplyWork:
 
     async def _extract(self) -> None:
         turn, found = self._turn, self.found
-        client = self._client("extractor", self._plan.extractor)
+        client = self.client("extractor", self._plan.extractor)
         extraction = await extractor.extract(client, turn.turn_id, turn.asked, turn.reply)
         found.claims, found.rejected = extraction.claims, extraction.rejected
         if self.way == "near_the_key" and not extraction.first.enough:
@@ -287,7 +319,7 @@ class _ReplyWork:
         payload = ScorerInput(
             disallowed_claims=turn.key.disallowed_claims, question=turn.asked.question, reply=turn.reply
         )
-        observed = await scorer.read(self._client("scorer", self._plan.scorer), payload)
+        observed = await scorer.read(self.client("scorer", self._plan.scorer), payload)
         found.observations = observed.value or ()
         return [failed("scorer", turn.turn_id, 0, (), observed.failure)] if observed.failure else []
 
@@ -299,7 +331,7 @@ class _ReplyWork:
         tasks = [
             [
                 asyncio.create_task(
-                    verifier.verify(self._client("verifier", model, base + number, part.name), part.claims, seen)
+                    verifier.verify(self.client("verifier", model, base + number, part.name), part.claims, seen)
                 )
                 for part, seen in zip(parts, shown, strict=True)
             ]
@@ -334,7 +366,7 @@ class _ReplyWork:
         parts = [(f"c{n}", (tie,)) for n, tie in enumerate(ties, 1)] if alone else [("", ties)]
         settling = [
             asyncio.create_task(
-                adjudicator.settle(self._client("adjudicator", model, part=name), tied, self._shown(tied))
+                adjudicator.settle(self.client("adjudicator", model, part=name), tied, self._shown(tied))
             )
             for name, tied in parts
         ]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .. import storage
 from ..errors import IncompleteRun, InputError, IntegrityError, StorageError
-from ..planning.trials import shard_at, trials
+from ..planning.trials import shard_of, trials
 from ..schemas import Manifest, RecoveryRecord, Seal
 from ..store import hash_chain
 from ..store.chain_writer import ChainWriter
@@ -200,8 +200,8 @@ def _results(shards: Sequence[ShardFolder]) -> Iterator[bytes]:
     ]
     with ExitStack() as open_files:
         lines = [open_files.enter_context(closing(reader.lines())) for reader in readers]
-        for place, trial in enumerate(trials(manifest.plan)):
-            at = shard_at(manifest, place) - 1
+        for trial in trials(manifest.plan):
+            at = shard_of(manifest, trial) - 1
             line = next(lines[at], None)
             if line is None or storage.trial_id(line.payload) != trial.trial_id:
                 raise IntegrityError(f"{readers[at].path} has no result of trial {trial.trial_id} at its place.")

@@ -68,7 +68,7 @@ def create_run(
         shard=shard,
         plan=plan,
     )
-    check_prices_known(plan.api_ids, manifest.prices, limits.max_cost)
+    check_prices_known(plan.api_ids, manifest.prices, limits.max_cost, plan.most_searches)
     folder = storage.create_run_folder(out, now, failpoints)
     manifest = manifest.model_copy(update={"run_id": folder.name})
     storage.write_once(folder / storage.MANIFEST, storage.encode_record(manifest) + b"\n", failpoints, "manifest")

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .. import storage
-from ..planning.trials import shard_at, trials
+from ..planning.trials import shard_of, trials
 from ..schemas import CallHead, Manifest, Shard
 from ..store import hash_chain
 from ..store.chain_writer import ChainWriter
@@ -93,8 +93,8 @@ def _shard_by_name(manifest: Manifest, of: int) -> dict[str, int]:
     """Trials, and the question sets that they share, to the number of their shard."""
     divided = shard_manifest(manifest, Shard(index=1, of=of))
     found: dict[str, int] = {}
-    for place, trial in enumerate(trials(manifest.plan)):
-        found[trial.trial_id] = found[trial.questions_id] = shard_at(divided, place)
+    for trial in trials(manifest.plan):
+        found[trial.trial_id] = found[trial.questions_id] = shard_of(divided, trial)
     return found
 
 

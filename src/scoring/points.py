@@ -66,6 +66,12 @@ class Conversation:
         )
 
     @cached_property
+    def owed(self) -> tuple[RequiredPoint, ...]:
+        """The points that completeness counts in this conversation."""
+        unasked = {one.turn_id for one in self.exchanges if one.outcome == "not_asked"}
+        return owed_points(self.scenario, self.rubric, unasked)
+
+    @cached_property
     def turn_ids(self) -> tuple[str, ...]:
         return tuple(turn.turn_id for turn in self.scenario.scripted_turns)
 
@@ -133,14 +139,17 @@ def points_made(
     return tuple(made)
 
 
-def owed_points(scenario: Scenario, rubric: Rubric) -> tuple[RequiredPoint, ...]:
-    """The points that completeness counts: all except those that only a lookup could answer."""
+def owed_points(
+    scenario: Scenario, rubric: Rubric, unasked: Collection[str] = frozenset()
+) -> tuple[RequiredPoint, ...]:
+    """The points that completeness counts: all except those that only a lookup, or a question not asked, calls for."""
     owed: set[str] = set()
-    looked_up: set[str] = set()
+    not_owed: set[str] = set()
     for turn in scenario.scripted_turns:
-        names = looked_up if rubric.rule(group_of(turn)).lookup_dependent else owed
+        lookup = rubric.rule(group_of(turn)).lookup_dependent
+        names = not_owed if lookup or turn.turn_id in unasked else owed
         names.update(map(point_name, turn.required_points))
-    return tuple(p for p in scenario.all_required_points() if point_name(p) not in looked_up - owed)
+    return tuple(p for p in scenario.all_required_points() if point_name(p) not in not_owed - owed)
 
 
 def missing_points(conversation: Conversation, labels: Sequence[FinalClaim | Verdict]) -> tuple[str, ...]:
@@ -149,7 +158,7 @@ def missing_points(conversation: Conversation, labels: Sequence[FinalClaim | Ver
     for turn in conversation.scenario.scripted_turns:
         for point in turn.required_points:
             required_in.setdefault(point_name(point), []).append(group_of(turn))
-    owed = {point_name(point): point_facts(point) for point in owed_points(conversation.scenario, conversation.rubric)}
+    owed = {point_name(point): point_facts(point) for point in conversation.owed}
     wanted_in: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}
     for name, facts in owed.items():
         asked_in = [] if conversation.rubric.points_from == "conversation" else required_in.get(name, [])

@@ -6,11 +6,12 @@ which every asked turn was answered or refused, and every judge did its work, is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..agents import adjudicator, scorer
 from ..planning.trials import Trial
+from ..records.citation import CheckedCitation
 from ..records.model_name import family, is_version_of, split_name
 from ..records.run import FORMAT
 from ..schemas import (
@@ -31,14 +32,13 @@ from ..schemas import (
     QuestionCode,
     RejectedClaim,
     ReviewReason,
-    Rubric,
     RunPlan,
-    Scenario,
     ScorerOutput,
     Stage,
     TargetRecord,
     TrialOutcome,
     TrialResult,
+    TurnCitation,
     TurnObservation,
     TurnOutcome,
     TurnReading,
@@ -47,7 +47,7 @@ from ..schemas import (
 )
 from ..text.passages import cut
 from . import study_codes
-from .points import Conversation, missing_points, owed_points
+from .points import Conversation, missing_points
 from .review import review_reasons
 
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
@@ -75,6 +75,8 @@ class TurnJudgment:
     """How the reply was evaluated."""
     shared: list[tuple[Verdict, ...]] = field(default_factory=list)
     """By verifier, in the audit sample: what it said when the claims shared a call."""
+    citations: tuple[CheckedCitation, ...] = ()
+    """The addresses that the reply cites, checked."""
     without: TurnJudgment | None = None
     """What the judges made of the reply without its marked passages; None if none is marked."""
 
@@ -117,6 +119,7 @@ class _Merged:
     by_judge: tuple[tuple[Verdict, ...], ...]
     """By verifier, in the order of the plan."""
     final: tuple[FinalClaim, ...]
+    citations: tuple[TurnCitation, ...]
 
     def observed(self, kind: ObservationKind) -> bool:
         return any(item.observation.kind == kind for item in self.observations)
@@ -140,11 +143,25 @@ def _merge(plan: RunPlan, judgments: Sequence[TurnJudgment], questioner_failure:
         observations=tuple(
             TurnObservation(turn_id=judgment.turn_id, observation=observation)
             for judgment in judgments
-            for observation in judgment.observations
+            for observation in (*judgment.observations, *_invented(judgment))
+        ),
+        citations=tuple(
+            TurnCitation(turn_id=judgment.turn_id, citation=citation)
+            for judgment in judgments
+            for citation in judgment.citations
         ),
         by_judge=by_judge,
         final=adjudicator.conclude(claims, by_judge, settled),
     )
+
+
+def _invented(judgment: TurnJudgment) -> Iterator[Observation]:
+    """Addresses in a reply that do not exist or are not what they look like are fabricated specifics."""
+    written = dict.fromkeys(one.url for one in judgment.citations if one.invented and one.where == "text")
+    seen = [one.quote for one in judgment.observations if one.kind == "fabricated_specific"]
+    for address in written:
+        if not any(address in quote for quote in seen):
+            yield Observation(kind="fabricated_specific", quote=address)
 
 
 def _score(
@@ -158,7 +175,7 @@ def _score(
         if claim.label is not None
     ]
     return scorer.score(
-        len(owed_points(talk.scenario, talk.rubric)),
+        len(talk.owed),
         missing_points(talk, labels),
         talk.rubric.weights,
         decided,
@@ -186,7 +203,9 @@ def assemble(
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
     talk = Conversation(scenario, rubric, exchanges, merged.claims)
     summary = _score(talk, merged, merged.final, refused=refused)
-    reasons = _reasons(exchanges, merged)
+    look_up = look_up_of(plan, trial.target)
+    codes = _codes(talk, merged, look_up)
+    reasons = _reasons(exchanges, merged, codes)
     concluded = AdjudicatorOutput(
         final_claims=merged.final, final_scores=summary.scores, needs_manual_review=bool(reasons)
     )
@@ -210,9 +229,9 @@ def assemble(
         },
         final_claims=concluded.final_claims,
         final_scores=concluded.final_scores if scored else None,
-        without_marked=_without_marked(plan, talk, judgments) if scored else None,
+        without_marked=_without_marked(plan, talk, judgments, look_up) if scored else None,
         missing_required_points=summary.missing_required_points if scored else (),
-        study_codes=_codes(scenario, rubric, exchanges, merged),
+        study_codes=codes,
         error_categories=summary.error_categories if scored else (),
         needs_manual_review=concluded.needs_manual_review,
         review_reasons=reasons,
@@ -224,6 +243,7 @@ def assemble(
             hallucinated_specifics=merged.observed("fabricated_specific"),
         ),
         observations=merged.observations,
+        citations=merged.citations,
         judge_failures=merged.failures,
         judged_by=_judged_by(plan),
         judge_services=_services(plan, judgments),
@@ -233,7 +253,13 @@ def assemble(
     )
 
 
-def _reasons(exchanges: Sequence[Exchange], merged: _Merged) -> tuple[ReviewReason, ...]:
+def look_up_of(plan: RunPlan, target: str) -> study_codes.LookUp:
+    """What a target could look things up with."""
+    settings = plan.settings_of(target)
+    return "person" if settings.recorded else "search" if settings.search else "none"
+
+
+def _reasons(exchanges: Sequence[Exchange], merged: _Merged, codes: Sequence[QuestionCode]) -> tuple[ReviewReason, ...]:
     return review_reasons(
         exchanges=exchanges,
         readings=merged.readings,
@@ -241,26 +267,29 @@ def _reasons(exchanges: Sequence[Exchange], merged: _Merged) -> tuple[ReviewReas
         rejected=merged.rejected,
         final=merged.final,
         observations=merged.observations,
+        codes=codes,
     )
 
 
-def _codes(
-    scenario: Scenario, rubric: Rubric, exchanges: Sequence[Exchange], merged: _Merged
-) -> tuple[QuestionCode, ...]:
+def _codes(talk: Conversation, merged: _Merged, look_up: study_codes.LookUp) -> tuple[QuestionCode, ...]:
     return study_codes.study_codes(
         study_codes.CodingInput(
-            scenario=scenario,
-            rubric=rubric,
-            exchanges=exchanges,
+            scenario=talk.scenario,
+            rubric=talk.rubric,
+            exchanges=talk.exchanges,
             claims=merged.claims,
             final=merged.final,
             observations=merged.observations,
             failures=merged.failures,
+            citations=merged.citations,
+            look_up=look_up,
         )
     )
 
 
-def _without_marked(plan: RunPlan, talk: Conversation, judgments: Sequence[TurnJudgment]) -> WithoutMarked | None:
+def _without_marked(
+    plan: RunPlan, talk: Conversation, judgments: Sequence[TurnJudgment], look_up: study_codes.LookUp
+) -> WithoutMarked | None:
     """The trial as if no marked passage had been written; None if none is marked."""
     shorter = [judgment.without or judgment for judgment in judgments]
     marked = {judgment.turn_id: judgment for judgment in judgments if judgment.without}
@@ -280,7 +309,7 @@ def _without_marked(plan: RunPlan, talk: Conversation, judgments: Sequence[TurnJ
         claims=tuple(claim for claim in merged.claims if claim.turn_id in marked),
         final_claims=tuple(claim for claim in merged.final if claim.turn_id in marked),
         final_scores=None if failed_whole else _score(again, merged, merged.final, refused=refused).scores,
-        study_codes=_codes(talk.scenario, talk.rubric, exchanges, merged),
+        study_codes=_codes(again, merged, look_up),
     )
 
 
@@ -336,7 +365,7 @@ def _target(plan: RunPlan, trial: Trial, records: Sequence[CallRecord]) -> Targe
         family=family(trial.target),
         api_id=api_id,
         served_models=served,
-        served_as_requested=as_requested(served, api_id),
+        served_as_requested=None if plan.settings_of(trial.target).recorded else as_requested(served, api_id),
         fingerprints=tuple(dict.fromkeys(record.fingerprint for record in records if record.fingerprint)),
         not_applied=tuple(dict.fromkeys(name for record in records for name in record.not_applied)),
     )

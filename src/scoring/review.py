@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from ..agents import adjudicator
 from ..records.thresholds import COVERAGE_BELOW, LONG_REPLY_WORDS, REJECTED_ABOVE, REVIEW_ABOVE
-from ..schemas import Claim, Exchange, FinalClaim, RejectedClaim, ReviewReason, TurnObservation, TurnReading
+from ..schemas import (
+    Claim,
+    Exchange,
+    FinalClaim,
+    QuestionCode,
+    RejectedClaim,
+    ReviewReason,
+    TurnObservation,
+    TurnReading,
+)
+from ..text.count import counted
 
 
 def review_reasons(
@@ -17,6 +27,7 @@ def review_reasons(
     rejected: Sequence[RejectedClaim],
     final: Sequence[FinalClaim],
     observations: Sequence[TurnObservation],
+    codes: Sequence[QuestionCode] = (),
 ) -> tuple[ReviewReason, ...]:
     """Every reason that holds, in a fixed order; empty where no person needs to look."""
     return (
@@ -26,6 +37,7 @@ def review_reasons(
         *_rejected(claims, rejected),
         *_disagreement(final),
         *_open(final),
+        *_unchecked(codes),
     )
 
 
@@ -101,4 +113,16 @@ def _open(final: Sequence[FinalClaim]) -> Iterator[ReviewReason]:
             kind="open_claims",
             detail=f"{len(left)} {'claim has' if len(left) == 1 else 'claims have'} no final label.",
             claim_ids=left,
+        )
+
+
+def _unchecked(codes: Sequence[QuestionCode]) -> Iterator[ReviewReason]:
+    """Lookup questions whose answer was looked up, from a source that nobody has checked."""
+    found = [code for code in codes if code.lookup_dependent and any(not one.checked for one in code.looked_up)]
+    if found:
+        number = sum(not one.checked for code in found for one in code.looked_up)
+        yield ReviewReason(
+            kind="unchecked_source",
+            detail=f"{counted(number, 'specific')} looked up, from a source that nobody has checked.",
+            turn_ids=tuple(dict.fromkeys(turn for code in found for turn in code.turn_ids)),
         )

@@ -9,6 +9,8 @@ The first rule that applies, from the top:
 5. such a specific, if the rule counts it and not every point is made                 -> incorrect
 6. points are made, but only by claims that sound unsure, if the rule says so         -> `hedged` of the rule
 7. every point of the group is made                                                   -> accurate_complete
+   7a. in a lookup group, what was looked up is supported by the page it cites        -> accurate_complete
+   7b. in a lookup group, nobody could check what was looked up                       -> incomplete_data
 8. some point is made                     -> accurate_incomplete (not_substantive where the rule has no such level)
 9. no point, but it says that it cannot know, declines, or refers elsewhere           -> `referral_alone` of the rule
 10. nothing of substance                                                              -> not_substantive
@@ -22,9 +24,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from ..records.base import severity_rank
+from ..records.citation import INVENTED, CheckedCitation
 from ..schemas import (
     Backing,
     ClosedAnswer,
@@ -32,11 +36,13 @@ from ..schemas import (
     FinalClaim,
     GroupRule,
     JudgeFailure,
+    LookedUp,
     MadePoint,
     OwnPoints,
     QuestionCode,
     ScriptedTurn,
     StudyCode,
+    TurnCitation,
     TurnObservation,
     point_facts,
     point_name,
@@ -46,6 +52,8 @@ from ..text.quotes import find_quote
 from .points import Conversation, group_of, points_made
 
 _EVASIVE = ("refusal", "referral")
+LookUp = Literal["none", "search", "person"]
+"""`search`: the web, and its answers cite pages. `person`: somebody with look-up tools, who cites nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +63,9 @@ class CodingInput(Conversation):
     final: Sequence[FinalClaim]
     observations: Sequence[TurnObservation]
     failures: Sequence[JudgeFailure]
+    citations: Sequence[TurnCitation] = ()
+    look_up: LookUp = "none"
+    """What the target could look things up with."""
 
 
 def study_codes(judged: CodingInput) -> tuple[QuestionCode, ...]:
@@ -111,6 +122,28 @@ class _Points:
         return ("; " if any("," in one for one in listed) else ", ").join(listed)
 
 
+_Source = Literal["none", "supported", "unchecked"]
+
+
+@dataclass(frozen=True)
+class _Specific:
+    quote: str
+    source: _Source
+
+
+def _is_at(citation: CheckedCitation, start: int, end: int) -> bool:
+    """Whether a citation is about this part of a reply."""
+    return citation.start is not None and citation.end is not None and citation.start < end and start < citation.end
+
+
+def _by_look_up(found: Sequence[LookedUp]) -> _Decision:
+    """The code of a lookup question whose answer was looked up, and is not in the key."""
+    what = counted(len(found), "specific")
+    if all(one.checked for one in found):
+        return _Decision("accurate_complete", f"Looked up: {what}, supported by the pages cited.")
+    return _Decision("incomplete_data", f"Looked up: {what}, and nobody has checked the source. A person must.")
+
+
 class _Coder:
     def __init__(self, judged: CodingInput, group: str, turns: Sequence[ScriptedTurn]) -> None:
         self._group = group
@@ -125,6 +158,8 @@ class _Coder:
         self._unsure = {claim.claim_id for claim in judged.claims if claim.confidence == "low"}
         self._verbatim = {claim.claim_id for claim in judged.claims if claim.verbatim}
         self._all_final = judged.final
+        self._look_up = judged.look_up
+        self._citations = [one for one in judged.citations if one.turn_id in self._turns]
         self._spoken = judged
         partial = [fact for turn in turns for fact in turn.partial_points]
         study_partial = self._spoken.key_ids(self._rule.study_partial)
@@ -197,8 +232,13 @@ class _Coder:
         if points.complete:
             made = "The one point" if points.total == 1 else f"All {points.total} points"
             return _Decision("accurate_complete", f"{made} made, nothing materially wrong.")
+        if self._rule.lookup_dependent and (looked_up := self._looked_up()):
+            return _by_look_up(looked_up)
         if points.made or points.partial:
             return self._incomplete(points)
+        return self._without_points()
+
+    def _without_points(self) -> _Decision:
         if "refused" in self._outcomes.values():
             return _Decision("not_substantive", "Declined to answer.")
         unknowing = (*_EVASIVE, "hedge") if self._rule.referral_alone == "accurate_complete" else _EVASIVE
@@ -263,6 +303,36 @@ class _Coder:
         return bool(claim.evidence) and listed.issuperset(claim.evidence)
 
     def _fabricated(self) -> tuple[str, ...]:
+        """Specifics that the key does not support and that have no source."""
+        return tuple(one.quote for one in self._specifics if one.source == "none")
+
+    def _looked_up(self) -> tuple[LookedUp, ...]:
+        """Specifics that the key does not support and that have a source."""
+        found = (one for one in self._specifics if one.source != "none")
+        return tuple(LookedUp(quote=one.quote, checked=one.source == "supported") for one in found)
+
+    def _source_of(self, turn_id: str, start: int, end: int) -> _Source:
+        """What a specific at this place of a reply rests on."""
+        if self._look_up == "person":
+            return "unchecked"
+        backed = {
+            claim.claim_id
+            for claim in self._claims.values()
+            if claim.turn_id == turn_id and any(span.start < end and start < span.end for span in claim.quote_spans)
+        }
+        outcomes = {
+            one.citation.outcome
+            for one in self._citations
+            if one.turn_id == turn_id and (one.citation.claim_id in backed or _is_at(one.citation, start, end))
+        }
+        if self._look_up == "none" or not outcomes or outcomes & INVENTED:
+            return "none"
+        if "supported" in outcomes:
+            return "supported"
+        return "none" if "not_supported" in outcomes else "unchecked"
+
+    @cached_property
+    def _specifics(self) -> tuple[_Specific, ...]:
         """Fabricated specifics of which supported claims do not cover more than half."""
         supported = {turn_id: set[int]() for turn_id in self._replies}
         for claim in self._final:
@@ -276,7 +346,8 @@ class _Coder:
             if seen.observation.kind == "fabricated_specific" and place:
                 covered = sum(at in known for at in range(place.start, place.end))
                 if 2 * covered <= place.end - place.start:
-                    found.append(seen.observation.quote)
+                    source = self._source_of(seen.turn_id, place.start, place.end)
+                    found.append(_Specific(seen.observation.quote, source))
         return tuple(found)
 
     def _backing(self, claim: FinalClaim, *, why: Literal["not_material"] | None) -> Backing:
@@ -306,6 +377,7 @@ class _Coder:
             wrong=wrong,
             minor=self._contradictions(material=False),
             fabricated=self._fabricated(),
+            looked_up=self._looked_up(),
             own=self._by_own_points(),
         )
 

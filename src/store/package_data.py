@@ -7,7 +7,9 @@ from typing import Literal
 
 from ..errors import ConfigError
 
-DataKind = Literal["prompts", "scenarios", "fakes", "facts", "plans", "rubrics", "baseline", "gold", "schemas"]
+DataKind = Literal[
+    "prompts", "scenarios", "fakes", "facts", "plans", "rubrics", "baseline", "gold", "schemas", "sources"
+]
 
 
 def data_folder(kind: DataKind) -> Path:

@@ -95,7 +95,7 @@ class ReviewPages:
             f'<p class="claimtext">{safe(claim.text)}</p>',
             "</div>",
             '<div class="said-by-target">',
-            *_conversation(task, claim.quotes),
+            *_conversation(task, claim.quotes, self._how_written(task)),
             "</div>",
             "<div>",
             *right,
@@ -160,6 +160,13 @@ class ReviewPages:
         planned = self._state.planned[trial_id]
         return self._scripts[(planned.scenario.scenario_id, planned.variant)]
 
+    def _how_written(self, task: Task) -> str:
+        """What the target could use, which decides what it could know; not which target it is."""
+        settings = self._state.settings_of(task.place.trial)
+        if settings.recorded:
+            return "as it was said or written in a conversation that was recorded"
+        return "written with web search" if settings.search else "written without search or other tools"
+
     def _reviewers(self, task: Task, script: Script) -> Iterator[str]:
         """Reviewers side by side, without their names and in an order that does not tell who is who."""
         said = list(self._state.verdicts(task.place, task.shown.claims[0].claim_id))
@@ -180,7 +187,7 @@ def _one(given: Mapping[str, Sequence[str]], name: str) -> str:
     return values[0]
 
 
-def _conversation(task: Task, quotes: Sequence[str]) -> Iterator[str]:
+def _conversation(task: Task, quotes: Sequence[str], how: str) -> Iterator[str]:
     """The question and the reply, with the words of the claim marked. The target is not named."""
     about = task.question.request.about
     if about is None:
@@ -194,7 +201,7 @@ def _conversation(task: Task, quotes: Sequence[str]) -> Iterator[str]:
     yield _turn("asked", "The person asks", safe_lines(about.question))
     yield _turn(
         "reply",
-        "The reply, written without search or other tools",
+        f"The reply, {how}",
         marked_text(about.reply, _spans(about.reply, quotes)),
     )
 

@@ -23,9 +23,10 @@ from ..api.runs import resume_with_people
 from ..calls.people import People, Question
 from ..calls.stop import Stop
 from ..errors import IncompleteRun
-from ..planning.trials import trials_of
+from ..planning.trials import Trial, trials_of
 from ..reading import Run
 from ..records.model_name import is_person, split_name
+from ..records.target import TargetSettings
 from ..schemas import (
     AdjudicatorInput,
     AdjudicatorReply,
@@ -190,9 +191,17 @@ class ReviewState:
         return tuple(dict.fromkeys(name for model in people for name in split_name(model).model.split("+")))
 
     @cached_property
+    def _trials(self) -> dict[str, Trial]:
+        return {trial.trial_id: trial for trial in trials_of(self.manifest)}
+
+    @cached_property
     def planned(self) -> dict[str, PlannedScenario]:
         """The script of each trial."""
-        return {trial.trial_id: trial.planned for trial in trials_of(self.manifest)}
+        return {name: trial.planned for name, trial in self._trials.items()}
+
+    def settings_of(self, trial_id: str) -> TargetSettings:
+        """Of the target of a trial."""
+        return self.manifest.plan.settings_of(self._trials[trial_id].target)
 
     @cached_property
     def trials(self) -> dict[str, TrialResult]:

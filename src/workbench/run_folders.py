@@ -32,12 +32,21 @@ _BEFORE_CALL = len('{"chain":"') + 64
 State = Literal["complete", "running", "stopped", "damaged"]
 
 
+class _Recorded(msgspec.Struct):
+    conversations: dict[str, list[str]]
+
+
+class _TargetHead(msgspec.Struct):
+    recorded: _Recorded | None = None
+
+
 class _PlanHead(msgspec.Struct):
     targets: list[str]
     verifiers: list[str]
     scenarios: list[msgspec.Raw]
     repeats: int
     plan_year: int = 0
+    target_settings: dict[str, _TargetHead] = {}
 
 
 class _Selected(msgspec.Struct):
@@ -132,7 +141,9 @@ class RunFolders:
         except (OSError, msgspec.MsgspecError):
             return RunHead(folder, "", (), (), 0, 0, 0, "damaged", None)
         plan, again = manifest.plan, manifest.transcripts
-        planned = len(plan.scenarios) * len(plan.targets) * plan.repeats
+        own = [one.recorded for one in plan.target_settings.values() if one.recorded]
+        planned = len(plan.scenarios) * (len(plan.targets) - len(own)) * plan.repeats
+        planned += sum(len(ids) for one in own for ids in one.conversations.values())
         if again and again.selected:
             planned = len(again.selected.chosen) + len(again.selected.sampled)
         judges = tuple(dict.fromkeys(plan.verifiers))

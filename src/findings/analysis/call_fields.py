@@ -13,6 +13,10 @@ class UsageFields(msgspec.Struct):
     cache_write_tokens: int | None = None
 
 
+class SearchFields(msgspec.Struct):
+    searches: int
+
+
 class CallFields(msgspec.Struct):
     """Some fields of a `CallRecord`."""
 
@@ -26,6 +30,7 @@ class CallFields(msgspec.Struct):
     started: str
     error: str | None
     batch: str | None = None
+    search: SearchFields | None = None
 
     @property
     def stage(self) -> str:

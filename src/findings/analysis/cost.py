@@ -30,10 +30,12 @@ class Spending:
     output_tokens: int = 0
     cached_tokens: int = 0
     """Of the input: read from the provider's cache."""
+    searches: int = 0
+    """On the web."""
     without_usage: int = 0
     """Attempts for which the provider reported no tokens."""
     cost: float | None = 0.0
-    """None if the model's price is unknown."""
+    """None if the model's price is unknown, or that of its searches."""
 
 
 class CallTimes(NamedTuple):
@@ -87,8 +89,11 @@ def _add(row: Spending, call: CallFields, manifest: Manifest) -> None:
     row.output_tokens += usage.output_tokens or 0
     row.cached_tokens += usage.cached_tokens or 0
     row.without_usage += usage.output_tokens is None
+    searches = call.search.searches if call.search else 0
+    row.searches += searches
     price = manifest.prices.get(call.model)
-    if price is None or row.cost is None:
+    if price is None or row.cost is None or (searches and price.search is None):
         row.cost = None
     else:
-        row.cost += cost(price, Usage(**msgspec.structs.asdict(usage)), batch=call.batch is not None) or 0.0
+        used = Usage(**msgspec.structs.asdict(usage))
+        row.cost += cost(price, used, searches=searches, batch=call.batch is not None) or 0.0

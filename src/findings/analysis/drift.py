@@ -219,7 +219,7 @@ def _key_facts(old: Manifest, new: Manifest) -> Iterator[str]:
 
 def _target(old: Findings, new: Findings, a: str, b: str, *, floor: float, trusted: bool) -> TargetDrift:
     before, after = old.of_target(a), new.of_target(b)
-    systems = (System(before, planned_in(old.manifest.plan)), System(after, planned_in(new.manifest.plan)))
+    systems = (System(before, planned_in(old.manifest.plan, a)), System(after, planned_in(new.manifest.plan, b)))
     paired = {measure: pair_systems(*systems, measure) for measure in MEASURES}
     same = _identical(old, new, before, after)
     measures = {

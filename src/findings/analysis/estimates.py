@@ -176,6 +176,25 @@ def estimate(rows: Iterable[Row], measure: str) -> Estimated:
     return _estimated(found, "scenario", tallies, most=len(by_question))
 
 
+def estimate_shares(values: Iterable[tuple[str, float]]) -> Estimated:
+    """A share of things that have a scenario, such as the citations of replies: by scenario, each with weight one."""
+    listed = list(values)
+    found = bounded_by_cluster(listed)
+    effective = None if found.effective is None else min(found.effective, float(len(listed)))
+    return Estimated(
+        found.value,
+        found.low,
+        found.high,
+        found.units,
+        "scenario",
+        len(listed),
+        len(listed),
+        0,
+        effective,
+        why_no_interval=_why_no_interval(found, "scenario"),
+    )
+
+
 def estimate_groups(
     rows: Iterable[Row], measure: str, wanted: Container[tuple[str, str]], confidence: float = 0.95
 ) -> Estimated:

@@ -49,10 +49,13 @@ def _nothing(_: TrialKey) -> bool:
     return False
 
 
-def planned_in(plan: RunPlan) -> Planned:
-    """Whether a run planned a trial."""
-    scripts = {(planned.scenario.scenario_id, planned.variant) for planned in plan.scenarios}
-    return lambda one: (one.scenario_id, one.variant) in scripts and 1 <= one.repetition <= plan.repeats
+def planned_in(plan: RunPlan, target: str) -> Planned:
+    """Whether a run planned a trial of this target."""
+    repeats = {
+        (planned.scenario.scenario_id, planned.variant): plan.repeats_of(target, planned.name)
+        for planned in plan.scenarios
+    }
+    return lambda one: 1 <= one.repetition <= repeats.get((one.scenario_id, one.variant), 0)
 
 
 def key(row: Row) -> TrialKey:
@@ -210,7 +213,7 @@ def by_system(found: Sequence[Findings]) -> dict[str, System]:
             name = target if names.count(target) == 1 else f"{target} ({one.manifest.run_id})"
             if name in systems:
                 name = f"{target} ({one.folder})"
-            systems[name] = System(one.of_target(target), planned_in(one.manifest.plan))
+            systems[name] = System(one.of_target(target), planned_in(one.manifest.plan, target))
     return systems
 
 

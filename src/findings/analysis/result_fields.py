@@ -114,6 +114,17 @@ class ReasonFields(msgspec.Struct):
     kind: str
 
 
+class CitationFields(msgspec.Struct):
+    url: str
+    outcome: str
+    host_class: str
+
+
+class TurnCitationFields(msgspec.Struct):
+    turn_id: str
+    citation: CitationFields
+
+
 class TrialFields(msgspec.Struct):
     """A line of results.jsonl."""
 
@@ -144,3 +155,4 @@ class TrialFields(msgspec.Struct):
     """None in runs of format 1, which did not record them."""
     shared_verdicts: dict[str, list[VerdictFields]] = {}
     without_marked: WithoutFields | None = None
+    citations: list[TurnCitationFields] = []

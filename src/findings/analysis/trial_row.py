@@ -62,6 +62,15 @@ class ClaimCount(NamedTuple):
 NO_CLAIMS = ClaimCount(0, 0)
 
 
+class CitedPage(NamedTuple):
+    """A citation of a reply, as often as it backs a claim."""
+
+    turn_id: str
+    url: str
+    host_class: str
+    outcome: str
+
+
 class Row(NamedTuple):
     """One trial, as numbers. A tuple, because a large run has many, and they are sent from process to process."""
 
@@ -98,6 +107,7 @@ class Row(NamedTuple):
     """The questions of `codes` as they count in estimates: see `missing`."""
     split_codes: tuple[SplitCode, ...] = ()
     """Questions whose code hangs on a verdict that the judges disagreed on or left open."""
+    citations: tuple[CitedPage, ...] = ()
 
     def score(self, name: str) -> float | None:
         return self.scores[SCORES.index(name)]
@@ -204,4 +214,8 @@ def row_of(
         _shared(_own_codes(line.study_codes)),
         _shared(_counted(line, line.study_codes, closed)),
         split,
+        tuple(
+            CitedPage(one.turn_id, one.citation.url, one.citation.host_class, one.citation.outcome)
+            for one in line.citations
+        ),
     )

@@ -51,6 +51,7 @@ REVIEW_KINDS = {
     "rejected_claims": "too many claims rejected",
     "judges_disagree": "judges disagree",
     "open_claims": "claims without a final label",
+    "unchecked_source": "answers looked up from a source that nobody has checked",
     NOT_RECORDED: NOT_RECORDED,
 }
 """Column headings for the recorded kinds of review reasons."""

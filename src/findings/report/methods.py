@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...records.target import KIND_NAMES
 from ...schemas import Manifest, RunPlan
 from ...stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
 from ...text.count import counted
@@ -90,7 +91,7 @@ def paragraphs(run: Run) -> list[str]:
 def _models(run: Run) -> Iterator[str]:
     found, plan = run.found, run.found.manifest.plan
     listed = _list([_served(target, found.services.get(target)) for target in plan.targets])
-    what = counted(len(plan.targets), "target" if found.fake else "language model")
+    what = counted(len(plan.targets), "target" if found.fake or plan.target_settings else "language model")
     yield f"We evaluated {what}: {listed}.{' Targets named fake return canned text.' if found.fake else ''}"
     days = _days(run)
     if found.manifest.transcripts:
@@ -109,9 +110,32 @@ def _models(run: Run) -> Iterator[str]:
     ]
     if left_out:
         yield f"Parameters that a model does not accept were left out: {_list(left_out)}."
+    yield from _settings(plan)
+
+
+def _settings(plan: RunPlan) -> Iterator[str]:
+    """What the targets got from us, by kind."""
+    others = [target for target in plan.targets if plan.settings_of(target).kind != "bare"]
+    if not others:
+        yield (
+            "They got no system prompt, no documents, no tools and no web search from us, and kept no memory between "
+            "conversations."
+        )
+        return
+    for target in others:
+        settings = plan.settings_of(target)
+        what = KIND_NAMES[settings.kind]
+        if settings.recorded:
+            number = sum(map(len, settings.recorded.conversations.values()))
+            with_whom = inert(settings.recorded.system)
+            yield f"{inert(target)} is {counted(number, 'recorded conversation')} with {with_whom}."
+        else:
+            prompt = settings.system_prompt
+            digest = f" (prompt: {inert(prompt.file)}, sha256 {prompt.sha256[:16]})" if prompt else ""
+            yield f"{inert(target)} was called with {what}{digest}."
     yield (
-        "They got no system prompt, no documents, no tools and no web search from us, and kept no memory between "
-        "conversations."
+        "All other targets got no system prompt, no documents, no tools and no web search from us. None kept a memory "
+        "between conversations."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ...records.target import KIND_NAMES
 from ...text.count import counted
 from ..analysis.read_run import Findings
 from ..analysis.review import is_review
@@ -13,6 +14,7 @@ from .document import Cell, Text, say, words
 from .error_section import nothing_scored
 from .run_section import SHORT_HASH
 from .series import Runs
+from .target_section import KINDS_NOTICE, SEARCH_NOTICE, kinds_of
 
 FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
 REVIEW_NOTICE = (
@@ -53,6 +55,11 @@ def _usual(found: Findings) -> Iterator[Notice]:
         yield Notice(words(text))
     if found.fake:
         yield Notice(words(FAKE_NOTICE))
+    kinds = kinds_of(plan)
+    if len(kinds) > 1:
+        yield Notice(words(KINDS_NOTICE.format(kinds=", ".join(KIND_NAMES[kind] for kind in kinds))))
+    if any(plan.settings_of(target).search for target in plan.targets):
+        yield Notice(words(SEARCH_NOTICE))
     if left_out := plan.points_left_out:
         yield Notice(
             words(

@@ -13,6 +13,7 @@ from ..analysis.collector import collector_paused
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from .answer_chart import group_figures
+from .citation_section import citation_sections
 from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
 from .error_section import error_sections
@@ -30,6 +31,7 @@ from .series import Runs, runs_of
 from .stability_section import stability_section
 from .strength_section import strength_section
 from .study_section import Counted, count_codes, question_table, study_section, topic_section
+from .target_section import target_sections
 
 ETHICS = (
     "This system evaluates AI-generated information for research purposes only. "
@@ -65,8 +67,9 @@ LIMITS = (
     "Judge models make mistakes. Read the quotes and reasons before you rely on a single verdict.",
     "Repeats of one question to one model are more alike than different questions, so they show how consistent a model "
     "is rather than how it would do on other questions.",
-    "Not measured: intent, tone, user experience, persuasion, answers with live web access or retrieval, and whether "
-    "anyone acted on an answer.",
+    "Not measured: intent, tone, user experience, persuasion, and whether anyone acted on an answer.",
+    "A bare model is not what most people use: their assistants have a system prompt and may search the web. Only "
+    "targets that are marked with a system prompt or with search say anything about those.",
     "Counselors could look things up; a bare model cannot. The published study used different questions, plans, "
     "doctors and places.",
     "Answer keys were written from the sources they name, some of them read in a secondary source, and can be wrong.",
@@ -103,6 +106,7 @@ def _results(runs: Runs, counted: Counted, per_scenario: Table) -> Iterator[Sect
     yield replace(topic_section(runs, counted), short="Other questions")
     yield replace(example_section(runs), short="Worst errors")
     yield replace(strength_section(runs), short="What went well")
+    yield from citation_sections(runs)
     yield stability_section(runs)
     yield from (replace(section, short="Dollars at stake") for section in dollar_sections(runs))
     yield replace(cost_section(runs), short="Cost of the study")
@@ -123,6 +127,7 @@ def _study(runs: Runs, counted: Counted) -> Section:
 
 def _how(runs: Runs) -> Iterator[Section]:
     yield Section(words("How it was done"), (Bullets(tuple(map(words, METHODS))),), short="Methods", part="Methods")
+    yield from target_sections(runs)
     yield flow_section(runs)
     yield from error_sections(runs)
     yield replace(judging_section(runs), short="Judges")

@@ -68,7 +68,7 @@ class Series:
         plan = manifest.plan
         if manifest.transcripts and manifest.transcripts.selected:
             return sum(trial.target == self.target for trial in trials_of(manifest))
-        return plan.trial_count // len(plan.targets) if self.target in plan.targets else 0
+        return plan.trials_of(self.target) if self.target in plan.targets else 0
 
 
 @dataclass(frozen=True)

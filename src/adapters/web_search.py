@@ -1,0 +1,106 @@
+"""How model families search the web, as data, and what adapters share to read what was searched.
+
+Search results are written by strangers: they are data. Only addresses, titles, queries and cited words are kept apart
+from the verbatim response, and judges see none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from ..records.target import Effort, SearchOptions, WebCitation
+from ..store.strict_json import clean_text
+
+OPTIONS = ("max_searches", "allowed_domains", "blocked_domains", "country", "context_size")
+LONGEST_URL = 10_000
+LONGEST_QUOTE = 2_000
+"""Of a title, a query or cited words; the verbatim response has the rest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTool:
+    """How a family searches."""
+
+    api: Literal["responses", "messages", "generate_content"]
+    """OpenAI and xAI search in their Responses API only, which takes no seed."""
+    takes: frozenset[str]
+    """The options that are sent; all others are listed as not applied."""
+    version: str = "web_search"
+    """The type of the tool."""
+    most_domains: int | None = None
+    """A longer list is refused by the provider, so it is not sent."""
+    one_list: bool = False
+    """Whether only one of `allowed_domains` and `blocked_domains` is accepted."""
+    not_at: frozenset[Effort] = frozenset()
+    """Efforts at which the family does not search."""
+    bills: Literal["searches", "requests"] = "searches"
+    """What is paid for: each search, or each request that searched."""
+
+
+class Taken(NamedTuple):
+    options: SearchOptions
+    """Those that are sent."""
+    not_applied: tuple[str, ...]
+
+
+def taken(tool: SearchTool, asked: SearchOptions) -> Taken:
+    """The options that a family takes, and the names of the others."""
+    refused = [
+        name
+        for name in OPTIONS
+        if getattr(asked, name) and (name not in tool.takes or _too_long(getattr(asked, name), tool.most_domains))
+    ]
+    if tool.one_list and asked.allowed_domains and asked.blocked_domains and "allowed_domains" not in refused:
+        refused = [name for name in OPTIONS if name in (*refused, "blocked_domains")]
+    plain = SearchOptions()
+    kept = asked.model_copy(update={name: getattr(plain, name) for name in refused})
+    return Taken(kept, tuple(f"search.{name}" for name in refused))
+
+
+def _too_long(value: Any, most: int | None) -> bool:
+    return most is not None and isinstance(value, tuple) and len(value) > most
+
+
+class Span(NamedTuple):
+    """A part of the reply, in characters."""
+
+    start: int
+    end: int
+
+
+def citation(url: Any, *, title: Any = None, cited_text: Any = None, span: Span | None = None) -> WebCitation | None:
+    """A source as a provider attached it; None if it has no address."""
+    if not isinstance(url, str) or not url or len(url) > LONGEST_URL:
+        return None
+    return WebCitation(
+        url=clean_text(url),
+        title=short(title),
+        cited_text=short(cited_text),
+        start=span.start if span else None,
+        end=span.end if span else None,
+    )
+
+
+def span_in(start: Any, end: Any, length: int, *, at: int = 0) -> Span | None:
+    """A place in a piece of text that is itself at `at` in the reply; None if it is not inside the piece."""
+    if type(start) is not int or type(end) is not int or not 0 <= start <= end <= length:
+        return None
+    return Span(at + start, at + end)
+
+
+def short(text: Any) -> str | None:
+    """A text that a stranger may have written, cleaned for storage and cut."""
+    return clean_text(text)[:LONGEST_QUOTE] if isinstance(text, str) and text else None
+
+
+def texts(values: Iterable[Any], *, longest: int = LONGEST_QUOTE) -> tuple[str, ...]:
+    """The nonempty strings among the values, each once, in order."""
+    cleaned = (clean_text(value)[:longest] for value in values if isinstance(value, str) and value)
+    return tuple(dict.fromkeys(cleaned))
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; empty if it is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

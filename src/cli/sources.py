@@ -1,0 +1,127 @@
+"""`sources`: pages that answers cite. What it prints; the work is done in `api.sources`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..api import sources as api
+from ..errors import IncompleteRun, InputError
+from ..records.citation import SnapshotPage
+from ..sources.fetch import NotFetched
+from ..store.input_files import read_bytes
+from ..text.count import counted
+from . import tables
+
+SHOWN = 20
+"""Addresses without a page that are listed; --json lists all."""
+_NOT_FOR = {
+    "snapshot": ("text", "snapshot", "json"),
+    "list": ("text", "to", "timeout"),
+    "check": ("to", "timeout"),
+}
+
+
+def sources(arguments: argparse.Namespace) -> int:
+    for option in _NOT_FOR[arguments.what]:
+        if getattr(arguments, option):
+            raise InputError(f"--{option} does not go with `sources {arguments.what}`. Leave it out.")
+    actions = {"snapshot": _snapshot, "list": _list, "check": _check}
+    return actions[arguments.what](arguments)
+
+
+def _snapshot(arguments: argparse.Namespace) -> int:
+    if not arguments.given or arguments.to is None:
+        raise InputError("Give addresses and a folder: medicare-eval sources snapshot URL... --to DIR")
+    options = {"timeout": arguments.timeout} if arguments.timeout else {}
+    made = api.snapshot_pages(arguments.given, arguments.to, on_done=_report, **options)
+    print(f"{arguments.to}: {counted(len(made.pages), 'page')} added.")
+    if made.failed:
+        raise IncompleteRun(
+            f"{len(made.failed)} of {counted(len(made.failed) + len(made.pages), 'page')} could not be read; the rest "
+            "is saved. Try again later with only these addresses."
+        )
+    return 0
+
+
+def _report(got: SnapshotPage | NotFetched) -> None:
+    if isinstance(got, NotFetched):
+        print(f"medicare-eval: {got.url}: not read: {got.why}.", file=sys.stderr, flush=True)
+    elif got.is_missing:
+        print(f"{got.url}: the site has no such page (status {got.status}); recorded as dead.", flush=True)
+    else:
+        led = f", which led to {got.final_url}" if got.final_url != got.url else ""
+        print(f"{got.url}{led}: {got.bytes:,} bytes. Source: {got.origin}.", flush=True)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    if arguments.given:
+        raise InputError(f"`sources list` takes no address: leave out {arguments.given[0]}.")
+    found = api.list_sources(arguments.snapshot)
+    if arguments.json:
+        print(json.dumps(asdict(found), indent=2, ensure_ascii=False, default=str))
+        return 0
+    columns: tables.Columns = [("page", "left"), ("date", "left"), ("class", "left"), ("bytes", "right")]
+    rows = [[one.url, f"{one.fetched}", one.host_class, _size(one)] for one in found.pages]
+    origins = dict.fromkeys(one.origin for one in found.pages)
+    caption = f"{counted(len(found.pages), 'page')}. Text from: {'; '.join(origins) or 'nowhere'}."
+    print(tables.plain_table(columns, rows, caption=caption))
+    if found.lacking:
+        print()
+        print(_lacking_text(found))
+    return 0
+
+
+def _size(page: api.ListedPage) -> str:
+    if page.status in (404, 410):
+        return "dead"
+    return f"{page.bytes:,}" if page.has_text else f"{page.bytes:,}\n(no text)"
+
+
+def _lacking_text(found: api.SourceList) -> str:
+    columns: tables.Columns = [("cited by facts, not in the snapshot", "left"), ("class", "left"), ("facts", "right")]
+    rows = [[one.address, one.host_class, f"{one.facts:,}"] for one in found.lacking[:SHOWN]]
+    more = len(found.lacking) - SHOWN
+    rest = f" The {SHOWN} that most facts cite are listed; --json lists all." if more > 0 else ""
+    caption = f"{counted(len(found.lacking), 'address', 'addresses')} of the fact bank without a page.{rest}"
+    return tables.plain_table(columns, rows, caption=caption)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    found = api.check_text(_text(arguments), arguments.snapshot)
+    if arguments.json:
+        print(json.dumps(_fields(found), indent=2, ensure_ascii=False))
+        return 0
+    if found.citations:
+        columns: tables.Columns = [("address and reason", "left"), ("class", "left"), ("outcome", "left")]
+        rows = [[f"{one.url}\n{one.why}", one.host_class, one.outcome] for one in found.citations]
+        print(tables.plain_table(columns, rows))
+    else:
+        print("No address found.")
+    if found.named:
+        names = dict.fromkeys(one.name for one in found.named)
+        print(tables.wrapped(f"Named without an address: {', '.join(names)}."))
+    return 0
+
+
+def _fields(found: api.CheckedText) -> dict[str, Any]:
+    return {
+        "citations": [one.model_dump(mode="json") for one in found.citations],
+        "named": [asdict(one) for one in found.named],
+    }
+
+
+def _text(arguments: argparse.Namespace) -> str:
+    if bool(arguments.given) == (arguments.text is not None) or len(arguments.given) > 1:
+        raise InputError("Give one file or a text: medicare-eval sources check FILE, or sources check --text TEXT")
+    if arguments.text is not None:
+        return str(arguments.text)
+    path = Path(arguments.given[0])
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None

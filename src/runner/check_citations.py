@@ -1,0 +1,97 @@
+"""The citations of one reply: collected, tied to its claims, checked by code, and the rest by a verifier.
+
+A verifier is asked as always, with the passage of the page as a key of one fact. It sees neither the address nor
+anything else that a search brought. A check that fails decides nothing: the citation stays undecided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..agents import verifier
+from ..agents.ask import JudgeClient
+from ..agents.context import Asked
+from ..records.citation import CheckedCitation, Citation
+from ..records.target import WebCitation, WebSearch
+from ..schemas import Claim
+from ..sources.check import Statement, SupportRequest, attach, check_citation, settle
+from ..sources.finding import collect_citations
+from ..sources.snapshot import Snapshot
+
+MOST_CHECKS = 40
+"""Support checks of one reply. Citations beyond that stay undecided."""
+
+
+@dataclass(frozen=True)
+class CitingReply:
+    """What is needed of a reply."""
+
+    asked: Asked
+    text: str
+    claims: tuple[Claim, ...]
+    search: WebSearch | None
+
+
+async def check_citations(
+    reply: CitingReply, snapshot: Snapshot, client_for: Callable[[int], JudgeClient] | None
+) -> tuple[CheckedCitation, ...]:
+    """All citations of a reply, once for each claim that they back.
+
+    `client_for`: who answers a support check, by its number; None if nobody can.
+    """
+    found = [check_citation(statement, citation, snapshot) for citation, statement in _cited(reply)]
+    numbers = {place: number for number, place in enumerate(_open(found), 1)}
+    asked = {
+        place: asyncio.create_task(_label(client_for(number), one, reply.asked))
+        for place, number in numbers.items()
+        if client_for and number <= MOST_CHECKS and isinstance(one := found[place], SupportRequest)
+    }
+    if asked:
+        await asyncio.wait(asked.values())
+    settled: list[CheckedCitation] = []
+    for place, one in enumerate(found):
+        if isinstance(one, CheckedCitation):
+            settled.append(one)
+        elif place in asked:
+            settled.append(asked[place].result())
+        else:
+            why = "no model is a verifier" if client_for is None else "the reply has too many citations"
+            settled.append(settle(one, None, why))
+    return tuple(settled)
+
+
+def _open(found: list[CheckedCitation | SupportRequest]) -> Iterator[int]:
+    return (place for place, one in enumerate(found) if isinstance(one, SupportRequest))
+
+
+async def _label(client: JudgeClient, request: SupportRequest, asked: Asked) -> CheckedCitation:
+    done = await verifier.verify(client, (request.claim,), verifier.Shown(asked, request.key))
+    label = done.verdicts[0].label if done.verdicts else None
+    return settle(request, label, done.failure)
+
+
+def _cited(reply: CitingReply) -> Iterator[tuple[Citation, Statement | None]]:
+    """Each citation with what it backs: a claim, several one after the other, or none."""
+    by_id = {claim.claim_id: claim for claim in reply.claims if claim.verifiable}
+    annotations = [_annotation(one) for one in reply.search.citations] if reply.search else []
+    citations = collect_citations(reply.text, annotations)
+    for backing in attach(reply.text, tuple(by_id.values()), citations):
+        if not backing.claim_ids:
+            yield backing.citation, None
+        for claim_id in backing.claim_ids:
+            view = verifier.in_view(by_id[claim_id], reply.text)
+            yield backing.citation, Statement(view.text, claim_id, view.quotes, reply.asked.given)
+
+
+def _annotation(given: WebCitation) -> Citation:
+    placed = given.start is not None and given.end is not None and given.start < given.end
+    return Citation(
+        url=given.url,
+        title=given.title,
+        cited_text=given.cited_text,
+        start=given.start if placed else None,
+        end=given.end if placed else None,
+        where="annotation",
+    )
