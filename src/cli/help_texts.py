@@ -223,4 +223,7 @@ so you can stop at any time; the same command continues.
 
 Instead of a reply: /skip (the question is not asked), /no-reply, /undo (take
 the last reply back), /quit.
+
+--browser does the same on a page in your browser, which only this machine
+can open.
 """

@@ -251,6 +251,10 @@ def _add_transcripts(commands: _Commands) -> None:
         "--reply-file", type=Path, metavar="FILE", help="take the reply to the next question from a file, then stop"
     )
     collect.add_argument("--status", action="store_true", help="list the unfinished conversations of the folder")
+    collect.add_argument(
+        "--browser", action="store_true", help="ask on a page in your browser instead of in the terminal"
+    )
+    _add_port(collect)
 
 
 def _add_script(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -272,7 +276,7 @@ def _add_script(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 def _add_pages(parser: argparse.ArgumentParser) -> None:
     """Where pages are served."""
-    parser.add_argument("--port", type=options.port, metavar="N", help="port of the pages (default: a free one)")
+    _add_port(parser)
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -280,6 +284,11 @@ def _add_pages(parser: argparse.ArgumentParser) -> None:
         help="serve on this address of the machine; one that other machines reach needs a password in "
         "MEDICARE_EVAL_PASSWORD (default: 127.0.0.1)",
     )
+
+
+def _add_port(parser: argparse.ArgumentParser) -> None:
+    """Of pages that only this machine reaches."""
+    parser.add_argument("--port", type=options.port, metavar="N", help="port of the pages (default: a free one)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="do not open a browser")
 
 

@@ -24,7 +24,7 @@ ADVISED = 25
 
 def view(arguments: argparse.Namespace) -> int:
     """Serve the pages for readers until Ctrl-C."""
-    with _place(arguments) as place:
+    with place_for(arguments.port, arguments.host) as place:
         from ..workbench.run_folders import RunFolders
         from ..workbench.serve import access_for, link, serve
         from ..workbench.view_app import ViewApp
@@ -53,7 +53,7 @@ def review(arguments: argparse.Namespace) -> int:
 def _start(arguments: argparse.Namespace) -> int:
     if not arguments.reviewers:
         raise InputError("name at least two people, for example r1,r2.", field="reviewers")
-    with _place(arguments) as place:
+    with place_for(arguments.port, arguments.host) as place:
         return _started(place, arguments)
 
 
@@ -85,7 +85,7 @@ def _continue(arguments: argparse.Namespace) -> int:
     if storage.read_seal(arguments.run, manifest):
         print(_complete(arguments.run))
         return 0
-    with _place(arguments) as place:
+    with place_for(arguments.port, arguments.host) as place:
         return _serve(arguments.run, place, arguments)
 
 
@@ -110,12 +110,12 @@ def _say_who_reaches(place: Place) -> None:
         print("Other machines can reach it, with the password. Nothing is encrypted: use it in a network you trust.")
 
 
-def _place(arguments: argparse.Namespace) -> Place:
+def place_for(port: int | None, host: str) -> Place:
     """Where pages will be served, before anything is written."""
     _check_installed()
     from ..workbench.serve import check_password, open_place
 
-    place = open_place(arguments.port, arguments.host)
+    place = open_place(port, host)
     try:
         check_password(place)
     except InputError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from ..transcripts.read_file import decoded
 from ..transcripts.redact import Finding
 from ..transcripts.script import Script
 from . import tables
+from .review import place_for
 
 SHOWN = 48
 """Characters of a question in a table."""
+LOOPBACK = "127.0.0.1"
 COMMANDS = "/skip (not asked), /no-reply, /undo, /quit"
 
 
@@ -131,11 +134,14 @@ def collect(arguments: argparse.Namespace) -> int:
         raise InputError("--scenario is missing: name the scenario whose questions you want to ask.")
     if arguments.by is not None and not is_pseudonym(arguments.by):
         raise InputError(f"--by {arguments.by[:40]!r} is not a pseudonym. {PSEUDONYMS}")
+    _check_browser(arguments)
     script = _script(arguments)
     session = api.collect_session(arguments.to, script=script, system=arguments.system, names=arguments.names)
     continued = "Continued" if session.resumed else "Begun"
     total = counted(len(script.turns), "question")
     print(f"{continued}: {script.name} with {plain(session.system)}, {total}. Every reply is saved at once.")
+    if arguments.browser:
+        return _on_a_page(session, arguments)
     if arguments.reply_file:
         _save_reply(session, decoded(read_bytes(arguments.reply_file), str(arguments.reply_file)))
         _show_question(session)
@@ -158,10 +164,44 @@ def _status(folder: Path) -> int:
 def _left(arguments: argparse.Namespace, session: CollectSession) -> str:
     done, total = len(session.turns), len(session.script.turns)
     variant = ["--variant", arguments.variant] if arguments.variant else []
+    page = ["--browser"] if arguments.browser else []
     again = shlex.join(
-        ["medicare-eval", "collect", "--scenario", arguments.scenario, *variant, "--to", str(arguments.to)]
+        ["medicare-eval", "collect", "--scenario", arguments.scenario, *variant, "--to", str(arguments.to), *page]
     )
     return f"The conversation is not finished: {done} of {total} questions done. To continue: {again}"
+
+
+def _check_browser(arguments: argparse.Namespace) -> None:
+    if not arguments.browser and (arguments.port or not arguments.open):
+        raise InputError("--port and --no-open are about a page. Add --browser.")
+    if arguments.browser and (arguments.reply_file or arguments.yes):
+        raise InputError("--reply-file and --yes are for the terminal. Leave them out, or leave out --browser.")
+
+
+def _on_a_page(session: CollectSession, arguments: argparse.Namespace) -> int:
+    """Serve the page of a conversation until Ctrl-C."""
+    with place_for(arguments.port, LOOPBACK) as place:
+        from ..workbench.collect_app import CollectApp
+        from ..workbench.serve import access_for, link, serve
+
+        variant = ["--variant", arguments.variant] if arguments.variant else []
+        target = ["--target", f"transcript:{arguments.to}"]
+        to_judge = shlex.join(["medicare-eval", "run", "--scenario", arguments.scenario, *variant, *target])
+
+        def finished(path: Path) -> None:
+            print(f"{path}\nTo judge it: {to_judge}\nEnd this program with Ctrl-C.", flush=True)
+
+        pages = CollectApp(session, redacted_by=arguments.by or "rules", to_judge=to_judge, on_finish=finished)
+        access = access_for([""], place)
+        address = link(place, next(iter(access.links)))
+        print(f"{arguments.to}: open {address}")
+        print("The link works until this program ends. Stop it with Ctrl-C: every saved reply is kept.", flush=True)
+        if arguments.open:
+            webbrowser.open(address)
+        serve(pages.app(), place, access)
+    if not pages.written:
+        raise IncompleteRun(_left(arguments, session))
+    return 0
 
 
 def _show_question(session: CollectSession) -> None:

@@ -33,9 +33,9 @@ def token_field(token: str) -> str:
     return f'<input type="hidden" name="{TOKEN_FIELD}" value="{token}">'
 
 
-async def read_form(request: Request) -> Fields | None:
-    """The fields of a form of this session; None if it is none, too long, or from elsewhere."""
-    fields = await posted(request, LARGEST_FORM)
+async def read_form(request: Request, longest: int = LARGEST_FORM) -> Fields | None:
+    """The fields of a form of this session; None if it is none, longer than so many bytes, or from elsewhere."""
+    fields = await posted(request, longest)
     if fields is None:
         return None
     same = hmac.compare_digest(one(fields, TOKEN_FIELD).encode("utf-8", "replace"), token_of(request).encode())

@@ -1,4 +1,5 @@
 // Keys for the review form: 1, 2, 3 choose a label, h, m, l a severity, n goes to the notes, Ctrl+Enter saves.
+// For collection: c copies the question, Ctrl+Enter saves the reply.
 "use strict";
 (() => {
   const form = document.querySelector("form.claim");
@@ -23,12 +24,32 @@
       }
     });
   }
-  // j and k lead to the next and the previous trial.
+  // j and k lead to the next and the previous trial; c copies.
   if (!form) {
     document.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || /^(TEXTAREA|INPUT)$/.test(event.target.tagName)) return;
-      const link = document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
+      const link = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
       if (link) { event.preventDefault(); link.click(); }
+    });
+  }
+  // Copy a text, say so, and go to the box for the reply. Without the script, the text can be selected.
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    const box = document.getElementById(button.dataset.copy);
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      let done = true;
+      try { await navigator.clipboard.writeText(box.value); }
+      catch { box.select(); done = document.execCommand("copy"); }
+      document.getElementById("copied").textContent = done ? "Copied." : "Not copied: select the text and copy it.";
+      (done ? document.getElementById(button.dataset.then) : box).focus();
+    });
+  }
+  const reply = document.querySelector("form.collect #reply");
+  if (reply) {
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+      event.preventDefault();
+      reply.form.requestSubmit();
     });
   }
   // A mark in a reply opens the claim that it leads to.
