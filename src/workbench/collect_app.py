@@ -111,7 +111,8 @@ class CollectApp:
         also = [line.strip() for line in note_in(fields, "also").splitlines() if line.strip()]
         turn = self._session.answer(reply, keep=keep, also=also)
         self._last_saved = place, _hash(fields)
-        return Notice(f"Saved: {turn.turn_id}.", turn.turn_id, tuple(one for one in findings if one.number not in keep))
+        redacted = tuple(finding for finding in findings if finding.number not in keep)
+        return Notice(f"Saved: {turn.turn_id}.", turn.turn_id, redacted)
 
     def _undone(self) -> Notice:
         removed, before = self._session.undo(), self._notice

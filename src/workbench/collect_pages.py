@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,6 +134,10 @@ class CollectPages:
                 yield f"<p>{'Not asked.' if turn.outcome == 'not_asked' else 'No reply.'}</p>"
 
 
+def _words(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
 def _exact(text: str) -> str:
     """Text for a box from which it is copied or sent again, so nothing in it may change. A box shows no markup."""
     return html.escape(text)
@@ -178,7 +183,7 @@ def _redactions(turns: Sequence[RecordedTurn]) -> Iterator[str]:
     yield "<ul>"
     for one in found:
         reply = replies[one.turn_id or ""]
-        before, after = reply[max(0, one.start - AROUND) : one.start], reply[one.end : one.end + AROUND]
+        before, after = _words(reply[max(0, one.start - AROUND) : one.start]), _words(reply[one.end : one.end + AROUND])
         yield (
             f"<li>{safe(one.kind)} in the reply to {safe(one.turn_id or '')}: "
             f"…{safe(before)}<b>{safe(one.placeholder)}</b>{safe(after)}…</li>"
