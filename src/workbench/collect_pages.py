@@ -159,7 +159,8 @@ def _told(told: Told) -> Iterator[str]:
         yield f'<div class="saved" role="status"><p>{safe(told.text)}</p>'
         if told.findings:
             found = [f"<li>{one.number}: {safe(one.placeholder)}, was {safe(one.hint)}</li>" for one in told.findings]
-            yield "<p>Redacted in it. If one is not personal, undo, paste the reply again, and give its number.</p>"
+            yield "<p>Redacted in it. If one is not personal, take the reply back, paste it again, and give the number "
+            yield "under “Correct the redaction of this reply”.</p>"
             yield f"<ul>{''.join(found)}</ul>"
         yield "</div>"
 
@@ -184,8 +185,9 @@ def _redactions(turns: Sequence[RecordedTurn]) -> Iterator[str]:
     for one in found:
         reply = replies[one.turn_id or ""]
         before, after = _words(reply[max(0, one.start - AROUND) : one.start]), _words(reply[one.end : one.end + AROUND])
+        cut = ("…" if one.start > AROUND else ""), ("…" if one.end + AROUND < len(reply) else "")
         yield (
             f"<li>{safe(one.kind)} in the reply to {safe(one.turn_id or '')}: "
-            f"…{safe(before)}<b>{safe(one.placeholder)}</b>{safe(after)}…</li>"
+            f"{cut[0]}{safe(before)}<b>{safe(one.placeholder)}</b>{safe(after)}{cut[1]}</li>"
         )
     yield "</ul>"

@@ -47,6 +47,7 @@ table.matrix .quiet { font-weight: 400; } table.matrix td { text-align: left; }
 table.runs td, table.runs thead th { white-space: normal; text-align: left; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8125rem; }
 form.note { max-width: 42rem; } div.collect { max-width: 48rem; }
+div.saved p, div.problems p { margin: .25rem 0; }
 .collect label { font-weight: 600; } .collect textarea[readonly] { background: var(--soft); }
 .collect [hidden] { display: none; }
 .buttons { display: flex; flex-wrap: wrap; gap: .5rem .75rem; align-items: center; }
