@@ -215,7 +215,7 @@ def test_a_form_that_cannot_be_used_says_why_and_keeps_what_was_typed(
     untouched: tuple[Served, Path], given: dict[str, str], why: str
 ) -> None:
     page, folder = untouched
-    refused = send(page, **given)
+    refused = send(page, None, **given)
     assert refused.status == 422 and why in refused.text
     assert given.get("reply", "").strip() in refused.text
     assert not folder.exists()
