@@ -11,8 +11,8 @@ import pytest
 from src.storage import read_manifest
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest, replays, resumes, verifies
-from tests.test_search_runs import SENTINEL, is_target, searched, without_network
-from tests.test_wire_runs import redirect
+from tests.test_search_runs import is_target, searched, without_network
+from tests.test_wire_runs import SENTINEL, redirect
 
 QUESTIONS = [turn["user_message"] for turn in json.loads(Path(ONE).read_text(encoding="utf-8"))["scripted_turns"]]
 SAID = (
