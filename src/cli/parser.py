@@ -224,7 +224,10 @@ def _add_transcripts(commands: _Commands) -> None:
     imported.add_argument("--kind", choices=["phone", "chat"], help="how they took place (default: by the format)")
     imported.add_argument("--caller", metavar="LABEL", help="the speaker who asks (default: recognized)")
     imported.add_argument(
-        "--format", choices=options.TRANSCRIPT_FORMATS, help="of the files (default: recognized by name and contents)"
+        "--format",
+        choices=options.TRANSCRIPT_FORMATS,
+        metavar="F",
+        help=f"of the files: {', '.join(options.TRANSCRIPT_FORMATS)} (default: recognized by name and contents)",
     )
     imported.add_argument(
         "--map",

@@ -76,7 +76,9 @@ def redact(utterances: Sequence[Utterance], rules: RedactionRules | None = None)
     text = "\n".join(one.text for one in utterances)
     starts = _starts(utterances)
     found = find_personal(text, rules)
-    findings = _numbered(found, text, starts, utterances, rules)
+    # What a person adds is numbered behind what the rules find, so that numbers that were shown stay the same.
+    added = _added(text, rules, [one for number, one in enumerate(found, 1) if number not in rules.keep])
+    findings = _numbered([*found, *added], text, starts, utterances, rules)
     used = [one for one in findings if one.number not in rules.keep and one.pieces]
     kept = tuple(one for one in findings if one.number in rules.keep)
     edits: dict[int, list[tuple[int, int, str]]] = {}
@@ -93,12 +95,27 @@ def find_personal(text: str, rules: RedactionRules) -> list[Found]:
     found = [*find_numbers(plain), *find_addresses(plain), *find_in_context(plain), *find_names(plain, rules.names)]
     known = [re.findall(r"\w+", folded(one).lower()) for one in rules.fictional]
     found = [one for one in found if not _is_fictional(one, plain, known)]
-    for wanted in rules.also:
-        if wanted.strip():
-            pattern = r"\s+".join(re.escape(part) for part in folded(wanted).split())
-            found += [Found("REDACTED", *one.span(), one[0].lower()) for one in re.finditer(f"(?i){pattern}", plain)]
     old = {place for one in _PLACEHOLDER.finditer(plain) for place in range(*one.span())}
     return _merged(one for one in found if one.start not in old or one.end - 1 not in old)
+
+
+def _added(text: str, rules: RedactionRules, others: Sequence[Found]) -> list[Found]:
+    """Where the texts are that a person adds, without what is redacted anyway."""
+    plain = folded(text)
+    taken = [(one.start, one.end) for one in others]
+    added: list[Found] = []
+    for wanted in filter(str.strip, rules.also):
+        pattern = r"\s+".join(re.escape(part) for part in folded(wanted).split())
+        for one in re.finditer(f"(?i){pattern}", plain):
+            start = one.start()
+            for begin, end in sorted(span for span in taken if span[0] < one.end() and one.start() < span[1]):
+                if start < begin:
+                    added.append(Found("REDACTED", start, begin, one[0].lower()))
+                start = max(start, end)
+            if start < one.end():
+                added.append(Found("REDACTED", start, one.end(), one[0].lower()))
+            taken.append(one.span())
+    return added
 
 
 def _is_fictional(one: Found, text: str, known: Sequence[Sequence[str]]) -> bool:

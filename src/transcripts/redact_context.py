@@ -33,7 +33,8 @@ _DATE = re.compile(
     rf"(?i)\b(?:{_MONTH}\s+(?:the\s+)?{_DAY}(?!\d)(?:(?:\s*,\s*|\s+)(?:of\s+|in\s+)?(?P<year1>{_BIRTH_YEAR}))?"
     rf"|(?:the\s+)?{_DAY}\s+(?:day\s+)?(?:of\s+)?{_MONTH}(?:(?:\s*,\s*|\s+)(?:of\s+|in\s+)?(?P<year2>{_BIRTH_YEAR}))?"
     rf"|{_MONTH}\s*,?\s*(?:of\s+)?(?P<year3>19\d\d|nineteen[ -]{_TENS}(?:[ -]{_ONES})?)"
-    r"|\d{1,2}\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?P<year4>\d{4}|\d{2})|(?P<year5>19\d\d)[-/]\d{1,2}[-/]\d{1,2})(?!\w)"
+    r"|\d{1,2}\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?P<year4>\d{4}|\d{2})|(?P<year5>19\d\d)[-/]\d{1,2}[-/]\d{1,2}|"
+    r"\d{1,2}/\d{1,2})(?![\w/])"
 )
 _BIRTH = re.compile(
     r"(?i)\b(?:dates? of birth|birth ?dates?|birth ?days?|d\.?o\.?b\b\.?|was born|were born|is born|i'm born|born "
@@ -72,7 +73,8 @@ _CODE_CONNECT = re.compile(
     r"be|my|of|please|"
     r"here|so|for|you|me|your|ends?|ending|with|in|starts?|starting|begins?|reads?|says?|card|number|as|follows|and|"
     r"let|see|have|"
-    r"caller|gave|was|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|hold)\b)*"
+    r"caller|gave|got|given|received|they|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|"
+    r"hold)\b)*"
 )
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
 
@@ -113,6 +115,8 @@ def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bo
     between = text[context.end() : date.start()]
     if full and (direct or len(re.findall(r"[.?!\n]", between)) <= 2):
         return not re.search(r"(?i)\bor (?:later|after|before|earlier)", text[date.end() : date.end() + 20])
+    if year and direct and not re.fullmatch(r"20[2-9]\d", year):
+        return True
     if context[0].lower().startswith("born"):
         return False  # "Born June 1: the period runs ..." is an example; "I was born" is another context
     example = _IF.search(text[max(0, context.start() - 60) : context.start()])

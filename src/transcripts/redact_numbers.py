@@ -228,7 +228,8 @@ def _last_four(text: str) -> Iterator[Found]:
             row = next(digit_rows(run), [])
             count = next((count for count in range(1, len(row) + 1) if len(chars_of(row[:count])) >= 4), 0)
             if count and row[0].start == 0 and len(chars_of(row[:count])) == 4:
-                yield Found("SSN", one.end(), one.end() + row[count - 1].end, chars_of(row[:count]))
+                kind: RedactionKind = "ID" if re.search(r"(?i)account|card", one[0]) else "SSN"
+                yield Found(kind, one.end(), one.end() + row[count - 1].end, chars_of(row[:count]))
 
 
 def _as_found(kind: RedactionKind, text: str, start: int, end: int) -> Found:
