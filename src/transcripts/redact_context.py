@@ -49,6 +49,10 @@ _CONNECT = re.compile(
     r"my|of|please|"
     r"in|here|so|for|me|your|listed|as|well|right|his|her|number|caller|i|am)\b)*"
 )
+_AND = re.compile(
+    r"(?i)\s*[,;]?\s*(?:and|while|but)\s+(?:[a-z]+(?:'s)?\s+){0,4}?(?:(?:is|was|in|on|born)\s+){1,2}(?:on\s+|in\s+)?"
+)
+"""What joins a second date of birth to the first."""
 _IF = re.compile(
     r"(?i)\b(?:if|when|suppose|say|anyone|someone|people|everyone|those|example|person|whose)\b[^.?!\n]{0,40}$"
 )
@@ -76,6 +80,13 @@ _CODE_CONNECT = re.compile(
     r"caller|gave|got|given|received|they|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|"
     r"hold)\b)*"
 )
+_MIXED_CODE = re.compile(r"(?<![\w$.-])(?=[A-Z0-9-]*[A-Z])(?=(?:[A-Z-]*\d){5})[A-Z0-9-]{8,}(?!\w)", re.IGNORECASE)
+"""Letters and at least five digits in one word: a code, wherever it is in a sentence that says so."""
+_CARD_CODE = re.compile(
+    r"(?i)(?:\d[ -]?){12,18}\d[^.?!\n]{0,60}?\b(?:code|cvv2?|cvc2?|cid|security)\b[^.?!\n\d]{0,20}"
+    r"(?P<code>\d{3,4})(?!\w)"
+)
+"""The security code of a card whose number was said before it."""
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
 
 
@@ -100,11 +111,20 @@ def _births(text: str) -> Iterator[Found]:
             direct = date.start() - end <= connected
             if _is_birth(text, context, date, direct):
                 yield _found("DATE OF BIRTH", text, *date.span())
+                yield from _second_birth(text, date.end())
                 continue
         yield from _birth_digits(text, context, end + connected)
     for date in _DATE.finditer(text):
         if _IS_BIRTH.match(text[date.end() : date.end() + 60]):
             yield _found("DATE OF BIRTH", text, *date.span())
+
+
+def _second_birth(text: str, end: int) -> Iterator[Found]:
+    """`Her birthday is ... and mine is ...`: a date with a year that is joined to a date of birth."""
+    joined = _AND.match(text, end)
+    date = _DATE.match(text, joined.end()) if joined else None
+    if date and any(value for name, value in date.groupdict().items() if name.startswith("year")):
+        yield _found("DATE OF BIRTH", text, *date.span())
 
 
 def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bool) -> bool:
@@ -152,6 +172,22 @@ def _codes(text: str) -> Iterator[Found]:
                 if found:
                     yield found
                     break
+        else:
+            yield from _mixed_code(text, context.end())
+    for card in _CARD_CODE.finditer(text):
+        yield _found("ID", text, *card.span("code"))
+
+
+def _mixed_code(text: str, end: int) -> Iterator[Found]:
+    """A code in the rest of the sentence, with other words before it."""
+    rest = re.match(r"[^.?!\n]{0,60}", text[end:])
+    found = _MIXED_CODE.search(text, end, end + len(rest[0]) + 40) if rest else None
+    if (
+        found
+        and found.start() <= end + len(rest[0] if rest else "")
+        and not _PLAN_ID.fullmatch(found[0].replace("-", ""))
+    ):
+        yield _found("ID", text, *found.span())
 
 
 def _starts(text: str, context_end: int, connected_end: int) -> list[int]:
