@@ -134,6 +134,12 @@ def _written(text: str) -> Iterator[Found]:
         yield _as_found("CARD", text, *one.span())
     for one in _ZIP4.finditer(text):
         yield _as_found("ZIP", text, *one.span())
+    yield from _phones(text)
+    for one in _BARE.finditer(text):
+        yield from _bare(text, one)
+
+
+def _phones(text: str) -> Iterator[Found]:
     for one in _PHONE.finditer(text):
         if one[1] not in TOLL_FREE:
             yield Found("PHONE", *one.span(), "".join(one.groups()))
@@ -142,8 +148,6 @@ def _written(text: str) -> Iterator[Found]:
             area = re.search(r"(\d{3})\)?[-. ]{0,3}$", text[max(0, one.start() - 8) : one.start()])
             if area is None or area[1] not in TOLL_FREE:
                 yield _as_found("PHONE", text, *one.span())
-    for one in _BARE.finditer(text):
-        yield from _bare(text, one)
 
 
 def _bare(text: str, one: re.Match[str]) -> Iterator[Found]:
