@@ -35,7 +35,8 @@ _STOP = frozenset(
         "more most less let let's see how's who's what's that's there's it's don't can't won't isn't going- "
         "different same "
         "first last middle maiden name names number your's mine his her their him them us which whose date birth "
-        "born nice"
+        "born nice goodbye bye welcome everyone folks sir ma'am said says told asked accepts takes catholic american "
+        "jewish bilingual"
     )
 )
 """Words that end a name, or that are not one."""

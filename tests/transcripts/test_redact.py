@@ -95,6 +95,8 @@ STAYS = [
     "Between 2025-2026 the premium rose; in 2026 the cap is $2,100, or 2,100 dollars.",
     "twenty one hundred dollars a year and thirty five dollars for insulin",
     "the plan's number is on the card: 1-888-555-1234, 8 to 8, seven days a week",
+    "it's plan H five five two one dash oh three six",
+    "Call us at 1 (866) 836-6678 or 1.855.334.7266. Thank you, Goodbye.",
     "You have 63 days, then 8 months, then 5 years; see page 104.",
     "The name of the plan is Healthy Connections, a 4.5-star plan.",
 ]
