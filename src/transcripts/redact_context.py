@@ -80,8 +80,10 @@ _CODE_CONNECT = re.compile(
     r"caller|gave|got|given|received|they|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|"
     r"hold)\b)*"
 )
-_MIXED_CODE = re.compile(r"(?<![\w$.-])(?=[A-Z0-9-]*[A-Z])(?=(?:[A-Z-]*\d){5})[A-Z0-9-]{8,}(?!\w)", re.IGNORECASE)
-"""Letters and at least five digits in one word: a code, wherever it is in a sentence that says so."""
+_LONG_CODE = re.compile(
+    r"(?<![\w$.-])(?:(?=[A-Z0-9-]*[A-Z])(?=(?:[A-Z-]*\d){5})[A-Z0-9-]{8,}|\d{7,})(?![\w%])", re.IGNORECASE
+)
+"""Letters and at least five digits in one word, or seven digits: a code, wherever it is in a sentence that says so."""
 _CARD_CODE = re.compile(
     r"(?i)(?:\d[ -]?){12,18}\d[^.?!\n]{0,60}?\b(?:code|cvv2?|cvc2?|cid|security)\b[^.?!\n\d]{0,20}"
     r"(?P<code>\d{3,4})(?!\w)"
@@ -173,15 +175,15 @@ def _codes(text: str) -> Iterator[Found]:
                     yield found
                     break
         else:
-            yield from _mixed_code(text, context.end())
+            yield from _long_code(text, context.end())
     for card in _CARD_CODE.finditer(text):
         yield _found("ID", text, *card.span("code"))
 
 
-def _mixed_code(text: str, end: int) -> Iterator[Found]:
+def _long_code(text: str, end: int) -> Iterator[Found]:
     """A code in the rest of the sentence, with other words before it."""
     rest = re.match(r"[^.?!\n]{0,60}", text[end:])
-    found = _MIXED_CODE.search(text, end, end + len(rest[0]) + 40) if rest else None
+    found = _LONG_CODE.search(text, end, end + len(rest[0]) + 40) if rest else None
     if (
         found
         and found.start() <= end + len(rest[0] if rest else "")
