@@ -11,8 +11,8 @@ import pytest
 from src.storage import read_manifest
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest, replays, resumes, verifies
-from tests.test_search_runs import SENTINEL, is_target, searched, without_network
-from tests.test_wire_runs import redirect
+from tests.test_search_runs import is_target, searched, without_network
+from tests.test_wire_runs import SENTINEL, redirect
 
 QUESTIONS = [turn["user_message"] for turn in json.loads(Path(ONE).read_text(encoding="utf-8"))["scripted_turns"]]
 SAID = (
@@ -128,3 +128,26 @@ def test_recorded_calls_are_divided_among_shards_and_resumed_like_any_target(tmp
     verifies(merged)
     replays(merged)
     resumes(whole)
+
+
+def test_a_folder_that_was_changed_or_is_gone_stops_a_run_and_nothing_is_recorded_as_an_answer(tmp_path: Path) -> None:
+    calls = recorded(tmp_path / "calls", 1)
+    words = ("--scenario", ONE, "--target", f"transcript:{calls}", "--judge-model", "offline:rules", "--quiet")
+    code, _, err = call("run", *words, "--out", tmp_path / "runs")
+    assert code == 0, err
+    run = newest(tmp_path / "runs")
+    for name in ("seal.json", "results.jsonl", "calls.jsonl"):  # as if it had been stopped before its first call
+        (run / name).unlink()
+    kept = calls / "collection.json"
+    text = kept.read_text(encoding="utf-8")
+    kept.write_text(text.replace("SHIP counselors", "SHIP volunteers"), encoding="utf-8")
+    code, _, err = call("resume", run)
+    assert (code, "was changed since this run was planned" in err) == (2, True)
+    kept.write_text(text, encoding="utf-8")
+    moved = calls.rename(tmp_path / "moved")
+    code, _, err = call("resume", run)
+    assert code == 2
+    assert str(calls) in err
+    moved.rename(calls)
+    resumes(run)
+    verifies(run)

@@ -32,7 +32,7 @@ class TranscriptAdapter:
             self._folders[folder] = found
             turn, file_name = self._look_up(found, request.hint)
         except HarnessError as error:
-            raise CallFailure("permanent", str(error)) from None
+            raise CallFailure("denied", str(error)) from None
         answered = turn.outcome == "answered"
         return ModelReply(
             outcome="ok" if answered else "empty",
@@ -51,12 +51,12 @@ class TranscriptAdapter:
         at = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0
         if not 1 <= at <= len(conversations):
             raise CallFailure(
-                "permanent", f"{found.folder} has {len(conversations)} conversations about {name}; there is no {at}"
+                "denied", f"{found.folder} has {len(conversations)} conversations about {name}; there is no {at}"
             )
         one = conversations[at - 1]
         turn = next((turn for turn in one.turns if turn.turn_id == turn_id), None)
         if turn is None:
-            raise CallFailure("permanent", f"{found.folder / one.file_name} has no turn {turn_id!r}")
+            raise CallFailure("denied", f"{found.folder / one.file_name} has no turn {turn_id!r}")
         return turn, one.file_name
 
     async def aclose(self) -> None:

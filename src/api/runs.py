@@ -28,6 +28,7 @@ from ..planning.study_file import (
     registered_study,
     seen_from,
 )
+from ..planning.targets import check_unchanged
 from ..reading import PathLike, Run, as_path
 from ..records.model_name import is_person
 from ..records.run import MAX_SHARDS
@@ -215,6 +216,8 @@ async def resume_with_people(
     check_prices_known(plan.api_ids, manifest.prices, max_cost, plan.most_searches)
     for name in manifest.models_called:
         check_usable(name)
+    if not manifest.transcripts:
+        check_unchanged(plan)
     await _execute(folder, manifest, options, held=held, progress=progress, stop=stop, people=people)
     return Run(folder)
 

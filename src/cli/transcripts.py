@@ -52,7 +52,8 @@ def import_transcripts(arguments: argparse.Namespace) -> int:
         return 0
     for path in api.save_transcripts(made):
         print(path)
-    print(f"To judge them: medicare-eval run --scenario S --target transcript:{shlex.quote(str(made.folder))}")
+    target = shlex.join(["--scenario", arguments.scenario, "--target", f"transcript:{made.folder}"])
+    print(f"To judge what was said: medicare-eval run {target}")
     return 0
 
 

@@ -127,6 +127,20 @@ def check_recorded(plan: RunPlan) -> None:
                     )
 
 
+def check_unchanged(plan: RunPlan) -> None:
+    """Recorded conversations are those that the run was planned with.
+
+    Raises:
+        InputError: a folder was changed since.
+    """
+    for target in plan.targets:
+        recorded = plan.settings_of(target).recorded
+        if recorded and RecordedConversations(Path(recorded.folder)).sha256() != recorded.sha256:
+            raise InputError(
+                f"{recorded.folder} was changed since this run was planned. Put it back as it was, or start a new run."
+            )
+
+
 def own_parameters(option: ModelSettings, shared: CallParameters) -> CallParameters:
     """The parameters of one model: its own where it has them."""
     temperature = shared.temperature if option.temperature is None else option.temperature

@@ -42,7 +42,7 @@ _UNIT = (
 _ADDRESSES = tuple(
     re.compile(
         rf"(?i)(?<![\w$.,%/-])(?P<house>{_HOUSE})\s+(?P<name>{_WORD}(?:\s+{_WORD}){{0,3}}{lazy})\s+"
-        rf"(?P<suffix>{_SUFFIX})\b\.?{_UNIT}"
+        rf"(?P<suffix>{_SUFFIX})\b(?:\.(?=[ ,]+\S))?{_UNIT}"
     )
     for lazy in ("?", "")
 )
@@ -106,7 +106,8 @@ def _local_part(text: str, at: re.Match[str]) -> int | None:
         )
         match = lead.match(before, first)
         begin = match.end() if match else first
-        if begin < len(before.rstrip()):
+        local = before[begin:].strip()
+        if local and len(local) <= 60 and not re.search(r"[|?!\n]", local):
             return offset + begin
     start, expect_mark = None, False
     for word in reversed(words):

@@ -33,7 +33,8 @@ _DATE = re.compile(
     rf"(?i)\b(?:{_MONTH}\s+(?:the\s+)?{_DAY}(?!\d)(?:(?:\s*,\s*|\s+)(?:of\s+|in\s+)?(?P<year1>{_BIRTH_YEAR}))?"
     rf"|(?:the\s+)?{_DAY}\s+(?:day\s+)?(?:of\s+)?{_MONTH}(?:(?:\s*,\s*|\s+)(?:of\s+|in\s+)?(?P<year2>{_BIRTH_YEAR}))?"
     rf"|{_MONTH}\s*,?\s*(?:of\s+)?(?P<year3>19\d\d|nineteen[ -]{_TENS}(?:[ -]{_ONES})?)"
-    r"|\d{1,2}\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?P<year4>\d{4}|\d{2})|(?P<year5>19\d\d)[-/]\d{1,2}[-/]\d{1,2})(?!\w)"
+    r"|\d{1,2}\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?P<year4>\d{4}|\d{2})|(?P<year5>19\d\d)[-/]\d{1,2}[-/]\d{1,2}|"
+    r"\d{1,2}/\d{1,2})(?![\w/])"
 )
 _BIRTH = re.compile(
     r"(?i)\b(?:dates? of birth|birth ?dates?|birth ?days?|d\.?o\.?b\b\.?|was born|were born|is born|i'm born|born "
@@ -48,6 +49,10 @@ _CONNECT = re.compile(
     r"my|of|please|"
     r"in|here|so|for|me|your|listed|as|well|right|his|her|number|caller|i|am)\b)*"
 )
+_AND = re.compile(
+    r"(?i)\s*[,;]?\s*(?:and|while|but)\s+(?:[a-z]+(?:'s)?\s+){0,4}?(?:(?:is|was|in|on|born)\s+){1,2}(?:on\s+|in\s+)?"
+)
+"""What joins a second date of birth to the first."""
 _IF = re.compile(
     r"(?i)\b(?:if|when|suppose|say|anyone|someone|people|everyone|those|example|person|whose)\b[^.?!\n]{0,40}$"
 )
@@ -72,8 +77,18 @@ _CODE_CONNECT = re.compile(
     r"be|my|of|please|"
     r"here|so|for|you|me|your|ends?|ending|with|in|starts?|starting|begins?|reads?|says?|card|number|as|follows|and|"
     r"let|see|have|"
-    r"caller|gave|was|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|hold)\b)*"
+    r"caller|gave|got|given|received|they|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|"
+    r"hold)\b)*"
 )
+_LONG_CODE = re.compile(
+    r"(?<![\w$.-])(?:(?=[A-Z0-9-]*[A-Z])(?=(?:[A-Z-]*\d){5})[A-Z0-9-]{8,}|\d{7,})(?![\w%])", re.IGNORECASE
+)
+"""Letters and at least five digits in one word, or seven digits: a code, wherever it is in a sentence that says so."""
+_CARD_CODE = re.compile(
+    r"(?i)(?:\d[ -]?){12,18}\d[^.?!\n]{0,60}?\b(?:code|cvv2?|cvc2?|cid|security)\b[^.?!\n\d]{0,20}"
+    r"(?P<code>\d{3,4})(?!\w)"
+)
+"""The security code of a card whose number was said before it."""
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
 
 
@@ -98,11 +113,20 @@ def _births(text: str) -> Iterator[Found]:
             direct = date.start() - end <= connected
             if _is_birth(text, context, date, direct):
                 yield _found("DATE OF BIRTH", text, *date.span())
+                yield from _second_birth(text, date.end())
                 continue
         yield from _birth_digits(text, context, end + connected)
     for date in _DATE.finditer(text):
         if _IS_BIRTH.match(text[date.end() : date.end() + 60]):
             yield _found("DATE OF BIRTH", text, *date.span())
+
+
+def _second_birth(text: str, end: int) -> Iterator[Found]:
+    """`Her birthday is ... and mine is ...`: a date with a year that is joined to a date of birth."""
+    joined = _AND.match(text, end)
+    date = _DATE.match(text, joined.end()) if joined else None
+    if date and any(value for name, value in date.groupdict().items() if name.startswith("year")):
+        yield _found("DATE OF BIRTH", text, *date.span())
 
 
 def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bool) -> bool:
@@ -113,6 +137,8 @@ def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bo
     between = text[context.end() : date.start()]
     if full and (direct or len(re.findall(r"[.?!\n]", between)) <= 2):
         return not re.search(r"(?i)\bor (?:later|after|before|earlier)", text[date.end() : date.end() + 20])
+    if year and direct and not re.fullmatch(r"20[2-9]\d", year):
+        return True
     if context[0].lower().startswith("born"):
         return False  # "Born June 1: the period runs ..." is an example; "I was born" is another context
     example = _IF.search(text[max(0, context.start() - 60) : context.start()])
@@ -148,6 +174,22 @@ def _codes(text: str) -> Iterator[Found]:
                 if found:
                     yield found
                     break
+        else:
+            yield from _long_code(text, context.end())
+    for card in _CARD_CODE.finditer(text):
+        yield _found("ID", text, *card.span("code"))
+
+
+def _long_code(text: str, end: int) -> Iterator[Found]:
+    """A code in the rest of the sentence, with other words before it."""
+    rest = re.match(r"[^.?!\n]{0,60}", text[end:])
+    found = _LONG_CODE.search(text, end, end + len(rest[0]) + 40) if rest else None
+    if (
+        found
+        and found.start() <= end + len(rest[0] if rest else "")
+        and not _PLAN_ID.fullmatch(found[0].replace("-", ""))
+    ):
+        yield _found("ID", text, *found.span())
 
 
 def _starts(text: str, context_end: int, connected_end: int) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 
-from .codes import runs
+from .codes import gaps, runs
 from .redact_numbers import Found
 
 _list = str.split
@@ -35,7 +35,8 @@ _STOP = frozenset(
         "more most less let let's see how's who's what's that's there's it's don't can't won't isn't going- "
         "different same "
         "first last middle maiden name names number your's mine his her their him them us which whose date birth "
-        "born nice"
+        "born nice goodbye bye welcome everyone folks sir ma'am said says told asked accepts takes catholic american "
+        "jewish bilingual"
     )
 )
 """Words that end a name, or that are not one."""
@@ -87,10 +88,12 @@ _INTRODUCED = re.compile(
 _MAYBE = re.compile(
     r"(?i)\b(?:this is|it's|it is|i'm|i am|you're speaking (?:with|to)|speaking (?:with|to)|spoke (?:with|to)|"
     r"talk(?:ed|ing)? (?:with|to)|"
-    r"call me|you can call me|here is|from|with|by|see|saw|contact|tell|told|hi|hello|hey|thanks|thank you|dear|"
+    r"call me|you can call me|you've reached|you have reached|here is|from|with|by|see|saw|contact|tell|told|hi|"
+    r"hello|hey|thanks|thank you|dear|"
     r"goodbye|bye|"
     r"good morning|good afternoon|okay|ok|well|so|alright|sure|yes|no|sorry|"
-    r"(?:my|your|his|her) (?:husband|wife|son|daughter|mother|father|mom|dad|brother|sister|friend|neighbor|spouse|"
+    r"(?:my|your|his|her) (?:late |older |younger |oldest |youngest |ex-)?(?:husband|wife|son|daughter|mother|"
+    r"father|mom|dad|brother|sister|friend|neighbor|spouse|"
     r"partner|"
     r"caregiver|aunt|uncle|grandson|granddaughter|nephew|niece|cousin|fianc[eé]e?|counselor|agent|broker|doctor|"
     r"boss|ex))[\s,]+"
@@ -108,7 +111,8 @@ _TITLE = re.compile(
 )
 _LOWER_TITLES = frozenset(("mr", "mrs", "ms", "mister", "missus", "miz", "dr"))
 _ASKED = re.compile(
-    r"(?i)\b(?:(?:your|his|her|their|the) (?:(?:first|last|full|middle|maiden|legal|and) )*names?\b[^?\n]{0,40}|"
+    r"(?i)\b(?:(?:your|his|her|their|the) (?:(?:first|last|full|middle|maiden|legal|and) )*names?\b(?:[^?\n]{0,12}|"
+    r"[^?\n]{0,40}\?)|"
     r"who (?:am i|do i have|i'm|i am) (?:the pleasure of )?(?:speaking|talking)[^?\n]{0,20}|"
     r"who(?:'s| is) (?:calling|this|speaking)[^?\n]{0,20})[?.]?[ ]*\n"
     r"(?:(?:sure|yes|yeah|of course|okay|ok|uh|um|well|it's|it is|my name is|that's|this is|hi|hello|absolutely|"
@@ -116,6 +120,21 @@ _ASKED = re.compile(
     r"\b[\s,.]*)*"
 )
 """A question about a name, and how an answer begins."""
+_HELLO = re.compile(
+    r"(?i)\b(?:hello|hi|hey|good morning|good afternoon),? this is (?=(?:\S+ ){1,3}(?:i|i'm|and|calling|from|with|"
+    r"at|in)\b)"
+)
+_OWN = re.compile(
+    r"(?i)\b(?:my|his|her|our) (?:primary care )?(?:doctor|physician|cardiologist|specialist|pharmacist|husband|"
+    r"wife|son|daughter|"
+    r"mother|father|mom|dad|brother|sister|neighbor|counselor|agent|broker|caregiver|spouse) is "
+)
+_FIELD = re.compile(
+    r"(?i)(?<!plan )(?<!drug )(?<!brand )(?<!company )(?<!program )(?<!generic )(?<!file )\bname: *(?=(?-i:[A-Z]))"
+)
+_THANKED = re.compile(
+    r"\b(?:[Tt]hanks|[Tt]hank you|[Hh]i|[Hh]ello|[Hh]ey|[Gg]oodbye|[Bb]ye),? (?=[A-Z][a-z]+(?:[!.,?]|$))"
+)
 _GREETED = re.compile(r"(?i)\b(?:hello|hi|hey|yes|yeah|good morning|good afternoon),? this is (?=[^\n]{2,40}(?:\n|$))")
 _PARTICLES = frozenset(_list("van von der den de la del di da le bin al el ten ter st"))
 _SPELL_CONTEXT = re.compile(r"(?i)\b(?:spell\w*|names?|letters?|that's|that is)\b")
@@ -146,10 +165,22 @@ def _introduced(text: str) -> Iterator[Found]:
         span = _name_at(text, one.end(), sure=not strict)
         if span:
             yield _found(text, *span)
-    for one in _ASKED.finditer(text):
-        span = _name_at(text, one.end(), sure=True)
-        if span:
-            yield _found(text, *span)
+    yield from _answered(text)
+
+
+def _answered(text: str) -> Iterator[Found]:
+    """Names behind a question for one, a greeting or a relation."""
+    for pattern in (_ASKED, _HELLO):
+        for one in pattern.finditer(text):
+            span = _name_at(text, one.end(), sure=True)
+            if span:
+                yield _found(text, *span)
+    for pattern in (_OWN, _FIELD, _THANKED):
+        for one in pattern.finditer(text):
+            span = _name_at(text, one.end(), sure=False)
+            if span:
+                rest = re.match(r", [A-Z][a-z]+(?: [A-Z]\.?)?", text[span[1] :]) if pattern is _FIELD else None
+                yield _found(text, span[0], span[1] + (rest.end() if rest else 0))
     for one in _GREETED.finditer(text):
         span = _name_at(text, one.end(), sure=True)
         if span and re.match(r"[.,!?]?\s*(?:\n|$)", text[span[1] :]):
@@ -170,7 +201,8 @@ def _maybe(text: str, one: re.Match[str]) -> Iterator[Found]:
     known = word[0].lower().removesuffix("'s") in first_names()
     lead = one[0].strip(" ,").lower()
     presents = (
-        lead in ("this is", "i'm", "i am", "it's", "it is") or re.search(r"speak|spoke|talk|call me", lead) is not None
+        lead in ("this is", "i'm", "i am", "it's", "it is")
+        or re.search(r"speak|spoke|talk|call me|reached", lead) is not None
     )
     relation = bool(_RELATION.search(lead))
     if known and (presents or relation or word[0][0].isupper()):
@@ -179,8 +211,17 @@ def _maybe(text: str, one: re.Match[str]) -> Iterator[Found]:
             yield _found(text, *span)
     elif (presents or relation) and word[0][0].isupper():
         span = _name_at(text, one.end(), sure=False)
-        if span and (relation or len(text[span[0] : span[1]].split()) >= 2 or re.search(r"call me|speaking", lead)):
+        if span and (relation or len(text[span[0] : span[1]].split()) >= 2 or _alone(text, span, lead)):
             yield _found(text, *span)
+
+
+def _alone(text: str, span: tuple[int, int], lead: str) -> bool:
+    """Whether one capitalized word is a name: "I'm Trevor, a volunteer", "you're speaking with Trevor"."""
+    if text[span[0] : span[1]].lower() in _STATES:
+        return False
+    if re.search(r"call me|speaking|reached", lead):
+        return True
+    return lead in ("i'm", "i am", "this is") and re.match(r"[,.!]", text[span[1] :]) is not None
 
 
 def _name_at(text: str, start: int, *, sure: bool) -> tuple[int, int] | None:
@@ -266,6 +307,8 @@ def _spelled(text: str, names: Sequence[Found]) -> Iterator[Found]:
         letters = [piece for piece in run if not piece.digits or text[piece.start : piece.end] in "oO"]
         if len(letters) < 3 or len(letters) < len(run) or any(len(piece.chars) > 1 for piece in letters):
             continue
+        if any(not re.fullmatch(r"[\s.,-]+", gap) for gap in gaps(run, text)):
+            continue  # "I'm a"
         start, end = run[0].start, run[-1].end
         before = bisect_right(ends, start) - 1
         near = before >= 0 and start - ends[before] <= 40

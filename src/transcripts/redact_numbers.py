@@ -102,7 +102,9 @@ def find_numbers(text: str) -> list[Found]:
     for run in runs(text, masked):
         found += _medicare_numbers(run)
         for row in digit_rows(run):
-            found += _recited(row, text)
+            before = next((piece.chars for piece in reversed(run) if piece.end <= row[0].start), "")
+            if not (before in ("H", "R", "S", "E") and len(chars_of(row)) in (4, 7, 10)):  # a plan's contract number
+                found += _recited(row, text)
     return found
 
 
@@ -132,14 +134,20 @@ def _written(text: str) -> Iterator[Found]:
         yield _as_found("CARD", text, *one.span())
     for one in _ZIP4.finditer(text):
         yield _as_found("ZIP", text, *one.span())
+    yield from _phones(text)
+    for one in _BARE.finditer(text):
+        yield from _bare(text, one)
+
+
+def _phones(text: str) -> Iterator[Found]:
     for one in _PHONE.finditer(text):
         if one[1] not in TOLL_FREE:
             yield Found("PHONE", *one.span(), "".join(one.groups()))
     for pattern in (_LOCAL_PHONE, _ABROAD):
         for one in pattern.finditer(text):
-            yield _as_found("PHONE", text, *one.span())
-    for one in _BARE.finditer(text):
-        yield from _bare(text, one)
+            area = re.search(r"(\d{3})\)?[-. ]{0,3}$", text[max(0, one.start() - 8) : one.start()])
+            if area is None or area[1] not in TOLL_FREE:
+                yield _as_found("PHONE", text, *one.span())
 
 
 def _bare(text: str, one: re.Match[str]) -> Iterator[Found]:
@@ -228,7 +236,8 @@ def _last_four(text: str) -> Iterator[Found]:
             row = next(digit_rows(run), [])
             count = next((count for count in range(1, len(row) + 1) if len(chars_of(row[:count])) >= 4), 0)
             if count and row[0].start == 0 and len(chars_of(row[:count])) == 4:
-                yield Found("SSN", one.end(), one.end() + row[count - 1].end, chars_of(row[:count]))
+                kind: RedactionKind = "ID" if re.search(r"(?i)account|card", one[0]) else "SSN"
+                yield Found(kind, one.end(), one.end() + row[count - 1].end, chars_of(row[:count]))
 
 
 def _as_found(kind: RedactionKind, text: str, start: int, end: int) -> Found:

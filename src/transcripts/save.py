@@ -27,6 +27,8 @@ def plan_collection(
     Raises:
         InputError: the folder is something else, or was made for another kind or system.
     """
+    if any(char.isspace() or not char.isprintable() for char in str(folder)) or len(str(folder)) > 180:
+        raise InputError(f"--to {str(folder)[:80]!r}: use a short path without spaces; it becomes transcript:DIR.")
     require_folder(folder)
     if folder.is_dir() and (folder / COLLECTION).exists():
         found = read_collection(folder)

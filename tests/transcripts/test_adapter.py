@@ -71,10 +71,10 @@ def test_a_question_that_was_not_asked_has_no_answer(folder: Path) -> None:
         "scenario_001/Q2#٣",
     ],
 )
-def test_a_conversation_that_does_not_exist_is_a_permanent_failure(hint: str, folder: Path) -> None:
+def test_a_conversation_that_does_not_exist_stops_a_run_and_is_no_answer(hint: str, folder: Path) -> None:
     with pytest.raises(CallFailure) as caught:
         answer(folder, hint)
-    assert caught.value.outcome == "permanent"
+    assert caught.value.outcome == "denied"
 
 
 def test_the_hash_is_over_every_file(folder: Path) -> None:

@@ -48,6 +48,9 @@ def test_an_import_shows_what_it_found_and_saves_it(tmp_path: Path) -> None:
     assert "[PHONE 1]    6… (12 characters)  Q4, reply" in out
     assert "555-0142" not in out
     assert "1 figure in square brackets" in out
+    assert out.splitlines()[-1] == (
+        f"To judge what was said: medicare-eval run --scenario {ONE} --target transcript:{tmp_path / 'calls'}"
+    )
     (path,) = conversation_files(tmp_path / "calls")
     found = read_conversation(path)
     assert (found.redacted_by, found.kind, found.system, found.edited) == ("r1", "phone", "SHIP counselors", False)
@@ -138,6 +141,13 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     code, _, err = call("import-transcripts", path, "--scenario", ONE, "--to", tmp_path, "--system", "x", "--yes")
     assert code == 2 and "has other files in it" in err
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_named_as_a_target_is_refused(tmp_path: Path) -> None:
+    given = ("import-transcripts", call_file(tmp_path), "--scenario", ONE, "--system", "x", "--yes")
+    code, _, err = call(*given, "--to", tmp_path / "my calls")
+    assert code == 2 and "use a short path without spaces" in err
+    assert not (tmp_path / "my calls").exists()
 
 
 def test_a_scenario_with_variants_needs_one(tmp_path: Path) -> None:

@@ -51,6 +51,17 @@ PERSONAL = [
     ("Thank you, Mrs. <Kowalski>.", "NAME"),
     ("And your name, please?|<Beatrice Thornquist>.", "NAME"),
     ("I spoke with <Tyrone Biggs> at the county office", "NAME"),
+    ("I'm <Trevor>, a volunteer.", "NAME"),
+    ("You've reached <Trevor> at SHIP", "NAME"),
+    ("Patient name: <Kowalczyk, Magdalena>", "NAME"),
+    ("my late husband, <Zbigniew>, had it", "NAME"),
+    ("hi this is <magdalena kowalczyk> i have a question about part b", "NAME"),
+    ("born <september ninth fifty nine>", "DATE OF BIRTH"),
+    ("<09-09-59> is my date of birth", "DATE OF BIRTH"),
+    ("the reference number I got was <R-77821>", "ID"),
+    ("Account ending in <4471>", "ID"),
+    ("<five one oh five, one oh five one, oh five one oh, five one oh oh> is the card", "CARD"),
+    ("write to me at <mkowal underscore seventy seven at gmail dot com>", "EMAIL"),
 ]
 STAYS = [
     "Open Enrollment runs from October 15 to December 7.",
@@ -78,6 +89,16 @@ STAYS = [
     "The premium in 2024 was 174.70, in 2025 185.00, in 2026 202.90 and 2027 not yet known.",
     "Will Medicare pay? May 1 is fine. Mark the date.",
     "On July 30, 1965 the law was signed.",
+    "A person whose 65th birthday is August 14 can sign up from May 1.",
+    "My name is not on the card, and my name is spelled wrong.",
+    "I'm a volunteer, and this is the general enrollment period.",
+    "Between 2025-2026 the premium rose; in 2026 the cap is $2,100, or 2,100 dollars.",
+    "twenty one hundred dollars a year and thirty five dollars for insulin",
+    "the plan's number is on the card: 1-888-555-1234, 8 to 8, seven days a week",
+    "it's plan H five five two one dash oh three six",
+    "Call us at 1 (866) 836-6678 or 1.855.334.7266. Thank you, Goodbye.",
+    "You have 63 days, then 8 months, then 5 years; see page 104.",
+    "The name of the plan is Healthy Connections, a 4.5-star plan.",
 ]
 
 

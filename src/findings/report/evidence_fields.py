@@ -16,6 +16,12 @@ class TargetFields(msgspec.Struct):
     served_models: list[str]
 
 
+class SearchFields(msgspec.Struct):
+    searches: int
+    queries: list[str] = []
+    errors: list[str] = []
+
+
 class ExchangeFields(msgspec.Struct):
     turn_id: str
     question_group: str | None
@@ -23,6 +29,7 @@ class ExchangeFields(msgspec.Struct):
     outcome: str
     reply: str | None
     detail: str | None
+    search: SearchFields | None = None
 
 
 class SpanFields(msgspec.Struct):
@@ -86,6 +93,11 @@ class OwnPointsFields(msgspec.Struct):
     points_missed: list[str]
 
 
+class LookedUpFields(msgspec.Struct):
+    quote: str
+    checked: bool
+
+
 class CodeFields(msgspec.Struct):
     question_group: str
     turn_ids: list[str]
@@ -98,6 +110,7 @@ class CodeFields(msgspec.Struct):
     wrong: list[BackingFields]
     minor: list[BackingFields]
     fabricated: list[str]
+    looked_up: list[LookedUpFields] = []
     own: OwnPointsFields | None = None
 
 
@@ -140,6 +153,17 @@ class JudgedByFields(msgspec.Struct):
     verifiers: dict[str, str]
 
 
+class CitationFields(msgspec.Struct):
+    url: str
+    outcome: str
+    why: str
+
+
+class TurnCitationFields(msgspec.Struct):
+    turn_id: str
+    citation: CitationFields
+
+
 class TrialFields(msgspec.Struct):
     """A line of results.jsonl."""
 
@@ -162,6 +186,7 @@ class TrialFields(msgspec.Struct):
     judge_failures: list[FailureFields]
     judged_by: JudgedByFields
     review_reasons: list[ReviewReasonFields] | None = None
+    citations: list[TurnCitationFields] = []
     """None in runs of format 1, which did not record them."""
 
 

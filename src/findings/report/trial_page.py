@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from .citation_names import OUTCOME_NAMES
 from .evidence_fields import (
     BackingFields,
     ClaimFields,
@@ -142,7 +143,7 @@ class TrialPage:
         if exchange.outcome != "answered" or not exchange.reply:
             detail = f": {safe(exchange.detail)}" if exchange.detail else ""
             parts.append(f'<p class="note">{safe(exchange.outcome.replace("_", " ").capitalize())}{detail}.</p>')
-        parts.append(_listed(_noticed(view.trial, turn_id)))
+        parts.append(_listed([*_searched(view.trial, exchange), *_noticed(view.trial, turn_id)]))
         parts.append('</div><div class="claims">' if claims else "</div><div>")
         parts += [
             self._claim(view, view.finals[claim.claim_id], mark)
@@ -209,6 +210,10 @@ class TrialPage:
                 against = f" against {safe(', '.join(claim.evidence))}" if claim.evidence else ""
                 items.append(f"{heading}: {_by([claim], view.marks)}{against}")
         items += [f"Cannot be known: “{safe(words)}”" for words in code.fabricated]
+        items += [
+            f"Looked up{', and a page supports it' if one.checked else ', not checked'}: “{safe(one.quote)}”"
+            for one in code.looked_up
+        ]
         own = ""
         if code.own:
             mine = [*self._points("Made", code.own.points_met, view.marks)]
@@ -321,6 +326,18 @@ def _head(trial: TrialFields) -> str:
 def _listed(items: Iterable[str]) -> str:
     lines = "".join([f"<li>{item}</li>" for item in items])
     return f'<ul class="plainlist">{lines}</ul>' if lines else ""
+
+
+def _searched(trial: TrialFields, exchange: ExchangeFields) -> Iterator[str]:
+    """What was searched for a reply, and what became of its citations. Addresses are text, never links."""
+    if exchange.search:
+        yield from (f"searched for: “{safe(query)}”" for query in exchange.search.queries)
+        yield from (f"a search failed: {safe(error)}" for error in exchange.search.errors)
+    cited = [one.citation for one in trial.citations if one.turn_id == exchange.turn_id]
+    yield from dict.fromkeys(
+        f"cites {safe(one.url)}: {OUTCOME_NAMES.get(one.outcome) or safe(one.outcome)}. {safe(one.why)}"
+        for one in cited
+    )
 
 
 def _noticed(trial: TrialFields, turn_id: str) -> Iterator[str]:

@@ -1,0 +1,17 @@
+"""The examples in docstrings are true."""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+
+import pytest
+
+from src.text import spoken_numbers
+from src.transcripts import codes, redact
+
+
+@pytest.mark.parametrize("module", [spoken_numbers, codes, redact], ids=lambda module: module.__name__)
+def test_examples(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
