@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StringConstraints
 
 from .base import Line, Record, Sha256
+from .target import WebCitation
 
 MAX_ADDRESS = 2_048
 """Longest address that is well formed here; longer ones are kept as they are and called malformed."""
@@ -31,20 +32,15 @@ failed."""
 CITATION_OUTCOMES: tuple[CitationOutcome, ...] = get_args(CitationOutcome)
 INVENTED: frozenset[CitationOutcome] = frozenset({"disguised", "malformed", "dead"})
 """Outcomes that count as a fabricated specific: the address does not exist, or is not what it looks like."""
-ShownAddress = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 Origin = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class Citation(Record):
-    """One address that an answer cites, as the provider or the reply gives it."""
+class Citation(WebCitation):
+    """One address that an answer cites, as the provider or the reply gives it.
 
-    url: ShownAddress
-    title: str | None = None
-    cited_text: str | None = None
-    """What the provider says that the page says."""
-    start: int | None = Field(default=None, ge=0)
-    end: int | None = Field(default=None, ge=0)
-    """The span of the reply that the citation backs; for an address in the text, where the address is."""
+    For an address in the text, the span is where the address is.
+    """
+
     where: Literal["annotation", "text"]
 
 

@@ -87,7 +87,7 @@ class TargetSettings(Record):
 class WebCitation(Record):
     """A source that a provider attached to a reply."""
 
-    url: str = Field(max_length=10_000)
+    url: str = Field(min_length=1, max_length=20_000)
     title: str | None = Field(default=None, exclude_if=is_none)
     cited_text: str | None = Field(default=None, exclude_if=is_none)
     """What the provider says it took from the page."""

@@ -86,12 +86,6 @@ def _cited(reply: CitingReply) -> Iterator[tuple[Citation, Statement | None]]:
 
 
 def _annotation(given: WebCitation) -> Citation:
+    """As an adapter read it; a span that is no span is left out."""
     placed = given.start is not None and given.end is not None and given.start < given.end
-    return Citation(
-        url=given.url,
-        title=given.title,
-        cited_text=given.cited_text,
-        start=given.start if placed else None,
-        end=given.end if placed else None,
-        where="annotation",
-    )
+    return Citation(**{**dict(given), **({} if placed else {"start": None, "end": None})}, where="annotation")
