@@ -72,10 +72,11 @@ class Span(NamedTuple):
 
 def citation(url: Any, *, title: Any = None, cited_text: Any = None, span: Span | None = None) -> WebCitation | None:
     """A source as a provider attached it; None if it has no address."""
-    if not isinstance(url, str) or not url or len(url) > LONGEST_URL:
+    cleaned = clean_text(url) if isinstance(url, str) and len(url) <= LONGEST_URL else ""
+    if not cleaned:
         return None
     return WebCitation(
-        url=clean_text(url),
+        url=cleaned,
         title=short(title),
         cited_text=short(cited_text),
         start=span.start if span else None,
