@@ -152,6 +152,7 @@ class TrialRunner:
             search=settings.search,
             seed=trial.seed(self.plan.seed, "target", turn_id),
             hint=f"{trial.planned.name}/{turn_id}{repetition}",
+            folder=settings.recorded.folder if settings.recorded else "",
         )
         parts: list[CallRecord] = []
         blocks: list[dict[str, Any]] = []

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import src as me
+from src.records.model_name import family, family_of_id
 from src.storage import read_manifest
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest, replays, resumes, verifies
@@ -66,7 +68,7 @@ def test_four_kinds_of_targets_are_four_rows_of_one_report(made: Path, tmp_path:
     plan = read_manifest(made).plan
     names = ("openai:gpt-5.5", "openai:gpt-5.5#advisor", "openai:gpt-5.5#search")
     assert plan.targets[:3] == names
-    assert plan.targets[3].startswith("transcript:")
+    assert plan.targets[3] == "transcript:calls"
     assert [plan.trials_of(target) for target in plan.targets] == [1, 1, 1, 2]
     verifies(made)
     replays(made)
@@ -151,3 +153,43 @@ def test_a_folder_that_was_changed_or_is_gone_stops_a_run_and_nothing_is_recorde
     moved.rename(calls)
     resumes(run)
     verifies(run)
+
+
+def test_a_recorded_target_has_the_same_name_and_plan_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(tmp_path / "calls", 1)
+    monkeypatch.chdir(tmp_path)
+    words = ("--scenario", Path(ONE).resolve(), "--target", "transcript:calls", "--judge-model", "offline:rules")
+    code, _, err = call("freeze", *words, "--primary-outcome", "accuracy", "--to", "registered.json")
+    assert code == 0, err
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    code, _, err = call("run", "--registered", tmp_path / "registered.json", "--quiet")
+    assert code == 0, err
+    (result,) = newest(tmp_path / "elsewhere" / "runs").joinpath("results.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(result)["target"]["name"] == "transcript:calls"
+    one = next((tmp_path / "calls").glob("scenario*"))
+    one.write_text(one.read_text(encoding="utf-8").replace("any doctor", "every doctor"), encoding="utf-8")
+    code, _, err = call("run", "--registered", tmp_path / "registered.json", "--quiet")
+    assert code == 2
+    assert "its recorded conversations changed" in err
+
+
+@pytest.mark.parametrize("system", ["Claude app", "Gemini app", "ChatGPT", "Grok"])
+def test_default_judges_are_not_of_the_family_that_answered_in_an_app(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "XAI"):
+        monkeypatch.setenv(f"{name}_API_KEY", SENTINEL)
+    chat = tmp_path / "chat.txt"
+    chat.write_text(
+        "".join(f"You said:\n{q}\nAssistant said:\n{a}\n" for q, a in zip(QUESTIONS, SAID, strict=True)), "utf-8"
+    )
+    words = ("--scenario", ONE, "--to", tmp_path / "app", "--kind", "chat", "--system", system, "--yes")
+    code, _, err = call("import-transcripts", chat, *words)
+    assert code == 0, err
+    plan = me.plan(scenarios=[str(ONE)], targets=[f"transcript:{tmp_path / 'app'}"])
+    judges = {family(judge) for judge in (*plan.verifiers, plan.adjudicator or "")}
+    assert family_of_id(system) not in judges
+    assert plan.settings_of(plan.targets[0]).recorded.kind == "chat"  # type: ignore[union-attr]

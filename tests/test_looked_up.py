@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
 from src.records.citation import CheckedCitation, CitationOutcome
+from src.records.target import RecordedSet, TargetSettings
 from src.schemas import QuestionCode, TurnCitation
+from src.scoring.result import look_up_of
 from src.scoring.review import review_reasons
 from src.scoring.study_codes import CodingInput, LookUp
-from tests.test_study_codes import COPAY, LOOKUP, REPLY, SENTENCES, TWO_POINTS, UNCOVERED, judged, makes, only, seen
+from tests.runs import ONE
+from tests.test_fill_slots import planned
+from tests.test_study_codes import (
+    COPAY,
+    LOOKUP,
+    REPLY,
+    SENTENCES,
+    TWO_POINTS,
+    UNCOVERED,
+    Says,
+    judged,
+    makes,
+    only,
+    seen,
+)  # fmt: skip
 
 AT = REPLY.index(SENTENCES[4])
 
@@ -97,3 +114,28 @@ def test_what_nobody_checked_goes_to_a_person() -> None:
     assert kinds(answered("person")) == ["unchecked_source"]
     assert kinds(answered("search", cited("supported"))) == []
     assert kinds(answered("none")) == []
+
+
+def test_one_supported_claim_does_not_clear_another_in_the_same_specific() -> None:
+    both = [Says("NOT_IN_KEY", sentence=5), Says("NOT_IN_KEY", sentence=5)]
+    trial = judged(LOOKUP, {"Q1": both}, seen("fabricated_specific", 5))
+    first, second = (claim.claim_id for claim in trial.claims)
+    supported = cited("supported", claim_id=first, place=False)
+    assert answered("search", supported, asked=trial).code == "incorrect", "the second claim has no source"
+    unchecked = cited("not_in_snapshot", claim_id=second, place=False)
+    assert answered("search", supported, unchecked, asked=trial).code == "incomplete_data"
+    checked = cited("supported", claim_id=second, place=False)
+    assert answered("search", supported, checked, asked=trial).code == "accurate_complete"
+
+
+def test_an_invented_address_is_fabricated_whoever_said_it() -> None:
+    found = answered("person", cited("disguised"))
+    assert (found.code, bool(found.fabricated)) == ("incorrect", True)
+
+
+@pytest.mark.parametrize(("kind", "look_up"), [("phone", "person"), ("chat", "search")])
+def test_a_chat_app_is_no_person_with_look_up_tools(kind: Literal["phone", "chat"], look_up: str) -> None:
+    recorded = RecordedSet(folder="x", kind=kind, sha256="0" * 64, system="x", conversations={})
+    plan = planned(ONE).model_copy(update={"target_settings": {"fake:careful": TargetSettings(recorded=recorded)}})
+    assert look_up_of(plan, "fake:careful") == look_up
+    assert look_up_of(plan, "fake:wrong") == "none"

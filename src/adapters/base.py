@@ -83,6 +83,8 @@ class ModelRequest:
     hint: str = ""
     """For `fake:` targets only: `scenario_id/turn_id` or `scenario_id@variant/turn_id`, by which canned replies are
     found. Never sent to a provider."""
+    folder: str = field(default="", compare=False)
+    """For `transcript:` targets only: where their conversations are. Never sent."""
     check: Callable[[str], tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
     """What is wrong with an answer to this, for a person, who can correct it before it is given. Never sent."""
     about: About | None = field(default=None, compare=False, repr=False)

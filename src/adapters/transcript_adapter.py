@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import HarnessError, InputError
-from ..records.model_name import split_name
+from ..errors import HarnessError
 from ..records.transcript import RecordedTurn
 from ..schemas import Usage
 from ..store.conversations import RecordedConversations
@@ -20,13 +19,8 @@ class TranscriptAdapter:
     def __init__(self) -> None:
         self._folders: dict[str, RecordedConversations] = {}
 
-    def check(self, model: str) -> None:
-        found = RecordedConversations(Path(model))
-        if not found.scenario_names:
-            raise InputError(f"{model} has no conversations yet. Import some, or finish those that are not complete.")
-
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> ModelReply:
-        folder = split_name(request.model).model
+        folder = request.folder
         try:
             found = self._folders.get(folder) or RecordedConversations(Path(folder))
             self._folders[folder] = found
@@ -35,9 +29,9 @@ class TranscriptAdapter:
             raise CallFailure("denied", str(error)) from None
         answered = turn.outcome == "answered"
         return ModelReply(
-            outcome="ok" if answered else "empty",
+            outcome="empty" if turn.outcome == "no_reply" else "ok",
             text=turn.reply or "",
-            sent={"folder": folder, "hint": request.hint, "file": file_name},
+            sent={"hint": request.hint, "file": file_name},
             received=turn.model_dump(mode="json"),
             stop_reason="stop" if answered else turn.outcome,
             served_model=found.collection.system,

@@ -19,23 +19,24 @@ NO_ADJUDICATOR = "none"
 """How a study says that ties stay open for a person, whichever keys are set."""
 
 
-def judge_models(options: JudgeOptions, targets: Sequence[str]) -> tuple[str, ...]:
+def judge_models(options: JudgeOptions, targets: Sequence[str], systems: Sequence[str] = ()) -> tuple[str, ...]:
     """The judge models given, or the defaults: rules for fake targets, other providers' models for real ones.
 
-    Without targets, as in a judge check, the rules are the last resort.
+    Without targets, as in a judge check, the rules are the last resort. `systems`: what answered in recorded
+    conversations.
     """
     if options.judges:
         with about("judges"):
             return tuple(dict.fromkeys(canonical_name(judge.model) for judge in options.judges))
     if targets and all(split_name(target).provider == "fake" for target in targets):
         return (OFFLINE_JUDGE,)
-    usable = _default_judges(targets, with_key=True)
+    answering = [*targets, *systems]
+    usable = _default_judges(answering, with_key=True)
     if not usable and not targets:
         return (OFFLINE_JUDGE,)
     if not usable:
-        keys = ", ".join(
-            str(PROVIDERS[split_name(name).provider].key_variable) for name in _default_judges(targets, with_key=False)
-        )
+        others = _default_judges(answering, with_key=False)
+        keys = ", ".join(str(PROVIDERS[split_name(name).provider].key_variable) for name in others)
         raise ConfigError(
             f"no judge is available for {', '.join(targets)}. A judge must come from a different provider than the "
             f"target, and no such provider has an API key. Set {keys or 'the key of another provider'} (two providers "
@@ -74,7 +75,9 @@ def reader_model(options: JudgeOptions, models: Sequence[str]) -> str:
     return found
 
 
-def adjudicator_model(options: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str]) -> str | None:
+def adjudicator_model(
+    options: JudgeOptions, verifiers: Sequence[str], targets: Sequence[str], systems: Sequence[str] = ()
+) -> str | None:
     """The model given; else one of a third family, among the judges given, then among those with a key; else None."""
     if options.adjudicator == NO_ADJUDICATOR:
         return None
@@ -85,7 +88,8 @@ def adjudicator_model(options: JudgeOptions, verifiers: Sequence[str], targets: 
         return None  # a demo or test: it calls no model that was not asked for
     used = {family(model) for model in verifiers}
     given = [canonical_name(judge.model) for judge in options.judges]
-    return next((m for m in (*given, *_default_judges(targets, with_key=True)) if family(m) not in used), None)
+    offered = (*given, *_default_judges([*targets, *systems], with_key=True))
+    return next((model for model in offered if family(model) not in used), None)
 
 
 def check_roles(plan: RunPlan) -> None:

@@ -58,10 +58,10 @@ def make_plan(study: Study, *, today: date | None = None) -> RunPlan:
     named = planned_targets(study.targets, parameters)
     targets = tuple(one.name for one in named)
     asked = _scenarios(study, day)
-    models = judge_models(study, [*targets, *systems_of(named)])
+    models = judge_models(study, targets, systems_of(one.settings for one in named))
     reader = reader_model(study, models)
     verifiers = tuple(islice(cycle(models), study.verifiers))
-    adjudicator = adjudicator_model(study, verifiers, targets)
+    adjudicator = adjudicator_model(study, verifiers, targets, systems_of(one.settings for one in named))
     questioner = _questioner(study, asked.scenarios)
     judging = CallParameters(temperature=JUDGE_TEMPERATURE, max_tokens=study.judge_max_tokens)
     plan = RunPlan(
@@ -216,9 +216,10 @@ def replan(
     With `keep_claims` the extractor's work is reused too, so that verdicts can be compared claim by claim; with
     `keep_readings` so is the scorer's, so that people need not do it.
     """
-    models = judge_models(options, plan.targets)
+    systems = systems_of(plan.target_settings.values())
+    models = judge_models(options, plan.targets, systems)
     verifiers = tuple(islice(cycle(models), options.verifiers))
-    adjudicator = adjudicator_model(options, verifiers, plan.targets)
+    adjudicator = adjudicator_model(options, verifiers, plan.targets, systems)
     prompts = load_prompts()
     kept: dict[Role, str] = {}
     if keep_claims:

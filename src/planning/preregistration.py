@@ -39,7 +39,7 @@ _NUMBERS = {"isolation": "isolation", "plan_year": "plan year", "repeats": "repe
 _SAME = (
     "plan_year", "references", "expired", "targets", "verifiers", *_ROLES, "api_ids", "repeats", "judge_repeats",
     "judge_sample", "isolation", "audit_sample", "seed", "target_parameters", "judge_parameters", "model_parameters",
-    "target_settings", "policy",
+    "policy",
 )  # fmt: skip
 """Fields copied from the plan as they are."""
 _POINTS = ("required_points", "partial_points", "background")
@@ -73,13 +73,22 @@ def _content(plan: RunPlan) -> dict[str, Any]:
             for role, prompt in plan.prompts.items()
         },
         **{name: getattr(plan, name) for name in _SAME},
+        "target_settings": {name: _anywhere(settings) for name, settings in plan.target_settings.items()},
     }
+
+
+def _anywhere(settings: TargetSettings) -> TargetSettings:
+    """Settings without the folder of recorded conversations; their hash says which they are."""
+    recorded = settings.recorded
+    return settings.model_copy(update={"recorded": recorded.model_copy(update={"folder": ""}) if recorded else None})
 
 
 def _plan_sha256(plan: RunPlan) -> str:
     whole = plan.model_dump(mode="json")
     for planned in whole["scenarios"]:
         del planned["path"]
+    for settings in whole.get("target_settings", {}).values():
+        settings.get("recorded", {}).pop("folder", None)
     return fingerprint(whole)
 
 
@@ -253,8 +262,10 @@ def _fields(what: str, was: Record, now: Record) -> Iterator[str]:
 def _settings(target: str, was: TargetSettings | None, now: TargetSettings | None) -> Iterator[str]:
     before, after = was or TargetSettings(), now or TargetSettings()
     for name in TargetSettings.model_fields:
-        if getattr(before, name) != getattr(after, name):
+        if name != "recorded" and getattr(before, name) != getattr(after, name):
             yield f"{target}: its {name.replace('_', ' ')} changed"
+    if (before.recorded and before.recorded.sha256) != (after.recorded and after.recorded.sha256):
+        yield f"{target}: its recorded conversations changed"
 
 
 def _plain(record: Record) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from pydantic import ValidationError
 from ..adapters.registry import canonical_name
 from ..errors import InputError, Origin, from_origin
 from ..plugins import PACK_PREFIX
-from ..records.model_name import bare_name
 from ..records.study import ExecutionOptions, JudgeOptions, ModelSettings, Study, TargetOptions, target_from_text
 from ..schemas import CallParameters, Record, RunPlan
 from ..store.input_files import problems_of, read_bytes
@@ -231,7 +230,7 @@ def _own_settings(plan: RunPlan, target: str, option: TargetOptions) -> TargetOp
     if target in plan.model_parameters:
         own = plan.parameters_of(target)
         parameters = {"temperature": temperature_of(own), "max_tokens": own.max_tokens}
-    return option.model_copy(update={"model": bare_name(target), **parameters})
+    return option.model_copy(update={"model": canonical_name(option.model), **parameters})
 
 
 def _settings(plan: RunPlan, model: str) -> ModelSettings:

@@ -49,14 +49,9 @@ def planned_targets(options: Sequence[TargetOptions], shared: CallParameters) ->
         return tuple(_named(options, found))
 
 
-def systems_of(targets: Iterable[PlannedTarget]) -> list[str]:
+def systems_of(settings: Iterable[TargetSettings]) -> list[str]:
     """What answered in recorded conversations, as names of models: a judge is not of their family either."""
-    recorded = [one.settings.recorded for one in targets if one.settings.recorded]
-    return [system_model(one) for one in recorded]
-
-
-def system_model(recorded: RecordedSet) -> str:
-    return f"{TRANSCRIPT}:{slug(recorded.system)}"
+    return [f"{TRANSCRIPT}:{slug(one.recorded.system)}" for one in settings if one.recorded]
 
 
 def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
@@ -76,7 +71,7 @@ def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
     if settings != TargetSettings() and provider in BUILT_IN:
         raise InputError(f"{model} is no model, so it has no system prompt, reasoning or search.")
     if provider == TRANSCRIPT:
-        settings = TargetSettings(recorded=_recorded(folder))
+        return _recorded_target(option, folder, shared)
     if settings.search and capabilities(split_name(model).provider, resolve(model)).search is None:
         raise InputError(
             f"{model} cannot search the web here: only models of openai, anthropic, google and xai that have a search "
@@ -85,18 +80,23 @@ def _planned(option: TargetOptions, shared: CallParameters) -> PlannedTarget:
     return PlannedTarget(model, own_parameters(option, shared), settings)
 
 
-def _recorded(folder: str) -> RecordedSet:
+def _recorded_target(option: TargetOptions, folder: str, shared: CallParameters) -> PlannedTarget:
+    """A target of recorded conversations. Its name is that of the collection, wherever its folder is."""
+    if option.temperature is not None or option.max_tokens is not None:
+        raise InputError(f"{option.model} was recorded, so it has no temperature and no longest reply.")
     found = RecordedConversations(Path(folder))
     if not found.scenario_names:
         raise InputError(f"{folder} has no conversations yet. Import some, or finish those that are not complete.")
-    return RecordedSet(
+    recorded = RecordedSet(
         folder=folder,
+        kind=found.collection.kind,
         sha256=found.sha256(),
         system=found.collection.system,
         conversations={
             name: tuple(one.conversation_id for one in found.conversations(name)) for name in found.scenario_names
         },
     )
+    return PlannedTarget(f"{TRANSCRIPT}:{slug(found.collection.name)}", shared, TargetSettings(recorded=recorded))
 
 
 def check_recorded(plan: RunPlan) -> None:

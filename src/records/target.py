@@ -57,6 +57,7 @@ class RecordedSet(Record):
     """Conversations that were recorded elsewhere, on the phone or in an app."""
 
     folder: str
+    kind: Literal["phone", "chat"]
     sha256: Sha256
     """Of the files of all conversations."""
     system: Line

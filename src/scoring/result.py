@@ -256,7 +256,9 @@ def assemble(
 def look_up_of(plan: RunPlan, target: str) -> study_codes.LookUp:
     """What a target could look things up with."""
     settings = plan.settings_of(target)
-    return "person" if settings.recorded else "search" if settings.search else "none"
+    if settings.recorded and settings.recorded.kind == "phone":
+        return "person"
+    return "search" if settings.search or settings.recorded else "none"
 
 
 def _reasons(exchanges: Sequence[Exchange], merged: _Merged, codes: Sequence[QuestionCode]) -> tuple[ReviewReason, ...]:

@@ -22,13 +22,13 @@ goes by these, and the turns' own points give a second code by the same steps (`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from ..records.base import severity_rank
-from ..records.citation import INVENTED, CheckedCitation
+from ..records.citation import INVENTED, CheckedCitation, CitationOutcome
 from ..schemas import (
     Backing,
     ClosedAnswer,
@@ -53,7 +53,8 @@ from .points import Conversation, group_of, points_made
 
 _EVASIVE = ("refusal", "referral")
 LookUp = Literal["none", "search", "person"]
-"""`search`: the web, and its answers cite pages. `person`: somebody with look-up tools, who cites nothing."""
+"""`search`: the web, and its answers cite pages; so may those of a chat app. `person`: somebody on the phone, who has
+look-up tools and cites nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +130,17 @@ _Source = Literal["none", "supported", "unchecked"]
 class _Specific:
     quote: str
     source: _Source
+
+
+def _source(outcomes: Set[CitationOutcome], look_up: LookUp) -> _Source:
+    """What a statement with these outcomes of citations rests on."""
+    if outcomes & INVENTED or look_up == "none":
+        return "none"
+    if "supported" in outcomes:
+        return "supported"
+    if "not_supported" in outcomes:
+        return "none"
+    return "unchecked" if outcomes or look_up == "person" else "none"
 
 
 def _is_at(citation: CheckedCitation, start: int, end: int) -> bool:
@@ -312,24 +324,19 @@ class _Coder:
         return tuple(LookedUp(quote=one.quote, checked=one.source == "supported") for one in found)
 
     def _source_of(self, turn_id: str, start: int, end: int) -> _Source:
-        """What a specific at this place of a reply rests on."""
-        if self._look_up == "person":
-            return "unchecked"
-        backed = {
-            claim.claim_id
+        """What a specific at this place of a reply rests on. Every claim in it that the key does not support counts."""
+        cited = [one.citation for one in self._citations if one.turn_id == turn_id]
+        at_place = {one.outcome for one in cited if _is_at(one, start, end)}
+        supported = {claim.claim_id for claim in self._final if claim.label == "SUPPORTED"}
+        parts = [
+            at_place | {one.outcome for one in cited if one.claim_id == claim.claim_id}
             for claim in self._claims.values()
-            if claim.turn_id == turn_id and any(span.start < end and start < span.end for span in claim.quote_spans)
-        }
-        outcomes = {
-            one.citation.outcome
-            for one in self._citations
-            if one.turn_id == turn_id and (one.citation.claim_id in backed or _is_at(one.citation, start, end))
-        }
-        if self._look_up == "none" or not outcomes or outcomes & INVENTED:
-            return "none"
-        if "supported" in outcomes:
-            return "supported"
-        return "none" if "not_supported" in outcomes else "unchecked"
+            if claim.turn_id == turn_id
+            and claim.claim_id not in supported
+            and any(span.start < end and start < span.end for span in claim.quote_spans)
+        ]
+        sources = [_source(outcomes, self._look_up) for outcomes in parts or [at_place]]
+        return next((source for source in ("none", "unchecked") if source in sources), "supported")
 
     @cached_property
     def _specifics(self) -> tuple[_Specific, ...]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import src as me
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
-from src.adapters.registry import check_exists, make_adapter
+from src.adapters.registry import make_adapter
 from src.adapters.transcript_adapter import RecordedConversations
 from src.errors import InputError
 from tests.runs import ONE, call
@@ -40,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 def answer(folder: Path, hint: str) -> ModelReply:
     request = ModelRequest(
-        model=f"transcript:{folder}", messages=(Message("user", "x"),), max_tokens=1, seed=1, hint=hint
+        model="transcript:x", messages=(Message("user", "x"),), max_tokens=1, seed=1, hint=hint, folder=str(folder)
     )
     return asyncio.run(make_adapter("transcript").complete(request, timeout_s=1))
 
@@ -55,7 +56,7 @@ def test_a_turn_gets_the_words_that_were_said_to_it(folder: Path) -> None:
 
 def test_a_question_that_was_not_asked_has_no_answer(folder: Path) -> None:
     reply = answer(folder, "scenario_001/Q3#2")
-    assert (reply.outcome, reply.text, reply.stop_reason) == ("empty", "", "not_asked")
+    assert (reply.outcome, reply.text, reply.stop_reason) == ("ok", "", "not_asked")
 
 
 @pytest.mark.parametrize(
@@ -87,15 +88,19 @@ def test_the_hash_is_over_every_file(folder: Path) -> None:
     assert RecordedConversations(folder).sha256() != before
 
 
+def planned(folder: Path) -> me.RunPlan:
+    return me.plan(scenarios=[str(ONE)], targets=[f"transcript:{folder}"], judges=["offline:rules"])
+
+
 def test_a_folder_that_is_none_is_refused_before_a_run(folder: Path, tmp_path: Path) -> None:
-    check_exists(f"transcript:{folder}")
+    assert planned(folder).targets == (f"transcript:{folder.name}",)
     for path, says in ((tmp_path / "nowhere", "is not a folder"), (tmp_path, "has no collection.json")):
         with pytest.raises(InputError, match=says):
-            check_exists(f"transcript:{path}")
+            planned(path)
     for path in folder.glob("scenario*"):
         path.unlink()
     with pytest.raises(InputError, match="has no conversations yet"):
-        check_exists(f"transcript:{folder}")
+        planned(folder)
 
 
 def test_a_damaged_file_is_named(folder: Path) -> None:

@@ -146,7 +146,8 @@ def _served(target: str, service: Service | None) -> str:
 
 def _days(run: Run) -> str:
     plan, times = run.found.manifest.plan, run.calls.times
-    spanned = CallTimes.spanning([times[target] for target in plan.targets if target in times])
+    called = [target for target in plan.targets if not plan.settings_of(target).recorded]
+    spanned = CallTimes.spanning([times[target] for target in called if target in times])
     if spanned is None:
         return ""
     first, last = spanned.first[:10], spanned.last[:10]
@@ -173,10 +174,15 @@ def _questions(found: Findings) -> Iterator[str]:
         yield f"The model {inert(plan.questioner)} reworded questions where a scenario allows it."
     often = "once" if plan.repeats == 1 else counted(plan.repeats, "time")
     yield (
-        f"Each script was run {often} with each model: {counted(found.planned, 'trial')} "
+        f"Each script was run {often} with each model{_besides(plan)}: {counted(found.planned, 'trial')} "
         f"planned, {len(found.rows):,} with results. Every trial was a new conversation, in which each question "
         "followed the model's actual replies."
     )
+
+
+def _besides(plan: RunPlan) -> str:
+    recorded = any(plan.settings_of(target).recorded for target in plan.targets)
+    return ", and recorded conversations count as often as there are" if recorded else ""
 
 
 def _answer_key(plan: RunPlan) -> Iterator[str]:

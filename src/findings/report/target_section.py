@@ -12,8 +12,8 @@ from .series import Run, Runs
 
 SHORT_HASH = 16
 KINDS_NOTICE = (
-    "Targets of different kinds are in this report: {kinds}. What follows # in a name says which is which. They are "
-    "never pooled: every figure is of one target."
+    "Targets of different kinds are in this report: {kinds}. Their names say which is which: transcript: is recorded, "
+    "and # comes before settings. They are never pooled: every figure is of one target."
 )
 SEARCH_NOTICE = (
     "Targets with search read pages of the web on the days of the run. Their answers cannot be asked for again; the "
