@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from src.records.citation import CheckedCitation, CitationOutcome
 from src.records.contracts import (
     FinalClaim,
     QuoteSpan,
@@ -26,6 +27,7 @@ from src.schemas import (
     Severity,
     TrialOutcome,
     TrialResult,
+    TurnCitation,
     TurnObservation,
     TurnOutcome,
     TurnReading,
@@ -143,12 +145,20 @@ def rich(repetition: int = 1, text: str = "Plans have networks.", target: str = 
         }  # fmt: skip
         return QuestionCode(question_group=group, **(fields | given))
 
+    def citation(claim_id: str | None, outcome: CitationOutcome) -> TurnCitation:
+        checked = CheckedCitation(
+            url=(text or "x")[:2_000], where="text", start=0, end=1, claim_id=claim_id, host_class="other", outcome=outcome,
+            page_sha256="0" * 64 if claim_id else None, why=text[:1_000] or "x",
+        )  # fmt: skip
+        return TurnCitation(turn_id="Q1", citation=checked)
+
     scores = Scores(accuracy=1 / 3, completeness=0.5, safety_risk=0.6, calibration=None)
     own = ScorerOutput(scores=scores, missing_required_points=(), error_categories=())
     return result(target=target, repetition=repetition, scores=scores).model_copy(
         update={
             "conversation": (exchange("Q1", "answered", reply), exchange("Q2", "skipped", None)),
             "claims": (claim(1), claim(2), claim(3, verifiable=False), claim(4)),
+            "citations": (citation("Q1.C1", "supported"), citation(None, "not_official")),
             "rejected_claims": (RejectedClaim(turn_id="Q1", text=text, reason="no quote"),),
             "verdicts": {
                 "judge_1": (verdict(1), verdict(2, "CONTRADICTED"), verdict(4)),

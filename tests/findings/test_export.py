@@ -134,6 +134,9 @@ def test_a_real_run_gives_the_same_rows_in_every_format(real: Path, tmp_path: Pa
     export(real, tmp_path / "out", TABULAR)
     for table in TABLES:
         lines = rows_of_jsonl(tmp_path / "out" / f"{table.name}.jsonl")
+        if table.name == "citation":  # no canned reply cites anything
+            assert lines == []
+            continue
         assert lines
         assert rows_of_parquet(tmp_path / "out" / f"{table.name}.parquet") == lines
         cells = rows_of_csv(tmp_path / "out" / f"{table.name}.csv")

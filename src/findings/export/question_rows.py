@@ -68,6 +68,8 @@ def question_row(code: QuestionCode, result: TrialResult, rules: Rules, compared
         "wrong": _list([backing.claim_id for backing in code.wrong]),
         "minor": _list([backing.claim_id for backing in code.minor]),
         "fabricated": _list(code.fabricated),
+        "looked_up": _list([one.quote for one in code.looked_up]),
+        "looked_up_unchecked": sum(not one.checked for one in code.looked_up),
         "own_code": code.own.code if code.own else None,
         "own_points_met": _list([made.point for made in code.own.points_met]) if code.own else None,
         "own_points_missed": _list(code.own.points_missed) if code.own else None,

@@ -35,7 +35,7 @@ from ..analysis.read_run import (
 )
 from ..analysis.trial_row import SCORES
 from .question_rows import counselor_rows, like_for_like, question_row
-from .tables import CLAIM, COUNSELOR, DOLLAR, JOINED, JUDGE, QUESTION, RUN, TRIAL, TURN, VERDICT, Row, Table
+from .tables import CITATION, CLAIM, COUNSELOR, DOLLAR, JOINED, JUDGE, QUESTION, RUN, TRIAL, TURN, VERDICT, Row, Table
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ def trial_rows(result: TrialResult, about: About) -> Iterator[TableRow]:
         "target": result.target.name,
         "repetition": result.repetition,
     }
-    yield TableRow(TRIAL, base | _trial(result))
+    kind = about.plan.settings_of(result.target.name).kind
+    yield TableRow(TRIAL, base | {"target_kind": kind} | _trial(result))
     for judge, model in about.verifiers.items():
         own = result.scores_by_judge.get(judge)
         scores = _score_cells(result, _own(own.scores if own else None))
@@ -135,9 +136,26 @@ def trial_rows(result: TrialResult, about: About) -> Iterator[TableRow]:
     yield from (TableRow(TURN, base | row) for row in _turns(result))
     yield from (TableRow(CLAIM, base | row) for row in _claims(result, about))
     yield from (TableRow(VERDICT, base | row) for row in _verdicts(result, about))
+    yield from (TableRow(CITATION, base | row) for row in _citations(result))
     yield from (TableRow(QUESTION, base | row) for row in _questions(result, about))
     for error in errors_of(result, about.costs):
         yield from (TableRow(DOLLAR, base | row) for row in _dollars(error))
+
+
+def _citations(result: TrialResult) -> Iterator[Row]:
+    for position, one in enumerate(result.citations, 1):
+        cited = one.citation
+        yield {
+            "turn_id": one.turn_id,
+            "position": position,
+            "claim_id": cited.claim_id,
+            "url": cited.url,
+            "where": cited.where,
+            "host_class": cited.host_class,
+            "citation_outcome": cited.outcome,
+            "page_sha256": cited.page_sha256,
+            "why": cited.why,
+        }
 
 
 def _list(parts: Sequence[str]) -> str | None:
@@ -203,6 +221,8 @@ def _trial(result: TrialResult) -> Row:
         "served_as_requested": target.served_as_requested,
         "fingerprints": _list(target.fingerprints),
         "not_applied": _list(target.not_applied),
+        "searches": sum(turn.search.searches for turn in result.conversation if turn.search),
+        "citations": len(result.citations),
         "outcome": result.outcome,
         **_score_cells(result, _counted(result)),
         **coverage_of(result),

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from typing import get_args
 
 from ...records.base import SEVERITIES
+from ...records.citation import CITATION_OUTCOMES, HostClass
 from ...records.run import Isolation
 from ...records.study_code import HEADINGS
+from ...records.target import KIND_NAMES
 from ...schemas import CODES, ClaimType, ClosedAnswer, Confidence, CostClass, TrialOutcome, TurnOutcome
 from ..analysis.baseline import MODES
 from ..analysis.missing import NOT_CODED
@@ -122,6 +124,9 @@ TRIAL = Table(
         flag("served_as_requested", "Whether each of these is the id sent, or a dated version of it", "not_stated"),
         text("fingerprints", "System fingerprints reported by the provider", "none reported"),
         text("not_applied", "Requested parameters that the model does not accept", "all were applied"),
+        category("target_kind", "What the target is; kinds are never pooled", tuple(KIND_NAMES)),
+        integer("searches", "Web searches, as they are billed"),
+        integer("citations", "Citations of its replies; one that backs two claims counts twice"),
         category("outcome", "What happened to the trial; only scored trials have scores", get_args(TrialOutcome)),
         *_scores("from the final verdicts"),
         integer("factual_claims", "Factual claims with a final label"),
@@ -274,6 +279,24 @@ VERDICT = Table(
     ("run_id", "trial_id", "claim_id", "judge", "asked", "repeat"),
 )
 
+CITATION = Table(
+    "citation",
+    "One row per citation of a reply; one that backs several claims has a row for each.",
+    (
+        *_OF_TRIAL,
+        _TURN_ID,
+        integer("position", "Its place among the citations of the trial: 1, 2, ..."),
+        text("claim_id", "The claim that it backs", "it backs no claim"),
+        text("url", "The address, as it was given"),
+        category("where", "Whether the provider attached it, or it is in the text", ("annotation", "text")),
+        category("host_class", "Whose address it is, by its host name", get_args(HostClass)),
+        category("citation_outcome", "What checking it found", CITATION_OUTCOMES),
+        text("page_sha256", "Hash of the page in the snapshot", "the page is not in the snapshot"),
+        text("why", "The reason for the outcome"),
+    ),
+    ("run_id", "trial_id", "position"),
+)
+
 QUESTION = Table(
     "question",
     "One row per question group of a trial, coded as in the published study.",
@@ -312,6 +335,8 @@ QUESTION = Table(
         text("wrong", "Claims wrong enough to make the answer incorrect", "none"),
         text("minor", "Claims that are wrong, but not enough to make the answer incorrect", "none"),
         text("fabricated", "Specifics, in the target's words, that cannot be known without a lookup", "none"),
+        text("looked_up", "Such specifics that have a source, or that a person with look-up tools stated", "none"),
+        integer("looked_up_unchecked", "Of these, how many nobody has checked"),
         category("own_code", "The code by our own points, where code goes by the study's", CODES, "one_set_of_points"),
         text("own_points_met", "Our own points that were made", "none, or own_code is empty"),
         text("own_points_missed", "Our own points that were not made", "none, or own_code is empty"),
@@ -358,14 +383,14 @@ COUNSELOR = Table(
         text("scenario", "The study's scenario in which it was asked: medicare_only, dual_eligible or both"),
         integer("shops", "Shops in which it was asked; the five counts add up to it"),
         *(integer(code, f"Answers coded {heading}") for code, heading in HEADINGS.items()),
-        flag("lookup_dependent", "Whether counselors could look the answer up, which the targets could not"),
+        flag("lookup_dependent", "Whether counselors could look the answer up, which a bare model cannot"),
         flag("comparable", "Whether our answers are coded by the study's points and without a lookup: like for like"),
         text("source", "Where the counts are published"),
     ),
     ("run_id", "study_group", "mode"),
 )
 
-TABLES = (RUN, TRIAL, JUDGE, TURN, CLAIM, VERDICT, QUESTION, DOLLAR, COUNSELOR)
+TABLES = (RUN, TRIAL, JUDGE, TURN, CLAIM, VERDICT, CITATION, QUESTION, DOLLAR, COUNSELOR)
 TEXT_CUT = flag("text_cut", "Only in CSV and SPSS files: whether a text of this row was too long and was cut")
 TEXTS = "texts.jsonl"
 """The whole texts that are cut in CSV files."""
