@@ -20,7 +20,7 @@ from ..runs import ONE, make_run
 from .made_runs import HOSTILE, one_of_each, planned, rich, write_run
 
 FORMAT_1 = ROOT / "tests" / "formats" / "0.1" / "run"
-NAMES = ("run", "trial", "judge", "turn", "claim", "verdict", "question", "dollar", "counselor")
+NAMES = ("run", "trial", "judge", "turn", "claim", "verdict", "citation", "question", "dollar", "counselor")
 
 
 @pytest.fixture(scope="module")

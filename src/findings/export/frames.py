@@ -34,7 +34,7 @@ def to_frame(folder: Path, table: str) -> pandas.DataFrame:
 
     Args:
         folder: A run folder.
-        table: run, trial, judge, turn, claim, verdict, question, dollar or counselor; the plural works too.
+        table: run, trial, judge, turn, claim, verdict, citation, question, dollar or counselor; the plural works too.
 
     Raises:
         InputError: Not a run folder, or an unknown table.
