@@ -60,7 +60,7 @@ def test_a_frame_has_the_rows_of_the_export(table: Table, varied: Path, pandas: 
 def test_a_real_run_gives_the_same_frames_by_singular_and_plural(tmp_path: Path, pandas: Any) -> None:
     run = make_run(tmp_path, "--scenario", ONE, "--target", "fake:wrong")
     for name in NAMES:
-        assert len(to_frame(run, name)) > 0
+        assert (len(to_frame(run, name)) > 0) == (name != "citation")  # no reply of this run cites anything
         pandas.testing.assert_frame_equal(to_frame(run, name), to_frame(run, f"{name}s"))
 
 
