@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from pathlib import Path
@@ -80,9 +81,11 @@ def test_a_killed_worker_is_replaced_and_only_its_calls_in_flight_are_made_again
         run = start("run", *STUDY, "--out", tmp_path, "--quiet", "--processes", 2, env=keys(server))
         wait_until(lambda: server.count >= 12, run)
         before = sharded.workers_of(run)
-        folder = newest(tmp_path)
-        recorded = journaled(folder)  # before the kill: the worker that takes over may be quick
+        os.kill(run.pid, signal.SIGSTOP)  # so that no worker takes over before the journal is read
         kill(before[0])
+        folder = newest(tmp_path)
+        recorded = journaled(folder)
+        os.kill(run.pid, signal.SIGCONT)
         # A busy machine may see only that the run has ended, which it cannot have without the worker that took over.
         wait_until(lambda: run.poll() is not None or bool(set(sharded.workers_of(run)) - set(before)), run)
         code, _, err = ends(run)
