@@ -1,0 +1,158 @@
+"""The threshold of the CUSUM, and the power of both rules, simulated for a study's own design. Pure functions.
+
+Series without any change are simulated with the clusters, weights and numbers of answers of the study, for several
+kinds of chance: every answer a toss of a coin, a mixture of sure and unsure answers, answers that hardly ever vary,
+and answers that are nearly always right. The threshold is the highest that any of them needs.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from statistics import median
+from typing import Literal, get_args
+
+from .monitoring import Cusum, Design, Monitor
+
+Chance = Literal["even", "mixed", "steady", "skewed"]
+CHANCES: tuple[Chance, ...] = get_args(Chance)
+_STEPS = 200
+"""Probabilities are rounded to this fraction, so that tables can be shared."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A drop of the mean share from one point on."""
+
+    drop: float
+    after: int
+    """Points before it, the first one included."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule found in simulated series."""
+
+    share: float
+    """Of the series."""
+    delay: float | None
+    """Median number of points that it took, the first changed one included; None if fewer than half were found."""
+
+
+@dataclass(frozen=True)
+class Power:
+    alarm: Found
+    claim: Found
+
+
+def threshold(design: Design, *, points: int, level: float, series: int, seed: int) -> float:
+    """The limit that at most a share `level` of unchanged series of so many points passes, up or down.
+
+    `points` does not count the first one, which is compared with nothing.
+    """
+    highest = 0.0
+    passing = math.floor(level * series)
+    for chance in CHANCES:
+        draw = random.Random(f"{seed} {chance}")  # noqa: S311 - a simulation
+        tops = sorted(_top(design, points, chance, draw) for _ in range(series))
+        highest = max(highest, tops[-1 - passing])
+    return highest
+
+
+def _top(design: Design, points: int, chance: Chance, draw: random.Random) -> float:
+    """The highest value of the CUSUM in one unchanged series."""
+    cusum, top = Cusum(design), 0.0
+    for values in simulated(design, points + 1, chance, draw):
+        cusum.add(values)
+        top = max(top, cusum.up, cusum.down)
+    return top
+
+
+def power(
+    design: Design,
+    *,
+    limit: float,
+    level: float,
+    points: int,
+    change: Change,
+    chance: Chance = "mixed",
+    series: int,
+    seed: int,
+) -> Power:
+    """How many changed series have an alarm, and a claim, in the direction of the change and not before it.
+
+    With a drop of 0: how many unchanged ones have one, in either direction.
+    """
+    draw = random.Random(f"{seed} {chance} {change}")  # noqa: S311 - a simulation
+    alarms: list[int] = []
+    claims: list[int] = []
+    for _ in range(series):
+        monitor = Monitor(design, limit=limit, level=level)
+        steps = [monitor.add(values) for values in simulated(design, points + 1, chance, draw, change)]
+        alarms += _first([step.alarm for step in steps], change)
+        claims += _first([step.claim for step in steps], change)
+    return Power(_found(alarms, series), _found(claims, series))
+
+
+def _first(said: Sequence[str | None], change: Change) -> list[int]:
+    """How many points the first alarm took, if there is one that counts."""
+    place = next((place for place, one in enumerate(said) if one), None)
+    if place is None or (change.drop and (place < change.after or said[place] != "down")):
+        return []
+    return [place - change.after + 1]
+
+
+def _found(delays: Sequence[int], series: int) -> Found:
+    missed = [math.inf] * (series - len(delays))
+    middle = median([*delays, *missed]) if series else math.inf
+    return Found(len(delays) / series, None if math.isinf(middle) else middle)
+
+
+def simulated(
+    design: Design, points: int, chance: Chance, draw: random.Random, change: Change | None = None
+) -> Iterator[dict[str, float]]:
+    """The values of each cluster at every point of one series."""
+    shares = {name: _share(chance, draw) for name in design.clusters}
+    total = sum(design.scale(name) for name in shares)
+    mean = sum(design.scale(name) * share for name, share in shares.items()) / total
+    kept = 1 - change.drop / mean if change and mean > change.drop else 1.0
+    sizes = {name: max(1, round(one.answers)) for name, one in design.clusters.items()}
+    for point in range(points):
+        factor = kept if change and point >= change.after else 1.0
+        yield {
+            name: bisect(_binomial(size, round(factor * shares[name] * _STEPS)), draw.random()) / size
+            for name, size in sizes.items()
+        }
+
+
+def _share(chance: Chance, draw: random.Random) -> float:
+    """The probability of a good answer in one cluster."""
+    match chance:
+        case "even":
+            return 0.5
+        case "mixed":
+            return draw.betavariate(0.4, 0.3)
+        case "steady":
+            return 0.98 if draw.random() < 0.6 else 0.02
+        case "skewed":
+            return 0.95
+
+
+@lru_cache(maxsize=65_536)
+def _binomial(n: int, step: int) -> tuple[float, ...]:
+    """The distribution function of how many of n answers are good, without its last value."""
+    share = step / _STEPS
+    if share in (0.0, 1.0):
+        return (float(not share),) + (float(not share),) * (n - 1)
+    odds = share / (1 - share)
+    terms = [(1 - share) ** n]
+    for k in range(n):
+        terms.append(terms[-1] * odds * (n - k) / (k + 1))
+    return tuple(accumulate(terms[:-1]))
+
+
