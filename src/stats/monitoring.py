@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 SLACK = 0.5
-"""What a point must differ by, in standard errors, before it adds to the CUSUM: half the shift that it finds fastest."""
+"""Standard errors that a point must differ by before it adds to the CUSUM: half the shift that it finds fastest."""
 SIZES = (1.0, 2.0, 4.0)
 """The changes that the e-process bets on, as multiples of the floor."""
 LEAST_FLIPS = 0.05
@@ -248,13 +248,10 @@ class Monitor:
             return None
         return math.fsum(scale * values[name] for name, scale in scales.items()) / math.fsum(scales.values())
 
-    def _step(
-        self, value: float | None, reference: float | None, z: float, low: float | None = None, high: float | None = None
-    ) -> Step:
-        cusum = self._cusum
-        return Step(
-            value, reference, z, cusum.up, cusum.down, low, high, self._alarm, self._since, self._wealth.log, self._claim
-        )
+    def _step(self, value: float | None, reference: float | None, z: float, *band: float) -> Step:
+        low, high = band or (None, None)
+        up, down, wealth = self._cusum.up, self._cusum.down, self._wealth.log
+        return Step(value, reference, z, up, down, low, high, self._alarm, self._since, wealth, self._claim)
 
 
 def follow(points: Sequence[Mapping[str, float]], design: Design, *, limit: float, level: float) -> list[Step]:

@@ -154,5 +154,3 @@ def _binomial(n: int, step: int) -> tuple[float, ...]:
     for k in range(n):
         terms.append(terms[-1] * odds * (n - k) / (k + 1))
     return tuple(accumulate(terms[:-1]))
-
-

@@ -1,0 +1,195 @@
+"""What must stay the same within a segment, and the thresholds of its lines, from the plan of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ...records.series import (
+    ClusterDesign,
+    FoundShare,
+    LineLimit,
+    Outcome,
+    PlanParts,
+    Segment,
+    Series,
+    SimulatedPower,
+)
+from ...schemas import RunPlan
+from ...stats.monitoring import Cluster, Design
+from ...stats.monitoring_limits import Change, power, threshold
+from ...store.strict_json import fingerprint
+from .read_run import group_rules
+from .trial_row import SCORES
+
+SIMULATED = 2_000
+"""Series for each kind of chance."""
+POWER_SERIES = 400
+AFTER = 6
+"""Points before the change whose power is recorded: half a year of monthly points."""
+_DECIMALS = 4
+"""Of recorded thresholds: more would differ between machines."""
+_JUDGING = ("verifiers", "extractor", "scorer", "adjudicator", "judge_parameters", "isolation", "audit_sample")
+_ASKING = ("repeats", "seed", "target_parameters", "questioner", "wording")
+
+
+def plan_parts(plan: RunPlan) -> PlanParts:
+    whole = plan.model_dump(mode="json")
+    judges, targets = plan.judge_models(), plan.targets
+    own = whole.get("model_parameters", {})
+    return PlanParts(
+        plan_year=plan.plan_year,
+        key=fingerprint([_keys(whole), whole.get("background", []), whole.get("citation_checks")]),
+        rubric=fingerprint({name: rubric["rubric"] for name, rubric in whole["rubrics"].items()}),
+        judging=fingerprint(
+            [
+                {name: whole.get(name) for name in _JUDGING},
+                {model: [whole["api_ids"].get(model), own.get(model)] for model in judges},
+                {role: prompt["text"] for role, prompt in whole["prompts"].items() if role != "questioner"},
+            ]
+        ),
+        asking=fingerprint(
+            [
+                {name: whole.get(name) for name in _ASKING},
+                {target: _target(whole, target) for target in targets},
+                _questions(whole),
+            ]
+        ),
+    )
+
+
+def _target(whole: Mapping[str, Any], target: str) -> list[Any]:
+    """A target as it is asked; recorded conversations are another set at every point."""
+    settings = dict(whole.get("target_settings", {}).get(target, {}))
+    settings.pop("recorded", None)
+    return [whole["api_ids"].get(target), whole.get("model_parameters", {}).get(target), settings]
+
+
+def _keys(whole: Mapping[str, Any]) -> list[Any]:
+    return [[one["scenario"]["scenario_id"], one.get("variant"), one["scenario"]["answer_key"]]
+            for one in whole["scenarios"]]  # fmt: skip
+
+
+def _questions(whole: Mapping[str, Any]) -> list[Any]:
+    return [
+        [one["scenario"]["scenario_id"], one.get("variant"), [turn["user_message"] for turn in turns]]
+        for one in whole["scenarios"]
+        for turns in [one["scenario"]["scripted_turns"]]
+    ]
+
+
+def without_targets(parts: PlanParts, plan: RunPlan, gone: Sequence[str]) -> PlanParts:
+    """The parts of an earlier plan, as they would be without some targets."""
+    kept = tuple(target for target in plan.targets if target not in gone)
+    return parts.model_copy(update={"asking": plan_parts(plan.model_copy(update={"targets": kept})).asking})
+
+
+def changes(before: PlanParts, after: PlanParts) -> Iterator[str]:
+    """Why points of the two cannot be compared, apart from the judges and what is asked."""
+    if before.plan_year != after.plan_year:
+        yield f"plan year {after.plan_year}"
+    elif before.key != after.key:
+        yield "the answer key changed"
+    if before.rubric != after.rubric:
+        yield "the rubric changed"
+
+
+def segment_of(
+    series: Series,
+    plan: RunPlan,
+    *,
+    number: int,
+    judging: int,
+    reasons: Sequence[str],
+    anchors: Mapping[str, int] | None,
+) -> Segment:
+    """A segment with its thresholds. `anchors`: labeled replies and how many claims each has."""
+    targets = _designs(series, plan, len(plan.targets))
+    judges = len(set(plan.verifiers)) + 1 if anchors else 0
+    lines = len(plan.targets) * len(series.outcomes)
+    of_judges = judges + len(series.outcomes)
+    return Segment(
+        number=number,
+        reasons=tuple(reasons),
+        judging=judging,
+        parts=plan_parts(plan),
+        verifiers=plan.verifiers,
+        extractor=plan.extractor,
+        scorer=plan.scorer,
+        adjudicator=plan.adjudicator,
+        targets={name: _limit(series, one, lines, with_power=True) for name, one in targets.items()},
+        frozen={
+            name: _limit(series, _times(one, len(plan.targets)), of_judges, with_power=False)
+            for name, one in targets.items()
+        },
+        anchors=_limit(series, _of_replies(series, anchors), of_judges, with_power=False) if anchors else None,
+    )
+
+
+def _designs(series: Series, plan: RunPlan, targets: int) -> dict[Outcome, Design]:
+    return {outcome: Design(_clusters(plan, outcome), series.floor) for outcome in series.outcomes}
+
+
+def _clusters(plan: RunPlan, outcome: Outcome) -> dict[str, Cluster]:
+    scripts: dict[str, int] = {}
+    for planned in plan.scenarios:
+        name = planned.scenario.scenario_id
+        scripts[name] = scripts.get(name, 0) + 1
+    questions: dict[str, int] = dict.fromkeys(scripts, 0)
+    for (name, _), rule in group_rules(plan).items():
+        questions[name] += not rule.closed
+    if outcome in SCORES:
+        questions = dict.fromkeys(scripts, 1)
+    return {
+        name: Cluster(questions[name], questions[name] * scripts[name] * plan.repeats)
+        for name in sorted(scripts)
+        if questions[name]
+    }
+
+
+def _times(design: Design, targets: int) -> Design:
+    clusters = {name: Cluster(one.weight, one.answers * targets) for name, one in design.clusters.items()}
+    return Design(clusters, design.floor)
+
+
+def _of_replies(series: Series, anchors: Mapping[str, int]) -> Design:
+    return Design({name: Cluster(claims, claims) for name, claims in sorted(anchors.items())}, series.floor)
+
+
+def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> LineLimit:
+    sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
+    level = series.alpha / lines
+    limit, found = _simulated(sizes, design.floor, series.points, level=level, seed=series.seed, with_power=with_power)
+    return LineLimit(
+        clusters={name: ClusterDesign(weight=weight, answers=answers) for name, weight, answers in sizes},
+        points=series.points,
+        level=level,
+        limit=limit,
+        series=SIMULATED,
+        seed=series.seed,
+        power=found,
+    )
+
+
+@lru_cache(maxsize=64)
+def _simulated(
+    sizes: tuple[tuple[str, float, float], ...], floor: float, points: int, *, level: float, seed: int, with_power: bool
+) -> tuple[float, SimulatedPower | None]:
+    """The threshold of a design, and the power for a drop of the floor."""
+    design = Design({name: Cluster(weight, answers) for name, weight, answers in sizes}, floor)
+    limit = round(threshold(design, points=points, level=level, series=SIMULATED, seed=seed), _DECIMALS)
+    if not with_power:
+        return limit, None
+    change = Change(floor, min(AFTER, points))
+    found = power(design, limit=limit, level=level, points=points, change=change, series=POWER_SERIES, seed=seed)
+    return limit, SimulatedPower(
+        drop=change.drop,
+        after=change.after,
+        alarm=FoundShare(share=found.alarm.share, delay=found.alarm.delay),
+        claim=FoundShare(share=found.claim.share, delay=found.claim.delay),
+    )
+
+
+def design_of(limit: LineLimit, floor: float) -> Design:
+    return Design({name: Cluster(one.weight, one.answers) for name, one in limit.clusters.items()}, floor)
