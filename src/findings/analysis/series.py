@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from ...records.model_name import split_name
 from ...records.series import LineLimit, Outcome, Point, ScenarioValue, Segment, Series
@@ -19,7 +20,7 @@ from ...store.series_folder import SeriesLines, read_lines, read_series
 from .series_design import design_of
 
 Verdict = Literal["drifted", "cannot tell", "no alarm"]
-EventKind = Literal["segment", "served", "judge served", "alarm", "claim", "judge drifted", "ended"]
+EventKind = Literal["segment", "ended", "facts", "judge served", "judge drifted", "served", "alarm", "claim"]
 BETTER_UP = {"accuracy", "completeness", "calibration", "accurate_complete"}
 """Outcomes of which more is better; of the others, less."""
 EXPLAINED = 0.5
@@ -338,7 +339,7 @@ def _offline(segment: Segment) -> bool:
 def judge_name(line: Line) -> str:
     """The judge, or the judges, of a line."""
     if line.kind == "frozen":
-        return "the judges, on transcripts that did not change,"
+        return "the judging of transcripts that did not change"
     return f"the judge {line.name}" if ":" in line.name else line.name
 
 
@@ -360,9 +361,7 @@ def _events(segments: Sequence[SegmentFindings], anchors: Sequence[Line]) -> lis
     found = [event for one in segments for event in _segment_events(one)]
     found += [event for line in anchors for event in _line_events(line)]
     found += _served_events(segments)
-    order: tuple[EventKind, ...] = (
-        "segment", "ended", "judge served", "judge drifted", "served", "alarm", "claim",
-    )  # fmt: skip
+    order = get_args(EventKind)
     return sorted(found, key=lambda event: (event.period, order.index(event.kind), event.subject))
 
 
@@ -371,6 +370,9 @@ def _segment_events(one: SegmentFindings) -> Iterator[Event]:
         yield Event(one.baseline.period, "segment", "", "; ".join(one.segment.reasons))
     for point in one.points:
         yield from (Event(point.period, "ended", end.target, end.why) for end in point.ended)
+    for before, point in pairwise(one.points):
+        if before.facts != point.facts and not point.restated:
+            yield Event(point.period, "facts", "", "facts were added to the library, or lost their validity")
     for line in (*(line for target in one.targets for line in target.lines), *one.judges):
         if line.kind != "anchors":
             yield from _line_events(line)
