@@ -91,6 +91,7 @@ svg .reach.ai { stroke: var(--ai); }
 svg .reach.people { stroke: var(--people); }
 svg path.reach { fill: none; }
 svg .badge, svg .onmark { fill: var(--paper); }
+svg .halo { stroke: var(--paper); }
 article { border: 1px solid var(--line); border-radius: .25rem; padding: .75rem 1rem; margin: 1rem 0;
   max-width: 58rem; }
 article h3, article h4 { margin: 0 0 .5rem; font-size: .9375rem; }

@@ -144,7 +144,8 @@ def _points_section(found: SeriesFindings, targets: Sequence[str], address: RunA
             Paragraph(
                 words(
                     "The CUSUM adds up how far points differ from those before them, in standard errors; beyond its "
-                    "limit it raises an alarm. The e-value is what a bet against “nothing has ever changed” has won."
+                    "limit it raises an alarm. The e-value is what a bet against “nothing has ever changed” has won; "
+                    "from the e-value that is needed on, a change can be reported."
                 )
             ),
         ),
@@ -188,9 +189,9 @@ def _point_tables(found: SeriesFindings, target: str, address: RunAddress) -> It
 
 
 def _limit_text(limits: Sequence[LineLimit]) -> str:
-    """`Alarm above a CUSUM of 4.12, claim from an e-value of 80 on`, of the last segment."""
+    """The limit of the CUSUM and the e-value that is needed, of the last segment."""
     last = limits[-1]
-    return f"Alarm above a CUSUM of {rounded(last.limit)}, claim from an e-value of {1 / last.level:,.0f} on"
+    return f"Alarm above a CUSUM of {rounded(last.limit)}; e-value needed: {1 / last.level:,.0f}"
 
 
 def _point_rows(

@@ -44,12 +44,13 @@ def judge_section(found: SeriesFindings) -> Section:
             )
         ),
         Bullets(tuple(told)) if told else Paragraph(words(none)),
-        *_judge_tables(lines),
+        _judge_table(lines),
     ]
-    return Section(words("Judges"), tuple(blocks), anchor="judges")
+    every = Section(words("The judges at every point"), (_judge_points(lines),), folded=True, anchor="judge-points")
+    return Section(words("Judges"), tuple(blocks), (every,), anchor="judges")
 
 
-def _judge_tables(lines: Sequence[tuple[int | None, Line]]) -> Iterator[Block]:
+def _judge_table(lines: Sequence[tuple[int | None, Line]]) -> Table:
     columns = (
         Column("judged", "text"),
         Column("segment", "word"),
@@ -61,8 +62,12 @@ def _judge_tables(lines: Sequence[tuple[int | None, Line]]) -> Iterator[Block]:
         Column("limit", "other"),
         Column("result", "word"),
     )
-    yield Table("The judges' lines", columns, tuple(_judge_row(number, line) for number, line in lines if line.steps))
-    by_point = (
+    rows = tuple(_judge_row(number, line) for number, line in lines if line.steps)
+    return Table("The judges' lines", columns, rows)
+
+
+def _judge_points(lines: Sequence[tuple[int | None, Line]]) -> Table:
+    columns = (
         Column("judged", "text"), Column("point", "word"), Column("value", "other"), Column("CUSUM up", "other"),
         Column("CUSUM down", "other"), Column("e-value", "other"),
     )  # fmt: skip
@@ -78,7 +83,7 @@ def _judge_tables(lines: Sequence[tuple[int | None, Line]]) -> Iterator[Block]:
         for _, line in lines
         for period, step in zip(line.periods, line.steps, strict=True)
     )
-    yield Table("The judges at every point", by_point, rows)
+    return Table("Every line of the judges at every point", columns, rows)
 
 
 def judge_value(line: Line, value: float | None) -> str:

@@ -7,19 +7,26 @@ compared. An alarm is a diamond, other points are circles. Wide and narrow forms
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from .chart_drawing import BLUE, BOLD, PAPER, SMALL, VERMILLION, Drawing, line, px, text
+from .chart_drawing import BLUE, BOLD, PAPER, SMALL, VERMILLION, Drawing, line, px, squeezed, text
 from .forest import NARROW, WIDE, Tick
 
 EventLook = Literal["segment", "alarm", "other"]
+TITLE = 24
 BADGE = 15
-"""Height of an event's number."""
+"""Heights of the title and of an event's number."""
 _APART = 17
 """Least distance of two numbers on one line."""
 _BAND = 'class="band" fill="#7a7a7a" fill-opacity="0.18" stroke="none"'
 _EDGE = ' stroke-opacity="0.35" stroke-width="0.8"'
+_HALO = f' class="halo" stroke="{PAPER}" stroke-width="4" paint-order="stroke"'
+_EVENT_LINES: dict[EventLook, str] = {
+    "segment": ' stroke-width="1.2"',
+    "alarm": ' stroke-dasharray="6 3" stroke-opacity="0.6"',
+    "other": ' stroke-dasharray="1.5 3" stroke-opacity="0.6"',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +107,15 @@ class _Plot:
     left: float
     right: float
     first: float
-    last: float
     half: float
-    """Half of the distance of two points in time, at most."""
+    """Half of the distance of two points that follow on each other."""
     top: float = 0.0
     bottom: float = 1.0
     low: float = 0.0
     high: float = 1.0
 
     def x(self, at: float) -> float:
-        if self.last <= self.first:
-            return (self.left + self.right) / 2
-        return (
-            self.left
-            + self.half
-            + (self.right - self.left - 2 * self.half) * (at - self.first) / (self.last - self.first)
-        )
+        return self.left + self.half * (1 + 2 * (at - self.first))
 
     def y(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -133,28 +133,25 @@ def drawn_narrow_time(chart: TimeChart) -> Drawing:
 def _drawn(chart: TimeChart, size: _Size) -> Drawing:
     times = [tick.at for tick in chart.ticks]
     half = (size.right - size.left) / (2 * (times[-1] - times[0] + 1))
-    across = _Plot(size.left, size.right, times[0], times[-1], min(half, 40.0))
-    key = list(_key(size))
-    y = 20.0 * (-(-len(_KEY) // size.key)) + 4
+    across = _Plot(size.left, size.right, times[0], half)
     badges = _badges(chart.events, across)
-    y += (BADGE + 3) * (1 + max((row for _, _, row in badges), default=-1))
+    start = TITLE + 20.0 * -(-len(_KEY) // size.key) + 4
+    y = start + (BADGE + 3) * (1 + max((badge.row for badge in badges), default=-1))
     elements: list[str] = []
     foot = y
     for panel in chart.panels:
-        top = y + 26
-        foot = top + size.tall
-        plot = _Plot(
-            across.left, across.right, across.first, across.last, across.half, top, foot,
-            panel.ticks[0].at, panel.ticks[-1].at,
-        )  # fmt: skip
-        elements.append(text(0, y + 17, panel.title, extra=BOLD))
-        elements += _scale(plot, panel, size)
+        top, foot = y + 28, y + 28 + size.tall
+        plot = replace(across, top=top, bottom=foot, low=panel.ticks[0].at, high=panel.ticks[-1].at)
+        elements.append(text(0, y + 18, panel.title, extra=f"{BOLD}{_HALO}"))
+        elements += _scale(plot, panel)
         for part in panel.parts:
             elements += _part(plot, part)
-        y = foot + 6
+        y = foot + 12
     elements += _times(chart.ticks, across, foot, size)
-    marks = list(_event_lines(chart, badges, across, foot, size))
-    return Drawing([*key, *marks, *elements], int(foot + 26), size.width, 0)
+    marks = [element for badge in badges for element in _event_line(badge, start, foot)]
+    marks += [element for badge in badges for element in _badge(badge, start)]
+    named = text(0, 14, squeezed(chart.title, size.width // 9), extra=BOLD)
+    return Drawing([named, *_key(size), *marks, *elements], int(foot + 26), size.width, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +169,7 @@ _KEY = (
 
 
 def _key(size: _Size) -> Iterator[str]:
-    x, y = 0.0, 12.0
+    x, y = 0.0, TITLE + 12.0
     for place, part in enumerate(_KEY):
         if place and place % size.key == 0:
             x, y = 0.0, y + 20
@@ -189,36 +186,34 @@ def _key(size: _Size) -> Iterator[str]:
         x += part.width if size.key > 2 else size.width / 2 + (8 if place % 2 == 0 else 0)
 
 
-def _badges(events: Sequence[TimeEvent], plot: _Plot) -> list[tuple[TimeEvent, float, int]]:
-    """Events with their place and row: numbers that are close to each other are below each other."""
+@dataclass(frozen=True, slots=True)
+class _Badge:
+    """Where the number of an event is."""
+
+    event: TimeEvent
+    x: float
+    row: int
+
+
+def _badges(events: Sequence[TimeEvent], plot: _Plot) -> list[_Badge]:
+    """Numbers that are close to each other are below each other. A segment begins before its first point."""
     ends: list[float] = []
     found = []
-    for event in sorted(events, key=lambda one: (one.at, one.number)):
-        x = plot.x(event.at)
+    places = [(plot.x(event.at) - plot.half * (event.look == "segment"), event) for event in events]
+    for x, event in sorted(places, key=lambda one: (one[0], one[1].number)):
         row = next((row for row, end in enumerate(ends) if end + _APART <= x), len(ends))
         ends[row : row + 1] = [x]
-        found.append((event, x, row))
+        found.append(_Badge(event, x, row))
     return found
 
 
-def _event_lines(
-    chart: TimeChart, badges: Sequence[tuple[TimeEvent, float, int]], plot: _Plot, foot: float, size: _Size
-) -> Iterator[str]:
-    start = 20.0 * (-(-len(_KEY) // size.key)) + 4
-    looks: dict[EventLook, str] = {
-        "segment": ' stroke-width="1.2"',
-        "alarm": ' stroke-dasharray="6 3" stroke-opacity="0.6"',
-        "other": ' stroke-dasharray="1.5 3" stroke-opacity="0.6"',
-    }
-    for event, x, row in badges:
-        top = start + (BADGE + 3) * row
-        yield line(x, top + BADGE, x, foot, looks[event.look])
-    for event, x, row in badges:
-        yield from _badge(event, x, start + (BADGE + 3) * row)
+def _event_line(badge: _Badge, start: float, foot: float) -> Iterator[str]:
+    yield line(badge.x, start + (BADGE + 3) * badge.row + BADGE, badge.x, foot, _EVENT_LINES[badge.event.look])
 
 
-def _badge(event: TimeEvent, x: float, top: float) -> Iterator[str]:
+def _badge(badge: _Badge, start: float) -> Iterator[str]:
     """The number of an event: a square for a new segment, a filled circle for an alarm or a claim."""
+    event, x, top = badge.event, badge.x, start + (BADGE + 3) * badge.row
     strong = event.look == "alarm"
     look = f'class="people" fill="{VERMILLION}"' if strong else f'class="badge" fill="{PAPER}" stroke="currentColor"'
     if event.look == "segment":
@@ -230,7 +225,7 @@ def _badge(event: TimeEvent, x: float, top: float) -> Iterator[str]:
     yield f'<text {place} font-size="10" font-weight="bold" {ink}>{event.number}</text>'
 
 
-def _scale(plot: _Plot, panel: TimePanel, size: _Size) -> Iterator[str]:
+def _scale(plot: _Plot, panel: TimePanel) -> Iterator[str]:
     for tick in panel.ticks:
         y = plot.y(tick.at)
         yield line(plot.left, y, plot.right, y, ' stroke-opacity="0.15"')
@@ -257,10 +252,8 @@ def _part(plot: _Plot, part: Sequence[TimePoint]) -> Iterator[str]:
     yield from _bands(plot, part)
     means = [(point, point.mean) for point in part if point.mean is not None]
     if means:
-        path = "".join(
-            f"{'V' if place else f'M{px(_start(plot, point))} '}{px(plot.y(mean))}H{px(_end(plot, point))}"
-            for place, (point, mean) in enumerate(means)
-        )
+        steps = [f"{px(plot.y(mean))}H{px(plot.x(point.at) + plot.half)}" for point, mean in means]
+        path = f"M{px(plot.x(means[0][0].at) - plot.half)} {'V'.join(steps)}"
         yield f'<path d="{path}" fill="none" stroke="currentColor" stroke-dasharray="4 3"/>'
     known = [(plot.x(point.at), plot.y(point.value)) for point in part if point.value is not None]
     if len(known) > 1:
@@ -272,27 +265,13 @@ def _part(plot: _Plot, part: Sequence[TimePoint]) -> Iterator[str]:
             yield from _dot(plot.x(point.at), plot.y(point.value), high, low, alarm=point.alarm)
 
 
-def _start(plot: _Plot, point: TimePoint) -> float:
-    return plot.x(point.at) - _reach(plot)
-
-
-def _end(plot: _Plot, point: TimePoint) -> float:
-    return plot.x(point.at) + _reach(plot)
-
-
-def _reach(plot: _Plot) -> float:
-    """Half of the distance of two points that follow on each other."""
-    steps = plot.last - plot.first
-    return plot.half if steps <= 0 else (plot.x(plot.first + 1) - plot.x(plot.first)) / 2
-
-
 def _bands(plot: _Plot, part: Sequence[TimePoint]) -> Iterator[str]:
     """The band of each point, as wide as the time that it is for."""
     for point in part:
         low, high = point.band_low, point.band_high
         if low is None or high is None or low >= high:
             continue
-        left, right, top, bottom = _start(plot, point), _end(plot, point), plot.y(high), plot.y(low)
+        left, right, top, bottom = plot.x(point.at) - plot.half, plot.x(point.at) + plot.half, plot.y(high), plot.y(low)
         place = f'x="{px(left)}" y="{px(top)}" width="{px(right - left)}" height="{px(bottom - top)}"'
         yield f"<rect {place} {_BAND}/>"
         yield from (line(left, edge, right, edge, _EDGE) for edge in (top, bottom))
