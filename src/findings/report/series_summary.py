@@ -47,6 +47,9 @@ from .series_chart import KINDS, capital, value_cell
 from .series_sections import judge_value, judged
 
 SUMMARY_FORMAT = 1
+SUMMARY_MARK = "<!-- medicare-eval series:"
+JUNIT_MARK = "<!-- medicare-eval series -->"
+"""By which files of ours are recognized, near their beginning."""
 MOST_EVENTS = 20
 LONGEST_NAME = 200
 """Characters of a name or a text of others in Markdown. An issue has room for about 65,000."""
@@ -64,7 +67,7 @@ _NEXT = {
 def marker(title: str) -> str:
     """The first line of the summary, by which a bot finds the issue to update."""
     name = _MARKER.sub("_", plain(title)).strip()
-    return f"<!-- medicare-eval series: {name if name == title else f'{name} {sha256(title)[:8]}'} -->"
+    return f"{SUMMARY_MARK} {name if name == title else f'{name} {sha256(title)[:8]}'} -->"
 
 
 def summary_markdown(found: SeriesFindings) -> str:
@@ -105,11 +108,7 @@ def _target_table(one: SegmentFindings) -> Table:
         cells: list[Cell] = [_name(target.target), Words(target.verdict, strong=target.verdict != "no alarm")]
         for outcome in outcomes:
             levels = target.levels[outcome]
-            change = _change(levels[0].share.value, levels[-1].share.value)
-            cells += [
-                value_cell(outcome, levels[-1].share),
-                Words(signed_points(change) if change is not None else "–"),
-            ]
+            cells += [value_cell(outcome, levels[-1].share), Words(_change(levels))]
         rows.append(tuple(cells))
     return Table("Latest values with 95% intervals", tuple(columns), tuple(rows))
 
@@ -253,7 +252,7 @@ def junit_xml(found: SeriesFindings) -> str:
     for name, path in counts.items():
         suite.set(name, str(len(suite.findall(path))))
     ET.indent(suite)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{JUNIT_MARK}\n{ET.tostring(suite, encoding="unicode")}\n'
 
 
 def _plain_judged(line: Line) -> str:
