@@ -15,14 +15,18 @@ if TYPE_CHECKING:
         ExportedGold,
         Frozen,
         Review,
+        VerifiedSeries,
+        add_to_series,
         compare,
         drift,
         export,
         export_review,
         freeze,
+        init_series,
         merge,
         open_run,
         plan,
+        plot_series,
         rejudge,
         rejudge_async,
         replay,
@@ -31,10 +35,14 @@ if TYPE_CHECKING:
         resume_async,
         run,
         run_async,
+        run_series,
+        run_series_async,
         sensitivity,
+        series_status,
         start_review,
         study,
         verify,
+        verify_series,
     )
     from .calls.stop import Stop
     from .cli.progress import ShowProgress
@@ -49,9 +57,10 @@ __version__ = "0.6.0"
 _PUBLIC = {
     "adapters.base": ("Adapter", "CallFailure", "Message", "ModelReply", "ModelRequest", "verbatim"),
     "api": (
-        "ExportedGold", "Frozen", "Review", "compare", "drift", "export", "export_review", "freeze", "merge",
-        "open_run", "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run",
-        "run_async", "sensitivity", "start_review", "study", "verify",
+        "ExportedGold", "Frozen", "Review", "VerifiedSeries", "add_to_series", "compare", "drift", "export",
+        "export_review", "freeze", "init_series", "merge", "open_run", "plan", "plot_series", "rejudge",
+        "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async", "run_series",
+        "run_series_async", "sensitivity", "series_status", "start_review", "study", "verify", "verify_series",
     ),
     "calls.stop": ("Stop",),
     "cli.progress": ("ShowProgress",),
@@ -69,9 +78,10 @@ __all__ = [
     "Adapter", "CallFailure", "ConfigError", "ExportError", "ExportedGold", "Frozen", "HarnessError", "IncompleteRun",
     "InputError", "IntegrityError", "Message", "ModelReply", "ModelRequest", "ModelSettings", "Review", "Run",
     "RunPlan", "RunProgress", "ShowProgress", "Stop", "StorageError", "Study", "TargetOptions", "TrialResult", "Usage",
-    "compare", "drift", "export", "export_review", "freeze", "merge", "open_run", "plan", "rejudge", "rejudge_async",
-    "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity", "start_review", "study",
-    "verbatim", "verify",
+    "VerifiedSeries", "add_to_series", "compare", "drift", "export", "export_review", "freeze", "init_series", "merge",
+    "open_run", "plan", "plot_series", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run",
+    "run_async", "run_series", "run_series_async", "sensitivity", "series_status", "start_review", "study", "verbatim",
+    "verify", "verify_series",
 ]  # fmt: skip
 
 

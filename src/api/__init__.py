@@ -14,10 +14,13 @@ from .checks import replay, verify
 from .findings import compare, drift, export, report, sensitivity
 from .reviews import Review, export_review, start_review
 from .runs import Frozen, freeze, plan, rejudge, rejudge_async, resume, resume_async, run, run_async, study
+from .series import add_to_series, init_series, plot_series, run_series, run_series_async, series_status
+from .series_checks import VerifiedSeries, verify_series
 from .shards import merge
 
 __all__ = [
-    "ExportedGold", "Frozen", "Review", "compare", "drift", "export", "export_review", "freeze", "merge", "open_run",
-    "plan", "rejudge", "rejudge_async", "replay", "report", "resume", "resume_async", "run", "run_async", "sensitivity",
-    "start_review", "study", "verify",
+    "ExportedGold", "Frozen", "Review", "VerifiedSeries", "add_to_series", "compare", "drift", "export",
+    "export_review", "freeze", "init_series", "merge", "open_run", "plan", "plot_series", "rejudge", "rejudge_async",
+    "replay", "report", "resume", "resume_async", "run", "run_async", "run_series", "run_series_async", "sensitivity",
+    "series_status", "start_review", "study", "verify", "verify_series",
 ]  # fmt: skip

@@ -119,7 +119,7 @@ async def run_async(
             registration=kept,
             shard=None if shard is None else shard_of(shard),
         )
-    await _execute(new.folder, new.manifest, chosen, progress=progress, stop=stop)
+    await execute(new.folder, new.manifest, chosen, progress=progress, stop=stop)
     return Run(new.folder)
 
 
@@ -218,7 +218,7 @@ async def resume_with_people(
         check_usable(name)
     if not manifest.transcripts:
         check_unchanged(plan)
-    await _execute(folder, manifest, options, held=held, progress=progress, stop=stop, people=people)
+    await execute(folder, manifest, options, held=held, progress=progress, stop=stop, people=people)
     return Run(folder)
 
 
@@ -273,7 +273,7 @@ async def rejudge_async(
         prices=Path(prices) if prices else None,
         transcripts=transcripts,
     )
-    await _execute(new.folder, new.manifest, options, progress=progress, stop=stop, earlier=earlier)
+    await execute(new.folder, new.manifest, options, progress=progress, stop=stop, earlier=earlier)
     return Run(new.folder)
 
 
@@ -367,7 +367,7 @@ def freeze(source: Study | Mapping[str, Any] | PathLike | None = None, /, *, to:
     return Frozen(path, frozen.trials, write_preregistration(path, frozen))
 
 
-async def _execute(
+async def execute(
     folder: Path,
     manifest: Manifest,
     options: ExecutionOptions,

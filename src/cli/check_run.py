@@ -9,9 +9,13 @@ from dataclasses import asdict
 
 from .. import audit
 from ..errors import IncompleteRun
+from ..store.series_folder import is_series
+from ..text.count import counted
 
 
 def verify(arguments: argparse.Namespace) -> int:
+    if is_series(arguments.run):
+        return _verify_series(arguments)
     found = audit.verify(arguments.run, arguments.expect)
     if arguments.json:
         print(json.dumps(asdict(found), indent=2))
@@ -23,6 +27,21 @@ def verify(arguments: argparse.Namespace) -> int:
         print(f"  results hash: {found.head}")
     if not found.sealed:
         raise _not_complete(arguments)
+    return 0
+
+
+def _verify_series(arguments: argparse.Namespace) -> int:
+    from .. import api
+
+    found = api.verify_series(arguments.run, arguments.expect)
+    if arguments.json:
+        print(json.dumps(asdict(found), indent=2))
+    else:
+        what = (
+            f"{counted(found.points, 'point')}, {counted(found.runs, 'run')} and {counted(found.checks, 'judge check')}"
+        )
+        print(f"{arguments.run}: OK. {what} match what was recorded.")
+        print(f"  chain value of the last line: {found.head}")
     return 0
 
 

@@ -77,6 +77,12 @@ def drift(arguments: Namespace) -> int:
     return module.drift(arguments)
 
 
+def series(arguments: Namespace) -> int:
+    from . import series as module
+
+    return module.series(arguments)
+
+
 def sensitivity(arguments: Namespace) -> int:
     from . import analyze as module
 

@@ -15,7 +15,7 @@ exit codes:
   0 ok   2 usage or bad input   3 configuration or key
   4 incomplete, can be resumed; or nothing was scored   5 integrity
   6 storage (disk full, read-only, run in use)   130 second Ctrl-C
-  `drift` also: 7 drifted   8 cannot tell
+  `drift`, `series` also: 7 drifted   8 cannot tell
 """
 RUN = """\
 Ask each target every scenario and judge the answers. Every call is saved
@@ -81,6 +81,58 @@ or no evidence of one as large as --floor; 7: drifted; 8: cannot tell.
 To check the judges too, have them judge the old transcripts again:
   medicare-eval rejudge runs/OLD --judge-model ... --keep-claims
   medicare-eval drift runs/OLD runs/NEW --frozen runs/REJUDGED
+"""
+SERIES = """\
+Run the same study every week or month and be told when the answers change.
+Testing every new run against the first one raises a false alarm in nearly
+half of all unchanged series within two years. A series has alarms that may
+be looked at every time (CUSUM, with thresholds simulated for the study's own
+design) and claims that hold at any number of looks (an e-process). The judges
+are checked at every point, so that a judge that changed is not taken for a
+target that did (docs/series.md).
+
+  medicare-eval series init monthly study.toml
+  medicare-eval series run monthly --max-cost 40     from cron, every month
+  medicare-eval series status monthly
+  medicare-eval series plot monthly --html monthly.html
+
+Exit codes of run, add and status: 0 no alarm, 7 drifted, 8 cannot tell.
+"""
+SERIES_INIT = """\
+Freeze a study to be run again and again, and simulate the thresholds of its
+alarms for its own number of scenarios, questions and repeats. Calls nothing.
+
+  medicare-eval series init monthly study.toml --every month --floor 0.05
+  medicare-eval series init monthly --baseline runs/20261116T120000Z
+"""
+SERIES_RUN = """\
+Make the point of the present period: run the frozen study, have the judges
+label the labeled replies again, have them judge the first transcripts of the
+segment again, and add the point. A second run in the same period is refused.
+A run that was stopped or killed is continued by the same command, and no
+recorded call is made again. A new plan year, key or rubric begins a new
+segment by itself. A target that its provider retired ends its line. Other
+judges (--judge-model) judge all earlier transcripts again first.
+
+  medicare-eval series run monthly --max-cost 40 --batch judges
+  medicare-eval series run monthly --max-cost 40 --quiet \\
+      --summary summary.md --junit series.xml --html series.html
+  medicare-eval series run monthly --max-cost 90 \\
+      --judge-model anthropic:claude-sonnet-5-5 --judge-model google:gemini-3.8-flash
+"""
+SERIES_ADD = """\
+Add a finished run of the frozen study that was made elsewhere, for example
+merged from shards. Without --check and --frozen nobody knows whether the
+judges changed, so an alarm at this point is answered by "cannot tell".
+
+  medicare-eval series add monthly runs/20261201T060000Z \\
+      --check judge-checks/20261201T070000Z --frozen runs/20261201T080000Z
+"""
+SERIES_STATUS = """\
+What the series says. Reads only. Exit code 0: no alarm; 7: drifted; 8: cannot
+tell, because the judges drifted or too many answers are missing.
+
+  medicare-eval series status monthly --json
 """
 SENSITIVITY = """\
 What the scores depend on: how much of their variance is between scenarios,

@@ -75,6 +75,13 @@ OTHER_FLAGS = {
     "reviewers": "--reviewers",
     "keep_claims": "--keep-claims",
     "shard": "--shard",
+    "floor": "--floor",
+    "alpha": "--alpha",
+    "points": "--points",
+    "baseline": "--baseline",
+    "end": "--end",
+    "judge_again": "--judge-again",
+    "check": "--check",
 }
 """What else errors speak of that a flag sets."""
 
@@ -304,11 +311,28 @@ def add_execution(parser: argparse.ArgumentParser, *, new_run: bool = True) -> N
     """How a run is carried out."""
     if new_run:
         _add(parser, "--out", str, "DIR", "where the run folder goes (default: runs)")
-    _add(parser, "--concurrency", whole, "N", "trials at a time (default: 8, or as many as calls in flight)")
+    _add_concurrency(parser)
     _add(parser, "--max-cost", amount, "USD", "stop before the run's calls could cost more")
     if new_run:
         _add(parser, "--prices", str, "FILE", "JSON price table; adds to or overrides the built-in prices")
     add_limits(parser)
+    _add_engine(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def add_carrying_out(parser: argparse.ArgumentParser) -> None:
+    """How the runs of a series are carried out."""
+    _add_concurrency(parser)
+    add_limits(parser)
+    _add_engine(parser)
+
+
+def _add_concurrency(parser: argparse.ArgumentParser) -> None:
+    _add(parser, "--concurrency", whole, "N", "trials at a time (default: 8, or as many as calls in flight)")
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
     _add(parser, "--processes", whole, "N", "processes at a time (default: 1; with Ray, one for each of its CPUs)")
     parser.add_argument(
         "--engine",
@@ -317,8 +341,6 @@ def add_execution(parser: argparse.ArgumentParser, *, new_run: bool = True) -> N
         help="where the processes run: on this machine, or on a Ray cluster (default: local)",
     )
     _add(parser, "--ray-address", str, "A", "the Ray cluster (default: RAY_ADDRESS, or a new one on this machine)")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import HarnessError
-from . import handlers, help_texts, options
+from . import handlers, help_texts, options, series_options
 
 Handler = Callable[[argparse.Namespace], int]
 WIDTH = 79
@@ -29,8 +29,8 @@ class _Parser(argparse.ArgumentParser):
 class _Commands:
     """Adds commands to a parser, each with the function that carries it out."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    def __init__(self, parser: argparse.ArgumentParser, name: str = "command") -> None:
+        self._commands = parser.add_subparsers(dest=name, required=True, metavar=name.upper(), parser_class=_Parser)
 
     def add(self, name: str, handler: Handler, summary: str, description: str = "") -> argparse.ArgumentParser:
         command = self._commands.add_parser(
@@ -58,6 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_review(commands)
     _add_transcripts(commands)
     _add_findings(commands)
+    _add_series(commands)
     _add_authoring(commands)
     _add_sources(commands)
     _add_environment(commands)
@@ -401,6 +402,15 @@ def _add_power(commands: _Commands) -> None:
         metavar="R",
         help="how alike differences are within a scenario, 0 to 1 (default: as in the pilot; without one, 0)",
     )
+
+
+def _add_series(commands: _Commands) -> None:
+    parser = commands.add(
+        "series", handlers.series, "run the same study again and again, with alarms", help_texts.SERIES
+    )
+    actions = _Commands(parser, "action")
+    for name, summary, text, add_options in series_options.ACTIONS:
+        add_options(actions.add(name, handlers.series, summary, text))
 
 
 def _add_authoring(commands: _Commands) -> None:

@@ -7,7 +7,7 @@ can be resumed without making any call twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import cycle, islice
@@ -18,6 +18,7 @@ from .. import storage
 from ..adapters.models import check_not_retired, resolve
 from ..adapters.registry import canonical_name, check_usable
 from ..calls.batches import make_batcher, with_open_batches
+from ..calls.budget import RunBudget
 from ..calls.gateway import LiveGateway
 from ..calls.prices import cost
 from ..calls.probes import probe_requests
@@ -29,7 +30,7 @@ from ..planning.clock import today
 from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
 from ..planning.limits import limits_of
 from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE, call_policy
-from ..planning.prices import prices_for
+from ..planning.prices import check_prices_known, prices_for
 from ..planning.prompts import load_prompts
 from ..records.gold import Split
 from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement
@@ -41,7 +42,7 @@ from ..runner.judge_clients import JudgeClients
 from ..runner.new_run import versions
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait
-from ..schemas import CallParameters, CallPolicy
+from ..schemas import CallParameters, CallPolicy, Price
 from ..store.failpoints import Failpoints
 from .gold import Gold, GoldItem, load_gold
 from .judge_reply import JudgedReply, ReplyJudge
@@ -75,6 +76,8 @@ class CheckOptions:
     """Folder in which the check's own folder is created."""
     resume: Path | None = None
     """Folder of a check that was stopped. Its judges, split and seed are used, not the ones given here."""
+    prices: Path | None = None
+    """A price table that adds to or overrides the built-in prices."""
     execution: ExecutionOptions = field(default_factory=ExecutionOptions)
     """Limits, as in a run. Replies are judged eight at a time, however many trials a run would have."""
 
@@ -134,9 +137,10 @@ async def check_judges_async(
     plan = manifest.plan
     drawn = gold.drawn(plan.limit, plan.seed)
     counter = ProgressCounter(progress, folder)
-    resources = _resources(options, stop, counter)
+    prices = prices_for(plan.api_ids, options.prices)
+    resources = _resources(options, stop, counter, _budget(options, folder, plan, prices))
     judged = await _judge_all(folder, plan, drawn, resources, counter, probe=not options.execution.no_probe)
-    record = measure(manifest, drawn, judged, _cost(plan, judged))
+    record = measure(manifest, drawn, judged, _cost(prices, judged))
     if not (folder / RECORD).exists():
         data = storage.encode_record(record) + b"\n"
         storage.write_once(folder / RECORD, data, Failpoints.from_environment(), "check")
@@ -219,13 +223,23 @@ class _Resources:
     calls: CallResources
 
 
-def _resources(options: CheckOptions, stop: Stop | None, counter: ProgressCounter) -> _Resources:
+def _budget(options: CheckOptions, folder: Path, plan: CheckPlan, prices: Mapping[str, Price]) -> RunBudget | None:
+    """The money of a check, less what its journal has spent; None if there is no limit."""
+    most = options.execution.max_cost
+    check_prices_known(plan.api_ids, prices, most)
+    return None if most is None else RunBudget(most, prices, storage.call_heads(folder))
+
+
+def _resources(
+    options: CheckOptions, stop: Stop | None, counter: ProgressCounter, budget: RunBudget | None
+) -> _Resources:
     limits = limits_of(options.execution)
     pool = AdapterPool()
     calls = CallResources(
         adapter_for=pool,
         limits=call_limits(limits, REPLIES_AT_ONCE),
         stop=stop or Stop(),
+        budget=budget,
         max_outage_s=limits.max_outage_s,
         on_notice=counter.on_notice,
         batch=None if options.execution.batch is None else limits.batch == "judges",
@@ -297,9 +311,8 @@ async def _each(
     return [outcome for outcome in ended if isinstance(outcome, JudgedReply)]
 
 
-def _cost(plan: CheckPlan, judged: Sequence[JudgedReply]) -> float | None:
+def _cost(prices: Mapping[str, Price], judged: Sequence[JudgedReply]) -> float | None:
     """What all calls cost; None if a price is unknown."""
-    prices = prices_for(plan.api_ids, None)
     records = [record for one in judged for record in one.records]
     if any(record.model not in prices for record in records):
         return None

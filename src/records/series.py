@@ -125,7 +125,9 @@ class PlanParts(Record):
     rubric: Sha256
     judging: Sha256
     asking: Sha256
-    """Questions, repeats, seed, parameters and settings of targets."""
+    """Questions, repeats and seed."""
+    targets: dict[ModelName, Sha256]
+    """Model id, parameters and settings of each."""
 
 
 class Segment(Record):
@@ -137,6 +139,8 @@ class Segment(Record):
     judging: int = Field(ge=1)
     """Counts the changes of judges. Segments of the same number share the anchors' lines."""
     parts: PlanParts
+    study: dict[str, Any]
+    """As in `series.json`, with the judges of this segment."""
     verifiers: tuple[ModelName, ...]
     extractor: ModelName
     scorer: ModelName

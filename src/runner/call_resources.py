@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from .. import storage
@@ -12,7 +13,7 @@ from ..calls.resources import CallResources
 from ..calls.stop import Stop
 from ..planning.limits import EVERY_PROVIDER, trials_at_once
 from ..records.study import ExecutionOptions
-from ..schemas import LimitsNote, Manifest, RunLimits
+from ..schemas import CallHead, LimitsNote, Manifest, RunLimits
 from .adapter_pool import AdapterPool
 from .progress import ProgressCounter
 from .shards import call_heads
@@ -45,7 +46,13 @@ def run_budget(limits: RunLimits, manifest: Manifest, folder: Path) -> RunBudget
     """The money of a run, less what its journal has spent; None if there is no limit."""
     if limits.max_cost is None:
         return None
-    return RunBudget(limits.max_cost, manifest.prices, call_heads(folder, manifest), manifest.plan.most_searches)
+    return RunBudget(limits.max_cost, manifest.prices, paid_calls(folder, manifest), manifest.plan.most_searches)
+
+
+def paid_calls(folder: Path, manifest: Manifest) -> Iterator[CallHead]:
+    """The attempts that a run made. Those that it took from an earlier run were paid for there."""
+    taken = manifest.transcripts.stages if manifest.transcripts else ()
+    return (head for head in call_heads(folder, manifest) if head.call.split("|")[1] not in taken)
 
 
 def call_resources(

@@ -49,6 +49,18 @@ SHARD_NAMES = (
 """Places in runs of several processes and in merges."""
 
 
+SERIES_NAMES = (
+    "series.before_link",
+    "series.after_link",
+    "series_point.before_link",
+    "series_point.after_link",
+    "series.before_line",
+    "series.torn_line",
+    "series.after_line",
+)
+"""Places in a series. Its runs and checks have those of every run."""
+
+
 class Failpoints:
     """Counts how often each place was reached. Every run folder has its own, so no state is shared."""
 

@@ -31,12 +31,12 @@ AFTER = 6
 _DECIMALS = 4
 """Of recorded thresholds: more would differ between machines."""
 _JUDGING = ("verifiers", "extractor", "scorer", "adjudicator", "judge_parameters", "isolation", "audit_sample")
-_ASKING = ("repeats", "seed", "target_parameters", "questioner", "wording")
+_ASKING = ("repeats", "seed", "questioner")
 
 
 def plan_parts(plan: RunPlan) -> PlanParts:
     whole = plan.model_dump(mode="json")
-    judges, targets = plan.judge_models(), plan.targets
+    judges = plan.judge_models()
     own = whole.get("model_parameters", {})
     return PlanParts(
         plan_year=plan.plan_year,
@@ -49,13 +49,8 @@ def plan_parts(plan: RunPlan) -> PlanParts:
                 {role: prompt["text"] for role, prompt in whole["prompts"].items() if role != "questioner"},
             ]
         ),
-        asking=fingerprint(
-            [
-                {name: whole.get(name) for name in _ASKING},
-                {target: _target(whole, target) for target in targets},
-                _questions(whole),
-            ]
-        ),
+        asking=fingerprint([{name: whole.get(name) for name in _ASKING}, _questions(whole)]),
+        targets={target: fingerprint(_target(whole, target)) for target in plan.targets},
     )
 
 
@@ -63,7 +58,8 @@ def _target(whole: Mapping[str, Any], target: str) -> list[Any]:
     """A target as it is asked; recorded conversations are another set at every point."""
     settings = dict(whole.get("target_settings", {}).get(target, {}))
     settings.pop("recorded", None)
-    return [whole["api_ids"].get(target), whole.get("model_parameters", {}).get(target), settings]
+    own = whole.get("model_parameters", {}).get(target) or whole["target_parameters"]
+    return [whole["api_ids"].get(target), own, settings]
 
 
 def _keys(whole: Mapping[str, Any]) -> list[Any]:
@@ -79,12 +75,6 @@ def _questions(whole: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def without_targets(parts: PlanParts, plan: RunPlan, gone: Sequence[str]) -> PlanParts:
-    """The parts of an earlier plan, as they would be without some targets."""
-    kept = tuple(target for target in plan.targets if target not in gone)
-    return parts.model_copy(update={"asking": plan_parts(plan.model_copy(update={"targets": kept})).asking})
-
-
 def changes(before: PlanParts, after: PlanParts) -> Iterator[str]:
     """Why points of the two cannot be compared, apart from the judges and what is asked."""
     if before.plan_year != after.plan_year:
@@ -95,9 +85,21 @@ def changes(before: PlanParts, after: PlanParts) -> Iterator[str]:
         yield "the rubric changed"
 
 
+def other_study(before: PlanParts, after: PlanParts) -> Iterator[str]:
+    """Why two plans are not of the same study."""
+    if before.plan_year == after.plan_year and before.asking != after.asking:
+        yield "the questions, the number of repeats or the seed changed"
+    for target, settings in after.targets.items():
+        if target not in before.targets:
+            yield f"{target} is a new target"
+        elif before.targets[target] != settings:
+            yield f"the model id, the parameters or the settings of {target} changed"
+
+
 def segment_of(
     series: Series,
     plan: RunPlan,
+    study: Mapping[str, Any],
     *,
     number: int,
     judging: int,
@@ -105,7 +107,7 @@ def segment_of(
     anchors: Mapping[str, int] | None,
 ) -> Segment:
     """A segment with its thresholds. `anchors`: labeled replies and how many claims each has."""
-    targets = _designs(series, plan, len(plan.targets))
+    targets = {outcome: Design(_clusters(plan, outcome), series.floor) for outcome in series.outcomes}
     judges = len(set(plan.verifiers)) + 1 if anchors else 0
     lines = len(plan.targets) * len(series.outcomes)
     of_judges = judges + len(series.outcomes)
@@ -114,6 +116,7 @@ def segment_of(
         reasons=tuple(reasons),
         judging=judging,
         parts=plan_parts(plan),
+        study=dict(study),
         verifiers=plan.verifiers,
         extractor=plan.extractor,
         scorer=plan.scorer,
@@ -125,10 +128,6 @@ def segment_of(
         },
         anchors=_limit(series, _of_replies(series, anchors), of_judges, with_power=False) if anchors else None,
     )
-
-
-def _designs(series: Series, plan: RunPlan, targets: int) -> dict[Outcome, Design]:
-    return {outcome: Design(_clusters(plan, outcome), series.floor) for outcome in series.outcomes}
 
 
 def _clusters(plan: RunPlan, outcome: Outcome) -> dict[str, Cluster]:
@@ -160,7 +159,7 @@ def _of_replies(series: Series, anchors: Mapping[str, int]) -> Design:
 def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> LineLimit:
     sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
     level = series.alpha / lines
-    limit, found = _simulated(sizes, design.floor, series.points, level=level, seed=series.seed, with_power=with_power)
+    limit = _threshold(sizes, design.floor, series.points, level=level, seed=series.seed, series=SIMULATED)
     return LineLimit(
         clusters={name: ClusterDesign(weight=weight, answers=answers) for name, weight, answers in sizes},
         points=series.points,
@@ -168,27 +167,39 @@ def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> L
         limit=limit,
         series=SIMULATED,
         seed=series.seed,
-        power=found,
+        power=_power(sizes, design.floor, series.points, level=level, seed=series.seed, limit=limit)
+        if with_power
+        else None,
     )
 
 
+_Sizes = tuple[tuple[str, float, float], ...]
+
+
 @lru_cache(maxsize=64)
-def _simulated(
-    sizes: tuple[tuple[str, float, float], ...], floor: float, points: int, *, level: float, seed: int, with_power: bool
-) -> tuple[float, SimulatedPower | None]:
-    """The threshold of a design, and the power for a drop of the floor."""
+def _threshold(sizes: _Sizes, floor: float, points: int, *, level: float, seed: int, series: int) -> float:
     design = Design({name: Cluster(weight, answers) for name, weight, answers in sizes}, floor)
-    limit = round(threshold(design, points=points, level=level, series=SIMULATED, seed=seed), _DECIMALS)
-    if not with_power:
-        return limit, None
+    return round(threshold(design, points=points, level=level, series=series, seed=seed), _DECIMALS)
+
+
+@lru_cache(maxsize=64)
+def _power(sizes: _Sizes, floor: float, points: int, *, level: float, seed: int, limit: float) -> SimulatedPower:
+    """For a drop of the floor."""
+    design = Design({name: Cluster(weight, answers) for name, weight, answers in sizes}, floor)
     change = Change(floor, min(AFTER, points))
     found = power(design, limit=limit, level=level, points=points, change=change, series=POWER_SERIES, seed=seed)
-    return limit, SimulatedPower(
+    return SimulatedPower(
         drop=change.drop,
         after=change.after,
         alarm=FoundShare(share=found.alarm.share, delay=found.alarm.delay),
         claim=FoundShare(share=found.claim.share, delay=found.claim.delay),
     )
+
+
+def simulated_limit(design: Design, limit: LineLimit) -> float:
+    """The threshold of a line, computed again."""
+    sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
+    return _threshold(sizes, design.floor, limit.points, level=limit.level, seed=limit.seed, series=limit.series)
 
 
 def design_of(limit: LineLimit, floor: float) -> Design:

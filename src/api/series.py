@@ -1,0 +1,374 @@
+"""A study that is run again and again: begin a series, add points to it, and read what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from .. import storage
+from ..calls.stop import Stop
+from ..errors import InputError, from_origin
+from ..findings.analysis.judge_agreement import RECORD
+from ..findings.analysis.series import SeriesFindings, read_findings
+from ..judge_check.gold import load_gold
+from ..planning import clock
+from ..planning.plan import make_plan
+from ..planning.study_file import as_document, completed, given, make_study, origin_of, seen_from
+from ..reading import PathLike, as_path
+from ..records.model_name import is_person
+from ..records.series import Anchors, Cadence, EndedTarget, Outcome, PointIntent, Series
+from ..records.study import JudgeOptions, Study
+from ..runner.new_run import versions
+from ..runner.progress import OnProgress
+from ..runner.wait import wait
+from ..store.failpoints import Failpoints
+from ..store.input_files import problems_of
+from ..store.series_folder import SERIES, append_lines, read_lines, read_series
+from .runs import study as make_study_of
+from .series_lines import ended_before, first_segment, period_of, reasons_for, relative, run_reference
+from .series_plan import (
+    Asked,
+    begin_point,
+    decide_point,
+    ensure_segment,
+    pending_point,
+    refuse_other_study,
+    refuse_period,
+)
+from .series_steps import OnStage, Work, carry_out, finish
+
+OUTCOMES: tuple[Outcome, ...] = ("accurate_complete", "incorrect")
+ANCHORS = 40
+"""Labeled replies that judges label at every point, unless the user says otherwise."""
+
+
+def init_series(
+    folder: PathLike,
+    source: Study | Mapping[str, Any] | PathLike | None = None,
+    /,
+    *,
+    every: Cadence = "month",
+    outcomes: Sequence[Outcome] = OUTCOMES,
+    floor: float = 0.05,
+    alpha: float = 0.05,
+    points: int = 24,
+    anchors: int = ANCHORS,
+    gold: PathLike | None = None,
+    title: str | None = None,
+    baseline: PathLike | None = None,
+    **changes: Any,
+) -> SeriesFindings:
+    """Freeze a study to be run again and again, and compute the thresholds of its alarms. Calls nothing.
+
+    Args:
+        folder: a new folder for the series.
+        source: a study file (TOML), a `Study`, or a dict of its fields. None: keywords, or the baseline's study.
+        every: how often a point is made: day, week, month or quarter.
+        outcomes: the primary outcomes; each target has a line for each.
+        floor: the smallest change that matters.
+        alpha: the share of unchanged series that may have a false alarm, over all targets and outcomes.
+        points: points that the thresholds are made for.
+        anchors: labeled replies that the judges label again at every point; 0: none.
+        gold: a folder of labels to use instead of the bundled ones, such as people's (`review export`).
+        title: what the series is called. None: the study's title, or the folder's name.
+        baseline: a finished run of the study, to be the first point.
+        changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
+
+    Returns:
+        The series; it has a point only if a baseline was given.
+
+    Raises:
+        InputError: the folder exists, or a file, field or value cannot be used.
+        ConfigError: a key or SDK is missing, or a judge is not allowed to judge a target.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> series = me.init_series(
+        ...     "monthly", scenarios=["scenarios/v1/*.json"], targets=["fake:careful"], anchors=0, points=3
+        ... )
+        >>> series.series.cadence
+        'month'
+    """
+    path = as_path(folder)
+    storage.require_folder(path)
+    if path.exists() and any(path.iterdir()):
+        raise InputError(f"{path} already exists and will not be overwritten. Give a new folder.")
+    first = as_path(baseline) if baseline is not None else None
+    with from_origin(origin_of(source, changes)):
+        study = _study_of(source, changes, first)
+        plan = make_plan(study)
+    people = [name for name in plan.judge_models() if is_person(name)]
+    if people:
+        raise InputError(f"{people[0]} is a person, and a series runs by itself. Name judges that are models.")
+    chosen = Anchors(split="held_out", limit=anchors, gold=relative(path, as_path(gold)) if gold else None)
+    if anchors:
+        load_gold(chosen.split, as_path(gold) if gold else None)
+    document = seen_from(as_document(completed(study, plan)), path)
+    document.pop("out", None)
+    if study.plan_year is None:
+        document.pop("plan_year")
+    series = _checked_series(
+        {
+            "title": title or study.title or path.resolve().name,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(),
+            "study": document,
+            "cadence": every,
+            "outcomes": list(outcomes),
+            "floor": floor,
+            "alpha": alpha,
+            "points": points,
+            "anchors": chosen.model_dump(mode="json") if anchors else None,
+            "seed": study.seed,
+        }
+    )
+    segment = first_segment(path, series, plan)
+    failpoints = Failpoints.from_environment()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage.storage_error(path, error) from None
+    storage.write_once(path / SERIES, storage.encode_record(series) + b"\n", failpoints, "series")
+    append_lines(path, [segment], failpoints)
+    return add_to_series(path, first) if first else read_findings(path)
+
+
+def _checked_series(fields: dict[str, Any]) -> Series:
+    try:
+        return Series.model_validate_json(json.dumps(fields), strict=True)
+    except ValidationError as error:
+        refused = InputError(str(error))
+        refused.problems = problems_of(error, Series)
+        raise refused from None
+
+
+def _study_of(
+    source: Study | Mapping[str, Any] | PathLike | None, changes: Mapping[str, Any], baseline: Path | None
+) -> Study:
+    if source is not None or given(changes) or baseline is None:
+        return make_study_of(source, **changes)
+    manifest = storage.read_manifest(baseline)
+    if manifest.study is None:
+        raise InputError(f"{baseline} does not contain its study. Give the study as well.", field="baseline")
+    return make_study(manifest.study)
+
+
+async def run_series_async(
+    folder: PathLike,
+    *,
+    max_cost: float,
+    end: Sequence[str] = (),
+    judge_again: bool = False,
+    progress: Callable[[], OnProgress | None] | None = None,
+    on_stage: OnStage | None = None,
+    stop: Stop | None = None,
+    **changes: Any,
+) -> SeriesFindings:
+    """Like `run_series`, to be awaited."""
+    path = as_path(folder)
+    series = read_series(path)
+    judging = {name: value for name, value in given(changes).items() if name in JudgeOptions.model_fields}
+    settings = {name: value for name, value in given(changes).items() if name not in judging}
+    with storage.RunLock(path):
+        work = Work(
+            path,
+            series,
+            max_cost,
+            settings,
+            progress or (lambda: None),
+            stop,
+            on_stage or (lambda stage: None),
+        )
+        ensure_segment(path, series)
+        pending = pending_point(path)
+        if pending:
+            await carry_out(work, pending)
+        today = clock.today()
+        period = period_of(today, series.cadence)
+        if pending and pending.period == period:
+            return read_findings(path)
+        lines = read_lines(path)
+        refuse_period(path, lines, period)
+        intent = decide_point(path, series, lines, today, Asked(tuple(end), judging, judge_again))
+        await carry_out(work, intent)
+    return read_findings(path)
+
+
+def run_series(
+    folder: PathLike,
+    *,
+    max_cost: float,
+    end: Sequence[str] = (),
+    judge_again: bool = False,
+    progress: Callable[[], OnProgress | None] | None = None,
+    on_stage: OnStage | None = None,
+    **changes: Any,
+) -> SeriesFindings:
+    """Make the point of the present period: run the study, check the judges, judge the first transcripts again.
+
+    Args:
+        folder: the series.
+        max_cost: US dollars for everything that the point calls.
+        end: targets whose line ends here, by their names in the series.
+        judge_again: the judges changed on purpose: judge all earlier transcripts again, as a new segment.
+        progress: makes a function that is called with a `RunProgress`, for each step.
+        on_stage: called with a sentence when a step begins.
+        changes: fields of `JudgeOptions`, to change the judges (all earlier transcripts are then judged again), and of
+            `ExecutionOptions` (concurrency, batch and so on).
+
+    Returns:
+        What the series says with the new point.
+
+    Raises:
+        InputError: not a series, the period has a point already, or the study is no longer the frozen one.
+        ConfigError: a judge has been retired, or a key or SDK is missing.
+        IncompleteRun: it was stopped; the same call continues it, and no recorded call is made again.
+        StorageError: another process is at work on the series.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> series = me.init_series(
+        ...     "weekly", scenarios=["scenarios/v1/*.json"], targets=["fake:careful"], every="week", anchors=0, points=3
+        ... )
+        >>> me.run_series("weekly", max_cost=1.0).verdict
+        'no alarm'
+    """
+    return wait(
+        lambda stop: run_series_async(
+            folder,
+            max_cost=max_cost,
+            end=end,
+            judge_again=judge_again,
+            progress=progress,
+            on_stage=on_stage,
+            stop=stop,
+            **changes,
+        )
+    )
+
+
+def add_to_series(
+    folder: PathLike,
+    run: PathLike,
+    *,
+    check: PathLike | None = None,
+    frozen: PathLike | None = None,
+    day: date | None = None,
+) -> SeriesFindings:
+    """Add a finished run of the frozen study that was made elsewhere, such as one merged from shards. Calls nothing.
+
+    Args:
+        folder: the series.
+        run: the run. It stays where it is and must not be moved away from the series.
+        check: a judge check of the same judges, made at the same time.
+        frozen: the first transcripts of the segment, judged again at the same time (`rejudge`).
+        day: the date that the run stands for. None: the day on which it was started.
+
+    Returns:
+        What the series says with the new point.
+
+    Raises:
+        InputError: not a run of the frozen study, or its period has a point already.
+        IncompleteRun: the run is not complete.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> study = {"scenarios": ["scenarios/v1/*.json"], "targets": ["fake:careful"]}
+        >>> first = me.run(study)
+        >>> series = me.init_series("added", study, baseline=first, anchors=0, points=3)
+        >>> series.segments[0].points[0].run.run_id == first.path.name
+        True
+    """
+    path, added = as_path(folder), as_path(run)
+    series = read_series(path)
+    with storage.RunLock(path):
+        ensure_segment(path, series)
+        pending = pending_point(path)
+        if pending and pending.run is None:
+            raise InputError(f"{path}: {pending.period} is not finished. First run: medicare-eval series run {path}")
+        if pending:
+            finish(path, series, pending)
+        lines = read_lines(path)
+        run_reference(path, added)
+        manifest = storage.read_manifest(added)
+        if manifest.transcripts or manifest.shard:
+            raise InputError(f"{added} is not a whole run of the study: it judged others' transcripts or is a shard.")
+        when = day or date.fromisoformat(manifest.created[:10])
+        period = period_of(when, series.cadence)
+        refuse_period(path, lines, period)
+        last = lines.segments[-1]
+        refuse_other_study(path, last, manifest.plan, judges_changed=False)
+        gone = {name for name in last.parts.targets if name not in manifest.plan.targets} - set(ended_before(lines))
+        if check is not None and not (as_path(check) / RECORD).is_file():
+            raise InputError(f"{check} is not a finished judge check.", field="check")
+        if frozen is not None:
+            run_reference(path, as_path(frozen))
+        intent = PointIntent(
+            period=period,
+            date=when.isoformat(),
+            lines=len(lines.lines),
+            study=last.study,
+            reasons=reasons_for(lines, manifest.plan),
+            ended=tuple(EndedTarget(target=name, why="the run does not have it") for name in sorted(gone)),
+            run=relative(path, added),
+            check=relative(path, as_path(check)) if check is not None else None,
+            frozen=relative(path, as_path(frozen)) if frozen is not None else None,
+        )
+        finish(path, series, begin_point(path, intent))
+    return read_findings(path)
+
+
+def series_status(folder: PathLike) -> SeriesFindings:
+    """What a series says, from its points. Reads, and calls nothing.
+
+    Args:
+        folder: the series.
+
+    Returns:
+        Its segments with every line, its events, and its verdict: "drifted", "cannot tell" or "no alarm".
+
+    Raises:
+        InputError: not a series.
+        IntegrityError: a line of it was changed.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> _ = me.init_series("quiet", scenarios=["scenarios/v1/*.json"], targets=["fake:wrong"], anchors=0, points=3)
+        >>> me.series_status("quiet").verdict
+        'no alarm'
+    """
+    return read_findings(as_path(folder))
+
+
+def plot_series(folder: PathLike, html: PathLike) -> Path:
+    """Write the page of a series: a chart per target with limits and events, and what got better and worse.
+
+    Args:
+        folder: the series.
+        html: the file to write. Only an earlier page of this program is replaced.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: not a series, or `html` is another file.
+        StorageError: the page cannot be written.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> _ = me.init_series("drawn", scenarios=["scenarios/v1/*.json"], targets=["fake:wrong"], anchors=0, points=3)
+        >>> _ = me.run_series("drawn", max_cost=1.0)
+        >>> me.plot_series("drawn", "drawn.html").name
+        'drawn.html'
+    """
+    from ..findings.report.analysis_pages import require_page, write_page
+    from ..findings.report.series_page import series_page
+
+    page = as_path(html)
+    require_page(page)
+    return write_page(series_page(read_findings(as_path(folder))), page)

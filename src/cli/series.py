@@ -1,0 +1,220 @@
+"""`series`: the same study, again and again."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import api
+from ..api.series_outputs import check_outputs, write_outputs
+from ..calls.stop import Stop
+from ..findings.analysis.series import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
+from ..findings.report.document import share_text
+from ..findings.report.series_summary import summary_json
+from ..store.series_folder import read_lines
+from ..text.count import counted
+from ..text.escape import plain_lines
+from ..text.money import money_text
+from ..text.rounded import percent, rounded
+from . import tables
+from .analyze import CANNOT_TELL, DRIFTED
+from .options import given
+from .progress import ShowProgress
+from .signals import stop_on_signal
+
+EVENTS_SHOWN = 20
+PAGE = "series.html"
+
+
+def series(arguments: argparse.Namespace) -> int:
+    actions = {"init": _init, "run": _run, "add": _add, "status": _status, "plot": _plot}
+    return actions[arguments.action](arguments)
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    print("Simulating the thresholds of the alarms ...", file=sys.stderr, flush=True)
+    found = api.init_series(
+        arguments.series,
+        arguments.study,
+        every=arguments.every,
+        outcomes=arguments.outcomes or ("accurate_complete", "incorrect"),
+        floor=arguments.floor,
+        alpha=arguments.alpha,
+        points=arguments.points,
+        anchors=arguments.anchors,
+        gold=arguments.gold,
+        title=arguments.title,
+        baseline=arguments.baseline,
+        **given(arguments),
+    )
+    if arguments.json:
+        print(json.dumps(summary_json(found), indent=2, ensure_ascii=False))
+    else:
+        print(plain_lines("\n".join(_begun(arguments.series, found))))
+    return 0
+
+
+def _begun(folder: Path, found: SeriesFindings) -> Iterator[str]:
+    series = found.series
+    segment = read_lines(folder).segments[0]
+    yield f"{folder}: {series.title}, one point every {series.cadence}, thresholds for {series.points} points."
+    for outcome, limit in segment.targets.items():
+        scenarios = counted(len(limit.clusters), "scenario")
+        yield tables.wrapped(f"  {outcome_name(outcome)}: alarm if the CUSUM passes {limit.limit:.2f}; {scenarios}.")
+        if limit.power:
+            alarm, claim = (percent(one.share) for one in (limit.power.alarm, limit.power.claim))
+            yield tables.wrapped(
+                f"    A drop of {rounded(limit.power.drop)} after {limit.power.after} points is found in {alarm}% of "
+                f"simulated series, and can be claimed in {claim}%."
+            )
+    if len(segment.targets) and min(len(limit.clusters) for limit in segment.targets.values()) < 10:
+        yield tables.wrapped("Few scenarios find only large changes: see docs/series.md.")
+    yield f"Next: medicare-eval series run {folder} --max-cost USD"
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    settings = {name: value for name, value in given(arguments).items() if name != "max_cost"}
+
+    async def main() -> SeriesFindings:
+        stop = Stop()
+        stop_on_signal(stop)
+        return await api.run_series_async(
+            arguments.series,
+            max_cost=arguments.max_cost,
+            end=arguments.end,
+            judge_again=arguments.judge_again,
+            progress=(lambda: None) if arguments.quiet else ShowProgress,
+            on_stage=(lambda stage: None) if arguments.quiet else _say,
+            stop=stop,
+            **settings,
+        )
+
+    check_outputs(**_outputs(arguments))
+    return _tell(asyncio.run(main()), arguments)
+
+
+def _say(stage: str) -> None:
+    print(stage, file=sys.stderr, flush=True)
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    check_outputs(**_outputs(arguments))
+    found = api.add_to_series(
+        arguments.series, arguments.run, check=arguments.check, frozen=arguments.frozen, day=arguments.date
+    )
+    return _tell(found, arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    check_outputs(**_outputs(arguments))
+    return _tell(api.series_status(arguments.series), arguments)
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    print(api.plot_series(arguments.series, arguments.html or arguments.series / PAGE))
+    return 0
+
+
+def _outputs(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(arguments, name) for name in ("summary", "junit", "html")}
+
+
+def _tell(found: SeriesFindings, arguments: argparse.Namespace) -> int:
+    """Print what the series says, write what was asked for, and return the exit code of `drift`."""
+    for path in write_outputs(found, **_outputs(arguments)):
+        print(f"Written: {path}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(summary_json(found), indent=2, ensure_ascii=False))
+    else:
+        print(plain_lines("\n".join(status_lines(found))))
+    return {"drifted": DRIFTED, "cannot tell": CANNOT_TELL}.get(found.verdict, 0)
+
+
+def status_lines(found: SeriesFindings) -> Iterator[str]:
+    now = found.current
+    if now is None:
+        yield f"{found.series.title}: no point yet."
+        yield f"Make the first: medicare-eval series run {found.folder} --max-cost USD"
+        return
+    yield tables.wrapped(
+        f"{found.series.title}: {found.verdict}. Point {now.points[-1].period}, no. {len(now.points)} of its segment "
+        f"({'; '.join(now.segment.reasons)})."
+    )
+    for target in now.targets:
+        ended = f" Its line has ended: {target.ended}." if target.ended else ""
+        yield tables.wrapped(f"  {target.target}: {target.verdict}. {_sentence(target.why)}{ended}")
+    yield ""
+    yield _table(now)
+    for earlier in found.segments[:-1]:
+        yield tables.wrapped(
+            f"Earlier segment, {earlier.baseline.period} to {earlier.points[-1].period} "
+            f"({'; '.join(earlier.segment.reasons)}): "
+            + "; ".join(f"{target.target} {target.verdict}" for target in earlier.targets)
+        )
+    yield from _events(found)
+    cost = now.points[-1].cost
+    parts = f"study {money_text(cost.run)}, judges on old transcripts {money_text(cost.frozen)}"
+    yield tables.wrapped(f"Cost of {now.points[-1].period}: {parts}, on labeled replies {money_text(cost.anchors)}.")
+    if len(now.points) - 1 > found.series.points:
+        yield tables.wrapped(f"The thresholds were made for {found.series.points} points. Begin a new series.")
+    yield "Chain value of the last line (save this somewhere else; check it later with"
+    yield f"`medicare-eval verify {found.folder} --expect HASH`):"
+    yield f"  {found.head}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _table(now: SegmentFindings) -> str:
+    columns: tables.Columns = [
+        ("line", "left"), ("first", "right"), ("latest", "right"), ("CUSUM up", "right"), ("down", "right"),
+        ("limit", "right"), ("evidence", "right"), ("needed", "right"),
+    ]  # fmt: skip
+    rows = [row for target in now.targets for row in _target_rows(target)]
+    rows += [_row(f"judges: {_judges(line)}", line, *_ends(line)) for line in now.judges]
+    caption = (
+        "An alarm is raised when a CUSUM passes its limit. Evidence is the wealth of a bet against no change; a claim "
+        "is made when it reaches what is needed, and holds at any number of looks."
+    )
+    return tables.plain_table(columns, rows, caption=caption)
+
+
+def _target_rows(target: TargetSegment) -> Iterator[list[str]]:
+    for line in target.lines:
+        levels = target.levels[line.outcome] if line.outcome else ()
+        first, last = (share_text(levels[place].share).replace("–", "-") for place in (0, -1))
+        yield _row(f"{target.target} {line.outcome}", line, first, last)
+
+
+def _judges(line: Line) -> str:
+    return f"{line.outcome} on old transcripts" if line.outcome else f"{line.name} on labeled replies"
+
+
+def _ends(line: Line) -> tuple[str, str]:
+    values = [step.value for step in line.steps if step.value is not None]
+    first, last = (f"{percent(value)}%" for value in (values[0], values[-1])) if values else ("-", "-")
+    return first, last
+
+
+def _row(name: str, line: Line, first: str, last: str) -> list[str]:
+    step = line.steps[-1]
+    evidence = f"{2.718281828459045 ** min(step.log_wealth, 20):,.1f}"
+    return [
+        name, first, last, f"{step.up:.1f}", f"{step.down:.1f}", f"{line.limit.limit:.1f}", evidence,
+        f"{1 / line.limit.level:,.0f}",
+    ]  # fmt: skip
+
+
+def _events(found: SeriesFindings) -> Iterator[str]:
+    shown = found.events[-EVENTS_SHOWN:]
+    more = f", the last {len(shown)} of {len(found.events)}" if len(shown) < len(found.events) else ""
+    yield f"Events{more}:"
+    for event in shown:
+        subject = f"{event.subject}: " if event.subject and event.subject not in event.text else ""
+        yield tables.wrapped(f"  {event.period}  {event.kind}: {subject}{event.text}")
