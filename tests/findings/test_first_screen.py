@@ -210,6 +210,10 @@ def test_what_went_well_lists_questions_that_were_always_answered_fully(tmp_path
         "",
         "x.exe",
         "x.html\n",
+        "/runs/../x",
+        "/runs/a/%2E%2E/x",
+        "/runs//example.org",
+        "/runs/a?b",
     ],
 )
 def test_only_our_own_addresses_become_links(href: str) -> None:
@@ -225,6 +229,7 @@ def test_our_own_addresses_are_links_in_pages_and_markdown_and_nothing_in_csv() 
     cell = Linked(Count(62), "evidence/1-fake-careful/scenario_001.html#q-3")
     assert line_html([cell]) == '<a href="evidence/1-fake-careful/scenario_001.html#q-3">62</a>'
     assert line_html([Linked(Words("x"), "../../report.html")]) == '<a href="../../report.html">x</a>'
+    assert line_html([Linked(Words("x"), "/runs/a%2Fb/trials/s1.r1")]) == '<a href="/runs/a%2Fb/trials/s1.r1">x</a>'
     table = Table("c", (Column("n", key="n"),), ((cell,),))
     assert table_csv(table) == "n\n62\n"
     made = Contents(words("t"), (), (table,), (), (), EMPTY, EMPTY)

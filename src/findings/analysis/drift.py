@@ -43,9 +43,10 @@ ANSWERS_KEPT = 20
 DECIDING = ("accuracy", "accurate_complete")
 """The measures that decide the verdict on a target."""
 KEY_CHANGED, QUESTIONS_CHANGED = "the answer key changed", "the questions changed"
-_BETTER = {
+BETTER = {
     code: rank for rank, code in enumerate(("incorrect", "not_substantive", "accurate_incomplete", "accurate_complete"))
 }
+"""Study code to its rank: a higher one is better."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ def _questions(before: Sequence[Row], after: Sequence[Row]) -> tuple[QuestionDri
     """How the codes of each question moved, by the rule for missing data; a missing answer is no grade."""
     return question_drift(
         [
-            (f"{one.scenario_id} {one.group}", _BETTER.get(one.first), _BETTER.get(one.second))
+            (f"{one.scenario_id} {one.group}", BETTER.get(one.first), BETTER.get(one.second))
             for one in pair_codes(before, after)
         ]
     )
@@ -299,7 +300,7 @@ def _moves(before: Sequence[Row], after: Sequence[Row]) -> list[_CodeMove]:
         for group, code in row.counted:
             now = theirs.get(group, MISSING)
             if other and now != code and MISSING not in (now, code):
-                size = -abs(_BETTER[now] - _BETTER[code])
+                size = -abs(BETTER[now] - BETTER[code])
                 moves.append(_CodeMove(size, row.trial_id, other.trial_id, group, code, now))
     return sorted(moves)
 

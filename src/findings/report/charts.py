@@ -35,6 +35,7 @@ from .chart_drawing import (
     text,
 )
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick, drawn_narrow, drawn_wide
+from .time_chart import TimeChart, drawn_narrow_time, drawn_wide_time
 
 __all__ = [
     "BINS",
@@ -52,6 +53,7 @@ __all__ = [
     "Histogram",
     "HistogramRow",
     "StackChart",
+    "TimeChart",
     "renderer",
     "svg",
 ]
@@ -158,8 +160,8 @@ def _spoken(counts: Sequence[int]) -> str:
     return "-".join(map(str, counts))
 
 
-Chart = DotChart | Histogram | StackChart | ForestChart
-NARROW_FORMS = (DotChart, ForestChart)
+Chart = DotChart | Histogram | StackChart | ForestChart | TimeChart
+NARROW_FORMS = (DotChart, ForestChart, TimeChart)
 """Charts that are drawn a second time for phones."""
 
 
@@ -180,6 +182,8 @@ def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
             drawing = _stacks(chart)
         case ForestChart():
             drawing = drawn_narrow(chart) if narrow else drawn_wide(chart)
+        case TimeChart():
+            drawing = drawn_narrow_time(chart) if narrow else drawn_wide_time(chart)
     name = f"{chart.name}-narrow" if narrow else chart.name
     edge, height = drawing.edge, drawing.height
     width = drawing.width + 2 * edge

@@ -27,7 +27,9 @@ NO_INTERVAL = "no interval"
 _OWN_PAGE = (
     r"(?:\.\./){0,4}(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/){0,4}[A-Za-z0-9_-][A-Za-z0-9._-]*\.(?:html|md|csv|svg|json|txt)"
 )
-_OWN_ADDRESS = re.compile(rf"(?:{_OWN_PAGE})?(?:#[A-Za-z0-9._-]+)?")
+_IN_WORKBENCH = r"/runs(?:/(?!\.)(?:[A-Za-z0-9._~-]|%(?!2E)[0-9A-F]{2})+)+"
+"""A page of a run in the workbench, its parts quoted: nothing in it leaves that run."""
+_OWN_ADDRESS = re.compile(rf"(?:{_OWN_PAGE}|{_IN_WORKBENCH})?(?:#[A-Za-z0-9._-]+)?")
 
 
 AnyShare = Share | ClusteredShare | Estimated | CounselorShare | Bounded
@@ -157,7 +159,7 @@ class Linked:
 
 
 def own_address(href: str) -> str | None:
-    """An address of a file of the report, or a place on the page; None for any other."""
+    """An address of a file of the report, a page of a run in the workbench, or a place on the page; None for others."""
     return href if href and _OWN_ADDRESS.fullmatch(href) else None
 
 
@@ -327,13 +329,23 @@ class Exhibit:
 
 
 @dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Texts to compare, such as two answers: in columns on a wide screen, one below the other on a phone."""
+
+    title: tuple[Cell, ...]
+    above: tuple[Cell, ...]
+    """What both are about."""
+    sides: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     chart: Chart
     beside: str
     """Where the same numbers are in a table."""
 
 
-Block = Paragraph | Bullets | Table | Exhibit | Figure
+Block = Paragraph | Bullets | Table | Exhibit | SideBySide | Figure
 
 
 @dataclass(frozen=True, slots=True)

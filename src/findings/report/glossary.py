@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .document import Block, Bullets, Cell, Entry, Exhibit, Figure, Paragraph, Section, Table, Words, words
+from .document import Block, Bullets, Cell, Entry, Exhibit, Figure, Paragraph, Section, SideBySide, Table, Words, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,8 @@ def _of_block(block: Block) -> Iterator[str]:
             yield from (column.heading for column in block.in_report().columns)
         case Exhibit():
             yield from (Entry(*entry).label for entry in block.entries)
+        case SideBySide():
+            yield from (side.label for side in block.sides)
         case Figure():
             yield f"{block.chart.title} {block.beside}"
 

@@ -13,7 +13,7 @@ from itertools import chain, groupby
 
 from ...text.escape import plain
 from ..analysis.human_comparison import CounselorShare
-from .charts import NARROW_FORMS, Chart, ForestChart, svg
+from .charts import NARROW_FORMS, Chart, ForestChart, TimeChart, svg
 from .document import (
     NOTHING,
     Block,
@@ -29,6 +29,7 @@ from .document import (
     Passage,
     Proportion,
     Section,
+    SideBySide,
     Table,
     Text,
     Words,
@@ -112,7 +113,7 @@ def sections_html(sections: Sequence[Section]) -> Iterator[str]:
 
 def blocks_html(blocks: Iterable[Block], level: int = 2) -> Iterator[str]:
     """Blocks as lines of HTML; `level` is that of a heading inside them."""
-    for is_exhibit, group in groupby(blocks, lambda block: isinstance(block, Exhibit)):
+    for is_exhibit, group in groupby(blocks, lambda block: isinstance(block, Exhibit | SideBySide)):
         listed = list(group)
         if not is_exhibit or len(listed) <= OPEN_EXHIBITS + 1:
             yield from chain.from_iterable(_block(block, level) for block in listed)
@@ -182,6 +183,15 @@ def _block(block: Block, level: int) -> Iterator[str]:
                 yield f"<dt>{_safe(label)}</dt><dd>{_line(cells)}</dd>"
             yield "</dl>"
             yield "</article>"
+        case SideBySide():
+            yield "<article>"
+            yield f"<h{level}>{_line(block.title)}</h{level}>"
+            yield f"<p>{_line(block.above)}</p>"
+            yield '<dl class="sides">'
+            for label, cells in block.sides:
+                yield f"<div><dt>{_safe(label)}</dt><dd>{_line(cells)}</dd></div>"
+            yield "</dl>"
+            yield "</article>"
         case Figure():
             yield from _figure(block.chart, block.beside)
 
@@ -189,7 +199,7 @@ def _block(block: Block, level: int) -> Iterator[str]:
 def _figure(chart: Chart, beside: str) -> Iterator[str]:
     title = _safe(chart.title)
     if isinstance(chart, NARROW_FORMS):
-        yield f'<figure class="both{" forest" if isinstance(chart, ForestChart) else ""}">'
+        yield f'<figure class="both{" forest" if isinstance(chart, ForestChart | TimeChart) else ""}">'
         yield svg(chart, alone=False).rstrip("\n")
         yield svg(chart, alone=False, narrow=True).rstrip("\n")
     else:

@@ -19,6 +19,7 @@ from .document import (
     Paragraph,
     Passage,
     Section,
+    SideBySide,
     Table,
     Text,
     Words,
@@ -69,6 +70,10 @@ def _block(block: Block) -> Iterator[str]:
         case Exhibit():
             yield f"- {_line(block.title)}"
             yield from (f"  - {label}: {_line(cells)}" for label, cells in block.entries)
+        case SideBySide():
+            yield f"- {_line(block.title)}"
+            yield f"  - {_line(block.above)}"
+            yield from (f"  - {label}: {_line(cells)}" for label, cells in block.sides)
         case Figure():
             yield f"![{_inert(block.chart.title)}](charts/{block.chart.name}.svg)"
             yield from ("", block.beside)

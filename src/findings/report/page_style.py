@@ -89,6 +89,9 @@ svg .ai { fill: var(--ai); stroke: var(--paper); }
 svg .people { fill: var(--people); stroke: var(--paper); }
 svg .reach.ai { stroke: var(--ai); }
 svg .reach.people { stroke: var(--people); }
+svg path.reach { fill: none; }
+svg .badge, svg .onmark { fill: var(--paper); }
+svg .halo { stroke: var(--paper); }
 article { border: 1px solid var(--line); border-radius: .25rem; padding: .75rem 1rem; margin: 1rem 0;
   max-width: 58rem; }
 article h3, article h4 { margin: 0 0 .5rem; font-size: .9375rem; }
@@ -96,6 +99,9 @@ dl { margin: 0; display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 
 dt { font-weight: 600; }
 dd { margin: 0; min-width: 0; }
 article dl { font-size: .9375rem; }
+article > p { margin: 0 0 .5rem; font-size: .9375rem; }
+dl.sides { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .75rem 1.25rem; }
+dl.sides > div { border-left: 3px solid var(--line); padding-left: .75rem; min-width: 0; }
 details.terms { margin: 0 0 1rem; font-size: .875rem; max-width: 46rem; }
 details.terms summary { cursor: pointer; color: var(--quiet); }
 details.terms dl { margin: .5rem 0; padding-left: 1rem; border-left: 2px solid var(--line); }
@@ -108,7 +114,7 @@ footer { margin-top: 3rem; padding-bottom: 2rem; font-size: .875rem; color: var(
 _PHONE = """
 @media (max-width: 46rem) {
   h1 { font-size: 1.4rem; }
-  dl { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: .5rem; }
+  dl, dl.sides { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: .5rem; }
   figure.both svg.wide { display: none; } figure.both svg.narrow { display: block; }
   figure:not(.both) svg { min-width: 40rem; }
   figure:not(.both) figcaption::after { content: " Swipe sideways to see the whole chart."; }

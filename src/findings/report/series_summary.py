@@ -1,0 +1,274 @@
+"""What a series says, for machines and bots: one issue as Markdown, a JSON document, and JUnit XML.
+
+Names and titles may come from anyone. In Markdown they cannot ping, link or add markup; in XML they have no characters
+that XML forbids.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...store.strict_json import sha256
+from ...text.count import counted
+from ...text.escape import plain
+from ...text.money import money_text
+from ..analysis.series import (
+    Event,
+    Level,
+    Line,
+    SegmentFindings,
+    SeriesFindings,
+    TargetSegment,
+    judge_name,
+    outcome_name,
+)
+from .analysis_pages import signed_points
+from .chart_drawing import cut
+from .document import (
+    NOTHING,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Contents,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Words,
+    say,
+    words,
+)
+from .markdown import markdown
+from .series_chart import KINDS, capital, value_cell
+from .series_sections import judge_value, judged
+
+SUMMARY_FORMAT = 1
+SUMMARY_MARK = "<!-- medicare-eval series:"
+JUNIT_MARK = "<!-- medicare-eval series -->"
+"""By which files of ours are recognized, near their beginning."""
+MOST_EVENTS = 20
+LONGEST_NAME = 200
+"""Characters of a name or a text of others in Markdown. An issue has room for about 65,000."""
+_MARKER = re.compile(r"[^A-Za-z0-9 ._]+")
+_REFERENCE = re.compile(r"(?i)\bgh\\-(?=\d)")
+_BREAK = "&#8203;"
+"""A space without width: what is before and after it is not read as one name."""
+_NEXT = {
+    "drifted": "Read both answers side by side (medicare-eval series plot), then decide whether people may rely on it.",
+    "cannot tell": "Find out what the judges did, or which answers are missing, before you trust any change.",
+    "no alarm": "Nothing until the next point.",
+}
+
+
+def marker(title: str) -> str:
+    """The first line of the summary, by which a bot finds the issue to update."""
+    name = _MARKER.sub("_", plain(title)).strip()
+    return f"{SUMMARY_MARK} {name if name == title else f'{name} {sha256(title)[:8]}'} -->"
+
+
+def summary_markdown(found: SeriesFindings) -> str:
+    """A short text for one issue. Its first line says which series it is about, see `marker`."""
+    title = _name(found.series.title)
+    when = f", {found.last_period}" if found.last_period else ""
+    one = found.current
+    first: tuple[Block, ...] = (Paragraph(words("There is no point yet.")),)
+    sections: tuple[Section, ...] = ()
+    if one:
+        points = sum(len(segment.points) for segment in found.segments)
+        told = f"{counted(points, 'point')}; this segment has {len(one.points):,} and began in {one.baseline.period}."
+        first = (
+            Paragraph(words(told)),
+            _target_table(one),
+            Bullets(tuple(say(_name(target.target), ": ", _name(capital(target.why)), ".") for target in one.targets)),
+        )
+        sections = tuple(_sections(found, one))
+    contents = Contents((title, Words(f": {found.verdict}{when}")), (), first, (), sections, _EMPTY, _EMPTY)
+    text = markdown(contents).replace("@", f"@{_BREAK}").replace("\\#", f"\\#{_BREAK}")
+    return f"{marker(found.series.title)}\n{_REFERENCE.sub(lambda hit: f'{hit[0][:2]}{_BREAK}{hit[0][2:]}', text)}"
+
+
+_EMPTY = Table("", (), ())
+
+
+def _name(text: str) -> Text:
+    return Text(cut(text, LONGEST_NAME))
+
+
+def _target_table(one: SegmentFindings) -> Table:
+    outcomes = list(one.segment.targets)
+    columns = [Column("target", "text"), Column("verdict", "word")]
+    for outcome in outcomes:
+        columns += [Column(outcome_name(outcome), "other"), Column("change since the first, points", "other")]
+    rows = []
+    for target in one.targets:
+        cells: list[Cell] = [_name(target.target), Words(target.verdict, strong=target.verdict != "no alarm")]
+        for outcome in outcomes:
+            levels = target.levels[outcome]
+            cells += [value_cell(outcome, levels[-1].share), Words(_change(levels))]
+        rows.append(tuple(cells))
+    return Table("Latest values with 95% intervals", tuple(columns), tuple(rows))
+
+
+def _change(levels: Sequence[Level]) -> str:
+    first, last = levels[0].share.value, levels[-1].share.value
+    return NOTHING if first is None or last is None else signed_points(last - first)
+
+
+def _sections(found: SeriesFindings, one: SegmentFindings) -> Iterator[Section]:
+    point = one.points[-1]
+    events = [event for event in found.events if event.period == point.period]
+    items = tuple(_event(event) for event in events[:MOST_EVENTS])
+    if len(events) > MOST_EVENTS:
+        items = (*items, words(f"{MOST_EVENTS} of {len(events)} events are shown."))
+    yield Section(words(f"Events in {point.period}"), (Bullets(items) if items else Paragraph(words("None.")),))
+    yield Section(words("Judges"), (_judges(one),))
+    cost = point.cost
+    parts = f"{money_text(cost.run)} run, {money_text(cost.frozen)} first transcripts judged again"
+    told = f"{money_text(cost.total)} for {point.period} ({parts}, {money_text(cost.anchors)} labeled replies)."
+    yield Section(words("Cost"), (Paragraph(words(told)),))
+    yield Section(words("What to do next"), (Paragraph(words(_NEXT[found.verdict])),))
+    heads = (
+        say("Results of this point: ", Text(point.run.results_head, code=True)),
+        say("Head of points.jsonl: ", Text(found.head, code=True)),
+    )
+    yield Section(words("Hashes"), (Bullets(heads),))
+
+
+def _event(event: Event) -> tuple[Cell, ...]:
+    about = say(_name(event.subject), ": ") if event.subject and event.subject not in event.text else ()
+    return (Words(f"{capital(KINDS[event.kind])}: "), *about, _name(event.text), Words("."))
+
+
+def _judges(one: SegmentFindings) -> Block:
+    lines = [line for line in one.judges if line.steps]
+    if not lines:
+        return Paragraph(words("Not checked."))
+    drifted = [line for line in lines if line.alarm is not None]
+    if not drifted:
+        return Paragraph(words(f"No judge drifted ({counted(len(lines), 'line')})."))
+    return Bullets(tuple((_name(f"{capital(judge_name(line))} drifted in {_since(line)}."),) for line in drifted))
+
+
+def _since(line: Line) -> str | None:
+    return None if line.since is None else line.periods[line.since]
+
+
+def _at(line: Line, place: int | None) -> str | None:
+    return None if place is None else line.periods[place]
+
+
+def summary_json(found: SeriesFindings) -> dict[str, Any]:
+    """The same as a document for programs. Fields are only ever added."""
+    one = found.current
+    point = one.points[-1] if one else None
+    cost = point.cost if point else None
+    return {
+        "format": SUMMARY_FORMAT,
+        "title": found.series.title,
+        "verdict": found.verdict,
+        "period": found.last_period,
+        "points": sum(len(segment.points) for segment in found.segments),
+        "segment": one.segment.number if one else None,
+        "segment_began": one.baseline.period if one else None,
+        "floor": found.series.floor,
+        "targets": [_target_json(target) for target in one.targets] if one else [],
+        "judges": [_line_json(line) for line in one.judges if line.steps] if one else [],
+        "events": [
+            {"period": event.period, "kind": event.kind, "subject": event.subject, "text": event.text}
+            for event in found.events
+        ],
+        "cost": {"run": cost.run, "frozen": cost.frozen, "anchors": cost.anchors, "total": cost.total}
+        if cost
+        else None,
+        "results_head": point.run.results_head if point else None,
+        "head": found.head,
+    }
+
+
+def _target_json(target: TargetSegment) -> dict[str, Any]:
+    lines = []
+    for line in target.lines:
+        share = target.levels[line.outcome][-1].share if line.outcome else None
+        interval = {"low": share.low, "high": share.high, "effective_n": share.effective} if share else {}
+        lines.append({**_line_json(line), **interval})
+    return {
+        "target": target.target,
+        "verdict": target.verdict,
+        "why": target.why,
+        "ended": target.ended,
+        "lines": lines,
+    }
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    first, last = line.steps[0], line.steps[-1]
+    return {
+        "kind": line.kind,
+        "name": line.name,
+        "outcome": line.outcome,
+        "value": last.value,
+        "first_value": first.value,
+        "reference": last.reference,
+        "cusum_up": last.up,
+        "cusum_down": last.down,
+        "limit": line.limit.limit,
+        "log_wealth": last.log_wealth,
+        "level": line.limit.level,
+        "alarm": _at(line, line.alarm),
+        "direction": line.direction,
+        "worse": line.worse,
+        "claim": _at(line, line.claim),
+        "since": _since(line),
+    }
+
+
+def junit_xml(found: SeriesFindings) -> str:
+    """A test suite: a test per target and outcome, and per line of the judges.
+
+    What drifted is a failure; what cannot be told is an error.
+    """
+    one = found.current
+    suite = ET.Element("testsuite", {"name": _xml(found.series.title)})
+    for target in one.targets if one else ():
+        for line in target.lines:
+            case = _case(suite, target.target, outcome_name(line.outcome))
+            if target.verdict == "cannot tell":
+                _said(case, "error", "cannot tell", target.why)
+            elif line.alarm is not None:
+                told = f"{outcome_name(line.outcome)} changed in {_since(line)}, alarm in {_at(line, line.alarm)}"
+                _said(case, "failure", "drifted", told)
+    for line in one.judges if one else ():
+        if line.steps:
+            case = _case(suite, "judges", _plain_judged(line))
+            if line.alarm is not None:
+                last = judge_value(line, line.steps[-1].value)
+                told = f"{judge_name(line)} drifted in {_since(line)}; value now {last}"
+                _said(case, "failure", "drifted", told)
+    counts = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
+    for name, path in counts.items():
+        suite.set(name, str(len(suite.findall(path))))
+    ET.indent(suite)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{JUNIT_MARK}\n{ET.tostring(suite, encoding="unicode")}\n'
+
+
+def _plain_judged(line: Line) -> str:
+    cell = judged(line)
+    return cell.text if isinstance(cell, Words | Text) else ""
+
+
+def _case(suite: ET.Element, subject: str, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", {"classname": _xml(subject), "name": _xml(name)})
+
+
+def _said(case: ET.Element, kind: str, what: str, why: str) -> None:
+    element = ET.SubElement(case, kind, {"message": _xml(why), "type": what})
+    element.text = _xml(why)
+
+
+def _xml(text: str) -> str:
+    """Without control characters, and without the two that XML forbids besides."""
+    return plain(text).replace("\ufffe", "").replace("\uffff", "")
