@@ -96,7 +96,7 @@ def init_series(
     """
     path = as_path(folder)
     storage.require_folder(path)
-    if path.exists() and any(path.iterdir()):
+    if path.exists() and any(not one.name.startswith(f".{SERIES}.") for one in path.iterdir()):  # left by a kill
         raise InputError(f"{path} already exists and will not be overwritten. Give a new folder.")
     first = as_path(baseline) if baseline is not None else None
     with from_origin(origin_of(source, changes)):

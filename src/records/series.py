@@ -171,7 +171,9 @@ class TargetPoint(Record):
     """By outcome and scenario: the mean over questions of the mean over variants of the mean over repeats."""
     missing: dict[Outcome, MissingAnswers]
     served: tuple[str, ...]
-    """Model ids and fingerprints that the provider reported."""
+    """Model ids that the provider reported."""
+    fingerprints: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    """Of its systems, if it reported them. They differ between machines, so a change is no event."""
 
 
 class RightLabels(Record):

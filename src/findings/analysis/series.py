@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...records.series import LineLimit, Outcome, Point, ScenarioValue, Segment, Series
+from ...records.series import Outcome, Point, ScenarioValue, Segment, Series
 from ...stats.bounded import Bounded, Unit, bounded_mean
 from ...store.series_folder import SeriesLines, read_lines, read_series
 from .series_events import Event, EventKind, events_of
-from .series_line import OUTCOME_NAMES, Follower, Line, judge_name, outcome_name
+from .series_line import OUTCOME_NAMES, Follower, Line, Values, judge_name, outcome_name
 from .series_verdict import Verdict, decide, worst
 
 __all__ = [
@@ -117,7 +117,7 @@ def _segment(
 ) -> SegmentFindings:
     frozen = tuple(
         follower.line(
-            "frozen", "", outcome, limit, [(point.period, _plain(point.rejudged.get(outcome, {}))) for point in points]
+            "frozen", "", outcome, limit, [Values.of(point.period, point.rejudged.get(outcome, {})) for point in points]
         )
         for outcome, limit in segment.frozen.items()
     )
@@ -129,10 +129,6 @@ def _segment(
     return SegmentFindings(segment, points, targets, judges)
 
 
-def _plain(values: Mapping[str, ScenarioValue]) -> dict[str, float]:
-    return {name: one.value for name, one in values.items()}
-
-
 def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Sequence[Point]) -> tuple[Line, ...]:
     """The labeled replies do not depend on the plan year, so these lines go on over segments of the same judges."""
     limit = next((segment.anchors for segment in segments if segment.anchors), None)
@@ -141,7 +137,7 @@ def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Seque
         return ()
     names = dict.fromkeys(name for point in checked for name in point.anchors)
     return tuple(
-        follower.line("anchors", name, None, limit, [(point.period, _right(point, name)) for point in checked])
+        follower.line("anchors", name, None, limit, [Values(point.period, _right(point, name)) for point in checked])
         for name in names
     )
 
@@ -174,18 +170,18 @@ def _target(
             target,
             outcome,
             limit,
-            [(point.period, _plain(point.targets[target].values[outcome])) for point in mine],
+            [Values.of(point.period, point.targets[target].values[outcome]) for point in mine],
         )
         for outcome, limit in segment.targets.items()
     )
     levels = {
-        outcome: tuple(Level(point.period, _level(point.targets[target].values[outcome], limit)) for point in mine)
-        for outcome, limit in segment.targets.items()
+        outcome: tuple(Level(point.period, _level(point.targets[target].values[outcome])) for point in mine)
+        for outcome in segment.targets
     }
     decided = decide(series, segment, mine, lines, judges)
     return TargetSegment(target, lines, levels, decided.verdict, decided.why, of.ended)
 
 
-def _level(values: Mapping[str, ScenarioValue], limit: LineLimit) -> Bounded:
-    units = [Unit(one.value, limit.clusters[name].weight) for name, one in values.items() if name in limit.clusters]
-    return bounded_mean(units)
+def _level(values: Mapping[str, ScenarioValue]) -> Bounded:
+    """As in the report of the run: every question has the same weight, and scenarios are the independent units."""
+    return bounded_mean([Unit(one.value, one.questions) for one in values.values()])

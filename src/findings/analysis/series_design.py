@@ -41,7 +41,7 @@ def plan_parts(plan: RunPlan) -> PlanParts:
     return PlanParts(
         plan_year=plan.plan_year,
         key=fingerprint([_keys(whole), whole.get("citation_checks")]),
-        rubric=fingerprint({name: rubric["rubric"] for name, rubric in whole["rubrics"].items()}),
+        rubric=fingerprint({name: {**rubric["rubric"], "note": ""} for name, rubric in whole["rubrics"].items()}),
         judging=fingerprint(
             [
                 {name: whole.get(name) for name in _JUDGING},

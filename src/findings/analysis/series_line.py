@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ...records.series import LineLimit, Outcome, Series
-from ...stats.monitoring import Direction, Noise, Step, follow
+from ...records.series import LineLimit, Outcome, ScenarioValue, Series
+from ...stats.monitoring import Design, Direction, Noise, Step, follow
 from .series_design import design_of
 
 LineKind = Literal["target", "frozen", "anchors"]
@@ -81,23 +81,44 @@ class Follower:
         self._noise: dict[tuple[str, str, Outcome | None], Noise] = {}
 
     def line(
-        self,
-        kind: LineKind,
-        name: str,
-        outcome: Outcome | None,
-        limit: LineLimit,
-        points: Sequence[tuple[str, Mapping[str, float]]],
+        self, kind: LineKind, name: str, outcome: Outcome | None, limit: LineLimit, points: Sequence[Values]
     ) -> Line:
-        """`points` are periods, each with the values of its clusters."""
         found = follow(
-            [values for _, values in points],
-            design_of(limit, self._floor),
+            [one.by_cluster for one in points],
+            _asked_design(design_of(limit, self._floor), points),
             limit=limit.limit,
             level=limit.level,
             learned=self._noise.get((kind, name, outcome)),
         )
         self._noise[kind, name, outcome] = found.noise
-        return Line(kind, name, outcome, limit, tuple(period for period, _ in points), tuple(found.steps))
+        return Line(kind, name, outcome, limit, tuple(one.period for one in points), tuple(found.steps))
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was measured at one point."""
+
+    period: str
+    by_cluster: Mapping[str, float]
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Questions that have a value. Empty: as planned."""
+
+    @classmethod
+    def of(cls, period: str, values: Mapping[str, ScenarioValue]) -> Values:
+        return cls(
+            period,
+            {name: one.value for name, one in values.items()},
+            {name: float(one.questions) for name, one in values.items()},
+        )
+
+
+def _asked_design(design: Design, points: Sequence[Values]) -> Design:
+    """A scenario counts as many questions as it had at its first point: some are asked only of some targets."""
+    first: dict[str, float] = {}
+    for one in points:
+        first = {**one.weights, **first}
+    clusters = {name: replace(one, weight=first.get(name, one.weight)) for name, one in design.clusters.items()}
+    return Design(clusters, design.floor)
 
 
 def judge_name(line: Line) -> str:

@@ -40,7 +40,8 @@ def target_points(found: Findings, outcomes: Iterable[Outcome]) -> dict[str, Tar
         points[target] = TargetPoint(
             values={name: values_by_scenario(rows, name) for name in chosen},
             missing={name: missing_answers(rows, name) for name in chosen},
-            served=tuple(sorted({*service.served, *service.fingerprints})) if service else (),
+            served=tuple(sorted(service.served)) if service else (),
+            fingerprints=tuple(sorted(service.fingerprints)) if service else (),
         )
     return points
 
