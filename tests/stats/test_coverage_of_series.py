@@ -1,0 +1,167 @@
+"""The tables of docs/series_coverage.md: every case is there, and what they say is what the script finds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from .coverage_of_series import (
+    BROKEN,
+    FALSE,
+    FALSE_HEADER,
+    FALSE_SERIES,
+    FAMILY,
+    FAMILY_HEADER,
+    FAMILY_SERIES,
+    HARD,
+    PAGE,
+    POWER,
+    POWER_HEADER,
+    POWER_SERIES,
+    SEED,
+    TABLES,
+    Answers,
+    Case,
+    Drop,
+    _paired,
+    false_design,
+    false_line,
+    family,
+    family_values,
+    power_design,
+    power_line,
+    rates,
+    values,
+)
+
+
+def table(mark: str) -> list[list[str]]:
+    """The rows of a table, its header first."""
+    text = PAGE.read_text(encoding="utf-8")
+    shown = text.split(f"<!-- {mark} -->\n")[1].split("\n\n")[0].splitlines()
+    return [one.strip("| ").split(" | ") for one in (shown[0], *shown[2:])]
+
+
+def share(cell: str) -> float:
+    return float(cell.rstrip("%")) / 100
+
+
+def header(text: str) -> list[str]:
+    return text.strip("| ").split(" | ")
+
+
+def test_the_tables_of_the_page_have_every_case() -> None:
+    assert set(TABLES) == {"false", "family", "power", "hard", "broken"}
+    for mark, cases in (("false", FALSE), ("hard", HARD), ("broken", BROKEN)):
+        assert table(mark)[0] == header(FALSE_HEADER)
+        assert [row[:4] for row in table(mark)[1:]] == [false_design(case) for case in cases]
+    assert table("power")[0] == header(POWER_HEADER)
+    assert [row[:6] for row in table("power")[1:]] == [power_design(case) for case in POWER]
+    assert table("family")[0] == header(FAMILY_HEADER)
+    assert [row[0] for row in table("family")[1:]] == [str(one) for one in FAMILY]
+
+
+def test_the_issue_asks_for_cases_that_the_page_has() -> None:
+    for scenarios in (2, 10, 34):
+        assert any(case.scenarios == scenarios and case.points == 24 for case in FALSE)
+        for drop in (0.05, 0.08):
+            after = {case.after for case in POWER if (case.scenarios, case.drop) == (scenarios, drop)}
+            assert after == {1, 6, 12}
+
+
+@pytest.mark.parametrize("how", ["even", "some"])
+@pytest.mark.parametrize("answers", ["usual", "sure", "heavy"])
+def test_simulated_answers_drop_by_what_the_page_says(answers: Answers, how: Drop) -> None:
+    case = Case(10, "16, 8, 2 each", answers, 0.08, how, 12)
+    random = np.random.default_rng(1)
+    means = np.array([np.average(values(case, random), axis=1, weights=case.questions) for _ in range(150)])
+    drops = means[:, :12].mean(axis=1) - means[:, 12:].mean(axis=1)
+    assert drops.mean() == pytest.approx(0.08, abs=3.5 * drops.std() / math.sqrt(150))
+    assert drops.std() < 0.15
+
+
+def test_simulated_answers_of_a_heavy_scenario_vary_more_than_independent_ones() -> None:
+    random = np.random.default_rng(1)
+    spread = {}
+    for answers in ("usual", "sure", "heavy"):
+        found = np.array([values(Case(10, "3 each", answers), random) for _ in range(60)])
+        mean = found.mean(axis=1)
+        spread[answers] = float((found.var(axis=1, ddof=1)).mean() / (mean * (1 - mean) / 6).mean())
+        if answers == "usual":
+            assert mean.mean() == pytest.approx(0.64, abs=0.04)
+    assert spread["sure"] < 0.7 < spread["usual"] < 1.5 < 3 < spread["heavy"]
+
+
+def test_lines_of_a_family_depend_on_each_other() -> None:
+    random = np.random.default_rng(1)
+    over_points, over_scenarios = [], []
+    for _ in range(20):
+        good, wrong, other, _ = family_values(34, random)
+        over_points.append(np.corrcoef(good.mean(axis=1), wrong.mean(axis=1))[0, 1])
+        over_scenarios.append(np.corrcoef(good.mean(axis=0), other.mean(axis=0))[0, 1])
+    assert np.mean(over_points) < -0.4
+    assert np.mean(over_scenarios) > 0.4
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_paired_t_test_is_that_of_scipy(seed: int) -> None:
+    series = values(Case(10, "3 each", "usual", 0.08, after=3), np.random.default_rng(seed))
+    tests = [stats.ttest_rel(one, series[0]) for one in series[1:]]
+    first = next((at for at, one in enumerate(tests, 1) if one.pvalue < 0.05), None)
+    found = _paired(series, 0.05)
+    assert (found and found[0]) == first
+    if found and first:
+        assert (found[1] == "up") == (tests[first - 1].statistic > 0)
+
+
+def test_the_page_says_of_its_tables_what_is_in_them() -> None:
+    """Usual answers: alarms at about 5%, claims below 1%, and a t-test that is wrong in nearly half of the series."""
+    for case, row in zip(FALSE, table("false")[1:], strict=True):
+        alarm, claim, t_test = map(share, row[5:8])
+        assert claim < 0.01
+        assert alarm < (0.1 if (case.scenarios, case.answers) == (2, "heavy") else 0.058)
+        assert case.answers != "usual" or t_test > 0.45
+    assert max(share(row[5]) for row in table("hard")[1:]) <= 0.1
+    assert all(share(row[2]) < 0.065 for row in table("family")[1:])
+
+
+@pytest.mark.slow
+def test_rows_of_the_page_are_what_the_script_writes() -> None:
+    """To the letter, for two that take little time."""
+    text = PAGE.read_text(encoding="utf-8").splitlines()
+    assert false_line(FALSE[0], rates(FALSE[0], FALSE_SERIES, SEED)) in text
+    assert power_line(POWER[4], rates(POWER[4], POWER_SERIES, SEED)) in text
+
+
+SAMPLE = 300
+
+
+def near(found: float, shown: float, of: int) -> bool:
+    """Whether only chance makes the difference between two simulations."""
+    middle = (found * SAMPLE + shown * of) / (SAMPLE + of)
+    return abs(found - shown) <= 4 * math.sqrt(middle * (1 - middle) * (1 / SAMPLE + 1 / of)) + 0.006
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mark", "place"),
+    [("false", 3), ("false", 5), ("false", 9), ("hard", 3), ("hard", 4), ("broken", 1), ("power", 9), ("power", 18)],
+)
+def test_rules_are_right_as_often_as_the_page_says(mark: str, place: int) -> None:
+    """With other random numbers, so that only chance may differ."""
+    case = {"false": FALSE, "hard": HARD, "power": POWER, "broken": BROKEN}[mark][place]
+    of = POWER_SERIES if mark == "power" else FALSE_SERIES
+    row, found = table(mark)[1 + place], rates(case, SAMPLE, 7)
+    shown = (row[6], row[8], row[10]) if mark == "power" else tuple(row[5:8])
+    for one, cell in zip((found.alarm, found.claim, found.t_test), shown, strict=True):
+        assert near(one.share, share(cell), of), (row, found)
+
+
+@pytest.mark.slow
+def test_families_are_wrong_as_often_as_the_page_says() -> None:
+    row, found = table("family")[2], family(FAMILY[1], SAMPLE, 7)
+    for one, cell in zip((found.alarm, found.claim, found.t_test, found.t_split), row[2:], strict=True):
+        assert near(one, share(cell), FAMILY_SERIES), (row, found)

@@ -1,0 +1,92 @@
+"""The threshold of alarms and the power of both rules: what is simulated, and what is made of it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from src.stats.monitoring_limits import CHANCES, Chance, Change, _binomial, power, simulated, threshold
+
+from .monitoring_formulas import FLOOR, Numbers, design_of, followed
+
+
+def tops(weights: Sequence[int], points: int, chance: Chance, count: int, seed: int) -> Numbers:
+    draw = random.Random(f"{seed} {chance}")
+    design = design_of(weights)
+    names = list(design.clusters)
+    values = np.array(
+        [[[row[name] for name in names] for row in simulated(design, points + 1, chance, draw)] for _ in range(count)]
+    )
+    found = followed(values, weights, [2.0 * one for one in weights], FLOOR)
+    return np.sort(np.maximum(found.up, found.down).max(axis=1))
+
+
+@pytest.mark.parametrize("weights", [[3], [4, 1], [3] * 6])
+def test_the_threshold_is_passed_by_the_level_in_the_worst_kind_of_chance_and_by_fewer_in_others(
+    weights: list[int],
+) -> None:
+    found = threshold(design_of(weights), points=8, level=0.06, series=90, seed=3)
+    passed = [int((tops(weights, 8, chance, 90, 3) > found + 1e-9).sum()) for chance in CHANCES]
+    assert max(passed) == math.floor(0.06 * 90)
+    expected = max(float(tops(weights, 8, chance, 90, 3)[-1 - 5]) for chance in CHANCES)
+    assert found == pytest.approx(expected)
+
+
+def test_the_same_seed_has_the_same_threshold_and_another_one_does_not() -> None:
+    def once(seed: int, level: float = 0.05, points: int = 10) -> float:
+        return threshold(design_of([3, 3, 5]), points=points, level=level, series=60, seed=seed)
+
+    assert once(1) == once(1)
+    assert once(1) != once(2)
+    assert once(1, level=0.01) > once(1) > once(1, level=0.3)
+    assert once(1, points=40) > once(1) > once(1, points=2)
+
+
+@pytest.mark.parametrize(
+    ("answers", "share"), [(1, 0.5), (6, 0.98), (32, 0.02), (96, 0.95), (6, 0.0), (6, 1.0), (50, 0.995)]
+)
+def test_simulated_answers_are_binomial(answers: int, share: float) -> None:
+    expected = stats.binom.cdf(np.arange(answers), answers, share)
+    assert _binomial(answers, round(share * 200)) == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+@pytest.mark.xfail(strict=True, reason="(1 - share) ** answers is too small for a float")
+@pytest.mark.parametrize(("answers", "share"), [(150, 0.995), (200, 0.98), (300, 0.95), (1_100, 0.5)])
+def test_many_simulated_answers_are_binomial(answers: int, share: float) -> None:
+    expected = stats.binom.cdf(np.arange(answers), answers, share)
+    assert _binomial(answers, round(share * 200)) == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("chance", CHANCES)
+def test_the_weighted_mean_drops_by_what_was_asked_for(chance: Chance) -> None:
+    weights, draw = [9, 3, 3, 3], random.Random(6)
+    design, change = design_of(weights), Change(0.2, 3)
+    falls = []
+    for _ in range(400):
+        values = [list(row.values()) for row in simulated(design, 6, chance, draw, change)]
+        means = np.average(np.array(values), axis=1, weights=weights)
+        if means[:3].mean() > 0.35:  # Where there is enough to lose.
+            falls.append(means[:3].mean() - means[3:].mean())
+    error = float(np.std(falls)) / math.sqrt(len(falls))
+    assert float(np.mean(falls)) == pytest.approx(0.2, abs=3 * error + 0.01)
+
+
+def test_a_large_drop_is_found_at_once_and_an_alarm_before_it_does_not_count() -> None:
+    design = design_of([3] * 8)
+
+    def of(limit: float, level: float, drop: float) -> tuple[float, float | None, float, float | None]:
+        found = power(
+            design, limit=limit, level=level, points=10, change=Change(drop, 5), chance="skewed", series=60, seed=1
+        )
+        return found.alarm.share, found.alarm.delay, found.claim.share, found.claim.delay
+
+    assert of(4.5, 0.05, 0.6) == (1.0, 1, 1.0, 2)
+    early = of(0.01, 0.999_999, 0.6)
+    assert early[0] < 0.1 and early[1] is None
+    assert of(0.01, 0.05, 0.0)[0] == 1.0
+    assert of(50.0, 1e-30, 0.0) == (0.0, None, 0.0, None)
