@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...records.series import LineLimit, Point
 from ...text.count import counted
+from ...text.escape import plain
 from ...text.rounded import percent, rounded
 from ..analysis.rule_judge import OFFLINE_NOTICE
 from ..analysis.series import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
@@ -53,7 +54,8 @@ def series_page(found: SeriesFindings, address: RunAddress = nowhere) -> Page:
         found: What `read_findings` of the series' folder returned.
         address: Where the pages of a run are, for links; without it, runs are named and not linked.
     """
-    title = f"{found.series.title}: {found.verdict}" if found.segments else found.series.title
+    title = plain(found.series.title)
+    title = f"{title}: {found.verdict}" if found.segments else title
     if not found.segments:
         none = say("There is no point yet. Make the first one with: ", Text("medicare-eval series run", code=True))
         return Page(title, _about(found), (Paragraph(none, "answer"),), (hashes(found),))
