@@ -62,6 +62,11 @@ class Made:
     ended: int | None = None
     """The place of the point from which on the first target is no longer asked."""
     no_price: bool = False
+    skip: int | None = None
+    """The place of the point from which on everything is a month late."""
+
+    def period(self, place: int) -> str:
+        return month(place + (self.skip is not None and place >= self.skip))
 
 
 def month(place: int) -> str:
@@ -137,7 +142,7 @@ def _segment(number: int, reasons: tuple[str, ...], year: int) -> Segment:
 
 def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Point:
     found = gather(_run(folder, of, place))
-    frozen = gather(_folder(folder, first))
+    frozen = gather(_folder(folder, of.period(first)))
     served = target_points(found, OUTCOMES)
     changed = of.change is not None and place >= of.change
     late = of.judge is not None and place >= of.judge
@@ -145,8 +150,8 @@ def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Poin
     ended = of.ended is not None and place == of.ended
     return Point(
         segment=segment,
-        period=month(place),
-        date=f"{month(place)}-03",
+        period=of.period(place),
+        date=f"{of.period(place)}-03",
         run=_reference(folder, found),
         frozen=_reference(folder, frozen) if place > first else None,
         targets={
@@ -172,8 +177,8 @@ def _reference(folder: Path, found: Findings) -> RunReference:
     )
 
 
-def _folder(folder: Path, place: int) -> Path:
-    return folder / "points" / month(place) / "run" / f"{month(place).replace('-', '')}03T060000Z"
+def _folder(folder: Path, period: str) -> Path:
+    return folder / "points" / period / "run" / f"{period.replace('-', '')}03T060000Z"
 
 
 def _run(folder: Path, of: Made, place: int) -> Path:
@@ -181,7 +186,7 @@ def _run(folder: Path, of: Made, place: int) -> Path:
     year = 2027 if of.january is not None and place >= of.january else 2026
     made = plan(scenarios=[scenario(scenario_id=name) for name in SCENARIOS], targets=targets)
     made = made.model_copy(update={"plan_year": year})
-    run = _folder(folder, place)
+    run = _folder(folder, of.period(place))
     head = manifest(made).model_copy(
         update={"run_id": run.name, "plan_sha256": fingerprint(made.model_dump(mode="json"))}
     )

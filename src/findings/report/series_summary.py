@@ -54,7 +54,7 @@ MOST_EVENTS = 20
 LONGEST_NAME = 200
 """Characters of a name or a text of others in Markdown. An issue has room for about 65,000."""
 _MARKER = re.compile(r"[^A-Za-z0-9 ._]+")
-_REFERENCE = re.compile(r"(?i)\bgh\\-(?=\d)")
+_REFERENCE = re.compile(r"(?i)gh\\-(?=\d)")
 _BREAK = "&#8203;"
 """A space without width: what is before and after it is not read as one name."""
 _NEXT = {
