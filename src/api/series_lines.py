@@ -13,7 +13,7 @@ from ..errors import IncompleteRun, IntegrityError
 from ..findings.analysis.cost import Spending
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..findings.analysis.read_run import Findings, gather
-from ..findings.analysis.series_design import changes, plan_parts, segment_of
+from ..findings.analysis.series_design import changes, facts_sha256, plan_parts, segment_of
 from ..findings.analysis.series_values import anchor_labels, pooled_values, served_judges, target_points
 from ..judge_check.gold import load_gold
 from ..records.judge_check import JudgeCheck
@@ -228,6 +228,7 @@ def make_point(folder: Path, series: Series, about: AboutPoint, parts: PointFold
         rejudged=pooled_values(judged_again, series.outcomes) if judged_again else {},
         anchors=anchor_labels(check) if check else {},
         judges=served_judges(found),
+        facts=facts_sha256(found.manifest.plan),
         ended=about.ended,
         cost=PointCost(
             run=_cost(found, judges_only=found.manifest.transcripts is not None),

@@ -18,7 +18,7 @@ from ..calls.stop import Stop
 from ..errors import IncompleteRun, IntegrityError
 from ..findings.analysis.judge_agreement import RECORD
 from ..judge_check.check import CheckOptions, check_judges_async
-from ..planning.plan import make_plan
+from ..planning.plan import make_plan, replan
 from ..planning.prices import prices_for
 from ..planning.study_file import (
     completed,
@@ -31,12 +31,12 @@ from ..records.judge_check import CheckManifest
 from ..records.series import Point, PointIntent, Segment, Series
 from ..records.study import ExecutionOptions, JudgeOptions, Study
 from ..runner.call_resources import paid_calls
-from ..runner.new_run import create_run
+from ..runner.new_run import create_run, transcripts_of
 from ..runner.progress import OnProgress
 from ..schemas import CallHead, Price
 from ..store.failpoints import Failpoints
 from ..store.series_folder import SeriesLines, append_lines, point_folder, read_lines
-from .runs import execute, rejudge_async, resume_async
+from .runs import execute, resume_async
 from .series_lines import (
     asked_run,
     baseline_of,
@@ -168,21 +168,32 @@ async def _resumed(work: Work, place: Path, run: Path) -> None:
         await resume_async(run, progress=work.progress(), stop=work.stop, **_settings(work, place, run))
 
 
-async def _rejudge(work: Work, transcripts: Path, out: Path, study: Study, place: Path) -> None:
+async def _rejudge(work: Work, earlier: Path, out: Path, study: Study, place: Path) -> None:
+    """Judge the transcripts of an earlier run again, with the judges of now.
+
+    The first transcripts of a segment also get the library of now: if it changed what answers are worth, that is no
+    change of a target.
+    """
     found = folder_in(out)
     if found:
         await _resumed(work, place, found)
         return
     judging = study.model_dump(mode="json", exclude_none=True, include=set(JudgeOptions.model_fields))
-    await rejudge_async(
-        transcripts,
-        out=out,
-        prices=study.prices,
-        progress=work.progress(),
-        stop=work.stop,
-        **{**judging, "judge_repeats": 0},
-        **_execution(study, _settings(work, place, out)),
+    made = replan(
+        storage.read_manifest(earlier).plan, make_judge_options({**judging, "judge_repeats": 0}), keep_claims=False
     )
+    now = folder_in(place / "run")
+    if now and out == place / "frozen":
+        made = made.model_copy(update={"background": storage.read_manifest(now).plan.background})
+    options = make_execution_options(_execution(study, _settings(work, place, out)))
+    new = create_run(
+        made,
+        out=out,
+        options=options,
+        prices=Path(study.prices) if study.prices else None,
+        transcripts=transcripts_of(earlier, out, keep_claims=False),
+    )
+    await execute(new.folder, new.manifest, options, progress=work.progress(), stop=work.stop, earlier=earlier)
 
 
 def _execution(study: Study, settings: dict[str, Any]) -> dict[str, Any]:

@@ -210,7 +210,7 @@ class Point(Record):
     transcripts: RunReference | None = Field(default=None, exclude_if=is_none)
     """The run that asked the targets, if `run` judged its transcripts again."""
     frozen: RunReference | None = None
-    """The transcripts of the segment's first point, judged again at this one."""
+    """The transcripts of the segment's first point, judged again at this one, with the library of this one."""
     check: CheckReference | None = None
     targets: dict[ModelName, TargetPoint]
     rejudged: dict[Outcome, dict[Ident, ScenarioValue]] = Field(default_factory=dict, exclude_if=is_empty)
@@ -219,6 +219,8 @@ class Point(Record):
     """By judge and labeled reply."""
     judges: dict[ModelName, tuple[str, ...]]
     """Model ids that the judges' providers reported."""
+    facts: Sha256
+    """Of the library's facts that verifiers could use beyond the keys."""
     ended: tuple[EndedTarget, ...] = Field(default=(), exclude_if=is_empty)
     """Targets whose line ended before this point."""
     cost: PointCost

@@ -7,6 +7,7 @@ recursive residuals of a constant mean), whatever the level of a scenario is.
 
 The alarm is a two-sided CUSUM of one number per point: the weighted sum of the differences over scenarios, divided by
 its standard error, which comes from how much scenarios differ from each other in this point and in those before it.
+What is learned of chance in one segment is kept in the next; the level is not.
 Scenarios are the independent units: what is asked within one may depend on each other. The threshold is simulated
 for the study's own design (`monitoring_limits`).
 
@@ -108,10 +109,19 @@ class Difference:
         return normal_deviate(self.total / self.error, self.degrees)
 
 
+@dataclass(frozen=True)
+class Noise:
+    """What is known of chance: sums of squares about their means, and their degrees of freedom."""
+
+    squares: float = 0.0
+    degrees: int = 0
+
+
 class Cusum:
     """How far the points have moved, up and down."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, learned: Noise | None = None) -> None:
+        """`learned`: from points that these are not compared with, such as those of last year's key."""
         self.scales = {name: design.scale(name) for name in design.clusters}
         self.points = 0
         self.up = self.down = 0.0
@@ -120,8 +130,14 @@ class Cusum:
         self.means: dict[str, float] = {}
         """Of each cluster, over the points so far."""
         self._counts: dict[str, int] = {}
-        self._spread = LEAST_DEGREES * design.noise(LEAST_FLIPS)
-        self._degrees = LEAST_DEGREES
+        self._least = LEAST_DEGREES * design.noise(LEAST_FLIPS)
+        known = learned or Noise()
+        self._spread = self._least + known.squares
+        self._degrees = LEAST_DEGREES + known.degrees
+
+    @property
+    def noise(self) -> Noise:
+        return Noise(self._spread - self._least, self._degrees - LEAST_DEGREES)
 
     def add(self, values: Mapping[str, float]) -> Difference | None:
         """The next point. None if there is nothing to compare it with."""
@@ -213,14 +229,19 @@ class Wealth:
 class Monitor:
     """Follows one line point by point."""
 
-    def __init__(self, design: Design, *, limit: float, level: float) -> None:
+    def __init__(self, design: Design, *, limit: float, level: float, learned: Noise | None = None) -> None:
         """`limit` is the threshold of the CUSUM; a claim is made when the wealth reaches 1 / level."""
         self._limit = limit
         self._needed = -math.log(level)
-        self._cusum, self._wealth = Cusum(design), Wealth(design)
+        self._cusum, self._wealth = Cusum(design, learned), Wealth(design)
         self._alarm: Direction | None = None
         self._since: int | None = None
         self._claim: Direction | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """What is known of chance by now."""
+        return self._cusum.noise
 
     def add(self, values: Mapping[str, float]) -> Step:
         """The next point: a value from 0 to 1 per cluster. Clusters that were not measured are left out."""
@@ -254,10 +275,23 @@ class Monitor:
         return Step(value, reference, z, up, down, low, high, self._alarm, self._since, wealth, self._claim)
 
 
-def follow(points: Sequence[Mapping[str, float]], design: Design, *, limit: float, level: float) -> list[Step]:
+@dataclass(frozen=True)
+class Followed:
+    steps: list[Step]
+    noise: Noise
+
+
+def follow(
+    points: Sequence[Mapping[str, float]],
+    design: Design,
+    *,
+    limit: float,
+    level: float,
+    learned: Noise | None = None,
+) -> Followed:
     """Every point of a line, from the first on."""
-    monitor = Monitor(design, limit=limit, level=level)
-    return [monitor.add(values) for values in points]
+    monitor = Monitor(design, limit=limit, level=level, learned=learned)
+    return Followed([monitor.add(values) for values in points], monitor.noise)
 
 
 def normal_deviate(t: float, degrees: float) -> float:

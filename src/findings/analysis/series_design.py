@@ -40,7 +40,7 @@ def plan_parts(plan: RunPlan) -> PlanParts:
     own = whole.get("model_parameters", {})
     return PlanParts(
         plan_year=plan.plan_year,
-        key=fingerprint([_keys(whole), whole.get("background", []), whole.get("citation_checks")]),
+        key=fingerprint([_keys(whole), whole.get("citation_checks")]),
         rubric=fingerprint({name: rubric["rubric"] for name, rubric in whole["rubrics"].items()}),
         judging=fingerprint(
             [
@@ -65,6 +65,11 @@ def _target(whole: Mapping[str, Any], target: str) -> list[Any]:
 def _keys(whole: Mapping[str, Any]) -> list[Any]:
     return [[one["scenario"]["scenario_id"], one.get("variant"), one["scenario"]["answer_key"]]
             for one in whole["scenarios"]]  # fmt: skip
+
+
+def facts_sha256(plan: RunPlan) -> str:
+    """Of the library's facts that verifiers may use beyond the keys. Facts come and go with their dates."""
+    return fingerprint([fact.model_dump(mode="json") for fact in plan.background])
 
 
 def _questions(whole: Mapping[str, Any]) -> list[Any]:

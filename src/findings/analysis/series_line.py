@@ -1,0 +1,106 @@
+"""One number of a series followed over its points, with its alarms and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...records.series import LineLimit, Outcome, Series
+from ...stats.monitoring import Direction, Noise, Step, follow
+from .series_design import design_of
+
+LineKind = Literal["target", "frozen", "anchors"]
+BETTER_UP = {"accuracy", "completeness", "calibration", "accurate_complete"}
+"""Outcomes of which more is better; of the others, less."""
+OUTCOME_NAMES: dict[str, str] = {
+    "accurate_complete": "accurate and complete answers",
+    "incorrect": "incorrect answers",
+    "accuracy": "accuracy",
+    "completeness": "completeness",
+    "safety_risk": "safety risk",
+    "calibration": "calibration",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number followed over the points of a segment, or over all segments with the same judges."""
+
+    kind: LineKind
+    """A target's answers; the first transcripts of the segment, judged again; the labeled replies."""
+    name: str
+    """The target, or the judge; empty for all judges together."""
+    outcome: Outcome | None
+    """None for anchors: the share of claims labeled correctly."""
+    limit: LineLimit
+    periods: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def alarm(self) -> int | None:
+        """The place of the first point with an alarm."""
+        return _first(self.steps, lambda step: step.alarm)
+
+    @property
+    def claim(self) -> int | None:
+        """The place of the point at which the claim was made."""
+        return _first(self.steps, lambda step: step.claim)
+
+    @property
+    def since(self) -> int | None:
+        """The first point after the change that the first alarm is about."""
+        return None if self.alarm is None else self.steps[self.alarm].since
+
+    @property
+    def direction(self) -> Direction | None:
+        return None if self.alarm is None else self.steps[self.alarm].alarm
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether the alarm is about a change for the worse; None without an alarm."""
+        if self.direction is None:
+            return None
+        return (self.direction == "up") != (self.outcome is None or self.outcome in BETTER_UP)
+
+
+def _first(steps: Sequence[Step], said: Callable[[Step], str | None]) -> int | None:
+    return next((place for place, step in enumerate(steps) if said(step)), None)
+
+
+class Follower:
+    """Follows lines. What one segment shows of chance is used in the next; levels are never compared across them."""
+
+    def __init__(self, series: Series) -> None:
+        self._floor = series.floor
+        self._noise: dict[tuple[str, str, Outcome | None], Noise] = {}
+
+    def line(
+        self,
+        kind: LineKind,
+        name: str,
+        outcome: Outcome | None,
+        limit: LineLimit,
+        points: Sequence[tuple[str, Mapping[str, float]]],
+    ) -> Line:
+        """`points` are periods, each with the values of its clusters."""
+        found = follow(
+            [values for _, values in points],
+            design_of(limit, self._floor),
+            limit=limit.limit,
+            level=limit.level,
+            learned=self._noise.get((kind, name, outcome)),
+        )
+        self._noise[kind, name, outcome] = found.noise
+        return Line(kind, name, outcome, limit, tuple(period for period, _ in points), tuple(found.steps))
+
+
+def judge_name(line: Line) -> str:
+    """The judge, or the judges, of a line."""
+    if line.kind == "frozen":
+        return "the judging of transcripts that did not change"
+    return f"the judge {line.name}" if ":" in line.name else line.name
+
+
+def outcome_name(outcome: Outcome | None) -> str:
+    return OUTCOME_NAMES[outcome] if outcome else "labels"
