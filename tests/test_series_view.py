@@ -44,7 +44,9 @@ def test_a_link_on_the_page_leads_to_the_trial_of_that_point(runs: Path) -> None
         assert run and f"/points/{period}/run/" in run.folder.as_posix() and run.series_name == "monthly"
         opened = trial_page(run, unquote(trial_id), [])
         assert opened and 'href="/series/monthly"' in opened, "and back"
-    assert len(re.findall(r'<th scope="row"><a href="/runs/[^/"]+/report.html">2026-', page)) == 8, "in every table"
+    assert len(re.findall(r'<th scope="row"><a href="/runs/[^/"]+/report.html"><bdi>2026-', page)) == 8, (
+        "in every table"
+    )
 
 
 def test_a_folder_of_one_series_can_be_viewed(runs: Path) -> None:

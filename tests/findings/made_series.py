@@ -163,6 +163,7 @@ def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Poin
         rejudged=pooled_values(frozen, OUTCOMES),
         anchors={"all judges, end to end": replies},
         judges={JUDGE: ("rules-1",)},
+        facts=HASH,
         ended=(EndedTarget(target=of.targets[0], why="the provider retired it"),) if ended else (),
         cost=PointCost(run=None if of.no_price else 1.25, frozen=0.5 if place > first else 0.0, anchors=0.25),
     )

@@ -7,18 +7,19 @@ import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from markdown_it import MarkdownIt
 
-from src.findings.analysis.series import SeriesFindings, read_findings
+from src.findings.analysis.series import EventKind, SeriesFindings, read_findings
 from src.findings.report.analysis_pages import page_html
 from src.findings.report.charts import svg
 from src.findings.report.document import Contents, Entry, Figure, SideBySide, Table, Text, words
 from src.findings.report.forest import Tick
 from src.findings.report.html import blocks_html
 from src.findings.report.markdown import markdown
-from src.findings.report.series_chart import chart_of, events_of, numbered, plain_value, target_names
+from src.findings.report.series_chart import KINDS, chart_of, events_of, numbered, plain_value, target_names
 from src.findings.report.series_page import series_page
 from src.findings.report.series_sections import e_value
 from src.findings.report.series_summary import JUNIT_MARK, junit_xml, marker, summary_json, summary_markdown
@@ -134,6 +135,10 @@ def test_events_in_the_chart_are_those_of_the_table_below_it(found: SeriesFindin
     assert [event.number for event in steady.chart.events] == [1, 5], "only what concerns this target"
 
 
+def test_every_kind_of_event_has_a_name() -> None:
+    assert set(KINDS) == set(get_args(EventKind))
+
+
 def test_numbers_of_events_at_one_time_do_not_cover_each_other(found: SeriesFindings) -> None:
     drawn = svg(chart(found, CHANGED), alone=True, narrow=True)
     boxes = [
@@ -162,7 +167,7 @@ def test_the_answer_is_first_and_hashes_are_last(drifted: SeriesFindings) -> Non
     check_page(html)
     text = text_of(drifted)
     assert page.title == "Monthly check: drifted"
-    said = f"{CHANGED}: drifted. Accurate and complete answers became worse in 2026-09: the alarm was raised in 2026-10"
+    said = f"{CHANGED}: drifted. Accurate and complete answers fell from 2026-09 on: the alarm was raised in 2026-10"
     assert text.index(said) < text.index("Events in this chart") < text.rindex("What got better and worse")
     assert re.findall(r"<h2[^>]*>([^<]*)</h2>", html) == [
         "What got better and worse", "Every point", "Judges", "Cost", "Segments", "Methods", "Notices", "Hashes",

@@ -27,6 +27,7 @@ KINDS: dict[EventKind, str] = {
     "claim": "claim",
     "judge drifted": "judges drifted",
     "ended": "line ended",
+    "facts": "other facts in the library",
 }
 _LOOKS: dict[EventKind, EventLook] = {"segment": "segment", "alarm": "alarm", "claim": "alarm"}
 _STEPS = (0.02, 0.05, 0.1, 0.2, 0.25)
@@ -62,8 +63,8 @@ def parts_of(found: SeriesFindings, target: str) -> list[TargetSegment]:
 
 def events_of(events: Iterable[Numbered], target: str) -> list[Numbered]:
     """Those about this target, about the judges, and about all."""
-    of_all = ("segment", "judge served", "judge drifted")
-    return [one for one in events if one.event.kind in of_all or one.event.subject == target]
+    judges = ("judge served", "judge drifted")
+    return [one for one in events if one.event.kind in judges or one.event.subject in ("", target)]
 
 
 def value_cell(outcome: str | None, share: Bounded) -> Cell:
