@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from src.findings.analysis.series import EventKind, SeriesFindings, read_findings
 from src.findings.report.analysis_pages import page_html
 from src.findings.report.charts import svg
-from src.findings.report.document import Contents, Entry, Figure, SideBySide, Table, Text, words
+from src.findings.report.document import Contents, Entry, Figure, SideBySide, Table, Text, say, words
 from src.findings.report.forest import Tick
 from src.findings.report.html import blocks_html
 from src.findings.report.markdown import markdown
@@ -168,7 +168,7 @@ def test_the_answer_is_first_and_hashes_are_last(drifted: SeriesFindings) -> Non
     text = text_of(drifted)
     assert page.title == "Monthly check: drifted"
     said = f"{CHANGED}: drifted. Accurate and complete answers fell from 2026-09 on: the alarm was raised in 2026-10"
-    assert text.index(said) < text.index("Events in this chart") < text.rindex("What got better and worse")
+    assert text.index(said) < text.index("Events in chart 1") < text.rindex("What got better and worse")
     assert re.findall(r"<h2[^>]*>([^<]*)</h2>", html) == [
         "What got better and worse", "Every point", "Judges", "Cost", "Segments", "Methods", "Notices", "Hashes",
     ]  # fmt: skip
@@ -184,7 +184,7 @@ def test_a_drift_of_an_earlier_segment_is_not_forgotten(found: SeriesFindings) -
 
 def test_both_answers_are_side_by_side(drifted: SeriesFindings) -> None:
     section = next(one for one in series_page(drifted).sections if one.anchor == "changed")
-    part = next(one for one in section.sections if one.title == (Text(CHANGED),))
+    part = next(one for one in section.sections if one.title == say(Text(CHANGED), ": answers"))
     pairs = [block for block in part.blocks if isinstance(block, SideBySide)]
     assert pairs and all(len(pair.sides) == 2 for pair in pairs)
     html = "".join(blocks_html([pairs[0]]))

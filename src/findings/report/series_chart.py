@@ -87,7 +87,7 @@ def panel_title(outcome: Outcome) -> str:
 
 
 def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Numbered]) -> Figure:
-    """The chart of a target; `place` makes its name on the page its own."""
+    """The chart of a target; `place` is its number on the page."""
     parts = parts_of(found, target)
     periods = sorted({period for one in parts for period in one.lines[0].periods})
     outcomes = list(dict.fromkeys(outcome for one in parts for outcome in one.levels))
@@ -95,7 +95,7 @@ def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Nu
     panels = tuple(_panel(outcome, parts, times) for outcome in outcomes)
     chart = TimeChart(
         f"series-{place}-{slug(target)}",
-        f"{target} over time",
+        f"Chart {place}: {target} over time",
         panels,
         tuple(Tick(times[period], period) for period in sorted(times)),
         tuple(TimeEvent(one.number, times[one.event.period], _LOOKS.get(one.event.kind, "other")) for one in events),

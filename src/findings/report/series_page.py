@@ -122,7 +122,7 @@ def _charts(found: SeriesFindings, targets: Sequence[str]) -> Iterator[Block]:
     for place, target in enumerate(targets, 1):
         mine = events_of(events, target)
         yield chart_of(found, target, place, mine)
-        yield events_table("Events in this chart", mine)
+        yield events_table(f"Events in chart {place}", mine)
 
 
 def _notices(found: SeriesFindings, compared: Sequence[SegmentAnswers]) -> tuple[str, ...]:
@@ -153,8 +153,8 @@ def _points_section(found: SeriesFindings, targets: Sequence[str], address: RunA
         ),
         tuple(
             Section(
-                (Text(target),),
-                tuple(_point_tables(found, target, address)),
+                say(Text(target), ": points"),
+                tuple(_point_tables(found, target, place, address)),
                 anchor=f"points-{place}",
             )
             for place, target in enumerate(targets, 1)
@@ -163,7 +163,7 @@ def _points_section(found: SeriesFindings, targets: Sequence[str], address: RunA
     )
 
 
-def _point_tables(found: SeriesFindings, target: str, address: RunAddress) -> Iterator[Block]:
+def _point_tables(found: SeriesFindings, target: str, chart: int, address: RunAddress) -> Iterator[Block]:
     columns = (
         Column("point", "text"),
         Column("segment"),
@@ -187,7 +187,8 @@ def _point_tables(found: SeriesFindings, target: str, address: RunAddress) -> It
                 if one.target == target and line:
                     limits.append(line.limit)
                     rows += _point_rows(segment, one, line, address)
-        yield Table(f"{panel_title(outcome)}. {_limit_text(limits)}", columns, tuple(rows))
+        caption = f"{panel_title(outcome)}, as in chart {chart}. {_limit_text(limits)}"
+        yield Table(caption, columns, tuple(rows))
 
 
 def _limit_text(limits: Sequence[LineLimit]) -> str:

@@ -145,7 +145,11 @@ def segment_section(found: SeriesFindings) -> Section:
         for one in found.segments
     )
     told = "Points are compared only within a segment: a new key, rubric or plan year measures something else."
-    return Section(words("Segments"), (Paragraph(words(told)), Table("Segments", columns, rows)), anchor="segments")
+    return Section(
+        words("Segments"),
+        (Paragraph(words(told)), Table("Where each segment begins, and why", columns, rows)),
+        anchor="segments",
+    )
 
 
 def methods(found: SeriesFindings) -> Iterator[str]:
@@ -154,7 +158,8 @@ def methods(found: SeriesFindings) -> Iterator[str]:
     limit = next(iter(one.segment.targets.values()))
     yield (
         "An alarm is raised by a two-sided CUSUM: each point is compared with the mean of all points before it in its "
-        "segment, scenario by scenario, and differences are added up in standard errors. Its limit was simulated for "
+        "segment, scenario by scenario, and differences are added up in standard errors. How large chance is, is "
+        "learned over all segments; the level is not carried over. The limit was simulated for "
         f"this study's design, with {limit.series:,} series without a change for each kind of chance, and recorded "
         f"when the segment began: at most {percent(series.alpha)}% of unchanged series may have a false alarm over all "
         "targets and outcomes "
