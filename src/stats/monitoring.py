@@ -5,10 +5,10 @@ the first run never goes away. So each point is compared with the mean of all po
 Scaled by sqrt(n / (n + 1)), these differences are independent of each other as long as nothing changes (they are the
 recursive residuals of a constant mean), whatever the level of a scenario is.
 
-The alarm is a two-sided CUSUM of one number per point: the weighted sum of the differences over scenarios, divided by
-its standard error, which comes from how much scenarios differ from each other in this point and in those before it.
-What is learned of chance in one segment is kept in the next; the level is not.
-Scenarios are the independent units: what is asked within one may depend on each other. The threshold is simulated
+The alarm is a two-sided CUSUM, with a limit for single points besides, of one number per point: the weighted sum of
+the differences over scenarios, divided by its standard error. The error comes from how much scenarios differ from each
+other, in this point and in those before it. Scenarios are the independent units: what is asked within one may depend on
+each other. What is learned of chance in one segment is kept in the next; the level is not. The threshold is simulated
 for the study's own design (`monitoring_limits`).
 
 The claim is an e-process: a bet against "nothing has ever changed", whose wealth exceeds 1/alpha with a probability of
@@ -26,6 +26,8 @@ from typing import Literal
 
 SLACK = 0.5
 """Standard errors that a point must differ by before it adds to the CUSUM: half the shift that it finds fastest."""
+JUMP = 1.0
+"""A single point raises the alarm if it differs by the threshold less this: a large change need not wait for more."""
 SIZES = (1.0, 2.0, 4.0)
 """The changes that the e-process bets on, as multiples of the floor."""
 LEAST_FLIPS = 0.05
@@ -125,6 +127,8 @@ class Cusum:
         self.scales = {name: design.scale(name) for name in design.clusters}
         self.points = 0
         self.up = self.down = 0.0
+        self.top_up = self.top_down = 0.0
+        """What is compared with the threshold: the CUSUM, or the last difference alone."""
         self.up_since = self.down_since = 0
         """The point at which the present rise of either began."""
         self.means: dict[str, float] = {}
@@ -178,6 +182,7 @@ class Cusum:
             self.down_since = self.points
         self.up = max(0.0, self.up + z - SLACK)
         self.down = max(0.0, self.down - z - SLACK)
+        self.top_up, self.top_down = max(self.up, z + JUMP), max(self.down, JUMP - z)
 
 
 @dataclass
@@ -252,14 +257,17 @@ class Monitor:
         if not found or reference is None:
             return self._step(value, None, 0.0)
         self._wealth.add(found)
-        if cusum.up > self._limit and self._alarm != "up":
+        if cusum.top_up > self._limit and self._alarm != "up":
             self._alarm, self._since = "up", cusum.up_since
-        elif cusum.down > self._limit and self._alarm != "down":
+        elif cusum.top_down > self._limit and self._alarm != "down":
             self._alarm, self._since = "down", cusum.down_since
         if self._claim is None and self._wealth.log >= self._needed:
             self._claim = self._wealth.direction
         down, up = (
-            student_deviate(self._limit + SLACK - one, found.degrees) * found.error / found.shrunk for one in held
+            student_deviate(min(self._limit + SLACK - one, self._limit - JUMP), found.degrees)
+            * found.error
+            / found.shrunk
+            for one in held
         )
         return self._step(value, reference, found.z, max(0.0, reference - down), min(1.0, reference + up))
 

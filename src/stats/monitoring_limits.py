@@ -69,7 +69,7 @@ def _top(design: Design, points: int, chance: Chance, draw: random.Random) -> fl
     cusum, top = Cusum(design), 0.0
     for values in simulated(design, points + 1, chance, draw):
         cusum.add(values)
-        top = max(top, cusum.up, cusum.down)
+        top = max(top, cusum.top_up, cusum.top_down)
     return top
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Literal, Protocol, get_args
 
 from ...records.series import Point, Segment
-from .series_line import Line, judge_name, outcome_name
-from .series_verdict import moved
+from .series_line import Line, outcome_name
+from .series_verdict import judge_drifted, moved
 
 EventKind = Literal["segment", "ended", "facts", "judge served", "judge drifted", "served", "alarm", "claim"]
 
@@ -59,7 +59,7 @@ def _segment_events(one: SegmentLines) -> Iterator[Event]:
         yield from (Event(point.period, "ended", end.target, end.why) for end in point.ended)
     for before, point in pairwise(one.points):
         if before.facts != point.facts and not point.restated:
-            yield Event(point.period, "facts", "", "facts were added to the library, or lost their validity")
+            yield Event(point.period, "facts", "", "the library has other facts, because of their dates or of an edit")
     for line in (*(line for target in one.targets for line in target.lines), *one.judges):
         if line.kind != "anchors":
             yield from _line_events(line)
@@ -70,9 +70,7 @@ def _line_events(line: Line) -> Iterator[Event]:
         if line.kind == "target":
             yield Event(line.periods[line.alarm], "alarm", line.name, moved(line))
         else:
-            name = judge_name(line)
-            since = line.periods[line.since or 0]
-            yield Event(line.periods[line.alarm], "judge drifted", line.name, f"{name} drifted in {since}")
+            yield Event(line.periods[line.alarm], "judge drifted", line.name, judge_drifted(line))
     if line.claim is not None and line.kind == "target":
         text = f"that {outcome_name(line.outcome)} changed holds at any number of looks"
         yield Event(line.periods[line.claim], "claim", line.name, text)

@@ -53,6 +53,11 @@ class Line:
         return None if self.alarm is None else self.steps[self.alarm].since
 
     @property
+    def from_period(self) -> str | None:
+        """The period of that point."""
+        return None if self.since is None else self.periods[self.since]
+
+    @property
     def direction(self) -> Direction | None:
         return None if self.alarm is None else self.steps[self.alarm].alarm
 

@@ -28,7 +28,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 def decide(
     series: Series, segment: Segment, points: Sequence[Point], lines: Sequence[Line], judges: Sequence[Line]
 ) -> Decided:
-    drifted = [line for line in judges if line.alarm is not None and line.periods[line.alarm] <= points[-1].period]
+    drifted = sorted((line for line in judges if line.alarm is not None), key=_named_first)
     reasons = []
     for line in lines:
         if line.alarm is None:
@@ -41,8 +41,7 @@ def decide(
     if reasons:
         return Decided("cannot tell", reasons[0])
     if drifted:
-        line = drifted[0]
-        return Decided("cannot tell", f"{judge_name(line)} drifted in {line.periods[line.alarm or 0]}")
+        return Decided("cannot tell", judge_drifted(drifted[0]))
     for outcome in segment.targets:
         lost = points[-1].targets[lines[0].name].missing[outcome]
         if lost.of and lost.missing / lost.of >= series.floor:
@@ -58,7 +57,16 @@ def moved(line: Line) -> str:
     """What an alarm is about."""
     assert line.alarm is not None
     way = "rose" if line.direction == "up" else "fell"
-    return f"{outcome_name(line.outcome)} {way} from {line.periods[line.since or 0]} on"
+    return f"{outcome_name(line.outcome)} {way} from {line.from_period} on"
+
+
+def judge_drifted(line: Line) -> str:
+    return f"{judge_name(line)} drifted from {line.from_period} on"
+
+
+def _named_first(line: Line) -> tuple[bool, str]:
+    """A single judge before all of them together, then the earliest."""
+    return ":" not in line.name, line.from_period or ""
 
 
 def _doubt(
@@ -68,9 +76,8 @@ def _doubt(
     assert line.alarm is not None
     raised = line.periods[line.alarm]
     for judge in drifted:
-        since = judge.periods[judge.since or 0]
-        if since <= raised:
-            return f"{judge_name(judge)} drifted in {since}"
+        if (judge.from_period or "") <= raised:
+            return judge_drifted(judge)
     point = next(point for point in points if point.period == raised)
     if not point.rejudged and not point.anchors and not _offline(segment):
         return f"the judges were not checked in {raised}"
