@@ -34,8 +34,8 @@ _STEPS = (0.02, 0.05, 0.1, 0.2, 0.25)
 _MOST_TICKS = 6
 CAPTION = (
     "Dots are values at each point; lines through them are 95% intervals over scenarios. A value outside of the gray "
-    "band raises an alarm, as can several smaller changes in a row; after an alarm there is no band. Numbers are "
-    "events, explained in the table below. Scales need not begin at 0."
+    "band raises an alarm. The band is narrower if points before it moved the same way, and ends with the alarm. "
+    "Numbers are events, explained in the table below. Scales need not begin at 0."
 )
 
 

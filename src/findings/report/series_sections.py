@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from ...records.series import Series
 from ...text.count import counted
 from ...text.rounded import percent, rounded
-from ..analysis.series import Line, SegmentFindings, SeriesFindings, judge_name, outcome_name
+from ..analysis.series import Line, SegmentFindings, SeriesFindings, outcome_name
+from ..analysis.series_verdict import judge_drifted
 from .analysis_sentences import points as in_points
 from .document import Block, Bullets, Cell, Column, Count, Money, Paragraph, Section, Table, Text, Words, say, words
 from .series_chart import SHARES, capital, plain_value
@@ -28,10 +29,9 @@ def judge_section(found: SeriesFindings) -> Section:
     lines: list[tuple[int | None, Line]] = [*frozen, *anchors]
     drifted = [line for _, line in lines if line.alarm is not None]
     told: list[tuple[Cell, ...]] = [
-        say(Text(f"{capital(judge_name(line))} drifted in {line.periods[line.since or 0]}"),
-            f"; the alarm was raised in {line.periods[line.alarm or 0]}.")
+        say(Text(capital(judge_drifted(line))), f"; the alarm was raised in {line.periods[line.alarm or 0]}.")
         for line in drifted
-    ]  # fmt: skip
+    ]
     checked = any(line.steps for _, line in lines)
     none = (
         "No judge drifted." if checked else "The judges were not checked, so an alarm about a target cannot be trusted."
@@ -163,7 +163,8 @@ def methods(found: SeriesFindings) -> Iterator[str]:
         f"this study's design, with {limit.series:,} series without a change for each kind of chance, and recorded "
         f"when the segment began: at most {percent(series.alpha)}% of unchanged series may have a false alarm over all "
         "targets and outcomes "
-        f"({percent(limit.level, 2)}% per line). An alarm says: look."
+        f"({percent(limit.level, 2)}% per line). A single point that differs by nearly as much raises it at once. An "
+        "alarm says: look."
     )
     yield (
         "A claim is made by an e-process, a bet against “nothing has ever changed” that wins on average nothing if "
