@@ -25,7 +25,7 @@ SCHEMES = ("light", "dark")
 def hostile(folder: Path, place: int) -> Path:
     said = " ".join((*(HOSTILE[:9] if place == 0 else HOSTILE[9:]), LONG_WORD))
     targets = tuple(f"fake:{''.join(said.split())[:150]}{end}" for end in "xy")
-    made = Made(months=3, january=None, change=1, targets=(targets[0], targets[1]), wrong=said, title=said[:900])
+    made = Made(3, None, 1, targets=(targets[0], targets[1]), wrong=said, asked=said, title=said[:900])
     return make_series(folder / f"hostile-{place}", made)
 
 

@@ -58,6 +58,7 @@ class Made:
     """The place of the point from which on the judges' labels of the anchors are worse."""
     targets: tuple[str, str] = (STEADY, CHANGED)
     wrong: str = WRONG
+    asked: str = QUESTION
     title: str = "Monthly check"
     ended: int | None = None
     """The place of the point from which on the first target is no longer asked."""
@@ -205,7 +206,7 @@ def _trial(of: Made, place: int, at: int, target: str) -> TrialResult:
     made = result(
         target=target,
         scenario_id=SCENARIOS[at],
-        question=QUESTION,
+        question=of.asked,
         reply=reply,
         accuracy=0.0 if wrong else 1.0,
     )

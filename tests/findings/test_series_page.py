@@ -235,7 +235,7 @@ def test_cost_is_added_up_and_unknown_if_a_price_is(tmp_path: Path, drifted: Ser
     text = text_of(drifted)
     assert "$19.50" in text, "ten runs at $1.25, nine times $0.50, ten times $0.25"
     unknown = read_findings(make_series(tmp_path / "monthly", Made(months=2, january=None, no_price=True)))
-    assert text_of(unknown).count("unknown") >= 4
+    assert text_of(unknown).count("unknown") == 6, "two runs, two totals, and their sums"
 
 
 def test_numbers_as_text() -> None:
@@ -254,7 +254,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> list[SeriesFindings]:
         (" ".join(HOSTILE[:9]), " ".join(HOSTILE[9:]), "@everyone see #1 and GH-2 a@b.example")
     ):
         names = [f"fake:{''.join(said.split())[:60]}{end}" for end in ("x", "y")]
-        of = Made(3, None, 1, None, (names[0], names[1]), said, said[:900])
+        of = Made(3, None, 1, None, (names[0], names[1]), said, said, said[:900])
         made.append(read_findings(make_series(tmp_path_factory.mktemp("hostile") / str(place), of)))
     return made
 
