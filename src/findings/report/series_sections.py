@@ -158,8 +158,8 @@ def methods(found: SeriesFindings) -> Iterator[str]:
     limit = next(iter(one.segment.targets.values()))
     yield (
         "An alarm is raised by a two-sided CUSUM: each point is compared with the mean of all points before it in its "
-        "segment, scenario by scenario, and differences are added up in standard errors. How large chance is, is "
-        "learned over all segments; the level is not carried over. The limit was simulated for "
+        "segment, scenario by scenario, and differences are added up in standard errors. What is learned "
+        "of chance is kept from one segment to the next; the level is not. The limit was simulated for "
         f"this study's design, with {limit.series:,} series without a change for each kind of chance, and recorded "
         f"when the segment began: at most {percent(series.alpha)}% of unchanged series may have a false alarm over all "
         "targets and outcomes "
@@ -193,8 +193,8 @@ def _power(one: SegmentFindings) -> Iterator[str]:
             f"{percent(found.share)}% of simulated series{_delay(found.delay)}" for found in (power.alarm, power.claim)
         ]
         yield (
-            f"Simulated power for {outcome_name(outcome)}: a change by {in_points(power.drop)} after "
-            f"{counted(power.after, 'point')} raises an alarm in {delays[0]}, and leads to a claim in {delays[1]}, "
+            f"Simulated power for {outcome_name(outcome)}: a change of {in_points(power.drop)} of 100 after the first "
+            f"{counted(power.after, 'point')} of a segment raises an alarm in {delays[0]}, and leads to a claim in {delays[1]}, "
             f"within {counted(limit.points, 'point')}."
         )
 
