@@ -162,8 +162,7 @@ def methods(found: SeriesFindings) -> Iterator[str]:
         "of chance is kept from one segment to the next; the level is not. The limit was simulated for "
         f"this study's design, with {limit.series:,} series without a change for each kind of chance, and recorded "
         f"when the segment began: at most {percent(series.alpha)}% of unchanged series may have a false alarm over all "
-        "targets and outcomes "
-        f"({percent(limit.level, 2)}% per line). A single point that differs by nearly as much raises it at once. An "
+        f"targets and outcomes ({percent(limit.level, 2)}% per line). A single point that differs by nearly as much raises it at once. An "
         "alarm says: look."
     )
     yield (
@@ -194,8 +193,8 @@ def _power(one: SegmentFindings) -> Iterator[str]:
         ]
         yield (
             f"Simulated power for {outcome_name(outcome)}: a change of {in_points(power.drop)} of 100 after the first "
-            f"{counted(power.after, 'point')} of a segment raises an alarm in {delays[0]}, and leads to a claim in {delays[1]}, "
-            f"within {counted(limit.points, 'point')}."
+            f"{counted(power.after, 'point')} of a segment raises an alarm in {delays[0]}, and leads to a claim "
+            f"in {delays[1]}, within {counted(limit.points, 'point')}."
         )
 
 
