@@ -162,8 +162,8 @@ def methods(found: SeriesFindings) -> Iterator[str]:
         "of chance is kept from one segment to the next; the level is not. The limit was simulated for "
         f"this study's design, with {limit.series:,} series without a change for each kind of chance, and recorded "
         f"when the segment began: at most {percent(series.alpha)}% of unchanged series may have a false alarm over all "
-        f"targets and outcomes ({percent(limit.level, 2)}% per line). A single point that differs by nearly as much raises it at once. An "
-        "alarm says: look."
+        f"targets and outcomes ({percent(limit.level, 2)}% per line). A single point "
+        "that differs by nearly as much raises it at once. An alarm says: look."
     )
     yield (
         "A claim is made by an e-process, a bet against “nothing has ever changed” that wins on average nothing if "
