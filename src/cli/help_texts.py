@@ -226,8 +226,9 @@ Then, agreement and corrected shares, and a gold set for `judge-check`:
 VIEW = """\
 Look at runs in a browser (docs/review.md): the answer, a matrix of targets and
 questions, every trial with its claims, verdicts, facts and raw calls, and the
-progress of runs that go on. Run folders are only read. A verdict that you mark
-as doubtful is kept beside them, in doubts.jsonl, for the next review.
+progress of runs that go on. Series have their chart over time, what changed,
+and links to the trials. Run folders are only read. A verdict that you mark as
+doubtful is kept beside its run, in doubts.jsonl, for the next review.
 
   medicare-eval view
   medicare-eval view runs/20260101T120000Z --port 8000

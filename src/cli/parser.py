@@ -179,7 +179,7 @@ def _add_review(commands: _Commands) -> None:
         nargs="?",
         default=Path("runs"),
         metavar="RUNS",
-        help="a folder of runs, or a run (default: runs)",
+        help="a folder of runs, a run, or a series (default: runs)",
     )
     _add_pages(view)
     review = commands.add(

@@ -1,4 +1,4 @@
-"""The runs of a folder, read and never locked or written."""
+"""The runs and the series of a folder, read and never locked or written."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ..findings.report.evidence_fields import TrialFields, decode
 from ..findings.report.evidence_script import Script, scripts_of
 from ..findings.report.series import Runs, Series, runs_of
 from ..records.model_name import is_person
+from ..store.series_folder import FOLDER, SERIES, is_series
 from ..text.count import counted
 
 FRESH_S = 30.0
@@ -73,6 +74,7 @@ _decode = msgspec.json.Decoder(_ManifestHead).decode
 class RunHead:
     """What the list of runs shows."""
 
+    name: str
     folder: Path
     created: str
     targets: tuple[str, ...]
@@ -85,10 +87,6 @@ class RunHead:
     """The run whose transcripts it judges again, if it does."""
 
     @property
-    def name(self) -> str:
-        return self.folder.name
-
-    @property
     def by_people(self) -> bool:
         return all(map(is_person, self.judges))
 
@@ -99,30 +97,40 @@ class RunHead:
 
 
 class RunFolders:
-    """Runs by name. A name is looked up in a listing, never joined to a path."""
+    """Runs and series by name. A name is looked up in a listing, never joined to a path."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise InputError(f"{folder} is not a folder. Give a folder of runs, or a run.")
-        one = (folder / storage.MANIFEST).is_file()
+            raise InputError(f"{folder} is not a folder. Give a folder of runs, a run, or a series.")
+        one = (folder / storage.MANIFEST).is_file() or is_series(folder)
         self.root = folder.resolve().parent if one else folder
-        """The folder of runs; marks of readers go there."""
+        """The folder of runs."""
         self._only = folder.resolve().name if one else None
         self._opened: dict[str, OpenRun] = {}
         self._lines: dict[Path, LineCount] = {}
 
-    def folders(self) -> dict[str, Path]:
-        found = (one for one in self.root.iterdir() if (one / storage.MANIFEST).is_file() and not one.is_symlink())
+    def _beside(self, name: str) -> dict[str, Path]:
+        """Folders that have a file of this name."""
+        found = (one for one in self.root.iterdir() if (one / name).is_file() and not one.is_symlink())
         return {one.name: one for one in sorted(found) if self._only in (None, one.name)}
 
+    def series(self) -> dict[str, Path]:
+        """The folders of series."""
+        return self._beside(SERIES)
+
+    def folders(self) -> dict[str, Path]:
+        """All runs: first those of series, by the way to them, then others by the names of their folders."""
+        inside = {name: run for of, folder in self.series().items() for name, run in series_runs(of, folder)}
+        return inside | self._beside(storage.MANIFEST)
+
     def heads(self) -> list[RunHead]:
-        """All runs, the newest first."""
+        """All runs that are of no series, the newest first."""
         locked = locked_files()
-        return [self._head(folder, locked) for folder in reversed(self.folders().values())]
+        return [self._head(name, one, locked) for name, one in reversed(self._beside(storage.MANIFEST).items())]
 
     def head(self, name: str) -> RunHead | None:
         folder = self.folders().get(name)
-        return self._head(folder, locked_files()) if folder else None
+        return self._head(name, folder, locked_files()) if folder else None
 
     def open(self, name: str) -> OpenRun | None:
         """A run by its name, read again only if its files have changed."""
@@ -131,15 +139,16 @@ class RunFolders:
             return None
         known = self._opened.get(name)
         if known is None or known.stamp != stamp(folder):
-            known = self._opened[name] = OpenRun(folder)
+            series = next((of for of, where in self.series().items() if where in folder.parents), None)
+            known = self._opened[name] = OpenRun(folder, name, series)
         return known
 
-    def _head(self, folder: Path, locked: frozenset[int] | None) -> RunHead:
+    def _head(self, name: str, folder: Path, locked: frozenset[int] | None) -> RunHead:
         try:
             manifest = _decode((folder / storage.MANIFEST).read_bytes())
             state = state_of(folder, locked)
         except (OSError, msgspec.MsgspecError):
-            return RunHead(folder, "", (), (), 0, 0, 0, "damaged", None)
+            return RunHead(name, folder, "", (), (), 0, 0, 0, "damaged", None)
         plan, again = manifest.plan, manifest.transcripts
         own = [one.recorded for one in plan.target_settings.values() if one.recorded]
         planned = len(plan.scenarios) * (len(plan.targets) - len(own)) * plan.repeats
@@ -150,10 +159,22 @@ class RunFolders:
         done = planned if state == "complete" else self._count(folder / storage.RESULTS)
         calls = self._count(folder / storage.JOURNAL) if state == "running" else 0
         reviews = again.run_id if again else None
-        return RunHead(folder, manifest.created, tuple(plan.targets), judges, planned, done, calls, state, reviews)
+        targets = tuple(plan.targets)
+        return RunHead(name, folder, manifest.created, targets, judges, planned, done, calls, state, reviews)
 
     def _count(self, path: Path) -> int:
         return self._lines.setdefault(path, LineCount(path)).now()
+
+
+def series_runs(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """The runs in the folder of a series, named `SERIES:2026-11:run:20261118T060000Z`. Links are not followed."""
+    points = folder / FOLDER
+    for where, below, files in os.walk(points):
+        if storage.MANIFEST in files:
+            below.clear()
+            run = Path(where)
+            yield ":".join((name, *run.relative_to(points).parts)), run
+        below.sort()
 
 
 class LineCount:
@@ -214,8 +235,11 @@ def state_of(folder: Path, locked: frozenset[int] | None, clock: Callable[[], fl
 class OpenRun:
     """One run with its results."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str, series_name: str | None) -> None:
         self.folder = folder
+        self.name = name
+        self.series_name = series_name
+        """Of the series that it is a run of."""
         self.stamp = stamp(folder)
 
     @cached_property

@@ -18,9 +18,11 @@ from ..findings.report.evidence_shell import safe
 from ..findings.report.links import claim_anchor
 from ..records.doubt import Doubt
 from ..store.doubts import add_doubt, read_doubts
+from .addresses import href_of
 from .forms import missing, missing_page, not_ours, note_in, read_form, token_of
 from .frame import page
 from .run_folders import OpenRun, RunFolders
+from .series_view import SeriesViews
 from .static_files import static_routes
 from .view_pages import (
     ANSWER,
@@ -28,7 +30,6 @@ from .view_pages import (
     calls_page,
     doubt_page,
     evidence_page,
-    href_of,
     runs_page,
     sections_page,
     trial_page,
@@ -41,12 +42,14 @@ LONGEST_NOTE = 1_000
 class ViewApp:
     def __init__(self, folders: RunFolders) -> None:
         self._folders = folders
+        self._views = SeriesViews(folders)
 
     def app(self) -> Starlette:
         return Starlette(
             routes=[
                 Route("/", self._runs),
                 Route("/events", self._events),
+                Route("/series/{series:str}", self._series),
                 Route("/runs/{run:str}", self._to_answer),
                 Route(f"/runs/{{run:str}}/{ANSWER}", self._answer),
                 Route("/runs/{run:str}/evidence/{address:path}", self._evidence),
@@ -60,7 +63,10 @@ class ViewApp:
         )
 
     async def _runs(self, request: Request) -> Response:
-        return await self._page(lambda: runs_page(self._folders.heads()))
+        return await self._page(lambda: runs_page(self._folders.heads(), self._views.heads()))
+
+    async def _series(self, request: Request) -> Response:
+        return await self._page(partial(self._views.page, request.path_params["series"]))
 
     async def _to_answer(self, request: Request) -> Response:
         name = request.path_params["run"]
@@ -68,7 +74,7 @@ class ViewApp:
 
     async def _answer(self, request: Request) -> Response:
         def make(run: OpenRun) -> str | None:
-            head = self._folders.head(run.folder.name)
+            head = self._folders.head(run.name)
             return answer_page(run, head, self._doubts(run)) if head else None
 
         return await self._of_run(request, make)
@@ -109,7 +115,7 @@ class ViewApp:
             run_id = run.found.manifest.run_id
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             add_doubt(
-                self._folders.root,
+                run.folder.resolve().parent,
                 Doubt(run_id=run_id, trial_id=trial_id, claim_id=claim_id, note=note, marked_at=now),
             )
             return ""
@@ -123,7 +129,7 @@ class ViewApp:
         return RedirectResponse(href_of(request.path_params["run"], "trials", trial_id) + place, 303)
 
     def _doubts(self, run: OpenRun) -> list[Doubt]:
-        return read_doubts(self._folders.root, run.found.manifest.run_id)
+        return read_doubts(run.folder.resolve().parent, run.found.manifest.run_id)
 
     async def _of_run(self, request: Request, make: Callable[[OpenRun], str | None], status: int = 200) -> Response:
         def made() -> str | None:

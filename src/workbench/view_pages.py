@@ -22,9 +22,11 @@ from ..findings.report.trial_page import LABEL_NAMES, LEGEND, TrialPage
 from ..records.doubt import Doubt
 from ..records.scenario import SLOT
 from ..text.count import counted
+from .addresses import href_of, series_href, way
 from .forms import token_field
 from .frame import page
 from .run_folders import OpenRun, RunHead
+from .series_view import SeriesHead
 
 STATES = {
     "complete": "complete",
@@ -39,32 +41,41 @@ ANSWER, AGREEMENT, ERRORS = "report.html", "agreement.html", "errors.html"
 """The first is where evidence pages look for the report."""
 
 
-def href_of(run: str, *parts: str) -> str:
-    return "/runs/" + "/".join(quote(part, safe="", errors="surrogateescape") for part in (run, *parts))
+def _run_bar(run: OpenRun, *steps: tuple[str, str]) -> Iterator[str]:
+    series = ((run.series_name, series_href(run.series_name)),) if run.series_name is not None else ()
+    return way(*series, (run.name, href_of(run.name, ANSWER)), *steps)
 
 
-def _bar(*way: tuple[str, str]) -> Iterator[str]:
-    yield '<strong><a href="/">Runs</a></strong>'
-    for text, href in way:
-        yield f'<span>/ <a href="{href}">{safe(text)}</a></span>'
-
-
-def _run_bar(run: OpenRun, *way: tuple[str, str]) -> Iterator[str]:
-    name = run.folder.name
-    return _bar((name, href_of(name, ANSWER)), *way)
-
-
-def runs_page(heads: Sequence[RunHead]) -> str:
-    body = ["<h1>Runs</h1>"]
-    if not heads:
+def runs_page(heads: Sequence[RunHead], series: Sequence[SeriesHead] = ()) -> str:
+    title = "Series and runs" if series else "Runs"
+    body = [f"<h1>{title}</h1>"]
+    if series:
+        body.append('<h2 id="series">Series</h2>')
+        body += _list("Series", ("series", "last point", "verdict", "points"), map(_series_row, series))
+    if heads:
+        body += ['<h2 id="runs">Runs</h2>'] if series else []
+        body += _list("Runs", ("run", "state", "progress", "targets", "judges"), map(_run_row, heads))
+    elif not series:
         body.append("<p>There is no run in this folder yet. Try: <code>medicare-eval demo</code></p>")
-    else:
-        body += ['<div class="box" role="region" aria-label="Runs" tabindex="0"><table class="wide runs">']
-        columns = (f'<th scope="col">{one}</th>' for one in ("run", "state", "progress", "targets", "judges"))
-        body.append(f"<thead><tr>{''.join(columns)}</tr></thead><tbody>")
-        body += [_run_row(one) for one in heads]
-        body.append("</tbody></table></div>")
-    return page("Runs", body, bar=_bar())
+    return page(title, body, bar=way())
+
+
+def _list(name: str, columns: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
+    yield f'<div class="box" role="region" aria-label="{name}" tabindex="0"><table class="wide runs">'
+    heads = (f'<th scope="col">{one}</th>' for one in columns)
+    yield f"<thead><tr>{''.join(heads)}</tr></thead><tbody>"
+    yield from rows
+    yield "</tbody></table></div>"
+
+
+def _series_row(one: SeriesHead) -> str:
+    name = f'<br><span class="quiet">{safe(one.name)}</span>' if one.title != one.name else ""
+    return (
+        f'<tr><th scope="row"><a href="{series_href(one.name)}">{safe(one.title)}</a>{name}</th>'
+        f'<td class="text" data-label="last point">{safe(one.period)}</td>'
+        f'<td class="text" data-label="verdict">{safe(one.verdict)}</td>'
+        f'<td class="text" data-label="points">{one.points:,}</td></tr>'
+    )
 
 
 def _run_row(one: RunHead) -> str:
@@ -105,7 +116,7 @@ def answer_page(run: OpenRun, one: RunHead, doubts: Sequence[Doubt]) -> str:
 
 
 def _further(run: OpenRun) -> Iterator[str]:
-    name = run.folder.name
+    name = run.name
     yield f'<a href="{href_of(name, links.FOLDER, links.INDEX)}">Evidence by target</a>'
     yield f'<a href="{href_of(name, ERRORS)}">Failed calls</a>'
     if run.reviews:
@@ -116,7 +127,7 @@ def _further(run: OpenRun) -> Iterator[str]:
 def _doubted(run: OpenRun, doubts: Sequence[Doubt]) -> Iterator[str]:
     if not doubts:
         return
-    name = run.folder.name
+    name = run.name
     yield f'<h2 id="doubts">Marked as doubtful</h2><p>{counted(len(doubts), "mark")} of readers. Nothing in the run '
     yield "has changed. To have people judge these trials again: "
     yield f"<code>medicare-eval review start {safe(str(run.folder))} --reviewers r1,r2 --only doubtful</code></p><ul>"
@@ -165,7 +176,7 @@ def _question(script: Script, group: str) -> str:
 
 
 def _cell(run: OpenRun, group: str, answers: Sequence[tuple[Row, str]]) -> str:
-    name = run.folder.name
+    name = run.name
     if len(answers) <= MOST_MARKS:
         return " ".join(_answer(name, group, row, value) for row, value in answers)
     series = run.series[answers[0][0].target]
@@ -200,7 +211,7 @@ def trial_page(run: OpenRun, trial_id: str, doubts: Sequence[Doubt]) -> str | No
     if trial is None:
         return None
     script = run.scripts[(trial.scenario_id, trial.variant)]
-    name = run.folder.name
+    name = run.name
     here, calls = href_of(name, "trials", trial_id), href_of(name, "calls", trial_id)
     marked: dict[str, list[Doubt]] = {}
     for one in doubts:
@@ -245,7 +256,7 @@ def _near(run: OpenRun, trial_id: str) -> str:
     shown = []
     for place, word, key in ((at - 1, "Previous trial", "k"), (at + 1, "Next trial", "j")):
         if 0 <= place < len(names):
-            to = href_of(run.folder.name, "trials", names[place])
+            to = href_of(run.name, "trials", names[place])
             shown.append(f'<a href="{to}" data-key="{key}">{word}</a> <kbd>{key}</kbd> &nbsp;')
     return " ".join(shown)
 
@@ -257,7 +268,7 @@ def calls_page(run: OpenRun, trial_id: str, turn: str) -> str | None:
     calls = [record for line in run.calls(trial_id) if (record := _record(line))]
     if turn:
         calls = [one for one in calls if one["call"].split("|")[2] == turn]
-    here = href_of(run.folder.name, "trials", trial_id)
+    here = href_of(run.name, "trials", trial_id)
     body = [
         f"<h1>Calls of {safe(trial_id)}{f', turn {safe(turn)}' if turn else ''}</h1>",
         f"<p>{counted(len(calls), 'attempt')}, as the journal has them.</p>",
@@ -293,7 +304,7 @@ def doubt_page(
     claim = next((one for one in trial.final_claims if one.claim_id == claim_id), None) if trial else None
     if claim is None:
         return None
-    here = href_of(run.folder.name, "trials", trial_id)
+    here = href_of(run.name, "trials", trial_id)
     body = [
         "<h1>Mark a verdict as doubtful</h1>",
         f'<p class="claimtext">{safe(claim.text)}</p>',

@@ -58,10 +58,16 @@ class Made:
     """The place of the point from which on the judges' labels of the anchors are worse."""
     targets: tuple[str, str] = (STEADY, CHANGED)
     wrong: str = WRONG
+    asked: str = QUESTION
     title: str = "Monthly check"
     ended: int | None = None
     """The place of the point from which on the first target is no longer asked."""
     no_price: bool = False
+    skip: int | None = None
+    """The place of the point from which on everything is a month late."""
+
+    def period(self, place: int) -> str:
+        return month(place + (self.skip is not None and place >= self.skip))
 
 
 def month(place: int) -> str:
@@ -123,7 +129,8 @@ def _segment(number: int, reasons: tuple[str, ...], year: int) -> Segment:
         number=number,
         reasons=reasons,
         judging=1,
-        parts=PlanParts(plan_year=year, key=sha256(str(year)), rubric=HASH, judging=HASH, asking=HASH),
+        parts=PlanParts(plan_year=year, key=sha256(str(year)), rubric=HASH, judging=HASH, asking=HASH, targets={}),
+        study={},
         verifiers=(JUDGE, JUDGE),
         extractor=JUDGE,
         scorer=JUDGE,
@@ -136,7 +143,7 @@ def _segment(number: int, reasons: tuple[str, ...], year: int) -> Segment:
 
 def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Point:
     found = gather(_run(folder, of, place))
-    frozen = gather(_folder(folder, first))
+    frozen = gather(_folder(folder, of.period(first)))
     served = target_points(found, OUTCOMES)
     changed = of.change is not None and place >= of.change
     late = of.judge is not None and place >= of.judge
@@ -144,8 +151,8 @@ def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Poin
     ended = of.ended is not None and place == of.ended
     return Point(
         segment=segment,
-        period=month(place),
-        date=f"{month(place)}-03",
+        period=of.period(place),
+        date=f"{of.period(place)}-03",
         run=_reference(folder, found),
         frozen=_reference(folder, frozen) if place > first else None,
         targets={
@@ -157,6 +164,7 @@ def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Poin
         rejudged=pooled_values(frozen, OUTCOMES),
         anchors={"all judges, end to end": replies},
         judges={JUDGE: ("rules-1",)},
+        facts=HASH,
         ended=(EndedTarget(target=of.targets[0], why="the provider retired it"),) if ended else (),
         cost=PointCost(run=None if of.no_price else 1.25, frozen=0.5 if place > first else 0.0, anchors=0.25),
     )
@@ -171,8 +179,8 @@ def _reference(folder: Path, found: Findings) -> RunReference:
     )
 
 
-def _folder(folder: Path, place: int) -> Path:
-    return folder / "points" / month(place) / "run" / f"{month(place).replace('-', '')}03T060000Z"
+def _folder(folder: Path, period: str) -> Path:
+    return folder / "points" / period / "run" / f"{period.replace('-', '')}03T060000Z"
 
 
 def _run(folder: Path, of: Made, place: int) -> Path:
@@ -180,7 +188,7 @@ def _run(folder: Path, of: Made, place: int) -> Path:
     year = 2027 if of.january is not None and place >= of.january else 2026
     made = plan(scenarios=[scenario(scenario_id=name) for name in SCENARIOS], targets=targets)
     made = made.model_copy(update={"plan_year": year})
-    run = _folder(folder, place)
+    run = _folder(folder, of.period(place))
     head = manifest(made).model_copy(
         update={"run_id": run.name, "plan_sha256": fingerprint(made.model_dump(mode="json"))}
     )
@@ -198,7 +206,7 @@ def _trial(of: Made, place: int, at: int, target: str) -> TrialResult:
     made = result(
         target=target,
         scenario_id=SCENARIOS[at],
-        question=QUESTION,
+        question=of.asked,
         reply=reply,
         accuracy=0.0 if wrong else 1.0,
     )

@@ -57,7 +57,7 @@ nav.sections .part { display: none; }
   nav.sections { align-self: start; height: 100vh; overflow: auto; border-bottom: 0;
     border-right: 1px solid var(--line); background: var(--soft); padding: 1rem 0; }
   nav.sections ul { display: block; white-space: normal; overflow-wrap: anywhere; }
-  nav.sections a { padding: .2rem 0; line-height: 1.3; font-size: .8125rem; }
+  nav.sections a { padding: .25rem 0; line-height: 1.3; font-size: .8125rem; }
   nav.sections .part { display: block; margin: .9rem 0 .15rem; font-size: .75rem; font-weight: 600; color: var(--quiet);
     text-transform: uppercase; letter-spacing: .05em; }
   nav.sections .part:first-child { margin-top: 0; }

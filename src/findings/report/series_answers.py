@@ -90,7 +90,11 @@ def answer_section(
         words("What got better and worse"),
         tuple(_problems(compared)),
         tuple(
-            Section((Text(target),), tuple(_of_target(compared, target, address)), anchor=f"changed-{place}")
+            Section(
+                say(Text(target), ": answers"),
+                tuple(_of_target(compared, target, place, address)),
+                anchor=f"changed-{place}",
+            )
             for place, target in enumerate(targets, 1)
         ),
         anchor="changed",
@@ -110,7 +114,7 @@ def _problems(compared: Sequence[SegmentAnswers]) -> Iterator[Block]:
             yield Paragraph(say(f"Segment {one.number}: ", Text(one.problem), told))
 
 
-def _of_target(compared: Sequence[SegmentAnswers], target: str, address: RunAddress) -> Iterator[Block]:
+def _of_target(compared: Sequence[SegmentAnswers], target: str, chart: int, address: RunAddress) -> Iterator[Block]:
     told = False
     for one in reversed(compared):
         if one.problem or target not in one.first.targets:
@@ -123,19 +127,19 @@ def _of_target(compared: Sequence[SegmentAnswers], target: str, address: RunAddr
         if found is None:
             yield Paragraph(words(f"Segment {one.number}: no answers in {one.last.period}."))
             continue
-        yield from _changed(one, found, address)
+        yield from _changed(one, found, chart, address)
     if not told:
         yield Paragraph(words("There is nothing to compare."))
 
 
-def _changed(one: SegmentAnswers, found: TargetDrift, address: RunAddress) -> Iterator[Block]:
+def _changed(one: SegmentAnswers, found: TargetDrift, chart: int, address: RunAddress) -> Iterator[Block]:
     better, worse = (sum(getattr(q, way) for q in found.questions) for way in ("better", "worse"))
     start = f"Segment {one.number}, {one.last.period} against {one.first.period}: "
     if not found.answers_changed:
         yield Paragraph(words(f"{start}no answer got another code."))
         return
     yield Paragraph((Words(start), Words(f"{better:,} better, {worse:,} worse", strong=True), Words(_how_many(found))))
-    yield _questions(found)
+    yield _questions(found, f"segment {one.number} of chart {chart}")
     links = [address(point.run) for point in (one.first, one.last)]
     yield from (_pair(one, answer, links) for answer in found.answers[:SHOWN_ANSWERS])
 
@@ -146,11 +150,12 @@ def _how_many(found: TargetDrift) -> str:
     return told if shown == found.answers_changed else f"{told} {shown} of {found.answers_changed:,} are shown."
 
 
-def _questions(found: TargetDrift) -> Table:
+def _questions(found: TargetDrift, where: str) -> Table:
     moved = changed_questions(found.questions)
     columns = (Column("question", "text"), Column("better"), Column("worse"), Column("same"))
     rows = tuple((Text(one.question), Count(one.better), Count(one.worse), Count(one.same)) for one in moved)
-    return Table(f"Questions whose code changed: {len(moved)} of {len(found.questions)}", columns, rows)
+    caption = f"Questions whose code changed in {where}: {len(moved)} of {len(found.questions)}"
+    return Table(caption, columns, rows)
 
 
 def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None]) -> SideBySide:

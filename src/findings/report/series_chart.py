@@ -27,14 +27,15 @@ KINDS: dict[EventKind, str] = {
     "claim": "claim",
     "judge drifted": "judges drifted",
     "ended": "line ended",
+    "facts": "other facts in the library",
 }
 _LOOKS: dict[EventKind, EventLook] = {"segment": "segment", "alarm": "alarm", "claim": "alarm"}
 _STEPS = (0.02, 0.05, 0.1, 0.2, 0.25)
 _MOST_TICKS = 6
 CAPTION = (
     "Dots are values at each point; lines through them are 95% intervals over scenarios. A value outside of the gray "
-    "band raises an alarm, as can several smaller changes in a row; after an alarm there is no band. Numbers are "
-    "events, explained in the table below. Scales need not begin at 0."
+    "band raises an alarm. The band is narrower if points before it moved the same way, and ends with the alarm. "
+    "Numbers are events, explained in the table below. Scales need not begin at 0."
 )
 
 
@@ -62,8 +63,8 @@ def parts_of(found: SeriesFindings, target: str) -> list[TargetSegment]:
 
 def events_of(events: Iterable[Numbered], target: str) -> list[Numbered]:
     """Those about this target, about the judges, and about all."""
-    of_all = ("segment", "judge served", "judge drifted")
-    return [one for one in events if one.event.kind in of_all or one.event.subject == target]
+    judges = ("judge served", "judge drifted")
+    return [one for one in events if one.event.kind in judges or one.event.subject in ("", target)]
 
 
 def value_cell(outcome: str | None, share: Bounded) -> Cell:
@@ -86,7 +87,7 @@ def panel_title(outcome: Outcome) -> str:
 
 
 def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Numbered]) -> Figure:
-    """The chart of a target; `place` makes its name on the page its own."""
+    """The chart of a target; `place` is its number on the page."""
     parts = parts_of(found, target)
     periods = sorted({period for one in parts for period in one.lines[0].periods})
     outcomes = list(dict.fromkeys(outcome for one in parts for outcome in one.levels))
@@ -94,7 +95,7 @@ def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Nu
     panels = tuple(_panel(outcome, parts, times) for outcome in outcomes)
     chart = TimeChart(
         f"series-{place}-{slug(target)}",
-        f"{target} over time",
+        f"Chart {place}: {target} over time",
         panels,
         tuple(Tick(times[period], period) for period in sorted(times)),
         tuple(TimeEvent(one.number, times[one.event.period], _LOOKS.get(one.event.kind, "other")) for one in events),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...records.series import LineLimit, Point
 from ...text.count import counted
+from ...text.escape import plain
 from ...text.rounded import percent, rounded
 from ..analysis.rule_judge import OFFLINE_NOTICE
 from ..analysis.series import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
@@ -53,7 +54,8 @@ def series_page(found: SeriesFindings, address: RunAddress = nowhere) -> Page:
         found: What `read_findings` of the series' folder returned.
         address: Where the pages of a run are, for links; without it, runs are named and not linked.
     """
-    title = f"{found.series.title}: {found.verdict}" if found.segments else found.series.title
+    title = plain(found.series.title)
+    title = f"{title}: {found.verdict}" if found.segments else title
     if not found.segments:
         none = say("There is no point yet. Make the first one with: ", Text("medicare-eval series run", code=True))
         return Page(title, _about(found), (Paragraph(none, "answer"),), (hashes(found),))
@@ -120,7 +122,7 @@ def _charts(found: SeriesFindings, targets: Sequence[str]) -> Iterator[Block]:
     for place, target in enumerate(targets, 1):
         mine = events_of(events, target)
         yield chart_of(found, target, place, mine)
-        yield events_table("Events in this chart", mine)
+        yield events_table(f"Events in chart {place}", mine)
 
 
 def _notices(found: SeriesFindings, compared: Sequence[SegmentAnswers]) -> tuple[str, ...]:
@@ -151,8 +153,8 @@ def _points_section(found: SeriesFindings, targets: Sequence[str], address: RunA
         ),
         tuple(
             Section(
-                (Text(target),),
-                tuple(_point_tables(found, target, address)),
+                say(Text(target), ": points"),
+                tuple(_point_tables(found, target, place, address)),
                 anchor=f"points-{place}",
             )
             for place, target in enumerate(targets, 1)
@@ -161,7 +163,7 @@ def _points_section(found: SeriesFindings, targets: Sequence[str], address: RunA
     )
 
 
-def _point_tables(found: SeriesFindings, target: str, address: RunAddress) -> Iterator[Block]:
+def _point_tables(found: SeriesFindings, target: str, chart: int, address: RunAddress) -> Iterator[Block]:
     columns = (
         Column("point", "text"),
         Column("segment"),
@@ -185,7 +187,8 @@ def _point_tables(found: SeriesFindings, target: str, address: RunAddress) -> It
                 if one.target == target and line:
                     limits.append(line.limit)
                     rows += _point_rows(segment, one, line, address)
-        yield Table(f"{panel_title(outcome)}. {_limit_text(limits)}", columns, tuple(rows))
+        caption = f"{panel_title(outcome)}, as in chart {chart}. {_limit_text(limits)}"
+        yield Table(caption, columns, tuple(rows))
 
 
 def _limit_text(limits: Sequence[LineLimit]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from ...records.series import Series
 from ...text.count import counted
 from ...text.rounded import percent, rounded
-from ..analysis.series import Line, SegmentFindings, SeriesFindings, judge_name, outcome_name
+from ..analysis.series import Line, SegmentFindings, SeriesFindings, outcome_name
+from ..analysis.series_verdict import judge_drifted
 from .analysis_sentences import points as in_points
 from .document import Block, Bullets, Cell, Column, Count, Money, Paragraph, Section, Table, Text, Words, say, words
 from .series_chart import SHARES, capital, plain_value
@@ -28,10 +29,9 @@ def judge_section(found: SeriesFindings) -> Section:
     lines: list[tuple[int | None, Line]] = [*frozen, *anchors]
     drifted = [line for _, line in lines if line.alarm is not None]
     told: list[tuple[Cell, ...]] = [
-        say(Text(f"{capital(judge_name(line))} drifted in {line.periods[line.since or 0]}"),
-            f"; the alarm was raised in {line.periods[line.alarm or 0]}.")
+        say(Text(capital(judge_drifted(line))), f"; the alarm was raised in {line.periods[line.alarm or 0]}.")
         for line in drifted
-    ]  # fmt: skip
+    ]
     checked = any(line.steps for _, line in lines)
     none = (
         "No judge drifted." if checked else "The judges were not checked, so an alarm about a target cannot be trusted."
@@ -145,7 +145,11 @@ def segment_section(found: SeriesFindings) -> Section:
         for one in found.segments
     )
     told = "Points are compared only within a segment: a new key, rubric or plan year measures something else."
-    return Section(words("Segments"), (Paragraph(words(told)), Table("Segments", columns, rows)), anchor="segments")
+    return Section(
+        words("Segments"),
+        (Paragraph(words(told)), Table("Where each segment begins, and why", columns, rows)),
+        anchor="segments",
+    )
 
 
 def methods(found: SeriesFindings) -> Iterator[str]:
@@ -154,11 +158,12 @@ def methods(found: SeriesFindings) -> Iterator[str]:
     limit = next(iter(one.segment.targets.values()))
     yield (
         "An alarm is raised by a two-sided CUSUM: each point is compared with the mean of all points before it in its "
-        "segment, scenario by scenario, and differences are added up in standard errors. Its limit was simulated for "
+        "segment, scenario by scenario, and differences are added up in standard errors. What is learned "
+        "of chance is kept from one segment to the next; the level is not. The limit was simulated for "
         f"this study's design, with {limit.series:,} series without a change for each kind of chance, and recorded "
         f"when the segment began: at most {percent(series.alpha)}% of unchanged series may have a false alarm over all "
-        "targets and outcomes "
-        f"({percent(limit.level, 2)}% per line). An alarm says: look."
+        f"targets and outcomes ({percent(limit.level, 2)}% per line). A single point "
+        "that differs by nearly as much raises it at once. An alarm says: look."
     )
     yield (
         "A claim is made by an e-process, a bet against “nothing has ever changed” that wins on average nothing if "
@@ -187,9 +192,9 @@ def _power(one: SegmentFindings) -> Iterator[str]:
             f"{percent(found.share)}% of simulated series{_delay(found.delay)}" for found in (power.alarm, power.claim)
         ]
         yield (
-            f"Simulated power for {outcome_name(outcome)}: a change by {in_points(power.drop)} after "
-            f"{counted(power.after, 'point')} raises an alarm in {delays[0]}, and leads to a claim in {delays[1]}, "
-            f"within {counted(limit.points, 'point')}."
+            f"Simulated power for {outcome_name(outcome)}: a change of {in_points(power.drop)} of 100 after the first "
+            f"{counted(power.after, 'point')} of a segment raises an alarm in {delays[0]}, and leads to a claim "
+            f"in {delays[1]}, within {counted(limit.points, 'point')}."
         )
 
 

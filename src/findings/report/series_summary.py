@@ -22,9 +22,9 @@ from ..analysis.series import (
     SegmentFindings,
     SeriesFindings,
     TargetSegment,
-    judge_name,
     outcome_name,
 )
+from ..analysis.series_verdict import judge_drifted, moved
 from .analysis_pages import signed_points
 from .chart_drawing import cut
 from .document import (
@@ -54,7 +54,7 @@ MOST_EVENTS = 20
 LONGEST_NAME = 200
 """Characters of a name or a text of others in Markdown. An issue has room for about 65,000."""
 _MARKER = re.compile(r"[^A-Za-z0-9 ._]+")
-_REFERENCE = re.compile(r"(?i)\bgh\\-(?=\d)")
+_REFERENCE = re.compile(r"(?i)gh\\-(?=\d)")
 _BREAK = "&#8203;"
 """A space without width: what is before and after it is not read as one name."""
 _NEXT = {
@@ -150,11 +150,7 @@ def _judges(one: SegmentFindings) -> Block:
     drifted = [line for line in lines if line.alarm is not None]
     if not drifted:
         return Paragraph(words(f"No judge drifted ({counted(len(lines), 'line')})."))
-    return Bullets(tuple((_name(f"{capital(judge_name(line))} drifted in {_since(line)}."),) for line in drifted))
-
-
-def _since(line: Line) -> str | None:
-    return None if line.since is None else line.periods[line.since]
+    return Bullets(tuple((_name(f"{capital(judge_drifted(line))}."),) for line in drifted))
 
 
 def _at(line: Line, place: int | None) -> str | None:
@@ -222,7 +218,7 @@ def _line_json(line: Line) -> dict[str, Any]:
         "direction": line.direction,
         "worse": line.worse,
         "claim": _at(line, line.claim),
-        "since": _since(line),
+        "since": line.from_period,
     }
 
 
@@ -239,14 +235,14 @@ def junit_xml(found: SeriesFindings) -> str:
             if target.verdict == "cannot tell":
                 _said(case, "error", "cannot tell", target.why)
             elif line.alarm is not None:
-                told = f"{outcome_name(line.outcome)} changed in {_since(line)}, alarm in {_at(line, line.alarm)}"
+                told = f"{moved(line)}; the alarm was raised in {_at(line, line.alarm)}"
                 _said(case, "failure", "drifted", told)
     for line in one.judges if one else ():
         if line.steps:
             case = _case(suite, "judges", _plain_judged(line))
             if line.alarm is not None:
                 last = judge_value(line, line.steps[-1].value)
-                told = f"{judge_name(line)} drifted in {_since(line)}; value now {last}"
+                told = f"{judge_drifted(line)}; value now {last}"
                 _said(case, "failure", "drifted", told)
     counts = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
     for name, path in counts.items():
