@@ -12,9 +12,11 @@ each other. What is learned of chance in one segment is kept in the next; the le
 for the study's own design (`monitoring_limits`).
 
 The claim is an e-process: a bet against "nothing has ever changed", whose wealth exceeds 1/alpha with a probability of
-at most alpha, at however many looks. If a difference is symmetric about 0, exp(b d - b**2 d**2 / 2) is a fair bet or
-worse, so the bet needs no variance. The wealth is divided among changes at every point and of several sizes, up and
-down. With normal noise the guarantee is exact; for shares of answers it was checked by simulation.
+at most alpha, at however many looks. For every scenario and point, the wealth is multiplied by 1 + b d, where d is the
+difference, and b is fixed before it is seen and never so large that the wealth could be lost. The wealth is divided
+among changes at every point and of several sizes, up and down. On average such a bet wins nothing if differences are
+0 on average, given those before. With normal noise that is exact; for shares of answers, whose differences are only
+uncorrelated, it was checked by simulation (docs/series_coverage.md), also where answers are nearly always right.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ LEAST_FLIPS = 0.05
 LEAST_DEGREES = 2
 """As if two degrees of freedom had been seen in which one answer in twenty was a matter of chance, so that answers that
 never differed before do not make the first one that does an alarm."""
+MOST_AT_STAKE = 0.8
+"""The share of its wealth that a bet can lose on one scenario at one point."""
 FIRST_BETS = 4
 """How many points the assumed spread of yes-or-no answers weighs in the size of bets. No guarantee depends on it."""
 Direction = Literal["up", "down"]
@@ -70,7 +74,7 @@ class Step:
     """One point of a line."""
 
     value: float | None
-    """The weighted mean over clusters; None if nothing was measured."""
+    """The weighted mean over the clusters that are compared, or over all at the first point; None if there are none."""
     reference: float | None
     """The same of the points before it; None at the first point."""
     z: float
@@ -95,16 +99,20 @@ class Step:
 class Difference:
     """A point compared with those before it."""
 
-    total: float
-    """The weighted sum over clusters, each scaled by sqrt(n / (n + 1))."""
-    squares: float
-    n: int
+    parts: tuple[float, ...]
+    """Of each cluster: the difference, times its weight, times sqrt(n / (n + 1))."""
+    scales: tuple[float, ...]
+    """Their weights, which no part can pass."""
     error: float
-    """Standard error of the sum."""
+    """Standard error of the sum of the parts."""
     degrees: int
     """Its degrees of freedom."""
-    shrunk: float
-    """By how much the clusters were scaled, in all."""
+    reach: float
+    """The sum, if all clusters had moved by 1."""
+
+    @property
+    def total(self) -> float:
+        return math.fsum(self.parts)
 
     @property
     def z(self) -> float:
@@ -157,21 +165,23 @@ class Cusum:
         return found
 
     def _compare(self, known: Mapping[str, float]) -> Difference | None:
-        parts, shrunk = [], 0.0
+        parts, reaches, scales = [], [], []
         for name, value in known.items():
             if n := self._counts.get(name):
-                factor = math.sqrt(n / (n + 1))
-                parts.append(self.scales[name] * factor * (value - self.means[name]))
-                shrunk += factor
+                scales.append(self.scales[name])
+                reaches.append(self.scales[name] * math.sqrt(n / (n + 1)))
+                parts.append(reaches[-1] * (value - self.means[name]))
         if not parts:
             return None
-        n, total, squares = len(parts), math.fsum(parts), math.fsum([part * part for part in parts])
-        # About their mean: a change that all clusters share is no noise, now or later. A single one has no such spread.
-        self._spread += max(0.0, squares - total * total / n)
+        n, reach = len(parts), math.fsum(reaches)
+        # About a move that all share: it is no noise, now or later. A single cluster has no such spread.
+        moved = math.fsum(parts) / reach
+        self._spread += math.fsum([(part - moved * own) ** 2 for part, own in zip(parts, reaches, strict=True)])
         self._degrees += n - 1
-        found = Difference(total, squares, n, math.sqrt(n * self._spread / self._degrees), self._degrees, shrunk)
+        error = math.sqrt(n * self._spread / self._degrees)
+        found = Difference(tuple(parts), tuple(scales), error, self._degrees, reach)
         if n == 1:
-            self._spread += squares
+            self._spread += parts[0] ** 2
             self._degrees += 1
         return found
 
@@ -212,11 +222,12 @@ class Wealth:
         variance = (self._squares + self._held * self._variance) / (self._seen + self._held)
         share = math.log(1 / (2 * len(SIZES) * t * (t + 1)))
         self._bets += [_Bet(t, size, sign, share) for size in SIZES for sign in (1, -1)]
+        moved = [(part, MOST_AT_STAKE / scale) for part, scale in zip(found.parts, found.scales, strict=True) if part]
         for bet in self._bets:
             stake = bet.size * self._floor * bet.after / math.sqrt(t * (t + 1)) / variance
-            bet.log_wealth += bet.sign * stake * found.total - stake * stake * found.squares / 2
-        self._squares += found.squares
-        self._seen += found.n
+            bet.log_wealth += math.log(math.prod([1 + bet.sign * min(stake, most) * part for part, most in moved]))
+        self._squares += math.fsum([part * part for part in found.parts])
+        self._seen += len(found.parts)
 
     @property
     def log(self) -> float:
@@ -252,7 +263,8 @@ class Monitor:
         """The next point: a value from 0 to 1 per cluster. Clusters that were not measured are left out."""
         cusum, held = self._cusum, (self._cusum.down, self._cusum.up)
         before = {name: mean for name, mean in cusum.means.items() if name in values}
-        value, reference = self._mean(values), self._mean(before)
+        value = self._mean({name: values[name] for name in before} or values)
+        reference = self._mean(before)
         found = cusum.add(values)
         if not found or reference is None:
             return self._step(value, None, 0.0)
@@ -266,7 +278,7 @@ class Monitor:
         down, up = (
             student_deviate(min(self._limit + SLACK - one, self._limit - JUMP), found.degrees)
             * found.error
-            / found.shrunk
+            / found.reach
             for one in held
         )
         return self._step(value, reference, found.z, max(0.0, reference - down), min(1.0, reference + up))
@@ -303,7 +315,7 @@ def follow(
 
 
 def normal_deviate(t: float, degrees: float) -> float:
-    """The normal deviate that is as rare as Student's t (Wallace 1959, to about a hundredth)."""
+    """The normal deviate that is as rare as Student's t (Wallace 1959; to a hundredth from 8 degrees on)."""
     size = math.sqrt(degrees * math.log1p(t * t / degrees)) * (8 * degrees + 1) / (8 * degrees + 3)
     return math.copysign(size, t)
 

@@ -2,7 +2,8 @@
 
 Series without any change are simulated with the clusters, weights and numbers of answers of the study, for several
 kinds of chance: every answer a toss of a coin, a mixture of sure and unsure answers, answers that hardly ever vary,
-and answers that are nearly always right. The threshold is the highest that any of them needs.
+and answers that are nearly always right; and each of them with all answers of a cluster changing together. The
+threshold is the highest that any of them needs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import random
 from bisect import bisect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from statistics import median
@@ -58,16 +59,22 @@ def threshold(design: Design, *, points: int, level: float, series: int, seed: i
     highest = 0.0
     passing = math.floor(level * series)
     for chance in CHANCES:
-        draw = random.Random(f"{seed} {chance}")  # noqa: S311 - a simulation
-        tops = sorted(_top(design, points, chance, draw) for _ in range(series))
-        highest = max(highest, tops[-1 - passing])
+        for drawn in (design, _together(design)):
+            draw = random.Random(f"{seed} {chance} {drawn is design}")  # noqa: S311 - a simulation
+            tops = sorted(_top(design, drawn, points, chance, draw) for _ in range(series))
+            highest = max(highest, tops[-1 - passing])
     return highest
 
 
-def _top(design: Design, points: int, chance: Chance, draw: random.Random) -> float:
-    """The highest value of the CUSUM in one unchanged series."""
+def _together(design: Design) -> Design:
+    """All answers of a cluster are right, or all are wrong."""
+    return Design({name: replace(one, answers=1) for name, one in design.clusters.items()}, design.floor)
+
+
+def _top(design: Design, drawn: Design, points: int, chance: Chance, draw: random.Random) -> float:
+    """The highest value of the CUSUM in one unchanged series, whose answers are drawn by another design."""
     cusum, top = Cusum(design), 0.0
-    for values in simulated(design, points + 1, chance, draw):
+    for values in simulated(drawn, points + 1, chance, draw):
         cusum.add(values)
         top = max(top, cusum.top_up, cusum.top_down)
     return top
@@ -149,8 +156,6 @@ def _binomial(n: int, step: int) -> tuple[float, ...]:
     share = step / _STEPS
     if share in (0.0, 1.0):
         return (float(not share),) + (float(not share),) * (n - 1)
-    odds = share / (1 - share)
-    terms = [(1 - share) ** n]
-    for k in range(n):
-        terms.append(terms[-1] * odds * (n - k) / (k + 1))
-    return tuple(accumulate(terms[:-1]))
+    whole, odds = math.lgamma(n + 1), math.log(share) - math.log1p(-share)
+    logs = (whole - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * odds for k in range(n))
+    return tuple(accumulate(math.exp(one + n * math.log1p(-share)) for one in logs))

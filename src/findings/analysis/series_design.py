@@ -23,7 +23,7 @@ from ...store.strict_json import fingerprint
 from .read_run import group_rules
 from .trial_row import SCORES
 
-SIMULATED = 2_000
+SIMULATED = 1_000
 """Series for each kind of chance."""
 POWER_SERIES = 400
 AFTER = 6
