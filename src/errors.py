@@ -8,9 +8,9 @@
     ├── StorageError      6      the disk refused: full, read-only, failed sync, or the run is in use
     └── ExportError       9      a format of an export could not be written; what it names as complete was
 
-Exit code 0 is success, 4 also a complete run in which nothing was scored, 7 and 8 are answers of `drift`, and 130 is a
-second Ctrl-C. Failures of a model call are not exceptions of this tree: they are outcomes, recorded in the journal (see
-`adapters.base.CallFailure`), and never end a run by themselves.
+Exit code 0 is success, 4 also a complete run in which nothing was scored, 7 and 8 are answers of `drift` and `series`,
+and 130 is a second Ctrl-C. Failures of a model call are not exceptions of this tree: they are outcomes, recorded in the
+journal (see `adapters.base.CallFailure`), and never end a run by themselves.
 
 The code that finds a problem knows which field of a study it is about, but not whether a file, a flag or a keyword set
 that field. It names the field, and writes fields in its advice as `repeats`. An `Origin` adds the place.

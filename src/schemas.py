@@ -41,6 +41,7 @@ from .records.run import (
 )
 from .records.scenario import *
 from .records.scenario import Scenario
+from .records.series import Point, PointIntent, Segment, Series
 from .records.study import Study
 from .records.study_code import *
 
@@ -61,6 +62,10 @@ def json_schemas() -> dict[str, str]:
         Seal,
         Preregistration,
         JudgeCheck,
+        Series,
+        Segment,
+        Point,
+        PointIntent,
     ]
     return {
         f"{record.__name__}.schema.json": json.dumps(record.model_json_schema(), indent=2, ensure_ascii=False) + "\n"

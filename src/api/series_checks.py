@@ -16,6 +16,8 @@ from .series_lines import AboutPoint, PointFolders, make_point
 
 @dataclass(frozen=True)
 class VerifiedSeries:
+    """A series that is what was written."""
+
     title: str
     points: int
     runs: int

@@ -23,7 +23,9 @@ from ...store.strict_json import fingerprint
 from .read_run import group_rules
 from .trial_row import SCORES
 
-SIMULATED = 1_000
+CLUSTERS_SIMULATED = 40_000
+"""For each kind of chance; so many series that a threshold takes some seconds, however many clusters there are."""
+LEAST_SIMULATED, MOST_SIMULATED = 1_000, 4_000
 """Series for each kind of chance."""
 POWER_SERIES = 400
 AFTER = 6
@@ -164,13 +166,14 @@ def _of_replies(series: Series, anchors: Mapping[str, int]) -> Design:
 def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> LineLimit:
     sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
     level = series.alpha / lines
-    limit = _threshold(sizes, design.floor, series.points, level=level, seed=series.seed, series=SIMULATED)
+    count = max(LEAST_SIMULATED, min(MOST_SIMULATED, CLUSTERS_SIMULATED // len(sizes)))
+    limit = _threshold(sizes, design.floor, series.points, level=level, seed=series.seed, series=count)
     return LineLimit(
         clusters={name: ClusterDesign(weight=weight, answers=answers) for name, weight, answers in sizes},
         points=series.points,
         level=level,
         limit=limit,
-        series=SIMULATED,
+        series=count,
         seed=series.seed,
         power=_power(sizes, design.floor, series.points, level=level, seed=series.seed, limit=limit)
         if with_power
