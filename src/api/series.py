@@ -302,7 +302,13 @@ def add_to_series(
         period = period_of(when, series.cadence)
         refuse_period(path, lines, period)
         last = lines.segments[-1]
-        refuse_other_study(path, last, manifest.plan, judges_changed=False)
+        refuse_other_study(
+            path,
+            last,
+            manifest.plan,
+            judges_changed=False,
+            advice=f"Add a run judged as the series is, by {', '.join(dict.fromkeys(last.verifiers))}.",
+        )
         gone = {name for name in last.parts.targets if name not in manifest.plan.targets} - set(ended_before(lines))
         if check is not None and not (as_path(check) / RECORD).is_file():
             raise InputError(f"{check} is not a finished judge check.", field="check")

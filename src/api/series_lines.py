@@ -30,6 +30,7 @@ from ..records.series import (
 )
 from ..schemas import RunPlan
 from ..store.series_folder import SeriesLines, point_folder
+from ..store.strict_json import fingerprint
 
 FIRST = "the series begins"
 JUDGES = "the judges changed: "
@@ -227,6 +228,7 @@ def make_point(folder: Path, series: Series, about: AboutPoint, parts: PointFold
         targets=target_points(found, series.outcomes),
         rejudged=pooled_values(judged_again, series.outcomes) if judged_again else {},
         anchors=anchor_labels(check) if check else {},
+        gold=fingerprint([check.gold, check.split, check.limit]) if check else None,
         judges=served_judges(found),
         facts=facts_sha256(found.manifest.plan),
         ended=about.ended,

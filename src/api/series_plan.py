@@ -135,7 +135,12 @@ def _refuse_retired_judges(study: Study, today: date) -> None:
             )
 
 
-def refuse_other_study(path: Path, last: Segment, plan: RunPlan, *, judges_changed: bool) -> None:
+_JUDGE_AGAIN = "Add `judge_again` to judge all earlier transcripts again, as a new segment."
+
+
+def refuse_other_study(
+    path: Path, last: Segment, plan: RunPlan, *, judges_changed: bool, advice: str = _JUDGE_AGAIN
+) -> None:
     parts = plan_parts(plan)
     different = list(other_study(last.parts, parts))
     if different:
@@ -146,5 +151,5 @@ def refuse_other_study(path: Path, last: Segment, plan: RunPlan, *, judges_chang
     if last.parts.judging != parts.judging and not judges_changed:
         raise InputError(
             f"{path}: the judging changed since the last point (models, prompts or settings), so points cannot be "
-            "compared. Add `judge_again` to judge all earlier transcripts again, as a new segment."
+            f"compared. {advice}"
         )

@@ -123,19 +123,20 @@ def point_study(folder: Path, intent: PointIntent) -> Study:
     return make_study(seen_from_here(intent.study, folder))
 
 
-def _settings(work: Work, place: Path, own: Path) -> dict[str, Any]:
+def _settings(work: Work, place: Path, own: Path, prices: str | None) -> dict[str, Any]:
     """How a step is carried out, with what the other steps have left of the money."""
-    spent = sum(cost for folder, cost in spent_in(place) if folder != own)
+    spent = sum(cost for folder, cost in spent_in(place, prices) if folder != own)
     return {**work.settings, "max_cost": max(_LEAST, work.max_cost - spent)}
 
 
-def spent_in(place: Path) -> Iterator[tuple[Path, float]]:
-    """What every run and check of a point may have cost so far."""
+def spent_in(place: Path, prices: str | None = None) -> Iterator[tuple[Path, float]]:
+    """What every run and check of a point may have cost so far. `prices`: the study's own price table."""
+    table = Path(prices) if prices else None
     for path in sorted(place.rglob(storage.MANIFEST)):
         folder = path.parent
         if folder.parent.name == "check":
             plan = storage.read_record(path, CheckManifest).plan
-            yield folder, _spent(prices_for(plan.api_ids, None), storage.call_heads(folder))
+            yield folder, _spent(prices_for(plan.api_ids, table), storage.call_heads(folder))
         else:
             manifest = storage.read_manifest(folder)
             yield folder, _spent(manifest.prices, paid_calls(folder, manifest))
@@ -149,10 +150,10 @@ async def _run(work: Work, intent: PointIntent, place: Path, study: Study) -> No
     out = place / "run"
     found = folder_in(out)
     if found:
-        await _resumed(work, place, found)
+        await _resumed(work, place, found, study)
         return
     plan = make_plan(study, today=date.fromisoformat(intent.date))
-    options = study.model_copy(update=_settings(work, place, out))
+    options = study.model_copy(update=_settings(work, place, out, study.prices))
     new = create_run(
         plan,
         out=out,
@@ -163,9 +164,9 @@ async def _run(work: Work, intent: PointIntent, place: Path, study: Study) -> No
     await execute(new.folder, new.manifest, options, progress=work.progress(), stop=work.stop)
 
 
-async def _resumed(work: Work, place: Path, run: Path) -> None:
+async def _resumed(work: Work, place: Path, run: Path, study: Study) -> None:
     if storage.read_seal(run, storage.read_manifest(run)) is None:
-        await resume_async(run, progress=work.progress(), stop=work.stop, **_settings(work, place, run))
+        await resume_async(run, progress=work.progress(), stop=work.stop, **_settings(work, place, run, study.prices))
 
 
 async def _rejudge(work: Work, earlier: Path, out: Path, study: Study, place: Path) -> None:
@@ -176,7 +177,7 @@ async def _rejudge(work: Work, earlier: Path, out: Path, study: Study, place: Pa
     """
     found = folder_in(out)
     if found:
-        await _resumed(work, place, found)
+        await _resumed(work, place, found, study)
         return
     judging = study.model_dump(mode="json", exclude_none=True, include=set(JudgeOptions.model_fields))
     made = replan(
@@ -185,7 +186,7 @@ async def _rejudge(work: Work, earlier: Path, out: Path, study: Study, place: Pa
     now = folder_in(place / "run")
     if now and out == place / "frozen":
         made = made.model_copy(update={"background": storage.read_manifest(now).plan.background})
-    options = make_execution_options(_execution(study, _settings(work, place, out)))
+    options = make_execution_options(_execution(study, _settings(work, place, out, study.prices)))
     new = create_run(
         made,
         out=out,
@@ -209,7 +210,7 @@ async def _check(work: Work, place: Path, study: Study) -> None:
     anchors = work.series.anchors
     assert anchors is not None
     judging = study.model_dump(mode="json", exclude_none=True, include=set(JudgeOptions.model_fields))
-    execution = _execution(study, _settings(work, place, found or out))
+    execution = _execution(study, _settings(work, place, found or out, study.prices))
     for name in ("processes", "engine", "ray_address"):
         execution.pop(name, None)
     await check_judges_async(

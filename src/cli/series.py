@@ -177,10 +177,10 @@ def _table(now: SegmentFindings) -> str:
         ("limit", "right"), ("evidence", "right"), ("needed", "right"),
     ]  # fmt: skip
     rows = [row for target in now.targets for row in _target_rows(target)]
-    rows += [_row(f"judges: {_judges(line)}", line, *_ends(line)) for line in now.judges]
+    rows += [_row(f"judges, {_judges(line)}", line, *_ends(line)) for line in now.judges]
     caption = (
-        "An alarm is raised when a CUSUM passes its limit. Evidence is the wealth of a bet against no change; a claim "
-        "is made when it reaches what is needed, and holds at any number of looks."
+        "An alarm is raised when a CUSUM passes its limit, or one point alone is about as far. Evidence is the wealth "
+        "of a bet against no change; a claim is made when it reaches what is needed, and holds at any number of looks."
     )
     return tables.plain_table(columns, rows, caption=caption)
 
@@ -193,7 +193,7 @@ def _target_rows(target: TargetSegment) -> Iterator[list[str]]:
 
 
 def _judges(line: Line) -> str:
-    return f"{line.outcome} on old transcripts" if line.outcome else f"{line.name} on labeled replies"
+    return f"{line.outcome} on old transcripts" if line.outcome else f"labels of {line.name}"
 
 
 def _ends(line: Line) -> tuple[str, str]:

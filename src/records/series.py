@@ -219,6 +219,8 @@ class Point(Record):
     """From `frozen`, over all targets of the segment's first point; at that point, what it was judged then."""
     anchors: dict[Line, dict[Line, RightLabels]] = Field(default_factory=dict, exclude_if=is_empty)
     """By judge and labeled reply."""
+    gold: Sha256 | None = Field(default=None, exclude_if=is_none)
+    """Of the labels: points with others are not compared on them."""
     judges: dict[ModelName, tuple[str, ...]]
     """Model ids that the judges' providers reported."""
     facts: Sha256

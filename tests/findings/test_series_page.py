@@ -128,11 +128,14 @@ def test_events_in_the_chart_are_those_of_the_table_below_it(found: SeriesFindin
     assert isinstance(drawn, Figure) and isinstance(drawn.chart, TimeChart)
     numbers = [event.number for event in drawn.chart.events]
     lines = "".join(blocks_html([table]))
-    assert len(numbers) == 5 and all(f">{number}</td>" in lines for number in numbers)
+    assert numbers == [n for n, event in enumerate(found.events, 1) if event.subject in ("", CHANGED)]
+    assert {"segment", "served", "alarm"} <= {found.events[number - 1].kind for number in numbers}
+    assert all(f">{number}</td>" in lines for number in numbers)
     assert "served by changed-b, before by changed-a" in lines
     steady = first[figures[0]]
     assert isinstance(steady, Figure) and isinstance(steady.chart, TimeChart)
-    assert [event.number for event in steady.chart.events] == [1, 5], "only what concerns this target"
+    about = [n for n, event in enumerate(found.events, 1) if event.subject == ""]
+    assert [event.number for event in steady.chart.events] == about != numbers, "only what concerns this target"
 
 
 def test_every_kind_of_event_has_a_name() -> None:
@@ -146,7 +149,7 @@ def test_numbers_of_events_at_one_time_do_not_cover_each_other(found: SeriesFind
         for one in ET.fromstring(drawn).iter(f"{NAMESPACE}circle")
         if one.get("r") == "7.5"
     ]
-    assert len(boxes) == 3
+    assert len(boxes) >= 3
     for place, (x, y) in enumerate(boxes):
         assert all(abs(x - a) >= 15 or abs(y - b) >= 15 for a, b in boxes[place + 1 :])
 
@@ -220,7 +223,7 @@ def test_a_series_of_one_point_or_none_has_a_page(tmp_path: Path) -> None:
 
 def test_judges_that_drifted_are_named(doubted: SeriesFindings) -> None:
     text = text_of(doubted)
-    assert "All judges, end to end drifted from 2026-08 on; the alarm was raised in" in text
+    assert "The panel of judges drifted from 2026-08 on; the alarm was raised in" in text
     assert f"{CHANGED}: cannot tell." in text
 
 

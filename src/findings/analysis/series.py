@@ -130,9 +130,13 @@ def _segment(
 
 
 def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Sequence[Point]) -> tuple[Line, ...]:
-    """The labeled replies do not depend on the plan year, so these lines go on over segments of the same judges."""
+    """The labeled replies do not depend on the plan year, so these lines go on over segments of the same judges.
+
+    If the labels changed, for example with a release, a line has only the points since then.
+    """
     limit = next((segment.anchors for segment in segments if segment.anchors), None)
     checked = [point for point in points if point.anchors]
+    checked = [point for point in checked if point.gold == checked[-1].gold]
     if limit is None or not checked:
         return ()
     names = dict.fromkeys(name for point in checked for name in point.anchors)

@@ -125,7 +125,7 @@ def judge_name(line: Line) -> str:
     """The judge, or the judges, of a line."""
     if line.kind == "frozen":
         return "the judging of transcripts that did not change"
-    return f"the judge {line.name}" if ":" in line.name else line.name
+    return f"the judge {line.name}" if ":" in line.name else "the panel of judges"
 
 
 def outcome_name(outcome: Outcome | None) -> str:
