@@ -645,6 +645,12 @@ def test_the_workflow_gives_keys_to_one_step_and_its_scripts_parse() -> None:
     assert int(minutes) + 30 < job["timeout-minutes"]
 
 
+@pytest.mark.parametrize("name", ["Store the series", "Keep one issue up to date", "Report the exit code"])
+def test_a_job_that_is_canceled_while_it_makes_the_point_still_stores_and_reports_it(name: str) -> None:
+    step = next(step for step in workflow()["jobs"]["point"]["steps"] if step.get("name") == name)
+    assert wanted(step.get("if", ""), {"restore": "success", "job": "failure"})
+
+
 @pytest.mark.slow
 def test_the_schedule_keeps_every_point_on_its_branch_and_one_issue(ci: Ci) -> None:
     ci.begin()
