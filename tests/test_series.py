@@ -21,7 +21,8 @@ from src.findings.analysis.series import SeriesFindings
 from src.findings.analysis.series_design import plan_parts
 from src.planning.plan import make_plan
 from src.records.series import Cadence, Point, Segment
-from src.store.series_folder import POINTS, SERIES, read_lines
+from src.store.run_folder import SERIES
+from src.store.series_folder import POINTS, read_lines
 from tests.runs import ONE, SCENARIOS, THREE, call
 
 STUDY = {"scenarios": [THREE], "targets": ["fake:careful", "fake:partial"]}

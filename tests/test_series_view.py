@@ -8,7 +8,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from src.store.series_folder import POINTS, SERIES
+from src.store.run_folder import SERIES
+from src.store.series_folder import POINTS
 from src.workbench.run_folders import RunFolders
 from src.workbench.series_view import SeriesViews
 from src.workbench.view_pages import runs_page, trial_page

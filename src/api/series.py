@@ -28,7 +28,8 @@ from ..runner.progress import OnProgress
 from ..runner.wait import wait
 from ..store.failpoints import Failpoints
 from ..store.input_files import problems_of
-from ..store.series_folder import SERIES, append_lines, read_lines, read_series
+from ..store.run_folder import SERIES
+from ..store.series_folder import append_lines, read_lines, read_series
 from .runs import study as make_study_of
 from .series_lines import ended_before, first_segment, period_of, reasons_for, relative, run_reference
 from .series_plan import (

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from .. import audit
 from ..errors import IncompleteRun
-from ..store.series_folder import is_series
+from ..store.run_folder import is_series
 from ..text.count import counted
 
 

@@ -127,7 +127,8 @@ def _outputs(arguments: argparse.Namespace) -> dict[str, Any]:
 def _tell(found: SeriesFindings, arguments: argparse.Namespace) -> int:
     """Print what the series says, write what was asked for, and return the exit code of `drift`."""
     for path in write_outputs(found, **_outputs(arguments)):
-        print(f"Written: {path}", file=sys.stderr)
+        if not getattr(arguments, "quiet", False):
+            print(f"Written: {path}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(summary_json(found), indent=2, ensure_ascii=False))
     else:

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
 SEALED = (MANIFEST, JOURNAL, RESULTS)
 """The files whose hashes the seal has."""
+SERIES = "series.json"
+"""The file that makes a folder a series (`series_folder`)."""
 RESTORE = "Restore the run folder from a copy"
+
+
+def is_series(folder: Path) -> bool:
+    return (folder / SERIES).is_file()
 
 
 def file_sha256(path: Path) -> str:

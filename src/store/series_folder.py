@@ -24,14 +24,11 @@ from ..records.series import Point, PointIntent, Segment, Series, SeriesLine
 from . import hash_chain
 from .failpoints import Failpoints
 from .run_files import encode_record, read_record
+from .run_folder import SERIES, is_series
 from .strict_json import sha256
 
-SERIES, POINTS, FOLDER, INTENT = "series.json", "points.jsonl", "points", "point.json"
+POINTS, FOLDER, INTENT = "points.jsonl", "points", "point.json"
 _LINE: TypeAdapter[Segment | Point] = TypeAdapter(SeriesLine)
-
-
-def is_series(folder: Path) -> bool:
-    return (folder / SERIES).is_file()
 
 
 def read_series(folder: Path) -> Series:

@@ -23,7 +23,8 @@ from ..findings.report.evidence_fields import TrialFields, decode
 from ..findings.report.evidence_script import Script, scripts_of
 from ..findings.report.series import Runs, Series, runs_of
 from ..records.model_name import is_person
-from ..store.series_folder import FOLDER, SERIES, is_series
+from ..store.run_folder import SERIES, is_series
+from ..store.series_folder import FOLDER
 from ..text.count import counted
 
 FRESH_S = 30.0

@@ -12,7 +12,8 @@ from ..findings.report.document import words
 from ..findings.report.html import blocks_html, line_html, sections_html
 from ..findings.report.series_page import series_page
 from ..records.series import RunReference
-from ..store.series_folder import POINTS, SERIES
+from ..store.run_folder import SERIES
+from ..store.series_folder import POINTS
 from .addresses import href_of, series_href, way
 from .frame import page
 from .run_folders import RunFolders

@@ -28,7 +28,8 @@ from src.records.series import (
 from src.schemas import StudyCode, TrialResult
 from src.store.failpoints import Failpoints
 from src.store.run_files import encode_record
-from src.store.series_folder import SERIES, append_lines
+from src.store.run_folder import SERIES
+from src.store.series_folder import append_lines
 from src.store.strict_json import fingerprint, sha256
 from tests.helpers import HASH, manifest, plan, result, scenario
 
