@@ -411,6 +411,45 @@ def test_two_processes_do_not_work_on_one_series(with_two: Path, run_on: Run) ->
         run_on(with_two, "2026-08-05")
 
 
+def test_an_unfinished_point_can_be_set_aside_and_begun_again(
+    with_two: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its judges and targets stay as they were begun, unless the user sets it aside. Nothing is removed."""
+    from src.api import series_steps
+    from src.errors import IncompleteRun
+
+    async def stops(*given: Any, **settings: Any) -> None:
+        raise IncompleteRun("The model does not answer.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(series_steps, "execute", stops)
+        with pytest.raises(IncompleteRun, match="To continue: medicare-eval series run"):
+            run_on(with_two, "2026-08-05")
+    with pytest.raises(InputError, match="2026-08 was begun and is not finished"):
+        run_on(with_two, "2026-08-06", end=["fake:partial"])
+    found = run_on(with_two, "2026-09-06", end=["fake:partial"], set_aside=True)
+    assert [point.period for point in found.segments[0].points] == ["2026-06", "2026-07", "2026-09"]
+    assert (with_two / "points" / "2026-08.set-aside-1" / "run").is_dir()
+    assert api.verify_series(with_two).points == 3
+
+
+def test_a_point_for_which_nothing_was_called_is_decided_anew(
+    with_two: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from src.api import series_steps
+
+    def refused(*given: Any, **settings: Any) -> None:
+        raise ConfigError("no price is known")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(series_steps, "create_run", refused)
+        with pytest.raises(ConfigError):
+            run_on(with_two, "2026-08-05")
+    found = run_on(with_two, "2026-08-06", end=["fake:partial"])
+    assert found.segments[0].points[-1].date == "2026-08-06"
+    assert list(found.segments[0].points[-1].targets) == ["fake:careful"]
+
+
 def test_a_series_can_be_moved(two: Path, tmp_path: Path, run_on: Run) -> None:
     moved = copied(two, tmp_path / "elsewhere")
     assert api.verify_series(moved).points == 2

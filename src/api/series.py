@@ -40,6 +40,7 @@ from .series_plan import (
     pending_point,
     refuse_other_study,
     refuse_period,
+    unfinished_point,
 )
 from .series_steps import OnStage, Work, carry_out, finish
 
@@ -165,6 +166,7 @@ async def run_series_async(
     max_cost: float,
     end: Sequence[str] = (),
     judge_again: bool = False,
+    set_aside: bool = False,
     progress: Callable[[], OnProgress | None] | None = None,
     on_stage: OnStage | None = None,
     stop: Stop | None = None,
@@ -186,7 +188,8 @@ async def run_series_async(
             on_stage or (lambda stage: None),
         )
         ensure_segment(path, series)
-        pending = pending_point(path)
+        asked = Asked(tuple(end), judging, judge_again)
+        pending = unfinished_point(path, asked, begin_again=set_aside)
         if pending:
             await carry_out(work, pending)
         today = clock.today()
@@ -195,7 +198,7 @@ async def run_series_async(
             return read_findings(path)
         lines = read_lines(path)
         refuse_period(path, lines, period)
-        intent = decide_point(path, series, lines, today, Asked(tuple(end), judging, judge_again))
+        intent = decide_point(path, series, lines, today, asked)
         await carry_out(work, intent)
     return read_findings(path)
 
@@ -206,6 +209,7 @@ def run_series(
     max_cost: float,
     end: Sequence[str] = (),
     judge_again: bool = False,
+    set_aside: bool = False,
     progress: Callable[[], OnProgress | None] | None = None,
     on_stage: OnStage | None = None,
     **changes: Any,
@@ -217,6 +221,8 @@ def run_series(
         max_cost: US dollars for everything that the point calls.
         end: targets whose line ends here, by their names in the series.
         judge_again: the judges changed on purpose: judge all earlier transcripts again, as a new segment.
+        set_aside: begin an unfinished point again, for example because its target no longer answers. What it called
+            is kept in a folder of another name.
         progress: makes a function that is called with a `RunProgress`, for each step.
         on_stage: called with a sentence when a step begins.
         changes: fields of `JudgeOptions`, to change the judges (all earlier transcripts are then judged again), and of
@@ -245,6 +251,7 @@ def run_series(
             max_cost=max_cost,
             end=end,
             judge_again=judge_again,
+            set_aside=set_aside,
             progress=progress,
             on_stage=on_stage,
             stop=stop,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from ..records.series import EndedTarget, PointIntent, Segment, Series
 from ..records.study import Study
 from ..schemas import CallParameters, RunPlan
 from ..store.failpoints import Failpoints
-from ..store.series_folder import INTENT, SeriesLines, append_lines, intents, point_folder, read_lines
+from ..store.series_folder import INTENT, SeriesLines, append_lines, intents, point_folder, read_lines, set_aside
 from .series_lines import ended_before, first_segment, period_of, reasons_for
 
 
@@ -37,21 +37,42 @@ def pending_point(path: Path) -> PointIntent | None:
     return next((intent for intent in intents(path) if intent.period not in done), None)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a user wants to be different from now on."""
+
+    end: tuple[str, ...] = ()
+    judging: Mapping[str, Any] = field(default_factory=dict)
+    judge_again: bool = False
+
+
+def unfinished_point(path: Path, asked: Asked, *, begin_again: bool) -> PointIntent | None:
+    """The point that must be finished first, if there is one. It is set aside if nothing was called for it yet.
+
+    InputError: it was begun with other judges or targets than the user asks for now.
+    """
+    pending = pending_point(path)
+    if pending is None:
+        return None
+    place = point_folder(path, pending.period)
+    called = pending.run is not None or any(place.rglob(storage.MANIFEST))
+    if begin_again or not called:
+        set_aside(path, pending.period)
+        return None
+    if asked != Asked():
+        raise InputError(
+            f"{path}: {pending.period} was begun and is not finished, so its judges and targets cannot be changed. "
+            "Finish it without these options, or add `set_aside` to begin it again."
+        )
+    return pending
+
+
 def refuse_period(path: Path, lines: SeriesLines, period: str) -> None:
     periods = [point.period for point in lines.points]
     if period in periods:
         raise InputError(f"{path} already has a point for {period}. The next one is due in the next period.")
     if periods and period < max(periods):
         raise InputError(f"{path}: {period} is before {max(periods)}, the last point. Points are added in order.")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a user wants to be different from now on."""
-
-    end: tuple[str, ...]
-    judging: Mapping[str, Any]
-    judge_again: bool
 
 
 def decide_point(path: Path, series: Series, lines: SeriesLines, today: date, asked: Asked) -> PointIntent:

@@ -81,6 +81,7 @@ OTHER_FLAGS = {
     "baseline": "--baseline",
     "end": "--end",
     "judge_again": "--judge-again",
+    "set_aside": "--set-aside",
     "check": "--check",
 }
 """What else errors speak of that a flag sets."""

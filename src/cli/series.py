@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
             max_cost=arguments.max_cost,
             end=arguments.end,
             judge_again=arguments.judge_again,
+            set_aside=arguments.set_aside,
             progress=(lambda: None) if arguments.quiet else ShowProgress,
             on_stage=(lambda stage: None) if arguments.quiet else _say,
             stop=stop,
@@ -205,7 +207,7 @@ def _ends(line: Line) -> tuple[str, str]:
 
 def _row(name: str, line: Line, first: str, last: str) -> list[str]:
     step = line.steps[-1]
-    evidence = f"{2.718281828459045 ** min(step.log_wealth, 20):,.1f}"
+    evidence = f"{math.exp(min(step.log_wealth, 20.0)):,.1f}"
     return [
         name, first, last, f"{step.up:.1f}", f"{step.down:.1f}", f"{line.limit.limit:.1f}", evidence,
         f"{1 / line.limit.level:,.0f}",

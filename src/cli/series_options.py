@@ -76,6 +76,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the judges changed on purpose: judge all earlier transcripts again, as a new segment",
     )
+    parser.add_argument(
+        "--set-aside",
+        action="store_true",
+        help="begin an unfinished point again; what it called is kept in a folder of another name",
+    )
     options.add_judges(parser, repeats=False)
     options.add_carrying_out(parser)
     _add_outputs(parser)

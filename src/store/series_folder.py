@@ -124,12 +124,22 @@ def point_folder(folder: Path, period: str) -> Path:
     return folder / FOLDER / period
 
 
+def set_aside(folder: Path, period: str) -> Path:
+    """Give the folder of an unfinished point another name, so that the point can be begun again. Nothing is removed."""
+    place = point_folder(folder, period)
+    try:
+        number = 1 + sum(1 for _ in place.parent.glob(f"{period}.set-aside-*"))
+        return place.rename(place.with_name(f"{period}.set-aside-{number}"))
+    except OSError as error:
+        raise StorageError(f"{place} cannot be renamed ({error.strerror or error}).") from None
+
+
 def read_intent(folder: Path, period: str) -> PointIntent | None:
     path = point_folder(folder, period) / INTENT
     return read_record(path, PointIntent) if path.is_file() else None
 
 
 def intents(folder: Path) -> list[PointIntent]:
-    """Everything that was begun, in order."""
-    periods = sorted(path.parent.name for path in (folder / FOLDER).glob(f"*/{INTENT}"))
+    """Everything that was begun and not set aside, in order."""
+    periods = sorted(path.parent.name for path in (folder / FOLDER).glob(f"*/{INTENT}") if "." not in path.parent.name)
     return [intent for period in periods if (intent := read_intent(folder, period))]
