@@ -5,28 +5,24 @@ They have the frame and the look of the report. `write_page` never replaces a fi
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ... import storage
-from ...errors import InputError
 from ...stats.comparison import Difference
 from ...text.rounded import percent
 from .analysis_sentences import interval_text, point_range
 from .document import NOTHING, Block, Bullets, Cell, Paragraph, Section, Table, Text, Words, shown, words
 from .forest import ForestPanel, Mark, Tick
 from .html import blocks_html, line_html, navigation_of, sections_html, shell
+from .own_files import require_own, write_own
 from .page_style import GENERATOR
 
 SENTENCES = 6
 """Sentences on the first screen."""
 MISSING_COLUMN = "with missing answers at the ends, points"
 CHART_ROWS = 24
-_MARK = f'<meta name="generator" content="{GENERATOR}">'.encode()
-_HEAD = 8_192
-"""Bytes of a file that are searched for the mark of our pages."""
+_MARK = f'<meta name="generator" content="{GENERATOR}">'
 _STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 """Ends of the scale of differences."""
 
@@ -53,37 +49,14 @@ def page_html(page: Page) -> str:
 
 
 def require_page(path: Path) -> None:
-    """Refuse a place that a page cannot be written to, before anything is computed.
-
-    Raises:
-        InputError: The file exists and is not an earlier page of ours, or is a folder, or is below a file.
-        StorageError: It cannot be read.
-    """
-    storage.require_folder(path.parent)
-    if path.is_dir():
-        raise InputError(f"{path} is a folder. Give the name of a file in it, such as {path / 'page.html'}.")
-    try:
-        if path.exists():
-            with path.open("rb") as file:
-                if _MARK not in file.read(_HEAD):
-                    raise InputError(f"{path} exists and is not a page of this program. Give another name.")
-    except OSError as error:
-        raise storage.storage_error(path, error) from None
+    """Refuse a place that a page cannot be written to, before anything is computed. Errors as of `require_own`."""
+    require_own(path, _MARK, "page")
 
 
 def write_page(page: Page, path: Path) -> Path:
-    """Write a page to a file; only an earlier page of ours is replaced. Errors as of `require_page`."""
+    """Write a page to a file; only an earlier page of ours is replaced. Errors as of `require_own`."""
     require_page(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(page_html(page), encoding="utf-8", newline="\n")
-        temporary.replace(path)
-    except OSError as error:
-        raise storage.storage_error(path, error) from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return write_own(path, page_html(page))
 
 
 def answers(sentences: Sequence[tuple[Cell, ...]], where: str) -> list[Block]:
