@@ -1,6 +1,6 @@
 """How often a series without a change has an alarm or a claim, and how often a drop is found, by simulation.
 
-`python -m tests.stats.coverage_of_series` writes the tables of docs/series_coverage.md (about 7 minutes on one core).
+`python -m tests.stats.coverage_of_series` writes the tables of docs/series_coverage.md (about 12 minutes on one core).
 
 Answers are simulated one by one, not by the model inside `monitoring_limits`. Each scenario is asked its questions in two
 conversations per point. A logistic model has normal effects of the scenario, of the question, and of each conversation,
@@ -8,10 +8,13 @@ so that answers of one conversation depend on each other, and no two questions a
 
 Answers: `usual`; `sure`, where scenarios and questions differ so much that most answers are always right or always wrong;
 `right`, which are right nearly always; `heavy`, where a scenario has a large effect of its own at every point, so that all
-of its answers tend to change at once; `whole`, where at each point a scenario is right or wrong as a whole, and seldom wrong.
-Three kinds break an assumption: `shared`, where all scenarios have an effect of the point in common; `moved`, where after six
-points one scenario in five has new effects, drawn like the old ones; and `erratic`, which are usual at first; later
-all answers of a scenario are a matter of the same luck, and as often good as before.
+of its answers tend to change at once; `rare`, independent answers of which one in a thousand is wrong. At each point a scenario is
+right or wrong as a whole in `whole` (wrong one time in 50), in `seldom` (one time in 200), and in `few` (one scenario is wrong one
+time in ten, the others never).
+Four kinds break an assumption: `shared`, where all scenarios have an effect of the point in common; `moved`, where after six
+points one scenario in five has new effects, drawn like the old ones; `erratic`, which are usual at first; later
+all answers of a scenario are a matter of the same luck, and as often good as before; and `sticky`, where at each point
+three scenarios in ten have the answers of the point before, as from a cache.
 Drops: `even` lowers the odds of all answers alike; `some` takes a few scenarios and makes all of their answers wrong.
 Either way the weighted mean of the scenarios falls by the drop.
 """
@@ -30,13 +33,14 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from src.stats.monitoring import Cluster, Design, Direction, Monitor
+from src.findings.analysis.series_design import SIMULATED
+from src.stats.monitoring import Cluster, Cusum, Design, Direction, Monitor, Noise
 from src.stats.monitoring_limits import threshold
 
-FALSE_SERIES = 3_000
-POWER_SERIES = 1_000
-FAMILY_SERIES = 1_000
-THRESHOLD_SERIES = 2_000
+FALSE_SERIES = 1_500
+HARD_SERIES = 1_000
+POWER_SERIES = 500
+FAMILY_SERIES = 500
 POINTS = 24
 """Besides the first run."""
 LEVEL = 0.05
@@ -48,7 +52,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "series_coverage.md"
 Random = np.random.Generator
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-Answers = Literal["usual", "sure", "right", "heavy", "whole", "shared", "moved", "erratic"]
+Answers = Literal[
+    "usual", "sure", "right", "heavy", "rare", "whole", "seldom", "few", "shared", "moved", "erratic", "sticky"
+]
 Sizes = Literal["3 each", "16, 8, 2 each", "60, 1 each", "1 each"]
 Drop = Literal["even", "some"]
 
@@ -71,12 +77,15 @@ SPREADS: dict[Answers, Spread] = {
     "right": Spread(5.0, 0.5, 0.5, 0.8, 0.0),
     "heavy": Spread(0.8, 1.0, 0.8, 0.8, 3.0),
 }
-SPREADS |= {"shared": SPREADS["usual"], "moved": SPREADS["usual"], "erratic": SPREADS["usual"]}
+SPREADS |= dict.fromkeys(("shared", "moved", "erratic", "sticky"), SPREADS["usual"])
 SHARED = 0.1
 """Standard deviation of the effect of a point, in the odds; about 0.02 in the mean share."""
 MOVED = 1 / 5
-WHOLE = 0.98
+STICKY = 0.3
+WHOLE: dict[Answers, float] = {"whole": 0.98, "seldom": 0.995, "few": 0.9}
 """How often a scenario is right, if it is right or wrong as a whole."""
+RARE = 0.999
+"""How often an answer is right, if answers are independent and alike."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,8 @@ class Case:
     """Points before the drop, the first run included."""
     points: int = POINTS
     """Points that are followed; the threshold is always for 24."""
+    segments: int = 0
+    """Earlier ones that noise was learned from, each of a first run and 24 points, with levels of their own."""
 
     @property
     def questions(self) -> tuple[int, ...]:
@@ -116,7 +127,13 @@ FALSE = (
 HARD = (
     Case(34, "3 each", "right"),
     Case(34, "1 each", "right"),
+    Case(10, "3 each", "rare"),
+    Case(34, "3 each", "rare"),
     Case(1, "3 each", "heavy"),
+    Case(10, "3 each", "few"),
+    Case(34, "3 each", "few"),
+    Case(10, "3 each", "seldom"),
+    Case(34, "3 each", "seldom"),
     Case(10, "3 each", "whole"),
     Case(10, "16, 8, 2 each", "whole"),
     Case(34, "3 each", "whole"),
@@ -125,11 +142,20 @@ HARD = (
     Case(34, "3 each", "usual", points=2 * POINTS),
 )
 """Nothing changes, either; chosen to break the method."""
+LEARNED = (
+    *(Case(count, "3 each", "usual", segments=1) for count in (2, 10, 34)),
+    *(Case(count, "3 each", answers, segments=1) for answers in ("rare", "seldom") for count in (10, 34)),
+    Case(34, "3 each", "right", segments=1),
+    Case(34, "16, 8, 2 each", "whole", segments=1),
+)
+"""Nothing changes in the second segment of a series."""
 BROKEN = (
     *(Case(count, "3 each", answers) for answers in ("shared", "moved") for count in (10, 34)),
     *(Case(count, "3 each", "erratic", after=12) for count in (10, 34)),
 )
 """The mean of scenarios like these does not change, but an assumption does not hold."""
+STALE = tuple(Case(count, "3 each", "sticky") for count in (10, 34))
+"""Another one: points depend on each other."""
 POWER = (
     *(
         Case(n, "3 each", "usual", drop, "even", after)
@@ -156,8 +182,12 @@ def _draw(random: Random, *shape: int) -> Numbers:
 
 def values(case: Case, random: Random) -> Numbers:
     """One series: the share of good answers by point and scenario."""
-    if case.answers == "whole":
-        return (random.random((case.points + 1, case.scenarios)) < WHOLE).astype(float)
+    if case.answers in WHOLE:
+        good = random.random((case.points + 1, case.scenarios)) < WHOLE[case.answers]
+        return np.asarray(good | ((case.answers == "few") & (np.arange(case.scenarios) > 0)), float)
+    if case.answers == "rare":
+        sizes = REPEATS * np.array(case.questions)
+        return np.asarray(random.binomial(sizes, RARE, (case.points + 1, case.scenarios)) / sizes)
     spread, scenarios, most = SPREADS[case.answers], case.scenarios, max(case.questions)
     asked = np.arange(most) < np.array(case.questions)[:, None]
     fixed = (
@@ -188,7 +218,11 @@ def values(case: Case, random: Random) -> Numbers:
         luck = np.where(late, random.random((*shape[:2], 1, 1)), luck)
     good = luck < _logistic(odds)
     good &= ~late | (random.random(shape) < kept[None, :, None, None])
-    return np.asarray((good & asked[None, :, None, :]).sum(axis=(2, 3)) / (REPEATS * np.array(case.questions)))
+    found = np.asarray((good & asked[None, :, None, :]).sum(axis=(2, 3)) / (REPEATS * np.array(case.questions)))
+    if case.answers == "sticky":
+        for at in range(1, len(found)):
+            found[at] = np.where(random.random(scenarios) < STICKY, found[at - 1], found[at])
+    return found
 
 
 def _shares(fixed: Numbers, spread: Spread) -> Numbers:
@@ -225,7 +259,7 @@ def _kept(fixed: Numbers, asked: Flags, spread: Spread, drop: float, random: Ran
 def limit(questions: tuple[int, ...], level: float) -> float:
     """As the program computes it."""
     design = Design({f"s{at}": Cluster(one, one * REPEATS) for at, one in enumerate(questions)}, FLOOR)
-    return round(threshold(design, points=POINTS, level=level, series=THRESHOLD_SERIES, seed=SEED), 4)
+    return round(threshold(design, points=POINTS, level=level, series=SIMULATED, seed=SEED), 4)
 
 
 @dataclass(frozen=True)
@@ -237,11 +271,25 @@ class Said:
     t_test: tuple[int, Direction] | None
 
 
-def said(design: Design, series: Numbers, *, limit: float, level: float, t_level: float = LEVEL) -> Said:
-    monitor = Monitor(design, limit=limit, level=level)
-    names = list(design.clusters)
-    steps = [monitor.add(dict(zip(names, map(float, row), strict=True))) for row in series]
-    return Said(_first([one.alarm for one in steps]), _first([one.claim for one in steps]), _paired(series, t_level))
+def said(design: Design, series: Numbers, *, limit: float, level: float, learned: Noise | None = None) -> Said:
+    monitor = Monitor(design, limit=limit, level=level, learned=learned)
+    steps = [monitor.add(row) for row in _rows(design, series)]
+    return Said(_first([one.alarm for one in steps]), _first([one.claim for one in steps]), _paired(series, LEVEL))
+
+
+def _rows(design: Design, series: Numbers) -> list[dict[str, float]]:
+    return [dict(zip(design.clusters, map(float, row), strict=True)) for row in series]
+
+
+def learned(case: Case, random: Random) -> Noise | None:
+    """What the segments before show of chance."""
+    noise = None
+    for _ in range(case.segments):
+        cusum = Cusum(case.design, noise)
+        for row in _rows(case.design, values(case, random)):
+            cusum.add(row)
+        noise = cusum.noise
+    return noise
 
 
 def _first(said: Sequence[Direction | None]) -> tuple[int, Direction] | None:
@@ -279,9 +327,12 @@ class Rates:
 
 def rates(case: Case, series: int, seed: int) -> Rates:
     """Without a drop: series with a false one. With a drop: series that say "down" after it, and nothing before."""
-    random = np.random.default_rng([seed, (*FALSE, *HARD, *POWER, *BROKEN).index(case)])
+    random = np.random.default_rng([seed, (*FALSE, *HARD, *POWER, *BROKEN, *LEARNED, *STALE).index(case)])
     high = limit(case.questions, LEVEL)
-    found = [said(case.design, values(case, random), limit=high, level=LEVEL) for _ in range(series)]
+    found = []
+    for _ in range(series):
+        noise = learned(case, random)
+        found.append(said(case.design, values(case, random), limit=high, level=LEVEL, learned=noise))
     return Rates(*(_rate([getattr(one, rule) for one in found], case) for rule in ("alarm", "claim", "t_test")))
 
 
@@ -385,10 +436,10 @@ def family_line(scenarios: int, found: Family) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def false_lines(cases: Sequence[Case]) -> Iterator[str]:
+def false_lines(cases: Sequence[Case], series: int) -> Iterator[str]:
     yield from (FALSE_HEADER, "| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for case in cases:
-        yield false_line(case, rates(case, FALSE_SERIES, SEED))
+        yield false_line(case, rates(case, series, SEED))
 
 
 def power_lines() -> Iterator[str]:
@@ -404,11 +455,13 @@ def family_lines() -> Iterator[str]:
 
 
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
-    "false": lambda: false_lines(FALSE),
+    "false": lambda: false_lines(FALSE, FALSE_SERIES),
     "family": family_lines,
     "power": power_lines,
-    "hard": lambda: false_lines(HARD),
-    "broken": lambda: false_lines(BROKEN),
+    "hard": lambda: false_lines(HARD, HARD_SERIES),
+    "learned": lambda: false_lines(LEARNED, HARD_SERIES),
+    "broken": lambda: false_lines(BROKEN, HARD_SERIES),
+    "stale": lambda: false_lines(STALE, HARD_SERIES),
 }
 
 
