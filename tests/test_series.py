@@ -19,11 +19,13 @@ from src.findings.analysis.estimates import estimate
 from src.findings.analysis.read_run import gather
 from src.findings.analysis.series import SeriesFindings
 from src.findings.analysis.series_design import plan_parts
+from src.judge_check.check import CheckOptions, check_judges
 from src.planning.plan import make_plan
+from src.planning.study_file import make_judge_options
 from src.records.series import Cadence, Point, Segment
 from src.store.run_folder import SERIES
 from src.store.series_folder import POINTS, read_lines
-from tests.runs import ONE, SCENARIOS, THREE, call
+from tests.runs import ONE, ROOT, SCENARIOS, THREE, call
 
 STUDY = {"scenarios": [THREE], "targets": ["fake:careful", "fake:partial"]}
 SMALL: dict[str, Any] = {"anchors": 0, "points": 3}
@@ -153,10 +155,17 @@ def test_a_changed_key_or_rubric_begins_a_segment(tmp_path: Path, run_on: Run) -
     file.write_text(json.dumps(document), encoding="utf-8")
     found = run_on(folder, "2026-07-05")
     assert found.segments[-1].segment.reasons == ("the answer key changed",)
+    document["scripted_turns"][0]["required_points"] = document["scripted_turns"][0]["required_points"][:1]
+    file.write_text(json.dumps(document), encoding="utf-8")
+    found = run_on(folder, "2026-08-05")
+    assert found.segments[-1].segment.reasons == ("the answer key changed",)
+    assert found.segments[-1].segment.number == 3
     document["scripted_turns"][0]["user_message"] = "What is Medicare?"
     file.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError, match="no longer the frozen study: the questions"):
-        run_on(folder, "2026-08-05")
+    with pytest.raises(InputError, match="no longer the frozen study: the questions changed"):
+        run_on(folder, "2026-09-05")
+    found = run_on(folder, "2027-01-05")
+    assert found.segments[-1].segment.reasons == ("plan year 2027", "the scenario files changed")
 
 
 def test_a_rubric_is_part_of_what_is_compared() -> None:
@@ -252,8 +261,11 @@ def test_a_run_made_elsewhere_is_added_and_an_unlike_one_is_refused(
     with pytest.raises(InputError, match="the number of repeats or the seed changed"):
         api.add_to_series(series, other.path, day=date(2026, 6, 5))
     api.add_to_series(series, one.path, day=date(2026, 6, 5))
+    with pytest.raises(InputError, match="is a point of the series already"):
+        api.add_to_series(series, one.path, day=date(2026, 7, 5))
+    two = api.run(STUDY, out=str(tmp_path / "runs"))
     with pytest.raises(InputError, match="already has a point for 2026-06"):
-        api.add_to_series(series, one.path, day=date(2026, 6, 30))
+        api.add_to_series(series, two.path, day=date(2026, 6, 30))
     found = run_on(series, "2026-07-05")
     assert found.segments[0].baseline.run.folder == "../runs/" + one.path.name
     assert found.segments[0].points[1].rejudged
@@ -261,6 +273,69 @@ def test_a_run_made_elsewhere_is_added_and_an_unlike_one_is_refused(
     rejudged = api.rejudge(one.path, judges=["offline:rules"], out=tmp_path / "runs")
     with pytest.raises(InputError, match="not a whole run of the study"):
         api.add_to_series(series, rejudged.path, day=date(2026, 8, 5))
+
+
+def test_what_was_checked_elsewhere_must_be_of_this_series(
+    series: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
+    runs = tmp_path / "runs"
+    first, second, other = (api.run(STUDY, out=str(runs)) for _ in range(3))
+    judges = make_judge_options({"judges": ["offline:rules"]})
+    check = check_judges(CheckOptions(judges=judges, limit=2, out=tmp_path / "checks"))
+    api.add_to_series(series, first.path, day=date(2026, 6, 5))
+    again, elsewhere = (api.rejudge(run.path, judges=["offline:rules"], out=runs) for run in (first, other))
+    for frozen in (first.path, other.path, elsewhere.path):
+        with pytest.raises(InputError, match="did not judge the segment's first transcripts again"):
+            api.add_to_series(series, second.path, frozen=frozen, day=date(2026, 7, 5))
+    with pytest.raises(InputError, match="is of plan year 2026"):
+        api.add_to_series(series, second.path, day=date(2027, 1, 5))
+    record = check.folder / "check.json"
+    kept = record.read_text(encoding="utf-8")
+    record.write_text(kept.replace('"extractor":"offline:rules"', '"extractor":"openai:other"'), encoding="utf-8")
+    with pytest.raises(InputError, match="is not of the judges of the series"):
+        api.add_to_series(series, second.path, check=check.folder, day=date(2026, 7, 5))
+    record.write_text(kept, encoding="utf-8")
+    found = api.add_to_series(series, second.path, frozen=again.path, check=check.folder, day=date(2026, 7, 5))
+    point = found.segments[0].points[-1]
+    assert point.rejudged == found.segments[0].baseline.rejudged
+    assert point.anchors
+    assert api.verify_series(series).checks == 1
+
+
+def test_a_baseline_that_does_not_fit_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
+    other = api.run({**STUDY, "targets": ["fake:wrong"]}, out=str(tmp_path / "runs"))
+    with pytest.raises(InputError, match="fake:wrong is a new target"):
+        api.init_series(tmp_path / "monthly", STUDY, baseline=other.path, **SMALL)
+    assert not (tmp_path / "monthly").exists()
+
+
+def test_other_labels_can_be_the_anchors(tmp_path: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
+    shutil.copytree(ROOT / "gold" / "held_out", tmp_path / "labels")
+    folder = tmp_path / "monthly"
+    api.init_series(folder, scenarios=[ONE], targets=["fake:careful"], anchors=2, gold=tmp_path / "labels", points=2)
+    assert read_lines(folder).segments[0].anchors
+    found = run_on(folder, "2026-06-05")
+    assert len(next(iter(found.segments[0].baseline.anchors.values()))) == 2
+
+
+def test_lines_that_are_gone_are_noticed(with_two: Path, run_on: Run) -> None:
+    whole = (with_two / POINTS).read_bytes()
+    kept = whole.splitlines(keepends=True)
+    for damaged in (None, b"".join(kept[:1]), b""):
+        if damaged is None:
+            (with_two / POINTS).unlink()
+        else:
+            (with_two / POINTS).write_bytes(damaged)
+        for command in (["verify", with_two], ["series", "status", with_two]):
+            code, _, err = call(*command)
+            assert (code, "has lost lines of finished points" in err) == (5, True), err
+        with pytest.raises(IntegrityError, match="lost lines"):
+            run_on(with_two, "2026-08-05")
+    (with_two / POINTS).write_bytes(whole)
+    assert call("verify", with_two).code == 0
 
 
 def test_a_series_can_begin_with_a_run_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from .. import storage
 from ..calls.stop import Stop
 from ..errors import InputError, from_origin
-from ..findings.analysis.judge_agreement import RECORD
 from ..findings.analysis.series import SeriesFindings, read_findings
 from ..judge_check.gold import load_gold
 from ..planning import clock
@@ -21,15 +20,17 @@ from ..planning.plan import make_plan
 from ..planning.study_file import as_document, completed, given, make_study, origin_of, seen_from
 from ..reading import PathLike, as_path
 from ..records.model_name import is_person
-from ..records.series import Anchors, Cadence, EndedTarget, Outcome, PointIntent, Series
+from ..records.series import Anchors, Cadence, EndedTarget, Outcome, PointIntent, Segment, Series
 from ..records.study import JudgeOptions, Study
 from ..runner.new_run import versions
 from ..runner.progress import OnProgress
 from ..runner.wait import wait
+from ..schemas import Manifest, RunPlan
 from ..store.failpoints import Failpoints
 from ..store.input_files import problems_of
 from ..store.run_folder import SERIES
-from ..store.series_folder import append_lines, read_lines, read_series
+from ..store.series_folder import SeriesLines, append_lines, read_lines, read_series
+from ..text.escape import plain
 from .runs import study as make_study_of
 from .series_lines import ended_before, first_segment, period_of, reasons_for, relative, run_reference
 from .series_plan import (
@@ -40,6 +41,8 @@ from .series_plan import (
     pending_point,
     refuse_other_study,
     refuse_period,
+    refuse_unlike_check,
+    refuse_unlike_frozen,
     unfinished_point,
 )
 from .series_steps import OnStage, Work, carry_out, finish
@@ -63,6 +66,7 @@ def init_series(
     gold: PathLike | None = None,
     title: str | None = None,
     baseline: PathLike | None = None,
+    on_stage: OnStage | None = None,
     **changes: Any,
 ) -> SeriesFindings:
     """Freeze a study to be run again and again, and compute the thresholds of its alarms. Calls nothing.
@@ -79,6 +83,7 @@ def init_series(
         gold: a folder of labels to use instead of the bundled ones, such as people's (`review export`).
         title: what the series is called. None: the study's title, or the folder's name.
         baseline: a finished run of the study, to be the first point.
+        on_stage: called with a sentence when a long step begins.
         changes: fields of `Study`; each replaces what the source says, except None, which leaves it.
 
     Returns:
@@ -107,6 +112,10 @@ def init_series(
     people = [name for name in plan.judge_models() if is_person(name)]
     if people:
         raise InputError(f"{people[0]} is a person, and a series runs by itself. Name judges that are models.")
+    if gold and not anchors:
+        raise InputError(
+            "labels are used only with anchors. Leave this out, or give a number of `anchors`.", field="gold"
+        )
     chosen = Anchors(split="held_out", limit=anchors, gold=relative(path, as_path(gold)) if gold else None)
     if anchors:
         load_gold(chosen.split, as_path(gold) if gold else None)
@@ -114,9 +123,12 @@ def init_series(
     document.pop("out", None)
     if study.plan_year is None:
         document.pop("plan_year")
+    called = title or study.title or path.resolve().name
+    if called != plain(called):
+        raise InputError("a title is one line of printable characters.", field="title")
     series = _checked_series(
         {
-            "title": title or study.title or path.resolve().name,
+            "title": called,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),
             "study": document,
@@ -129,7 +141,12 @@ def init_series(
             "seed": study.seed,
         }
     )
+    if on_stage:
+        on_stage("Simulating the thresholds of the alarms ...")
     segment = first_segment(path, series, plan)
+    if first:
+        _whole_run(path, first, SeriesLines((), ""))
+        _refuse_unlike_run(first, segment, storage.read_manifest(first).plan)
     failpoints = Failpoints.from_environment()
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -298,36 +315,33 @@ def add_to_series(
         ensure_segment(path, series)
         pending = pending_point(path)
         if pending and pending.run is None:
-            raise InputError(f"{path}: {pending.period} is not finished. First run: medicare-eval series run {path}")
+            command = f"medicare-eval series run {path} --max-cost USD"
+            raise InputError(f"{path}: {pending.period} is not finished. First run: {command}")
         if pending:
             finish(path, series, pending)
         lines = read_lines(path)
-        run_reference(path, added)
-        manifest = storage.read_manifest(added)
-        if manifest.transcripts or manifest.shard:
-            raise InputError(f"{added} is not a whole run of the study: it judged others' transcripts or is a shard.")
+        last = lines.segments[-1]
+        manifest = _whole_run(path, added, lines)
         when = day or date.fromisoformat(manifest.created[:10])
         period = period_of(when, series.cadence)
         refuse_period(path, lines, period)
-        last = lines.segments[-1]
-        refuse_other_study(
-            path,
-            last,
-            manifest.plan,
-            judges_changed=False,
-            advice=f"Add a run judged as the series is, by {', '.join(dict.fromkeys(last.verifiers))}.",
-        )
+        if "plan_year" not in series.study and when.year != manifest.plan.plan_year:
+            raise InputError(
+                f"{added} is of plan year {manifest.plan.plan_year}, and {when} is not in it.", field="day"
+            )
+        _refuse_unlike_run(path, last, manifest.plan)
         gone = {name for name in last.parts.targets if name not in manifest.plan.targets} - set(ended_before(lines))
-        if check is not None and not (as_path(check) / RECORD).is_file():
-            raise InputError(f"{check} is not a finished judge check.", field="check")
+        reasons = reasons_for(lines, manifest.plan)
+        if check is not None:
+            refuse_unlike_check(as_path(check), series, last)
         if frozen is not None:
-            run_reference(path, as_path(frozen))
+            refuse_unlike_frozen(as_path(frozen), path, SeriesLines((), "") if reasons else lines)
         intent = PointIntent(
             period=period,
             date=when.isoformat(),
             lines=len(lines.lines),
             study=last.study,
-            reasons=reasons_for(lines, manifest.plan),
+            reasons=reasons,
             ended=tuple(EndedTarget(target=name, why="the run does not have it") for name in sorted(gone)),
             run=relative(path, added),
             check=relative(path, as_path(check)) if check is not None else None,
@@ -335,6 +349,22 @@ def add_to_series(
         )
         finish(path, series, begin_point(path, intent))
     return read_findings(path)
+
+
+def _whole_run(path: Path, run: Path, lines: SeriesLines) -> Manifest:
+    """The manifest of a complete run that asked the targets itself, and is not yet a point."""
+    known = run_reference(path, run)
+    if known.manifest_sha256 in [point.run.manifest_sha256 for point in lines.points]:
+        raise InputError(f"{run} is a point of the series already.")
+    manifest = storage.read_manifest(run)
+    if manifest.transcripts or manifest.shard:
+        raise InputError(f"{run} is not a whole run of the study: it judged others' transcripts or is a shard.")
+    return manifest
+
+
+def _refuse_unlike_run(path: Path, last: Segment, plan: RunPlan) -> None:
+    advice = f"Add a run judged as the series is, by {', '.join(dict.fromkeys(last.verifiers))}."
+    refuse_other_study(path, last, plan, judges_changed=False, advice=advice)
 
 
 def series_status(folder: PathLike) -> SeriesFindings:
@@ -356,7 +386,10 @@ def series_status(folder: PathLike) -> SeriesFindings:
         >>> me.series_status("quiet").verdict
         'no alarm'
     """
-    return read_findings(as_path(folder))
+    path = as_path(folder)
+    found = read_findings(path)
+    pending_point(path)  # whether lines are gone
+    return found
 
 
 def plot_series(folder: PathLike, html: PathLike) -> Path:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from .. import audit, storage
 from ..errors import IntegrityError
-from ..findings.analysis.series_design import design_of, plan_parts, simulated_limit
+from ..findings.analysis.judge_agreement import RECORD
+from ..findings.analysis.series_design import design_of, plan_parts, segment_of, simulated_limit
 from ..reading import PathLike, as_path
 from ..records.series import Point, Segment, Series
-from ..store.series_folder import SeriesLines, read_lines, read_series
+from ..store import hash_chain
+from ..store.series_folder import INTENT, SeriesLines, point_folder, read_intent, read_lines, read_series
 from .series_lines import AboutPoint, PointFolders, make_point
+from .series_plan import pending_point
 
 
 @dataclass(frozen=True)
@@ -50,17 +53,35 @@ def verify_series(folder: PathLike, expect: str | None = None) -> VerifiedSeries
     series, lines = read_series(path), read_lines(path)
     if expect is not None and expect != lines.head:
         raise IntegrityError(f"{path}: the last chain value is {lines.head}, not {expect}.")
+    pending_point(path)  # whether lines are gone
     runs: set[str] = set()
     for point in lines.points:
         for one in (point.run, point.transcripts, point.frozen):
             if one and one.folder not in runs:
                 audit.verify(path / one.folder, one.results_head)
                 runs.add(one.folder)
+        _verify_check(path, point)
         _verify_point(path, series, lines, point)
     for segment in lines.segments:
-        _verify_limits(path, series, segment)
+        _verify_segment(path, series, lines, segment)
     checks = sum(point.check is not None for point in lines.points)
     return VerifiedSeries(series.title, len(lines.points), len(runs), checks, lines.head)
+
+
+def _verify_check(path: Path, point: Point) -> None:
+    """The journal of a judge check is a whole chain, and what was begun for the point is still there."""
+    if not point.restated and read_intent(path, point.period) is None:
+        raise IntegrityError(f"{point_folder(path, point.period) / INTENT} is gone. Restore it from a copy.")
+    if point.check is None:
+        return
+    folder = path / point.check.folder
+    if not (folder / RECORD).is_file() or not (folder / storage.MANIFEST).is_file():
+        raise IntegrityError(f"{folder} is not the judge check of {point.period}. Restore it from a copy.")
+    reader = hash_chain.ChainReader(folder / storage.JOURNAL, storage.manifest_sha256(folder))
+    for _ in reader:
+        pass
+    if reader.torn:
+        raise reader.broken()
 
 
 def _verify_point(path: Path, series: Series, lines: SeriesLines, point: Point) -> None:
@@ -79,15 +100,30 @@ def _verify_point(path: Path, series: Series, lines: SeriesLines, point: Point) 
         raise IntegrityError(f"{path}: the point {point.period} is not what its runs and its check say.")
     segment = next(one for one in lines.segments if one.number == point.segment)
     made = plan_parts(storage.read_manifest(parts.run).plan)
-    if made.model_copy(update={"targets": {}, "asking": ""}) != segment.parts.model_copy(
-        update={"targets": {}, "asking": ""}
-    ):
+    kept = {name: digest for name, digest in segment.parts.targets.items() if name in made.targets}
+    if made != segment.parts.model_copy(update={"targets": kept, "files": made.files}):
         raise IntegrityError(f"{path}: the run of {point.period} is not of segment {segment.number}.")
 
 
-def _verify_limits(path: Path, series: Series, segment: Segment) -> None:
-    """Simulate the thresholds again."""
-    limits = [*segment.targets.values(), *segment.frozen.values(), *([segment.anchors] if segment.anchors else [])]
+def _verify_segment(path: Path, series: Series, lines: SeriesLines, segment: Segment) -> None:
+    """Simulate the thresholds again, for the design of the segment's first run."""
+    anchors = segment.anchors
+    limits = [*segment.targets.values(), *segment.frozen.values(), *([anchors] if anchors else [])]
     for limit in limits:
         if simulated_limit(design_of(limit, series.floor), limit) != limit.limit:
             raise IntegrityError(f"{path}: a threshold of segment {segment.number} is not what its design gives.")
+    first = next((point for point in lines.points if point.segment == segment.number), None)
+    plan = storage.read_manifest(path / first.run.folder).plan if first else None
+    if plan is None or set(plan.targets) != set(segment.parts.targets):
+        return  # there is no run of this design
+    made = segment_of(
+        series,
+        plan,
+        segment.study,
+        number=segment.number,
+        judging=segment.judging,
+        reasons=segment.reasons,
+        anchors={name: int(one.weight) for name, one in anchors.clusters.items()} if anchors else None,
+    )
+    if made.model_copy(update={"parts": segment.parts}) != segment:
+        raise IntegrityError(f"{path}: segment {segment.number} is not what its first run and the series say.")

@@ -14,10 +14,11 @@ from ..findings.analysis.cost import Spending
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..findings.analysis.read_run import Findings, gather
 from ..findings.analysis.series_design import changes, facts_sha256, plan_parts, segment_of
-from ..findings.analysis.series_values import anchor_labels, pooled_values, served_judges, target_points
+from ..findings.analysis.series_values import anchor_labels, served_judges, target_points, values_of_targets
 from ..judge_check.gold import load_gold
 from ..records.judge_check import JudgeCheck
 from ..records.series import (
+    Anchors,
     Cadence,
     CheckReference,
     EndedTarget,
@@ -66,8 +67,13 @@ def anchor_sizes(folder: Path, series: Series) -> dict[str, int] | None:
     if series.anchors is None:
         return None
     given = series.anchors
-    gold = load_gold(given.split, folder / given.gold if given.gold else None).drawn(given.limit, series.seed)
+    gold = load_gold(given.split, gold_folder(folder, given)).drawn(given.limit, series.seed)
     return {item.reply.reply_id: len(item.claims) for item in gold.items}
+
+
+def gold_folder(folder: Path, anchors: Anchors) -> Path | None:
+    """A folder of other labels; also if the folder of the series does not exist yet."""
+    return Path(os.path.normpath(folder.resolve() / anchors.gold)) if anchors.gold else None
 
 
 def first_segment(folder: Path, series: Series, plan: RunPlan) -> Segment:
@@ -226,9 +232,9 @@ def make_point(folder: Path, series: Series, about: AboutPoint, parts: PointFold
         frozen=run_reference(folder, frozen.folder) if frozen else None,
         check=_check_reference(folder, parts.check, check) if parts.check and check else None,
         targets=target_points(found, series.outcomes),
-        rejudged=pooled_values(judged_again, series.outcomes) if judged_again else {},
+        rejudged=values_of_targets(judged_again, series.outcomes) if judged_again else {},
         anchors=anchor_labels(check) if check else {},
-        gold=fingerprint([check.gold, check.split, check.limit]) if check else None,
+        gold=_gold(check) if check else None,
         judges=served_judges(found),
         facts=facts_sha256(found.manifest.plan),
         ended=about.ended,
@@ -238,6 +244,13 @@ def make_point(folder: Path, series: Series, about: AboutPoint, parts: PointFold
             anchors=check.cost if check else 0.0,
         ),
     )
+
+
+def _gold(check: JudgeCheck) -> str:
+    """Of the labels, and of the replies that were drawn."""
+    measured = check.end_to_end or next(iter(check.judges), None)
+    replies = sorted(reply.reply_id for reply in measured.replies) if measured else []
+    return fingerprint([check.gold, check.split, replies])
 
 
 def _check_reference(folder: Path, path: Path, check: JudgeCheck) -> CheckReference:

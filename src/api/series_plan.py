@@ -11,30 +11,46 @@ from typing import Any
 from .. import storage
 from ..adapters.models import row_for
 from ..adapters.registry import canonical_name
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError, InputError, IntegrityError
+from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..findings.analysis.series_design import other_study, plan_parts
 from ..planning.plan import make_plan
 from ..planning.study_file import as_document, completed, make_study, seen_from, seen_from_here
 from ..planning.targets import planned_targets
+from ..records.judge_check import JudgeCheck
 from ..records.series import EndedTarget, PointIntent, Segment, Series
 from ..records.study import Study
 from ..schemas import CallParameters, RunPlan
 from ..store.failpoints import Failpoints
-from ..store.series_folder import INTENT, SeriesLines, append_lines, intents, point_folder, read_lines, set_aside
-from .series_lines import ended_before, first_segment, period_of, reasons_for
+from ..store.series_folder import (
+    INTENT,
+    POINTS,
+    SeriesLines,
+    append_lines,
+    intents,
+    point_folder,
+    read_lines,
+    set_aside,
+)
+from .series_lines import baseline_of, ended_before, first_segment, period_of, reasons_for, run_reference
 
 
 def ensure_segment(path: Path, series: Series) -> None:
     """`init` may have been killed before its last line."""
-    if not read_lines(path).lines:
+    if not read_lines(path).lines and not pending_point(path):
         plan = make_plan(make_study(seen_from_here(series.study, path)))
         append_lines(path, [first_segment(path, series, plan)], Failpoints.from_environment())
 
 
 def pending_point(path: Path) -> PointIntent | None:
-    """A point that was begun and has not all of its lines."""
-    done = {point.period for point in read_lines(path).points if not point.restated}
-    return next((intent for intent in intents(path) if intent.period not in done), None)
+    """A point that was begun and has not all of its lines. IntegrityError: lines of finished points are gone."""
+    lines, begun = read_lines(path), intents(path)
+    done = {point.period for point in lines.points if not point.restated}
+    pending = [intent for intent in begun if intent.period not in done]
+    lost = len(pending) > 1 or any(intent.period < max(done, default="") for intent in pending)
+    if lost or any(intent.lines > len(lines.lines) for intent in begun):
+        raise IntegrityError(f"{path / POINTS} has lost lines of finished points. Restore it from a copy.")
+    return pending[0] if pending else None
 
 
 @dataclass(frozen=True)
@@ -157,6 +173,33 @@ def _refuse_retired_judges(study: Study, today: date) -> None:
 
 
 _JUDGE_AGAIN = "Add `judge_again` to judge all earlier transcripts again, as a new segment."
+
+
+def refuse_unlike_check(check: Path, series: Series, last: Segment) -> None:
+    """A judge check that was made elsewhere must be one of the segment's judges, on the labels of the series."""
+    if not (check / RECORD).is_file():
+        raise InputError(f"{check} is not a finished judge check.", field="check")
+    record = read_record(check / RECORD, JudgeCheck)
+    if (record.verifiers, record.extractor, record.adjudicator) != (last.verifiers, last.extractor, last.adjudicator):
+        raise InputError(f"{check} is not of the judges of the series: {', '.join(last.verifiers)}.", field="check")
+    anchors = series.anchors
+    if anchors and (record.split, record.limit) != (anchors.split, anchors.limit):
+        text = f"the series uses split {anchors.split} with limit {anchors.limit}, seed {series.seed}"
+        raise InputError(f"{check} was made on other labels: {text}.", field="check")
+
+
+def refuse_unlike_frozen(frozen: Path, path: Path, lines: SeriesLines) -> None:
+    """Transcripts that were judged again must be those of the segment's first point, by the judges of the segment."""
+    run_reference(path, frozen)
+    manifest, first = storage.read_manifest(frozen), baseline_of(lines)
+    if first is None:
+        raise InputError("The first point of a segment has no earlier transcripts. Leave this out.", field="frozen")
+    wanted = first.transcripts or first.run
+    if manifest.transcripts is None or manifest.transcripts.manifest_sha256 != wanted.manifest_sha256:
+        text = f"Judge {path / wanted.folder} again with `medicare-eval rejudge`."
+        raise InputError(f"{frozen} did not judge the segment's first transcripts again. {text}", field="frozen")
+    if plan_parts(manifest.plan).judging != lines.segments[-1].parts.judging:
+        raise InputError(f"{frozen} was not judged by the judges of the series.", field="frozen")
 
 
 def refuse_other_study(

@@ -6,6 +6,7 @@ anywhere goes on where it was. The lines of the series are written last.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -15,7 +16,7 @@ from typing import Any
 from .. import storage
 from ..calls.budget import RunBudget
 from ..calls.stop import Stop
-from ..errors import IncompleteRun, IntegrityError
+from ..errors import IncompleteRun, IntegrityError, StorageError
 from ..findings.analysis.judge_agreement import RECORD
 from ..judge_check.check import CheckOptions, check_judges_async
 from ..planning.plan import make_plan, replan
@@ -41,6 +42,7 @@ from .series_lines import (
     asked_run,
     baseline_of,
     folder_in,
+    gold_folder,
     lines_of,
     points_now,
     restated_folder,
@@ -76,9 +78,14 @@ async def carry_out(work: Work, intent: PointIntent) -> list[Segment | Point]:
             await _steps(work, intent, before)
     except IncompleteRun as stopped:
         said = str(stopped).partition(" To continue:")[0]
-        again = f"medicare-eval series run {work.folder} --max-cost {work.max_cost:g}"
-        raise IncompleteRun(f"{said} To continue: {again}", run=stopped.run) from None
+        raise IncompleteRun(f"{said} To continue: {_again(work)}", run=stopped.run) from None
+    except StorageError as error:
+        raise StorageError(re.sub(r"`medicare-eval [^`]*`", f"`{_again(work)}`", str(error))) from None
     return finish(work.folder, work.series, intent)
+
+
+def _again(work: Work) -> str:
+    return f"medicare-eval series run {work.folder} --max-cost {work.max_cost:g}"
 
 
 def finish(folder: Path, series: Series, intent: PointIntent) -> list[Segment | Point]:
@@ -217,7 +224,7 @@ async def _check(work: Work, place: Path, study: Study) -> None:
         CheckOptions(
             judges=make_judge_options(judging),
             split=anchors.split,
-            gold=work.folder / anchors.gold if anchors.gold else None,
+            gold=gold_folder(work.folder, anchors),
             limit=anchors.limit,
             seed=work.series.seed,
             timeout=study.timeout,

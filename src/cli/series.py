@@ -38,7 +38,6 @@ def series(arguments: argparse.Namespace) -> int:
 
 
 def _init(arguments: argparse.Namespace) -> int:
-    print("Simulating the thresholds of the alarms ...", file=sys.stderr, flush=True)
     found = api.init_series(
         arguments.series,
         arguments.study,
@@ -51,6 +50,7 @@ def _init(arguments: argparse.Namespace) -> int:
         gold=arguments.gold,
         title=arguments.title,
         baseline=arguments.baseline,
+        on_stage=_say,
         **given(arguments),
     )
     if arguments.json:
@@ -196,7 +196,7 @@ def _target_rows(target: TargetSegment) -> Iterator[list[str]]:
 
 
 def _judges(line: Line) -> str:
-    return f"{line.outcome} on old transcripts" if line.outcome else f"labels of {line.name}"
+    return f"{line.outcome} of old {line.name}" if line.outcome else f"labels of {line.name}"
 
 
 def _ends(line: Line) -> tuple[str, str]:

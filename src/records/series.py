@@ -125,7 +125,11 @@ class PlanParts(Record):
     rubric: Sha256
     judging: Sha256
     asking: Sha256
-    """Questions, repeats and seed."""
+    """Scenarios, variants, turns, repeats and seed."""
+    questions: Sha256
+    """Their words, with figures of the plan year filled in."""
+    files: Sha256
+    """The scenario files."""
     targets: dict[ModelName, Sha256]
     """Model id, parameters and settings of each."""
 
@@ -215,8 +219,10 @@ class Point(Record):
     """The transcripts of the segment's first point, judged again at this one, with the library of this one."""
     check: CheckReference | None = None
     targets: dict[ModelName, TargetPoint]
-    rejudged: dict[Outcome, dict[Ident, ScenarioValue]] = Field(default_factory=dict, exclude_if=is_empty)
-    """From `frozen`, over all targets of the segment's first point; at that point, what it was judged then."""
+    rejudged: dict[ModelName, dict[Outcome, dict[Ident, ScenarioValue]]] = Field(
+        default_factory=dict, exclude_if=is_empty
+    )
+    """From `frozen`, for the targets of the segment's first point; at that point, what it was judged then."""
     anchors: dict[Line, dict[Line, RightLabels]] = Field(default_factory=dict, exclude_if=is_empty)
     """By judge and labeled reply."""
     gold: Sha256 | None = Field(default=None, exclude_if=is_none)

@@ -34,8 +34,8 @@ SIZES = (1.0, 2.0, 4.0)
 """The changes that the e-process bets on, as multiples of the floor."""
 LEAST_FLIPS = 0.05
 LEAST_DEGREES = 2
-"""As if two degrees of freedom had been seen in which one answer in twenty was a matter of chance, so that answers that
-never differed before do not make the first one that does an alarm."""
+"""Chance is never taken to be less than if one answer in twenty were a matter of chance, and begins with two degrees of
+freedom of that. So answers that never differed before do not make the first one that does an alarm."""
 MOST_AT_STAKE = 0.8
 """The share of its wealth that a bet can lose on one scenario at one point."""
 FIRST_BETS = 4
@@ -142,14 +142,14 @@ class Cusum:
         self.means: dict[str, float] = {}
         """Of each cluster, over the points so far."""
         self._counts: dict[str, int] = {}
-        self._least = LEAST_DEGREES * design.noise(LEAST_FLIPS)
+        self._least = design.noise(LEAST_FLIPS)
         known = learned or Noise()
-        self._spread = self._least + known.squares
+        self._spread = LEAST_DEGREES * self._least + known.squares
         self._degrees = LEAST_DEGREES + known.degrees
 
     @property
     def noise(self) -> Noise:
-        return Noise(self._spread - self._least, self._degrees - LEAST_DEGREES)
+        return Noise(self._spread - LEAST_DEGREES * self._least, self._degrees - LEAST_DEGREES)
 
     def add(self, values: Mapping[str, float]) -> Difference | None:
         """The next point. None if there is nothing to compare it with."""
@@ -178,7 +178,7 @@ class Cusum:
         moved = math.fsum(parts) / reach
         self._spread += math.fsum([(part - moved * own) ** 2 for part, own in zip(parts, reaches, strict=True)])
         self._degrees += n - 1
-        error = math.sqrt(n * self._spread / self._degrees)
+        error = math.sqrt(n * max(self._spread / self._degrees, self._least))
         found = Difference(tuple(parts), tuple(scales), error, self._degrees, reach)
         if n == 1:
             self._spread += parts[0] ** 2
@@ -225,7 +225,7 @@ class Wealth:
         moved = [(part, MOST_AT_STAKE / scale) for part, scale in zip(found.parts, found.scales, strict=True) if part]
         for bet in self._bets:
             stake = bet.size * self._floor * bet.after / math.sqrt(t * (t + 1)) / variance
-            bet.log_wealth += math.log(math.prod([1 + bet.sign * min(stake, most) * part for part, most in moved]))
+            bet.log_wealth += math.fsum([math.log1p(bet.sign * min(stake, most) * part) for part, most in moved])
         self._squares += math.fsum([part * part for part in found.parts])
         self._seen += len(found.parts)
 
@@ -270,9 +270,9 @@ class Monitor:
             return self._step(value, None, 0.0)
         self._wealth.add(found)
         if cusum.top_up > self._limit and self._alarm != "up":
-            self._alarm, self._since = "up", cusum.up_since
+            self._alarm, self._since, cusum.down = "up", cusum.up_since, 0.0
         elif cusum.top_down > self._limit and self._alarm != "down":
-            self._alarm, self._since = "down", cusum.down_since
+            self._alarm, self._since, cusum.up = "down", cusum.down_since, 0.0
         if self._claim is None and self._wealth.log >= self._needed:
             self._claim = self._wealth.direction
         down, up = (

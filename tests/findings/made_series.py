@@ -8,7 +8,7 @@ from pathlib import Path
 
 from src import storage
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.analysis.series_values import pooled_values, target_points
+from src.findings.analysis.series_values import target_points, values_of_targets
 from src.records.series import (
     Anchors,
     ClusterDesign,
@@ -130,7 +130,16 @@ def _segment(number: int, reasons: tuple[str, ...], year: int) -> Segment:
         number=number,
         reasons=reasons,
         judging=1,
-        parts=PlanParts(plan_year=year, key=sha256(str(year)), rubric=HASH, judging=HASH, asking=HASH, targets={}),
+        parts=PlanParts(
+            plan_year=year,
+            key=sha256(str(year)),
+            rubric=HASH,
+            judging=HASH,
+            asking=HASH,
+            questions=HASH,
+            files=HASH,
+            targets={},
+        ),
         study={},
         verifiers=(JUDGE, JUDGE),
         extractor=JUDGE,
@@ -162,7 +171,7 @@ def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Poin
             )
             for name, one in served.items()
         },
-        rejudged=pooled_values(frozen, OUTCOMES),
+        rejudged=values_of_targets(frozen, OUTCOMES),
         anchors={"all judges, end to end": replies},
         judges={JUDGE: ("rules-1",)},
         facts=HASH,

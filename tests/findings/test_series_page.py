@@ -304,7 +304,7 @@ def test_the_summary_says_what_to_do(drifted: SeriesFindings) -> None:
     text = summary_markdown(drifted)
     assert text.splitlines()[:2] == [marker("Monthly check"), "# Monthly check: drifted, 2027-02"]
     assert re.search(r"\| fake:changed \| \*\*drifted\*\* \| \d+% \(\d+–\d+%\) \| −\d+ \|", text)
-    assert "Read both answers side by side" in text and "No judge drifted (3 lines)." in text
+    assert "Read both answers side by side" in text and "No judge drifted (5 lines)." in text
     assert "$2.00 for 2027-02" in text and drifted.head in text
     assert drifted.segments[-1].points[-1].run.results_head in text
 
@@ -319,7 +319,7 @@ def test_the_document_for_programs(drifted: SeriesFindings) -> None:
     assert line["alarm"] in ("2026-09", "2026-10")
     assert line["cusum_up"] > line["limit"] and line["low"] < line["value"] < line["high"]
     assert made["cost"] == {"run": 1.25, "frozen": 0.5, "anchors": 0.25, "total": 2.0}
-    assert made["head"] == drifted.head and [one["kind"] for one in made["judges"]] == ["frozen", "frozen", "anchors"]
+    assert made["head"] == drifted.head and [one["kind"] for one in made["judges"]] == ["frozen"] * 4 + ["anchors"]
 
 
 def test_junit_fails_what_drifted_and_errs_on_what_cannot_be_told(
@@ -328,7 +328,7 @@ def test_junit_fails_what_drifted_and_errs_on_what_cannot_be_told(
     text = junit_xml(drifted)
     assert JUNIT_MARK in text
     suite = ET.fromstring(text)
-    assert suite.attrib == {"name": "Monthly check", "tests": "7", "failures": "2", "errors": "0"}
+    assert suite.attrib == {"name": "Monthly check", "tests": "9", "failures": "2", "errors": "0"}
     failed = {(one.get("classname"), one.get("name")) for one in suite if one.find("failure") is not None}
     assert failed == {(CHANGED, "accurate and complete answers"), (CHANGED, "incorrect answers")}
     suite = ET.fromstring(junit_xml(doubted))

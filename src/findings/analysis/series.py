@@ -15,7 +15,7 @@ from ...stats.bounded import Bounded, Unit, bounded_mean
 from ...store.series_folder import SeriesLines, read_lines, read_series
 from .series_events import Event, EventKind, events_of
 from .series_line import OUTCOME_NAMES, Follower, Line, Values, judge_name, outcome_name
-from .series_verdict import Verdict, decide, worst
+from .series_verdict import Decided, Verdict, decide_line, most_serious, worst
 
 __all__ = [
     "OUTCOME_NAMES", "Event", "EventKind", "Level", "Line", "SegmentFindings", "SeriesFindings", "TargetSegment",
@@ -39,6 +39,8 @@ class TargetSegment:
     lines: tuple[Line, ...]
     """One per outcome."""
     levels: dict[Outcome, tuple[Level, ...]]
+    by_line: tuple[Decided, ...]
+    """What is decided of each line."""
     verdict: Verdict
     why: str
     """A sentence without its full stop."""
@@ -117,8 +119,13 @@ def _segment(
 ) -> SegmentFindings:
     frozen = tuple(
         follower.line(
-            "frozen", "", outcome, limit, [Values.of(point.period, point.rejudged.get(outcome, {})) for point in points]
+            "frozen",
+            target,
+            outcome,
+            limit,
+            [Values.of(point.period, again(point, target, outcome)) for point in points],
         )
+        for target in points[0].rejudged
         for outcome, limit in segment.frozen.items()
     )
     judges = (*frozen, *anchors)
@@ -129,20 +136,26 @@ def _segment(
     return SegmentFindings(segment, points, targets, judges)
 
 
+def again(point: Point, target: str, outcome: Outcome) -> Mapping[str, ScenarioValue]:
+    """What a target's first transcripts were judged at a point."""
+    return point.rejudged.get(target, {}).get(outcome, {})
+
+
 def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Sequence[Point]) -> tuple[Line, ...]:
     """The labeled replies do not depend on the plan year, so these lines go on over segments of the same judges.
 
-    If the labels changed, for example with a release, a line has only the points since then.
+    If the labels changed, for example with a release, other lines begin; what the old ones showed stays.
     """
     limit = next((segment.anchors for segment in segments if segment.anchors), None)
-    checked = [point for point in points if point.anchors]
-    checked = [point for point in checked if point.gold == checked[-1].gold]
-    if limit is None or not checked:
+    if limit is None:
         return ()
-    names = dict.fromkeys(name for point in checked for name in point.anchors)
+    by_gold: dict[tuple[str | None, str], list[Point]] = {}
+    for point in points:
+        for name in point.anchors:
+            by_gold.setdefault((point.gold, name), []).append(point)
     return tuple(
         follower.line("anchors", name, None, limit, [Values(point.period, _right(point, name)) for point in checked])
-        for name in names
+        for (_, name), checked in by_gold.items()
     )
 
 
@@ -182,8 +195,9 @@ def _target(
         outcome: tuple(Level(point.period, _level(point.targets[target].values[outcome])) for point in mine)
         for outcome in segment.targets
     }
-    decided = decide(series, segment, mine, lines, judges)
-    return TargetSegment(target, lines, levels, decided.verdict, decided.why, of.ended)
+    each = tuple(decide_line(series, segment, mine, line, judges) for line in lines)
+    decided = most_serious(each)
+    return TargetSegment(target, lines, levels, each, decided.verdict, decided.why, of.ended)
 
 
 def _level(values: Mapping[str, ScenarioValue]) -> Bounded:

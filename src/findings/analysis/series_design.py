@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import ceil
 from typing import Any
 
 from ...records.series import (
@@ -23,13 +24,15 @@ from ...store.strict_json import fingerprint
 from .read_run import group_rules
 from .trial_row import SCORES
 
-CLUSTERS_SIMULATED = 40_000
+CLUSTERS_SIMULATED = 24_000
 """For each kind of chance; so many series that a threshold takes some seconds, however many clusters there are."""
-LEAST_SIMULATED, MOST_SIMULATED = 1_000, 4_000
-"""Series for each kind of chance."""
+LEAST_SIMULATED, MOST_SIMULATED = 1_000, 2_000
+"""Series for each kind of chance, unless the level needs more."""
+LEAST_PASSING = 10
+"""Simulated series beyond the threshold."""
 POWER_SERIES = 400
 AFTER = 6
-"""Points before the change whose power is recorded: half a year of monthly points."""
+"""Points before the change whose power is recorded: half a year of monthly points, or half of a shorter series."""
 _DECIMALS = 4
 """Of recorded thresholds: more would differ between machines."""
 _JUDGING = ("verifiers", "extractor", "scorer", "adjudicator", "judge_parameters", "isolation", "audit_sample")
@@ -51,7 +54,9 @@ def plan_parts(plan: RunPlan) -> PlanParts:
                 {role: prompt["text"] for role, prompt in whole["prompts"].items() if role != "questioner"},
             ]
         ),
-        asking=fingerprint([{name: whole.get(name) for name in _ASKING}, _questions(whole)]),
+        asking=fingerprint([{name: whole.get(name) for name in _ASKING}, _turns(whole)]),
+        questions=fingerprint(_questions(whole)),
+        files=fingerprint([one["sha256"] for one in whole["scenarios"]]),
         targets={target: fingerprint(_target(whole, target)) for target in plan.targets},
     )
 
@@ -65,8 +70,20 @@ def _target(whole: Mapping[str, Any], target: str) -> list[Any]:
 
 
 def _keys(whole: Mapping[str, Any]) -> list[Any]:
-    return [[one["scenario"]["scenario_id"], one.get("variant"), one["scenario"]["answer_key"]]
-            for one in whole["scenarios"]]  # fmt: skip
+    """All that decides what an answer is worth: the key, and what each question requires."""
+    return [
+        [*_named(one), one.get("state_code"), one["scenario"]["answer_key"], one["scenario"]["rubric_version"], turns]
+        for one in whole["scenarios"]
+        for turns in [[_without_words(turn) for turn in one["scenario"]["scripted_turns"]]]
+    ]
+
+
+def _named(planned: Mapping[str, Any]) -> list[Any]:
+    return [planned["scenario"]["scenario_id"], planned.get("variant")]
+
+
+def _without_words(turn: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in turn.items() if name != "user_message"}
 
 
 def facts_sha256(plan: RunPlan) -> str:
@@ -74,9 +91,16 @@ def facts_sha256(plan: RunPlan) -> str:
     return fingerprint([fact.model_dump(mode="json") for fact in plan.background])
 
 
-def _questions(whole: Mapping[str, Any]) -> list[Any]:
+def _turns(whole: Mapping[str, Any]) -> list[Any]:
     return [
-        [one["scenario"]["scenario_id"], one.get("variant"), [turn["user_message"] for turn in turns]]
+        [*_named(one), [turn["turn_id"] for turn in one["scenario"]["scripted_turns"]]] for one in whole["scenarios"]
+    ]
+
+
+def _questions(whole: Mapping[str, Any]) -> list[Any]:
+    """The words of the questions, and who asks them."""
+    return [
+        [*_named(one), one["scenario"]["persona"], [turn["user_message"] for turn in turns]]
         for one in whole["scenarios"]
         for turns in [one["scenario"]["scripted_turns"]]
     ]
@@ -86,6 +110,8 @@ def changes(before: PlanParts, after: PlanParts) -> Iterator[str]:
     """Why points of the two cannot be compared, apart from the judges and what is asked."""
     if before.plan_year != after.plan_year:
         yield f"plan year {after.plan_year}"
+        if before.files != after.files:
+            yield "the scenario files changed"
     elif before.key != after.key:
         yield "the answer key changed"
     if before.rubric != after.rubric:
@@ -94,8 +120,10 @@ def changes(before: PlanParts, after: PlanParts) -> Iterator[str]:
 
 def other_study(before: PlanParts, after: PlanParts) -> Iterator[str]:
     """Why two plans are not of the same study."""
-    if before.plan_year == after.plan_year and before.asking != after.asking:
-        yield "the questions, the number of repeats or the seed changed"
+    if before.asking != after.asking:
+        yield "the scenarios, their turns, the number of repeats or the seed changed"
+    if before.plan_year == after.plan_year and before.questions != after.questions:
+        yield "the questions changed"
     for target, settings in after.targets.items():
         if target not in before.targets:
             yield f"{target} is a new target"
@@ -117,7 +145,7 @@ def segment_of(
     targets = {outcome: Design(_clusters(plan, outcome), series.floor) for outcome in series.outcomes}
     judges = len(set(plan.verifiers)) + 1 if anchors else 0
     lines = len(plan.targets) * len(series.outcomes)
-    of_judges = judges + len(series.outcomes)
+    of_judges = judges + lines
     return Segment(
         number=number,
         reasons=tuple(reasons),
@@ -129,10 +157,7 @@ def segment_of(
         scorer=plan.scorer,
         adjudicator=plan.adjudicator,
         targets={name: _limit(series, one, lines, with_power=True) for name, one in targets.items()},
-        frozen={
-            name: _limit(series, _times(one, len(plan.targets)), of_judges, with_power=False)
-            for name, one in targets.items()
-        },
+        frozen={name: _limit(series, one, of_judges, with_power=False) for name, one in targets.items()},
         anchors=_limit(series, _of_replies(series, anchors), of_judges, with_power=False) if anchors else None,
     )
 
@@ -154,11 +179,6 @@ def _clusters(plan: RunPlan, outcome: Outcome) -> dict[str, Cluster]:
     }
 
 
-def _times(design: Design, targets: int) -> Design:
-    clusters = {name: Cluster(one.weight, one.answers * targets) for name, one in design.clusters.items()}
-    return Design(clusters, design.floor)
-
-
 def _of_replies(series: Series, anchors: Mapping[str, int]) -> Design:
     return Design({name: Cluster(claims, claims) for name, claims in sorted(anchors.items())}, series.floor)
 
@@ -166,7 +186,7 @@ def _of_replies(series: Series, anchors: Mapping[str, int]) -> Design:
 def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> LineLimit:
     sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
     level = series.alpha / lines
-    count = max(LEAST_SIMULATED, min(MOST_SIMULATED, CLUSTERS_SIMULATED // len(sizes)))
+    count = max(LEAST_SIMULATED, min(MOST_SIMULATED, CLUSTERS_SIMULATED // len(sizes)), ceil(LEAST_PASSING / level))
     limit = _threshold(sizes, design.floor, series.points, level=level, seed=series.seed, series=count)
     return LineLimit(
         clusters={name: ClusterDesign(weight=weight, answers=answers) for name, weight, answers in sizes},
@@ -194,7 +214,7 @@ def _threshold(sizes: _Sizes, floor: float, points: int, *, level: float, seed: 
 def _power(sizes: _Sizes, floor: float, points: int, *, level: float, seed: int, limit: float) -> SimulatedPower:
     """For a drop of the floor."""
     design = Design({name: Cluster(weight, answers) for name, weight, answers in sizes}, floor)
-    change = Change(floor, min(AFTER, points))
+    change = Change(floor, min(AFTER, max(1, points // 2)))
     found = power(design, limit=limit, level=level, points=points, change=change, series=POWER_SERIES, seed=seed)
     return SimulatedPower(
         drop=change.drop,

@@ -30,7 +30,7 @@ class Line:
     kind: LineKind
     """A target's answers; the first transcripts of the segment, judged again; the labeled replies."""
     name: str
-    """The target, or the judge; empty for all judges together."""
+    """The target, also for its transcripts that are judged again; or the judge."""
     outcome: Outcome | None
     """None for anchors: the share of claims labeled correctly."""
     limit: LineLimit
@@ -39,8 +39,8 @@ class Line:
 
     @property
     def alarm(self) -> int | None:
-        """The place of the first point with an alarm."""
-        return _first(self.steps, lambda step: step.alarm)
+        """The place of the first point with an alarm, or with a claim if that comes first."""
+        return _first(self.steps, _said)
 
     @property
     def claim(self) -> int | None:
@@ -50,7 +50,10 @@ class Line:
     @property
     def since(self) -> int | None:
         """The first point after the change that the first alarm is about."""
-        return None if self.alarm is None else self.steps[self.alarm].since
+        if self.alarm is None:
+            return None
+        since = self.steps[self.alarm].since
+        return self.alarm if since is None else since
 
     @property
     def from_period(self) -> str | None:
@@ -59,7 +62,16 @@ class Line:
 
     @property
     def direction(self) -> Direction | None:
-        return None if self.alarm is None else self.steps[self.alarm].alarm
+        return None if self.alarm is None else _said(self.steps[self.alarm])
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is a claim in the direction of the alarm."""
+        return self.claim is not None and self.steps[self.claim].claim == self.direction
+
+    def place(self, period: str) -> int | None:
+        """The place of a period's point, if the line has it."""
+        return self.periods.index(period) if period in self.periods else None
 
     @property
     def worse(self) -> bool | None:
@@ -67,6 +79,10 @@ class Line:
         if self.direction is None:
             return None
         return (self.direction == "up") != (self.outcome is None or self.outcome in BETTER_UP)
+
+
+def _said(step: Step) -> Direction | None:
+    return step.alarm or step.claim
 
 
 def _first(steps: Sequence[Step], said: Callable[[Step], str | None]) -> int | None:
@@ -124,7 +140,7 @@ def _asked_design(design: Design, points: Sequence[Values]) -> Design:
 def judge_name(line: Line) -> str:
     """The judge, or the judges, of a line."""
     if line.kind == "frozen":
-        return "the judging of transcripts that did not change"
+        return f"the judging of unchanged transcripts of {line.name}"
     return f"the judge {line.name}" if ":" in line.name else "the panel of judges"
 
 

@@ -46,21 +46,15 @@ def target_points(found: Findings, outcomes: Iterable[Outcome]) -> dict[str, Tar
     return points
 
 
-def pooled_values(found: Findings, outcomes: Iterable[Outcome]) -> dict[Outcome, dict[str, ScenarioValue]]:
-    """By scenario, over all targets: what the judges made of these transcripts."""
-    pooled: dict[Outcome, dict[str, ScenarioValue]] = {}
-    for outcome in outcomes:
-        by_scenario: dict[str, list[ScenarioValue]] = {}
-        for target in found.plan_targets:
-            for name, one in values_by_scenario(found.of_target(target), outcome).items():
-                by_scenario.setdefault(name, []).append(one)
-        pooled[outcome] = {
-            name: ScenarioValue(
-                value=fsum(one.value for one in them) / len(them), questions=sum(one.questions for one in them)
-            )
-            for name, them in sorted(by_scenario.items())
-        }
-    return pooled
+def values_of_targets(
+    found: Findings, outcomes: Iterable[Outcome]
+) -> dict[str, dict[Outcome, dict[str, ScenarioValue]]]:
+    """What the judges made of each target's transcripts."""
+    chosen = tuple(outcomes)
+    return {
+        target: {name: values_by_scenario(found.of_target(target), name) for name in chosen}
+        for target in found.plan_targets
+    }
 
 
 def served_judges(found: Findings) -> dict[str, tuple[str, ...]]:

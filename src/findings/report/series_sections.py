@@ -93,7 +93,7 @@ def judge_value(line: Line, value: float | None) -> str:
 def judged(line: Line) -> Cell:
     """What a line of the judges is about."""
     if line.kind == "frozen":
-        return Words(f"first transcripts again: {outcome_name(line.outcome)}")
+        return Text(f"first transcripts of {line.name} again: {outcome_name(line.outcome)}")
     return Text(f"labeled replies, right labels: {line.name}")
 
 

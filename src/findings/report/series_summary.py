@@ -24,7 +24,7 @@ from ..analysis.series import (
     TargetSegment,
     outcome_name,
 )
-from ..analysis.series_verdict import judge_drifted, moved
+from ..analysis.series_verdict import judge_drifted
 from .analysis_pages import signed_points
 from .chart_drawing import cut
 from .document import (
@@ -230,13 +230,10 @@ def junit_xml(found: SeriesFindings) -> str:
     one = found.current
     suite = ET.Element("testsuite", {"name": _xml(found.series.title)})
     for target in one.targets if one else ():
-        for line in target.lines:
+        for line, decided in zip(target.lines, target.by_line, strict=True):
             case = _case(suite, target.target, outcome_name(line.outcome))
-            if target.verdict == "cannot tell":
-                _said(case, "error", "cannot tell", target.why)
-            elif line.alarm is not None:
-                told = f"{moved(line)}; the alarm was raised in {_at(line, line.alarm)}"
-                _said(case, "failure", "drifted", told)
+            if decided.verdict != "no alarm":
+                _said(case, "error" if decided.verdict == "cannot tell" else "failure", decided.verdict, decided.why)
     for line in one.judges if one else ():
         if line.steps:
             case = _case(suite, "judges", _plain_judged(line))
