@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from src.findings.analysis.series_design import SIMULATED
+from src.findings.analysis.series_design import series_simulated
 from src.stats.monitoring import Cluster, Cusum, Design, Direction, Monitor, Noise
 from src.stats.monitoring_limits import threshold
 
@@ -259,7 +259,9 @@ def _kept(fixed: Numbers, asked: Flags, spread: Spread, drop: float, random: Ran
 def limit(questions: tuple[int, ...], level: float) -> float:
     """As the program computes it."""
     design = Design({f"s{at}": Cluster(one, one * REPEATS) for at, one in enumerate(questions)}, FLOOR)
-    return round(threshold(design, points=POINTS, level=level, series=SIMULATED, seed=SEED), 4)
+    return round(
+        threshold(design, points=POINTS, level=level, series=series_simulated(len(questions), level), seed=SEED), 4
+    )
 
 
 @dataclass(frozen=True)

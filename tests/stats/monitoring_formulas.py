@@ -85,7 +85,8 @@ def followed(
     squares = before[0][:, None] + np.cumsum(about + alone, axis=1)
     degrees = before[1][:, None] + np.cumsum(np.where(count == 1, 1, np.maximum(count - 1, 0)), axis=1)
     known = degrees - (count == 1) + 2
-    error = np.sqrt(np.maximum(count, 1) * (squares - alone + 2 * 0.05 * 0.95 * per_flip) / known)
+    least = 0.05 * 0.95 * per_flip  # chance is never taken to be less than one answer in twenty
+    error = np.sqrt(np.maximum(count, 1) * np.maximum((squares - alone + 2 * least) / known, least))
     t = total / error
     z = np.sign(t) * np.sqrt(known * np.log1p(t * t / known)) * (8 * known + 1) / (8 * known + 3)
     up, down = _cusum(z, count), _cusum(-z, count)

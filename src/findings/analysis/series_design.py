@@ -186,7 +186,7 @@ def _of_replies(series: Series, anchors: Mapping[str, int]) -> Design:
 def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> LineLimit:
     sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
     level = series.alpha / lines
-    count = max(LEAST_SIMULATED, min(MOST_SIMULATED, CLUSTERS_SIMULATED // len(sizes)), ceil(LEAST_PASSING / level))
+    count = series_simulated(len(sizes), level)
     limit = _threshold(sizes, design.floor, series.points, level=level, seed=series.seed, series=count)
     return LineLimit(
         clusters={name: ClusterDesign(weight=weight, answers=answers) for name, weight, answers in sizes},
@@ -199,6 +199,11 @@ def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> L
         if with_power
         else None,
     )
+
+
+def series_simulated(clusters: int, level: float) -> int:
+    """How many series are simulated for each kind of chance."""
+    return max(LEAST_SIMULATED, min(MOST_SIMULATED, CLUSTERS_SIMULATED // clusters), ceil(LEAST_PASSING / level))
 
 
 _Sizes = tuple[tuple[str, float, float], ...]
