@@ -148,7 +148,7 @@ def test_the_page_says_of_its_tables_what_is_in_them() -> None:
     """Alarms and claims below their level with answers that vary; the t-test is wrong in nearly half of the series."""
     for case, row in zip(FALSE, table("false")[1:], strict=True):
         alarm, claim, t_test = map(share, row[5:8])
-        assert alarm <= 0.043 and claim <= 0.017
+        assert alarm <= (0.053 if case.scenarios == 2 else 0.039) and claim <= 0.017
         assert case.answers != "usual" or t_test > 0.44
     assert all(share(row[2]) < 0.05 for row in table("family")[1:])
     power = {tuple(power_design(case)): row for case, row in zip(POWER, table("power")[1:], strict=True)}
@@ -161,13 +161,13 @@ def test_the_page_says_of_its_tables_what_is_in_them() -> None:
 
 def test_the_page_says_where_alarms_exceed_their_level_and_that_claims_do_not() -> None:
     hard = {(case.answers, case.scenarios): row for case, row in zip(HARD, table("hard")[1:], strict=True)}
-    assert max(share(row[5]) for row in table("hard")[1:]) == share(hard["seldom", 10][5]) < 0.115
+    assert max(share(row[5]) for row in table("hard")[1:-1]) == share(table("hard")[1 + 9][5]) <= 0.065
+    assert hard["seldom", 10] and share(hard["seldom", 10][5]) < 0.05
     assert max(share(row[6]) for row in table("hard")[1:]) < 0.0185
     for case, row in zip(LEARNED, table("learned")[1:], strict=True):
         alarm, claim = map(share, row[5:7])
         assert claim < 0.0185
-        low, high = {"usual": (0.0, 0.04), "rare": (0.11, 0.16), "seldom": (0.17, 0.34)}.get(case.answers, (0.05, 0.17))
-        assert low <= alarm <= high
+        assert alarm < (0.17 if case.answers == "whole" else 0.05)
     for row in table("stale")[1:]:
         assert 0.17 < share(row[5]) < 0.22 and share(row[6]) < 0.07
 
