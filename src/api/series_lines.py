@@ -270,7 +270,7 @@ def cost_of(spending: Sequence[Spending], *, judges_only: bool) -> float | None:
 
 
 def reasons_for(before: SeriesLines, plan: RunPlan) -> tuple[str, ...]:
-    """Why a plan cannot go on with the last segment, apart from its judges; empty if it can."""
+    """Why a plan needs a new segment, apart from its judges; empty if it does not."""
     return tuple(changes(before.segments[-1].parts, plan_parts(plan)))
 
 
