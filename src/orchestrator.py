@@ -20,7 +20,7 @@ from typing import Any
 
 from . import storage
 from .adapters.base import Message, ModelRequest
-from .adapters.sent_back import PAUSED, blocks_of, complete
+from .adapters.web_search import PAUSED, blocks_of, complete
 from .agents import questioner
 from .agents.ask import Answer
 from .agents.context import Asked, about, state_of

@@ -15,7 +15,7 @@ import pytest
 from bench import judging_cost
 from src import api, storage
 from src.adapters.base import BatchLimits
-from src.adapters.openai_batches import OpenAIBatches
+from src.adapters.openai_adapter import OpenAIBatches
 from src.calls.prices import cost, load_prices, worst_case
 from src.calls.stop import Stop
 from src.errors import IncompleteRun

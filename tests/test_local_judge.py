@@ -19,7 +19,7 @@ import pytest
 from src import storage
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
 from src.adapters.capabilities import MOST_ITEMS, strict_schema
-from src.adapters.compatible_adapter import CompatibleAdapter
+from src.adapters.openai_adapter import CompatibleAdapter
 from src.planning.prompts import REPLY_TYPES
 from src.schemas import Role
 from src.text.fence import reply_schema

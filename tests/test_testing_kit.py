@@ -15,10 +15,9 @@ import pytest
 
 from src.adapters.anthropic_adapter import AnthropicAdapter
 from src.adapters.base import CallFailure, ModelReply, ModelRequest
-from src.adapters.compatible_adapter import CompatibleAdapter
 from src.adapters.google_adapter import GoogleAdapter
 from src.adapters.grok_adapter import GrokAdapter
-from src.adapters.openai_adapter import OpenAIAdapter
+from src.adapters.openai_adapter import CompatibleAdapter, OpenAIAdapter
 from src.testing import AdapterCheckError, ChatCompletions, Dialect, Report, Response, Said, check_adapter
 from src.testing import check as check_module
 from tests.test_plugin_tutorial import FILES

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
+from ..records.target import SearchOptions, WebCitation, WebSearch
 from ..schemas import Usage
 from .addresses import endpoint
-from .anthropic_search import read_search, search_tool
-from .base import ModelRequest, ReplyOutcome
+from .base import (
+    BatchLimits,
+    BatchReply,
+    BatchRequest,
+    BatchState,
+    FoundBatch,
+    KnownBatch,
+    LostBatch,
+    ModelRequest,
+    ReplyOutcome,
+)
+from .batches import CLOCK_SKEW, TIMEOUT_S, WITHOUT_RESPONSE, HttpBatches, decoded_lines, given, parsed
 from .caching import rule_for, text_parts
 from .capabilities import Call
 from .http import (
@@ -22,7 +37,7 @@ from .http import (
     total,
 )
 from .secrets import Secret, checked_key
-from .sent_back import PAUSED
+from .web_search import LONGEST_URL, PAUSED, SearchTool, Span, citation, objects, texts
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -166,3 +181,156 @@ def _usage(usage: dict[str, Any]) -> Usage:
         cache_write_tokens=written,
         reasoning_tokens=count_of(inner_object(usage, "output_tokens_details"), "thinking_tokens"),
     )
+
+
+# Claude's web search: the tool in a request, and what a reply says of searches and sources.
+
+FIRST_VERSION = "web_search_20250305"
+
+
+def search_tool(tool: SearchTool, search: SearchOptions) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": tool.version, "name": "web_search", "max_uses": search.max_searches}
+    if tool.version != FIRST_VERSION:
+        # Not through code that filters results: what a model read is then in the response, whichever model it is.
+        made["allowed_callers"] = ["direct"]
+    if search.allowed_domains:
+        made["allowed_domains"] = list(search.allowed_domains)
+    if search.blocked_domains:
+        made["blocked_domains"] = list(search.blocked_domains)
+    if search.country:
+        made["user_location"] = {"type": "approximate", "country": search.country}
+    return made
+
+
+def read_search(payload: dict[str, Any], blocks: list[dict[str, Any]]) -> WebSearch:
+    """What was searched for a reply; a citation backs the text block that it comes with."""
+    asked = [block for block in blocks if block.get("type") == "server_tool_use" and block.get("name") == "web_search"]
+    results = [block.get("content") for block in blocks if block.get("type") == "web_search_tool_result"]
+    used = inner_object(inner_object(payload, "usage"), "server_tool_use")
+    billed = count_of(used, "web_search_requests")
+    return WebSearch(
+        searches=len(asked) if billed is None else billed,
+        queries=texts(inner_object(block, "input").get("query") for block in asked),
+        found=texts((one.get("url") for result in results for one in objects(result)), longest=LONGEST_URL),
+        citations=tuple(_citations(blocks)),
+        errors=tuple(_error(result) for result in results if isinstance(result, dict)),
+    )
+
+
+def _citations(blocks: list[dict[str, Any]]) -> list[WebCitation]:
+    found: list[WebCitation] = []
+    at = 0
+    for block in blocks:
+        if block.get("type") != "text":
+            continue
+        place = Span(at, at + len(text_of(block, "text") or ""))
+        at = place.end
+        for one in objects(block.get("citations")):
+            if one.get("type") == "web_search_result_location":
+                made = citation(one.get("url"), title=one.get("title"), cited_text=one.get("cited_text"), span=place)
+                found += [made] if made else []
+    return found
+
+
+def _error(result: dict[str, Any]) -> str:
+    return text_of(result, "error_code") or "unknown error"
+
+
+# Anthropic's Message Batches API. It has no room for a name, so a lost batch is known again by its lines.
+
+PATH = "/v1/messages/batches"
+PAGE = 1_000
+STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The HTTP status that an error has in a call of its own; any other one is a fault of the server."""
+
+
+class _Result(msgspec.Struct):
+    type: str
+    message: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    result: _Result
+
+
+class AnthropicBatches(HttpBatches[AnthropicAdapter]):
+    limits = BatchLimits(100_000, 240_000_000)  # of 256 MB
+
+    def _document(self, call: Call) -> dict[str, Any]:
+        return message_body(call)
+
+    async def send(self, intent: str, requests: Sequence[BatchRequest]) -> KnownBatch:
+        calls = [self._adapter.fitted(one.request) for one in requests]
+        lines = [
+            {"custom_id": one.custom_id, "params": message_body(call)}
+            for one, call in zip(requests, calls, strict=True)
+        ]
+        body = await self._fetch(
+            lambda: self._client.messages.batches.create(
+                requests=lines, extra_headers=version_header(calls[0].takes.api_version), timeout=TIMEOUT_S
+            ),
+        )
+        return _known(parsed(body))
+
+    async def find(self, lost: LostBatch) -> FoundBatch:
+        """Batches of that time with as many lines. The results of those that ended tell; one that has not may be it."""
+        undecided = False
+        after: dict[str, str] = {}
+        while True:
+            page = parsed(await self._get(PATH, {"limit": PAGE, **after}))
+            batches = [one for one in page.get("data") or [] if isinstance(one, dict)]
+            recent = [one for one in batches if _created(one) >= lost.since - CLOCK_SKEW]
+            for one in recent:
+                counts = inner_object(one, "request_counts")
+                if one.get("id") in lost.others or sum(count_of(counts, name) or 0 for name in _COUNTS) != lost.lines:
+                    continue
+                if one.get("processing_status") != "ended":
+                    undecided = True
+                elif any(line.custom_id.startswith(lost.intent) for line in await self.results(str(one.get("id")), ())):
+                    return FoundBatch(_known(one))
+            if not page.get("has_more") or len(recent) < len(batches):
+                return FoundBatch(None, undecided)
+            after = {"after_id": str(batches[-1].get("id"))}
+
+    async def state(self, batch: str, lines: int) -> BatchState:
+        found = parsed(await self._get(f"{PATH}/{batch}"))
+        name = str(found.get("processing_status"))
+        return BatchState(name, name == "ended", None, text_of(found, "expires_at"))
+
+    async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
+        return [_reply(line) for line in decoded_lines(await self._get(f"{PATH}/{batch}/results"), _Line)]
+
+    async def _get(self, path: str, query: dict[str, Any] | None = None) -> bytes:
+        return await self._fetch(lambda: self._adapter.get(path, query or {}, TIMEOUT_S))
+
+
+_COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
+
+
+def _known(batch: dict[str, Any]) -> KnownBatch:
+    return KnownBatch(str(batch.get("id")), text_of(batch, "expires_at"))
+
+
+def _created(batch: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(batch.get("created_at")))
+
+
+def _reply(line: _Line) -> BatchReply:
+    if message := given(line.result.message):
+        return BatchReply(custom_id=line.custom_id, status=200, content=message)
+    if error := given(line.result.error):
+        kind = str(inner_object(parsed(error), "error").get("type"))
+        return BatchReply(custom_id=line.custom_id, status=STATUS.get(kind, 500), content=error)
+    return BatchReply(custom_id=line.custom_id, problem=f"the line is {line.result.type}: {WITHOUT_RESPONSE}")

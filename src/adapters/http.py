@@ -23,6 +23,7 @@ from ..errors import ConfigError
 from ..records.target import WebCitation, WebSearch
 from ..schemas import Usage
 from ..store.strict_json import clean_text
+from .addresses import proxy_for
 from .base import (
     BatchReply,
     CallFailure,
@@ -38,10 +39,18 @@ from .capabilities import (
     UnfitSchema,
     fitted,
 )
-from .classify import LARGEST_COUNT, ErrorBody, classify_exception, describe_exception, error_body, retry_after
-from .listing import WITHOUT_LIST, Listing, read_listing
-from .proxies import proxy_for
-from .sdks import missing_sdk
+from .classify import (
+    LARGEST_COUNT,
+    WITHOUT_LIST,
+    ErrorBody,
+    Listing,
+    classify_exception,
+    describe_exception,
+    error_body,
+    read_listing,
+    retry_after,
+)
+from .registry import missing_sdk
 from .secrets import Secret
 from .web_search import SearchTool
 

@@ -14,12 +14,26 @@ from typing import TYPE_CHECKING
 from .. import plugins
 from ..errors import ConfigError, InputError
 from ..records.model_name import PROVIDER_ALIASES, split_name
-from .addresses import Endpoint, endpoint
-from .proxies import proxy_for
-from .sdks import missing_sdk
+from .addresses import Endpoint, endpoint, proxy_for
 
 if TYPE_CHECKING:  # a list of providers needs no records, which take long to import
     from .base import Adapter, Batches
+
+REQUIREMENTS = {
+    "openai": "openai>=3.40,<4",
+    "anthropic": "anthropic>=2.6,<3",
+    "google": "google-genai>=3.0,<4",
+    "grok": "openai>=3.40,<4",
+}
+"""By extra, as in pyproject.toml."""
+
+
+def missing_sdk(extra: str) -> str:
+    """How to install an SDK that is missing, in words that work in a checkout, a wheel and a notebook.
+
+    The SDK itself is named, never this project: no public index has a distribution of its name that is ours.
+    """
+    return f"The SDK for {extra} is not installed; run: python -m pip install '{REQUIREMENTS.get(extra, extra)}'"
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,7 @@ class Provider:
     version_variable: str | None = None
     """Names the version of the API, where the SDK writes it into the address."""
     batches: str | None = None
-    """The class of its batch API, in a file of its own."""
+    """The class of its batch API, in the same file."""
     default_judge: str | None = None
     """The model that judges by default when another provider's model is the target."""
 
@@ -113,7 +127,7 @@ PROVIDERS: dict[str, Provider] = {
         ),
         Provider(
             "compatible",
-            "compatible_adapter",
+            "openai_adapter",
             "CompatibleAdapter",
             sdk="openai",
             extra="openai",
@@ -215,8 +229,7 @@ def make_batches(provider_name: str, adapter: Adapter) -> Batches | None:
         return adapter.batches() if isinstance(adapter, HasBatches) else None
     if provider.batches is None:
         return None
-    file = import_module(f".{provider.module.replace('_adapter', '_batches')}", __package__)
-    made: Batches = getattr(file, provider.batches)(adapter)
+    made: Batches = getattr(import_module(f".{provider.module}", __package__), provider.batches)(adapter)
     return made
 
 

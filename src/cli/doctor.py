@@ -24,8 +24,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from ..adapters.addresses import OWN_ADDRESSES
-from ..adapters.registry import PROVIDERS, Provider
-from ..adapters.sdks import missing_sdk
+from ..adapters.registry import PROVIDERS, Provider, missing_sdk
 from . import tables
 
 State = Literal["ok", "missing", "warning", "error"]

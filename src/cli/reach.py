@@ -18,9 +18,9 @@ from threading import Thread
 from typing import Literal
 from urllib.parse import urlsplit
 
+from ..adapters.addresses import proxy_for
+from ..adapters.classify import Listing
 from ..adapters.http import HttpAdapter
-from ..adapters.listing import Listing
-from ..adapters.proxies import proxy_for
 from ..adapters.registry import Provider, check_settings, make_adapter
 from ..errors import ConfigError
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..adapters.sent_back import PAUSED
+from ..adapters.web_search import PAUSED
 from ..records.target import WebCitation, WebSearch
 from ..schemas import CallOutcome, CallRecord, Usage
 

@@ -45,7 +45,7 @@ def check_adapter(
 
     Example:
         >>> from medicare_eval.testing import ChatCompletions, check_adapter
-        >>> from medicare_eval.adapters.compatible_adapter import CompatibleAdapter
+        >>> from medicare_eval.adapters.openai_adapter import CompatibleAdapter
         >>> report = check_adapter(CompatibleAdapter, dialect=ChatCompletions())
         >>> report.failed
         ()

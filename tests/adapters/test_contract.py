@@ -20,10 +20,9 @@ from src.adapters.base import (
     ModelRequest,
 )
 from src.adapters.capabilities import capabilities, strict_schema
-from src.adapters.compatible_adapter import CompatibleAdapter
 from src.adapters.google_adapter import GoogleAdapter
 from src.adapters.grok_adapter import GrokAdapter
-from src.adapters.openai_adapter import OpenAIAdapter
+from src.adapters.openai_adapter import CompatibleAdapter, OpenAIAdapter
 from src.schemas import ExtractorReply, Usage, VerifierOutput
 from src.store.strict_json import encode
 from tests.loopback import LONGEST_WAIT_S, Loopback, Received, Reply, Scripted, Wire

@@ -16,15 +16,14 @@ from typing import Any
 
 import pytest
 
+from src.adapters.addresses import SOCKS_PACKAGE
 from src.adapters.base import CallFailure, FailureOutcome
 from src.adapters.capabilities import UnfitSchema, strict_schema
 from src.adapters.classify import classify_exception, classify_status, retry_after
-from src.adapters.compatible_adapter import CompatibleAdapter
 from src.adapters.google_adapter import GoogleAdapter
 from src.adapters.grok_adapter import GrokAdapter
-from src.adapters.proxies import SOCKS_PACKAGE
-from src.adapters.registry import PROVIDERS
-from src.adapters.sdks import REQUIREMENTS
+from src.adapters.openai_adapter import CompatibleAdapter
+from src.adapters.registry import PROVIDERS, REQUIREMENTS
 from src.adapters.secrets import Secret
 from src.errors import ConfigError
 from tests.adapters.test_contract import BY_NAME, KEY, AdapterCase, asked, call, clean_environment, every_adapter, once

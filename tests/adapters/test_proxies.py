@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from src.adapters import proxies
+from src.adapters import addresses
+from src.adapters.addresses import proxy_for
 from src.adapters.base import CallFailure
-from src.adapters.proxies import proxy_for
 from src.adapters.registry import check_settings
 from src.errors import ConfigError
 from tests.adapters.test_contract import (
@@ -191,7 +191,7 @@ def test_the_variable_of_the_scheme_comes_before_the_one_for_all(monkeypatch: py
 
 
 def test_a_socks_proxy_without_its_package_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxies, "find_spec", lambda name: None)
+    monkeypatch.setattr(addresses, "find_spec", lambda name: None)
     monkeypatch.setenv("ALL_PROXY", "socks5://user:sentinel-pass@proxy:1080")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for refused in (lambda: check_settings("openai:gpt-4.1"), lambda: OPENERS["openai"](api_key=KEY)):
@@ -211,7 +211,7 @@ def test_a_proxy_of_another_kind_is_refused_without_showing_it(monkeypatch: pyte
 
 
 def test_asking_for_a_proxy_imports_no_sdk() -> None:
-    code = "import sys, src.adapters.proxies as p; p.proxy_for('https://x.example'); print('httpx2' in sys.modules)"
+    code = "import sys, src.adapters.addresses as p; p.proxy_for('https://x.example'); print('httpx2' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert ran.stdout.strip() == "False"
 
@@ -227,7 +227,7 @@ def test_asking_for_a_proxy_imports_no_sdk() -> None:
     ],
 )
 def test_a_proxy_is_read_as_other_programs_do(given: str, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxies, "find_spec", lambda name: name)
+    monkeypatch.setattr(addresses, "find_spec", lambda name: name)
     monkeypatch.setenv("ALL_PROXY", given)
     assert proxy_for("https://api.example.org") == used
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
-from src.adapters.sent_back import blocks_of, complete
+from src.adapters.web_search import blocks_of, complete
 from src.calls.gateway import call_record
 from src.records.target import Effort, SearchOptions, WebSearch
 from src.schemas import CallRecord
