@@ -19,10 +19,12 @@ from ..errors import InputError
 from ..findings.analysis.read_run import Findings, gather
 from ..findings.analysis.review import is_review
 from ..findings.report.evidence import Evidence
-from ..findings.report.evidence_fields import TrialFields, decode
 from ..findings.report.evidence_script import Script, scripts_of
 from ..findings.report.series import Runs, Series, runs_of
+from ..findings.report.trial_page import decode
 from ..records.model_name import is_person
+from ..schemas import Manifest, TrialResult
+from ..store.projection import projection
 from ..store.run_folder import SERIES, is_series
 from ..store.series_folder import FOLDER
 from ..text.count import counted
@@ -34,41 +36,17 @@ _BEFORE_CALL = len('{"chain":"') + 64
 State = Literal["complete", "running", "stopped", "damaged"]
 
 
-class _Recorded(msgspec.Struct):
-    conversations: dict[str, list[str]]
-
-
-class _TargetHead(msgspec.Struct):
-    recorded: _Recorded | None = None
-
-
-class _PlanHead(msgspec.Struct):
-    targets: list[str]
-    verifiers: list[str]
-    scenarios: list[msgspec.Raw]
-    repeats: int
-    plan_year: int = 0
-    target_settings: dict[str, _TargetHead] = {}
-
-
-class _Selected(msgspec.Struct):
-    chosen: list[str]
-    sampled: list[str]
-
-
-class _Transcripts(msgspec.Struct):
-    run_id: str
-    selected: _Selected | None = None
-
-
-class _ManifestHead(msgspec.Struct):
-    run_id: str
-    created: str
-    plan: _PlanHead
-    transcripts: _Transcripts | None = None
-
-
-_decode = msgspec.json.Decoder(_ManifestHead).decode
+_decode = projection(
+    Manifest,
+    {
+        "": "created",
+        "plan": "targets verifiers repeats",
+        "plan.scenarios": "variant",
+        "plan.target_settings.recorded": "conversations",
+        "transcripts": "run_id",
+        "transcripts.selected": "chosen sampled",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -269,7 +247,7 @@ class OpenRun:
         """Whether people judged it."""
         return is_review(self.found.manifest)
 
-    def trial(self, trial_id: str) -> TrialFields | None:
+    def trial(self, trial_id: str) -> TrialResult | None:
         if trial_id not in self.found.places:
             return None
         (trial,) = self.found.decoded([trial_id], decode)

@@ -11,7 +11,6 @@ from urllib.parse import quote
 from ..findings.analysis.trial_row import Row
 from ..findings.report import links
 from ..findings.report.error_section import NOTHING_LOST, error_sections
-from ..findings.report.evidence_fields import FinalClaimFields, TrialFields
 from ..findings.report.evidence_script import Script
 from ..findings.report.evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, safe, safe_lines, way_html
 from ..findings.report.first_section import TITLE, about, first_blocks
@@ -21,6 +20,7 @@ from ..findings.report.sections import LIMITS
 from ..findings.report.trial_page import LABEL_NAMES, LEGEND, TrialPage
 from ..records.doubt import Doubt
 from ..records.scenario import SLOT
+from ..schemas import FinalClaim, TrialResult
 from ..text.count import counted
 from .addresses import href_of, series_href, way
 from .forms import token_field
@@ -218,7 +218,7 @@ def trial_page(run: OpenRun, trial_id: str, doubts: Sequence[Doubt]) -> str | No
         if one.trial_id == trial_id:
             marked.setdefault(one.claim_id, []).append(one)
 
-    def behind(of: TrialFields, claim: FinalClaimFields) -> str:
+    def behind(of: TrialResult, claim: FinalClaim) -> str:
         notes = "".join(f"<p>Marked as doubtful: {safe(one.note)}</p>" for one in marked.get(claim.claim_id, ()))
         to = f"{href_of(name, 'doubt', trial_id)}?claim={quote(claim.claim_id, safe='')}"
         doubt = f'<a href="{to}">Mark as doubtful</a>'

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, get_args
 
-import msgspec
 import pytest
 
 from src.agents import adjudicator
+from src.findings.analysis import read_run
 from src.findings.analysis.missing import NOT_CODED
 from src.findings.analysis.read_run import gather
-from src.findings.analysis.result_fields import TrialFields
 from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, Keys, SplitCode, split_codes
 from src.schemas import Claim, FinalClaim, GroupRule, Label, QuestionCode, Severity, Verdict
 from src.scoring.study_codes import study_codes
@@ -59,7 +58,7 @@ class Judged:
     def split_codes(self, **changes: object) -> tuple[SplitCode, ...]:
         """As found in the trial, with some fields changed."""
         payload = json.dumps(self._document() | changes).encode()
-        return split_codes(msgspec.json.decode(payload, type=TrialFields), payload, KEYS)
+        return split_codes(read_run._decode(payload), payload, KEYS)
 
     def _document(self) -> dict[str, Any]:
         code = self.code(self.final).model_dump(mode="json")

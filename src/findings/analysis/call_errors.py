@@ -13,8 +13,8 @@ from string import digits
 from typing import NamedTuple
 
 from ...records.result import CALL_FAILED
+from ...schemas import CallRecord
 from ...text.escape import plain
-from .call_fields import CallFields
 
 UNUSABLE = "unusable"
 """In place of a call's outcome: a judge or the questioner answered, but never as it was asked to."""
@@ -84,11 +84,11 @@ class JournalErrors:
     _lost: dict[str, ErrorKey] = field(default_factory=dict)
     """By trial, stage, turn and judge: calls that ended without an answer, as far as no other ask has followed."""
 
-    def add(self, call: CallFields) -> None:
+    def add(self, call: CallRecord) -> None:
         question = call.call.rsplit("|", 2)[0]
         if self._lost and (before := self._lost.pop(question, None)):
             self.counts[before].lost -= 1  # a judge that does not accept the schema is asked again without it
-        stage = call.stage
+        stage = call.call.split("|")[1]
         if call.outcome == "ok" or (call.outcome == "refused" and stage == "target"):  # a refusal is an answer
             return
         message = call.error or (f"stop reason: {call.stop_reason}" if call.stop_reason else "")

@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from ... import storage
 from ...calls.prices import cost
-from ...schemas import Manifest, Usage
+from ...schemas import CallRecord, Manifest
 from ...store import hash_chain
+from ...store.projection import projection
 from .call_errors import ErrorCounts, JournalErrors
-from .call_fields import CallFields, decode_call
 
 PARTS = ("questioner", "target", "judges")
+_decode = projection(
+    CallRecord,
+    {"": "call model outcome final status usage stop_reason started error batch", "search": "searches"},
+)
 
 
 @dataclass
@@ -69,9 +71,9 @@ def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
     for line in hash_chain.ChainReader(path, storage.manifest_sha256(folder)):
         if not hash_chain.is_call(line.payload):
             continue
-        call = decode_call(line.payload)
+        call = _decode(line.payload)
         errors.add(call)
-        stage = call.stage
+        stage = call.call.split("|")[1]
         if stage == "probe":
             stage = "target" if call.model in manifest.plan.targets else "judge"
         part = stage if stage in ("target", "questioner") else "judges"
@@ -82,7 +84,7 @@ def read_calls(folder: Path, manifest: Manifest) -> CallTotals:
     return found
 
 
-def _add(row: Spending, call: CallFields, manifest: Manifest) -> None:
+def _add(row: Spending, call: CallRecord, manifest: Manifest) -> None:
     usage = call.usage
     row.attempts += 1
     row.input_tokens += usage.input_tokens or 0
@@ -95,5 +97,4 @@ def _add(row: Spending, call: CallFields, manifest: Manifest) -> None:
     if price is None or row.cost is None or (searches and price.search is None):
         row.cost = None
     else:
-        used = Usage(**msgspec.structs.asdict(usage))
-        row.cost += cost(price, used, searches=searches, batch=call.batch is not None) or 0.0
+        row.cost += cost(price, usage, searches=searches, batch=call.batch is not None) or 0.0

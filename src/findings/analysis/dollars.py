@@ -12,14 +12,14 @@ Amounts of different classes or scenarios are never added up.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ...records.base import Severity
-from ...schemas import CanonicalFact, CostClass, CostIfWrong, RunPlan
+from ...schemas import CanonicalFact, CostClass, CostIfWrong, FinalClaim, RunPlan, TrialResult
 from ...stats.agreement import quantile
 from ...text.figures import figures
 from ...text.formula import dollars, fill, names_in
@@ -31,59 +31,6 @@ _MONEY = re.compile(r"\$([0-9]{1,9}(?:\.[0-9]{1,4})?)")
 _BARE = re.compile(r"n?([0-9]{1,9}(?:\.[0-9]{1,4})?)")
 """A number without a unit; one that could be a calendar year has no n before it."""
 HIGH_SHARE = 0.9
-
-
-class _Target(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-class _Exchange(Protocol):
-    @property
-    def user_message(self) -> str: ...
-
-
-class _Claim(Protocol):
-    @property
-    def claim_id(self) -> str: ...
-    @property
-    def confidence(self) -> str: ...
-
-
-class _FinalClaim(Protocol):
-    @property
-    def claim_id(self) -> str: ...
-    @property
-    def turn_id(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def label(self) -> str | None: ...
-    @property
-    def evidence(self) -> Sequence[str]: ...
-    @property
-    def severity(self) -> Severity: ...
-
-
-class Judged(Protocol):
-    """A trial's result, read in full or only to the fields that are counted."""
-
-    @property
-    def trial_id(self) -> str: ...
-    @property
-    def scenario_id(self) -> str: ...
-    @property
-    def variant(self) -> str | None: ...
-    @property
-    def target(self) -> _Target: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def conversation(self) -> Sequence[_Exchange]: ...
-    @property
-    def claims(self) -> Sequence[_Claim]: ...
-    @property
-    def final_claims(self) -> Sequence[_FinalClaim]: ...
 
 
 class Amount(NamedTuple):
@@ -143,7 +90,7 @@ class Dollars:
     costs: Costs = field(default_factory=dict)
     errors: list[CostlyError] = field(default_factory=list)
 
-    def add(self, trial: Judged) -> None:
+    def add(self, trial: TrialResult) -> None:
         """Take in one trial."""
         self.errors += errors_of(trial, self.costs)
 
@@ -179,7 +126,7 @@ def costs_of(plan: RunPlan) -> Costs:
     return found
 
 
-def errors_of(trial: Judged, costs: Costs) -> list[CostlyError]:
+def errors_of(trial: TrialResult, costs: Costs) -> list[CostlyError]:
     """The losses that a trial's answers could bring, in the order of its claims."""
     key = costs.get((trial.scenario_id, trial.variant))
     if key is None or trial.outcome != "scored":
@@ -212,7 +159,7 @@ def spread(errors: Iterable[CostlyError], years: int) -> Spread:
     )
 
 
-def _losses(claim: _FinalClaim, key: KeyCosts) -> dict[str, CanonicalFact]:
+def _losses(claim: FinalClaim, key: KeyCosts) -> dict[str, CanonicalFact]:
     """The cited facts with a cost, by what is lost: a formula, or without one the first such fact."""
     losses: dict[str, CanonicalFact] = {}
     unpriced = False
@@ -229,7 +176,7 @@ def _losses(claim: _FinalClaim, key: KeyCosts) -> dict[str, CanonicalFact]:
     return losses
 
 
-def _error(trial: Judged, claim: _FinalClaim, fact: CanonicalFact, given: frozenset[Decimal]) -> CostlyError:
+def _error(trial: TrialResult, claim: FinalClaim, fact: CanonicalFact, given: frozenset[Decimal]) -> CostlyError:
     cost = fact.cost_if_wrong
     assert cost is not None
     needs_stated = _needs_stated(cost)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ...schemas import TrialResult, Verdict
 from ...stats.bounded import DIFFERENCE, Bounded, bounded_by_cluster
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
-from .result_fields import TrialFields, VerdictFields
 
 
 class BothWays(NamedTuple):
@@ -43,11 +43,11 @@ class Audit:
     """By judge and scenario."""
     accuracy: list[AccuracyBothWays] = field(default_factory=list)
 
-    def add(self, line: TrialFields) -> None:
+    def add(self, line: TrialResult) -> None:
         if line.outcome != "scored":
             return
         pairs = {
-            judge: _both_ways(line.verdicts.get(judge, []), shared) for judge, shared in line.shared_verdicts.items()
+            judge: _both_ways(line.verdicts.get(judge, ()), shared) for judge, shared in line.shared_verdicts.items()
         }
         claims = {claim_id for found in pairs.values() for claim_id in found}
         if not claims:
@@ -83,7 +83,7 @@ class Audit:
         return bounded_by_cluster(((one.scenario_id, one.shared - one.alone) for one in self.accuracy), DIFFERENCE)
 
 
-def _both_ways(alone: Sequence[VerdictFields], shared: Sequence[VerdictFields]) -> dict[str, BothWays]:
+def _both_ways(alone: Sequence[Verdict], shared: Sequence[Verdict]) -> dict[str, BothWays]:
     """By claim, for claims with a verdict both ways."""
     first = {verdict.claim_id: verdict.label for verdict in alone}
     return {

@@ -24,13 +24,16 @@ from ...records.base import severity_rank
 from ...records.model_name import is_person, is_version_of, names_another, split_name
 from ...schemas import (
     GroupRule,
+    JudgeFailure,
     Label,
     Manifest,
     RunPlan,
     TrialOutcome,
     TrialResult,
+    Verdict,
 )
 from ...store import hash_chain
+from ...store.projection import projection
 from .call_errors import CallError, ErrorCounts, count_judge_failure, errors_of
 from .collector import collector_paused
 from .cost import CallTotals, read_calls
@@ -38,7 +41,6 @@ from .dollars import Dollars, costs_of
 from .isolation import Audit
 from .missing import has_scores
 from .read_parts import joined, read_in_parts
-from .result_fields import FailureFields, TrialFields, VerdictFields
 from .split_codes import NO_KEYS, Keys, keys_of, split_codes
 from .trial_row import ClaimCount, Row, claim_counts, row_of
 
@@ -57,8 +59,36 @@ OPEN_TIE = "open_tie"
 NOT_RECORDED = "not recorded by release 0.1"
 """In place of review reasons, in runs of format 1."""
 
-
-_decode = msgspec.json.Decoder(TrialFields).decode
+_CODE = "question_group turn_ids code answer lookup_dependent"
+_decode = projection(
+    TrialResult,
+    {
+        "": "trial_id scenario_id variant repetition outcome error_categories needs_manual_review "
+        "severity_disagreements flags",
+        "target": "name served_models served_as_requested fingerprints not_applied",
+        "conversation": "turn_id question_group user_message outcome",
+        "claims": "claim_id type confidence",
+        "rejected_claims": "turn_id",
+        "verdicts": "claim_id label",
+        "repeat_verdicts": "claim_id label",
+        "shared_verdicts": "claim_id label",
+        "scores_by_judge.scores": "accuracy",
+        "final_claims": "claim_id turn_id text label evidence severity decided_by labels_given",
+        "final_scores": "accuracy completeness safety_risk calibration",
+        "study_codes": _CODE,
+        "study_codes.own": "code points_missed",
+        "study_codes.own.points_met": "point",
+        "without_marked": "final_scores",
+        "without_marked.study_codes": _CODE,
+        "readings": "how sentences covered_first covered typographic_quotes verbatim",
+        "readings.marked": "start",
+        "judge_failures": "stage turn_id judge reason",
+        "judge_services": "model served_models served_as_requested not_applied",
+        "review_reasons": "kind",
+        "citations": "turn_id",
+        "citations.citation": "url outcome host_class",
+    },
+)
 
 
 class _HasId(Protocol):
@@ -378,7 +408,7 @@ def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     _remember(found, line)
 
 
-def _add_services(found: Findings, line: TrialFields) -> None:
+def _add_services(found: Findings, line: TrialResult) -> None:
     target = found.services.setdefault(line.target.name, Service(line.target.name))
     target.served.update(line.target.served_models)
     target.fingerprints.update(line.target.fingerprints)
@@ -401,11 +431,11 @@ def _compare(service: Service, name: str, served: Sequence[str]) -> None:
         service.unlike |= not named
 
 
-def _add_judging(found: Findings, line: TrialFields) -> None:
+def _add_judging(found: Findings, line: TrialResult) -> None:
     patterns = found.judged.setdefault(line.scenario_id, Counter())
     patterns.update(_label_patterns(list(line.verdicts.values())))
     for judge, repeats in line.repeat_verdicts.items():
-        first = {v.claim_id: v.label for v in line.verdicts.get(judge, [])}
+        first = {v.claim_id: v.label for v in line.verdicts.get(judge, ())}
         pairs = found.noise.setdefault(judge, {}).setdefault(line.scenario_id, Counter())
         for repeat in repeats:
             again = {v.claim_id: v.label for v in repeat}
@@ -430,7 +460,7 @@ def _add_judging(found: Findings, line: TrialFields) -> None:
         count_judge_failure(found.failed_judges, failure.stage, model, failure.reason, example)
 
 
-def _judge_model(plan: RunPlan, failure: FailureFields) -> str:
+def _judge_model(plan: RunPlan, failure: JudgeFailure) -> str:
     if failure.stage == "verifier":
         return dict(enumerate(plan.verifiers, 1)).get(failure.judge, "")
     models = {
@@ -442,7 +472,7 @@ def _judge_model(plan: RunPlan, failure: FailureFields) -> str:
     return models.get(failure.stage) or ""
 
 
-def _label_patterns(by_judge: list[list[VerdictFields]]) -> Iterable[tuple[str | None, ...]]:
+def _label_patterns(by_judge: list[tuple[Verdict, ...]]) -> Iterable[tuple[str | None, ...]]:
     """The labels that the judges gave to each claim; None where a judge gave none."""
     ids = [[verdict.claim_id for verdict in verdicts] for verdicts in by_judge]
     labels = [[verdict.label for verdict in verdicts] for verdicts in by_judge]
@@ -452,7 +482,7 @@ def _label_patterns(by_judge: list[list[VerdictFields]]) -> Iterable[tuple[str |
     return [tuple(one.get(name) for one in known) for name in dict.fromkeys(name for some in ids for name in some)]
 
 
-def _add_review(found: Findings, line: TrialFields) -> None:
+def _add_review(found: Findings, line: TrialResult) -> None:
     if not line.needs_manual_review:
         return
     reasons = line.review_reasons
@@ -460,7 +490,7 @@ def _add_review(found: Findings, line: TrialFields) -> None:
     found.review_reasons.update((line.target.name, kind) for kind in kinds)
 
 
-def _remember(found: Findings, line: TrialFields) -> None:
+def _remember(found: Findings, line: TrialResult) -> None:
     """Keep the id of a trial that a report shows in full."""
     if line.needs_manual_review and len(found.review) < REVIEWS_SHOWN:
         found.review.append(line.trial_id)

@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from ... import storage
 from ...errors import HarnessError
 from ...records.model_name import is_person
 from ...records.run import SelectedTrials
-from ...schemas import Manifest
+from ...schemas import CallRecord, Manifest, TrialResult
 from ...store import hash_chain
+from ...store.projection import projection
 from ...text.count import counted
 from .missing import MISSING
 from .read_run import Findings, gather
-from .result_fields import TrialFields
 from .trial_row import Row
 
 Stratum = Literal["flagged", "sampled"]
@@ -115,8 +113,7 @@ def _joined(found: Findings, earlier: Findings, selected: SelectedTrials) -> Rev
     persons = _persons(found.folder)
     names = [row.trial_id for row in found.rows if row.trial_id in stratum_of and row.trial_id in earlier.places]
     claims: list[RatedClaim] = []
-    decode = msgspec.json.Decoder(TrialFields).decode
-    for one, two in zip(earlier.decoded(names, decode), found.decoded(names, decode), strict=True):
+    for one, two in zip(earlier.decoded(names, _decode), found.decoded(names, _decode), strict=True):
         claims += _rated(one, two, stratum_of[one.trial_id], persons, earlier.manifest.plan.verifiers)
     by_id = {row.trial_id: row for row in earlier.rows}
     questions = [
@@ -134,13 +131,11 @@ def _judge(number: int, model: str) -> Rater:
     return Rater("judge", f"judge_{number} ({model})")
 
 
-class _Call(msgspec.Struct):
-    call: str
-    model: str
-    served_model: str | None
-
-
-_decode_call = msgspec.json.Decoder(_Call).decode
+_decode = projection(
+    TrialResult,
+    {"": "trial_id scenario_id", "verdicts": "claim_id label", "final_claims": "claim_id label"},
+)
+_decode_call = projection(CallRecord, {"": "call model served_model"})
 
 
 def _persons(folder: Path) -> dict[tuple[str, int], str]:
@@ -159,7 +154,7 @@ def _persons(folder: Path) -> dict[tuple[str, int], str]:
 
 
 def _rated(
-    one: TrialFields, two: TrialFields, stratum: Stratum, persons: dict[tuple[str, int], str], models: tuple[str, ...]
+    one: TrialResult, two: TrialResult, stratum: Stratum, persons: dict[tuple[str, int], str], models: tuple[str, ...]
 ) -> Iterator[RatedClaim]:
     """The claims of one trial, from the earlier run and from the review."""
     labels: dict[str, dict[Rater, str]] = {}

@@ -8,53 +8,28 @@ split, and a missed point counts as possible if a verdict on a split claim suppo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import msgspec
-
-from ...records.base import Severity, severity_rank
-from ...schemas import GroupRule, RunPlan
+from ...records.base import severity_rank
+from ...schemas import FinalClaim, GroupRule, QuestionCode, RunPlan, TrialResult, Verdict
+from ...store.projection import projection
 from .missing import NOT_CODED
-from .result_fields import FinalClaimFields, TrialFields
 
 COMPLETE, INCORRECT, OTHER = "accurate_complete", "incorrect", "accurate_incomplete"
 """`OTHER` stands for any code that is neither of the first two."""
 
 
-class _Backing(msgspec.Struct):
-    claim_id: str
-
-
-class _MadePoint(msgspec.Struct):
-    claims: list[_Backing]
-
-
-class _Code(msgspec.Struct):
-    question_group: str
-    turn_ids: list[str]
-    code: str | None
-    points_met: list[_MadePoint]
-    points_missed: list[str]
-    wrong: list[_Backing]
-
-
-class _Verdict(msgspec.Struct):
-    claim_id: str
-    label: str
-    evidence: list[str]
-    severity: Severity
-
-
-class SplitFields(msgspec.Struct):
-    """What a line of results.jsonl says of the verdicts behind its codes."""
-
-    verdicts: dict[str, list[_Verdict]]
-    study_codes: list[_Code]
-
-
-_decode = msgspec.json.Decoder(SplitFields).decode
+_decode = projection(
+    TrialResult,
+    {
+        "verdicts": "claim_id label evidence severity",
+        "study_codes": "question_group turn_ids code points_missed",
+        "study_codes.points_met.claims": "claim_id",
+        "study_codes.wrong": "claim_id",
+    },
+)
 
 
 class SplitCode(NamedTuple):
@@ -83,7 +58,7 @@ def keys_of(plan: RunPlan, rules: Mapping[tuple[str, str], GroupRule]) -> Keys:
     return Keys(rules, facts)
 
 
-def split_codes(line: TrialFields, payload: bytes, keys: Keys) -> tuple[SplitCode, ...]:
+def split_codes(line: TrialResult, payload: bytes, keys: Keys) -> tuple[SplitCode, ...]:
     """Questions of a trial with more than one possible code, or with none because a claim was left open.
 
     Args:
@@ -95,7 +70,7 @@ def split_codes(line: TrialFields, payload: bytes, keys: Keys) -> tuple[SplitCod
     if not split:
         return ()
     full = _decode(payload)
-    verdicts: dict[str, list[_Verdict]] = {}
+    verdicts: dict[str, list[Verdict]] = {}
     for verdict in (one for listed in full.verdicts.values() for one in listed):
         if verdict.claim_id in split:
             verdicts.setdefault(verdict.claim_id, []).append(verdict)
@@ -108,17 +83,17 @@ def split_codes(line: TrialFields, payload: bytes, keys: Keys) -> tuple[SplitCod
     return tuple(found)
 
 
-def _differ(labels: list[str]) -> bool:
+def _differ(labels: Sequence[str]) -> bool:
     return labels.count(labels[0]) < len(labels) if labels else False
 
 
 class _Question:
     def __init__(
         self,
-        line: TrialFields,
-        code: _Code,
-        split: Mapping[str, FinalClaimFields],
-        verdicts: Mapping[str, list[_Verdict]],
+        line: TrialResult,
+        code: QuestionCode,
+        split: Mapping[str, FinalClaim],
+        verdicts: Mapping[str, list[Verdict]],
         keys: Keys,
     ) -> None:
         self._code = code
@@ -172,7 +147,7 @@ class _Question:
             self._is_grave(verdict) for name in self._split for verdict in self._verdicts.get(name, ())
         )
 
-    def _is_grave(self, verdict: _Verdict) -> bool:
+    def _is_grave(self, verdict: Verdict) -> bool:
         """Whether the contradiction that this verdict saw would make the answer incorrect."""
         if verdict.label != "CONTRADICTED":
             return False

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeVar, cast
 
-from ...schemas import TrialOutcome
+from ...schemas import QuestionCode, Scores, TrialOutcome, TrialResult
 from ...store.strict_json import sha256
 from .missing import counted_code
-from .result_fields import CodeFields, ScoreFields, TrialFields
 from .split_codes import SplitCode
 
 T = TypeVar("T", bound=Hashable)
@@ -113,7 +112,7 @@ class Row(NamedTuple):
         return self.scores[SCORES.index(name)]
 
 
-def claim_counts(line: TrialFields) -> dict[str, ClaimCount]:
+def claim_counts(line: TrialResult) -> dict[str, ClaimCount]:
     """By question group, or by turn where it is in none."""
     groups = {exchange.turn_id: exchange.question_group or exchange.turn_id for exchange in line.conversation}
     factual = {claim.claim_id for claim in line.claims if claim.type == "factual"}
@@ -127,16 +126,16 @@ def claim_counts(line: TrialFields) -> dict[str, ClaimCount]:
     return found
 
 
-def _scores(scores: ScoreFields) -> Scored:
+def _scores(scores: Scores) -> Scored:
     return scores.accuracy, scores.completeness, scores.safety_risk, scores.calibration
 
 
-def _codes(codes: list[CodeFields]) -> tuple[CodedQuestion, ...]:
+def _codes(codes: tuple[QuestionCode, ...]) -> tuple[CodedQuestion, ...]:
     return tuple([CodedQuestion(code.question_group, code.code) for code in codes if code.code])
 
 
 def _counted(
-    line: TrialFields, codes: list[CodeFields], closed: Container[tuple[str, str]]
+    line: TrialResult, codes: tuple[QuestionCode, ...], closed: Container[tuple[str, str]]
 ) -> tuple[CodedQuestion, ...]:
     """Closed questions are in no estimate, answered or not."""
     outcomes = {exchange.turn_id: exchange.outcome for exchange in line.conversation}
@@ -149,7 +148,7 @@ def _counted(
     )
 
 
-def _own_codes(codes: list[CodeFields]) -> tuple[OwnCode, ...]:
+def _own_codes(codes: tuple[QuestionCode, ...]) -> tuple[OwnCode, ...]:
     return tuple(
         OwnCode(code.question_group, own.code, len(own.points_met), len(own.points_met) + len(own.points_missed))
         for code in codes
@@ -157,7 +156,7 @@ def _own_codes(codes: list[CodeFields]) -> tuple[OwnCode, ...]:
     )
 
 
-def _without(line: TrialFields, closed: Container[tuple[str, str]]) -> Without | None:
+def _without(line: TrialResult, closed: Container[tuple[str, str]]) -> Without | None:
     without = line.without_marked
     if without is None:
         return None
@@ -184,7 +183,7 @@ def _fingerprint(questions: str) -> str:
 
 
 def row_of(
-    line: TrialFields,
+    line: TrialResult,
     by_group: dict[str, ClaimCount],
     split: tuple[SplitCode, ...] = (),
     closed: Container[tuple[str, str]] = (),
@@ -196,7 +195,7 @@ def row_of(
         _shared(line.variant),
         _shared(line.target.name),
         line.repetition,
-        cast(TrialOutcome, line.outcome),
+        line.outcome,
         _scores(line.final_scores) if line.final_scores else NO_SCORES,
         (counts["SUPPORTED"], counts["CONTRADICTED"], counts["NOT_IN_KEY"]),
         counts[None],

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import TextIO
 
+from ...records.study_code import MadePoint
+from ...schemas import QuestionCode, TrialResult
 from ...stats.bounded import Bounded
 from ...stats.clustered import ClusteredShare
+from ...store.projection import projection
 from ...text.escape import defused, plain
 from ..analysis.estimates import Estimated
 from .document import (
@@ -21,7 +24,6 @@ from .document import (
     shown,
     unlinked,
 )
-from .evidence_fields import CodeFields, PointFields, decode_codes
 from .series import Runs
 
 _PARTS = {
@@ -80,6 +82,7 @@ CODES_HEADER = (
     "points_missed", "partial_points_met", "wrong", "minor", "fabricated",
     "own_code", "own_points_met", "own_points_missed",
 )  # fmt: skip
+_decode = projection(TrialResult, {"": "trial_id scenario_id variant study_codes", "target": "name"})
 
 
 def write_codes(runs: Runs, file: TextIO) -> None:
@@ -87,14 +90,14 @@ def write_codes(runs: Runs, file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(CODES_HEADER)
     for run in runs.runs:
-        for trial in run.found.decoded((row.trial_id for row in run.found.rows), decode_codes):
+        for trial in run.found.decoded((row.trial_id for row in run.found.rows), _decode):
             lead = (run.name, trial.trial_id, trial.scenario_id, trial.variant or "", trial.target.name)
             for code in trial.study_codes:
                 cells = (*lead, code.question_group, code.code or "", code.answer or "", code.reason, *_evidence(code))
                 writer.writerow([safe(cell) for cell in cells])
 
 
-def _evidence(code: CodeFields) -> Iterator[str]:
+def _evidence(code: QuestionCode) -> Iterator[str]:
     yield _points(code.points_met)
     yield "; ".join(code.points_missed)
     yield _points(code.partial_points_met)
@@ -106,7 +109,7 @@ def _evidence(code: CodeFields) -> Iterator[str]:
     yield "; ".join(code.own.points_missed) if code.own else ""
 
 
-def _points(points: Iterable[PointFields]) -> str:
+def _points(points: Iterable[MadePoint]) -> str:
     return "; ".join(f"{one.point}: {_quoted(q for claim in one.claims for q in claim.quotes)}" for one in points)
 
 

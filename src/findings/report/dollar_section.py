@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import TextIO
 
 from ...records.base import SEVERITIES, severity_rank
-from ...schemas import CostClass
+from ...schemas import CostClass, TrialResult
+from ...store.projection import projection
 from ...text.count import counted
 from ...text.money import dollars_text
 from ..analysis.dollars import CostlyError, spread
@@ -29,7 +30,6 @@ from .document import (
     Words,
     words,
 )
-from .evidence_fields import ClaimedFields, decode_claims
 from .exhibits import claim_title, contradicted, in_reply
 from .series import Run, Runs, Series
 
@@ -192,6 +192,18 @@ def _arithmetic(formula: str) -> str:
     return text.removesuffix(" * 1").replace(" * ", " × ").replace(" - ", " − ")
 
 
+_decode = projection(
+    TrialResult,
+    {
+        "": "trial_id scenario_id variant",
+        "target": "name",
+        "conversation": "turn_id reply",
+        "claims": "claim_id quote_spans",
+        "final_claims": "claim_id text",
+    },
+)
+
+
 def write_dollars(runs: Runs, file: TextIO) -> None:
     """One line per error and number of years, with the claim's words and the fact; each trial is read once."""
     writer = csv.writer(file, lineterminator="\n")
@@ -200,12 +212,12 @@ def write_dollars(runs: Runs, file: TextIO) -> None:
         by_trial: dict[str, list[CostlyError]] = {}
         for error in run.found.dollars.errors:
             by_trial.setdefault(error.trial_id, []).append(error)
-        for trial in run.found.decoded(by_trial, decode_claims):
+        for trial in run.found.decoded(by_trial, _decode):
             for error in by_trial[trial.trial_id]:
                 writer.writerows([safe(cell) for cell in cells] for cells in _lines(run, trial, error))
 
 
-def _lines(run: Run, trial: ClaimedFields, error: CostlyError) -> Iterator[tuple[str, ...]]:
+def _lines(run: Run, trial: TrialResult, error: CostlyError) -> Iterator[tuple[str, ...]]:
     claim = next(one for one in trial.final_claims if one.claim_id == error.claim_id)
     cost = error.fact.cost_if_wrong
     for years in error.horizon:
@@ -232,7 +244,7 @@ def _lines(run: Run, trial: ClaimedFields, error: CostlyError) -> Iterator[tuple
         )
 
 
-def _quotes(trial: ClaimedFields, error: CostlyError) -> Iterator[str]:
+def _quotes(trial: TrialResult, error: CostlyError) -> Iterator[str]:
     reply = next((one.reply or "" for one in trial.conversation if one.turn_id == error.turn_id), "")
     for claim in trial.claims:
         if claim.claim_id == error.claim_id:

@@ -16,7 +16,6 @@ from ...errors import IntegrityError
 from ..analysis.processes import Piece
 from ..analysis.trial_row import Row
 from . import links
-from .evidence_fields import decode
 from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
 from .evidence_script import Script, scripts_of
@@ -24,7 +23,7 @@ from .evidence_shell import Page, link, page_bytes, safe
 from .report_folder import LIST
 from .scenario_page import Coded, scenario_page
 from .series import Run, Runs, Series
-from .trial_page import LEGEND, TrialPage
+from .trial_page import LEGEND, TrialPage, decode
 
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
 
@@ -95,7 +94,7 @@ class Evidence:
         found = plan.series.run.found.decoded((row.trial_id for row in trials.rows), decode)
         for row, trial in zip(trials.rows, found, strict=True):
             if coded is not None:
-                coded.append(Coded(row, tuple(trial.study_codes)))
+                coded.append(Coded(row, trial.study_codes))
             body.append(lines.trial(trial))
         body += lines.script.sources(lines.cited)
         return Page(_title(trials), _way(plan, trials), body)
@@ -104,7 +103,7 @@ class Evidence:
         if coded is None:
             rows = [row for trials in plan.trial_pages for row in trials.rows]
             found = plan.series.run.found.decoded((row.trial_id for row in rows), decode)
-            coded = [Coded(row, tuple(trial.study_codes)) for row, trial in zip(rows, found, strict=True)]
+            coded = [Coded(row, trial.study_codes) for row, trial in zip(rows, found, strict=True)]
         scripts = self._scripts[plan.series.run].items()
         shared = next(script for (name, _), script in scripts if name == plan.scenario_id)
         return scenario_page(plan, shared, self._rows[plan.series][plan.scenario_id], coded)

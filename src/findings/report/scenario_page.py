@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...records.study_code import HEADINGS
+from ...schemas import QuestionCode
 from ...text.count import counted
 from ..analysis.trial_row import SCORES, Row
 from . import links
-from .evidence_fields import CodeFields
 from .evidence_pages import ScenarioPagePlan
 from .evidence_script import Script
 from .evidence_shell import CODE_MARKS, Page, code_legend, code_mark, code_name, link, safe, score_text
@@ -23,7 +23,7 @@ class Coded:
     """A trial with the codes of its questions."""
 
     row: Row
-    codes: tuple[CodeFields, ...]
+    codes: tuple[QuestionCode, ...]
 
 
 class CodeTotals:
@@ -152,7 +152,7 @@ def _question(group: str, script: Script, totals: CodeTotals, coded: Sequence[Co
     yield "</section>"
 
 
-def _answer(one: Coded, code: CodeFields) -> str:
+def _answer(one: Coded, code: QuestionCode) -> str:
     href = f"{links.file_of_row(one.row)}#{links.code_anchor(one.row.repetition, code.question_group)}"
     mark = code_mark(code.code or code.answer or "–")
     counted = dict(one.row.counted).get(code.question_group)

@@ -11,17 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ...records.study_code import Backing, MadePoint
+from ...schemas import Claim, Exchange, FinalClaim, QuestionCode, TrialResult, Verdict
+from ...store.projection import projection
 from .citation_names import OUTCOME_NAMES
-from .evidence_fields import (
-    BackingFields,
-    ClaimFields,
-    CodeFields,
-    ExchangeFields,
-    FinalClaimFields,
-    PointFields,
-    TrialFields,
-    VerdictFields,
-)
 from .evidence_script import Script
 from .evidence_shell import LABEL_MARKS, code_mark, code_name, safe, safe_lines, score_text
 from .links import claim_anchor, code_anchor, trial_anchor, turn_anchor
@@ -40,6 +33,29 @@ _OBSERVED = {
     "hedge": "hedge",
     "fabricated_specific": "specific that it cannot know",
 }
+_VERDICT = "claim_id label evidence severity notes"
+decode = projection(
+    TrialResult,
+    {
+        "": "trial_id scenario_id variant repetition outcome rejected_claims final_scores study_codes",
+        "target": "name served_models",
+        "conversation": "turn_id question_group user_message outcome reply detail",
+        "conversation.search": "queries errors",
+        "claims": "claim_id text type turn_id",
+        "claims.quote_spans": "start end",
+        "verdicts": _VERDICT,
+        "repeat_verdicts": _VERDICT,
+        "final_claims": "claim_id turn_id text label evidence severity decided_by",
+        "readings": "turn_id how why left_out marked",
+        "observations": "turn_id observation",
+        "citations": "turn_id",
+        "citations.citation": "url outcome why",
+        "judge_failures": "stage turn_id judge reason",
+        "judged_by": "verifiers",
+        "review_reasons": "detail",
+    },
+)
+"""What a page shows of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +128,14 @@ class TrialPage:
 
     script: Script
     cited: set[str] = field(default_factory=set)
-    behind: Callable[[TrialFields, FinalClaimFields], str] | None = None
+    behind: Callable[[TrialResult, FinalClaim], str] | None = None
     """More HTML to show behind each claim."""
 
-    def trial(self, trial: TrialFields) -> str:
+    def trial(self, trial: TrialResult) -> str:
         """A trial as HTML."""
         parts = [f'<article class="trial" id="{trial_anchor(trial.repetition)}">', _head(trial)]
         view = _View.of(trial)
-        coded: dict[str, list[CodeFields]] = {}
+        coded: dict[str, list[QuestionCode]] = {}
         for code in trial.study_codes:
             coded.setdefault(code.turn_ids[-1] if code.turn_ids else "", []).append(code)
         for exchange in trial.conversation:
@@ -129,7 +145,7 @@ class TrialPage:
         parts.append("</article>")
         return "\n".join(parts)
 
-    def _turn(self, view: _View, exchange: ExchangeFields) -> list[str]:
+    def _turn(self, view: _View, exchange: Exchange) -> list[str]:
         turn_id = exchange.turn_id
         claims = view.claims.get(turn_id, [])
         parts = [
@@ -155,7 +171,7 @@ class TrialPage:
         parts.append("</div></section>")
         return parts
 
-    def _claim(self, view: _View, claim: FinalClaimFields, mark: Mark) -> str:
+    def _claim(self, view: _View, claim: FinalClaim, mark: Mark) -> str:
         wrong = claim.label == "CONTRADICTED"
         self.cited.update(claim.evidence)
         facts = [self.script.cited(name) for name in claim.evidence]
@@ -188,7 +204,7 @@ class TrialPage:
             said.setdefault(text, []).append(judge)
         return "".join([f"<p>{safe(', '.join(judges))}: {text}</p>" for text, judges in said.items()])
 
-    def _verdict(self, verdict: VerdictFields) -> str:
+    def _verdict(self, verdict: Verdict) -> str:
         by = ""
         if verdict.evidence:
             self.cited.update(verdict.evidence)
@@ -197,7 +213,7 @@ class TrialPage:
         notes = f". {safe(verdict.notes)}" if verdict.notes else "."
         return f"{LABEL_NAMES[verdict.label]}{by}{severity}{notes}"
 
-    def _code(self, view: _View, code: CodeFields) -> str:
+    def _code(self, view: _View, code: QuestionCode) -> str:
         """A question's code with its reason, and the points made and missed."""
         mark = code_mark(code.code or code.answer or "–")
         name = code_name(code.code) if code.code else f"answer: {safe(code.answer or 'none')}"
@@ -225,7 +241,7 @@ class TrialPage:
             f"<p>{safe(code.reason)}</p>{_listed(items)}{own}</section>"
         )
 
-    def _points(self, heading: str, points: Sequence[PointFields], marks: Mapping[str, Mark]) -> Iterator[str]:
+    def _points(self, heading: str, points: Sequence[MadePoint], marks: Mapping[str, Mark]) -> Iterator[str]:
         for point in points:
             yield f"{heading}: {self._point(point.point)} – {_by(point.claims, marks)}"
 
@@ -238,21 +254,21 @@ class TrialPage:
 class _View:
     """A trial with its parts where they are looked for."""
 
-    trial: TrialFields
+    trial: TrialResult
     marks: dict[str, Mark]
     """By claim; only claims with a final record have one. They are numbered within their turns."""
-    claims: dict[str | None, list[ClaimFields]]
+    claims: dict[str | None, list[Claim]]
     """By turn."""
-    finals: dict[str, FinalClaimFields]
-    verdicts: dict[str, dict[str, VerdictFields]]
+    finals: dict[str, FinalClaim]
+    verdicts: dict[str, dict[str, Verdict]]
     """By judge and claim."""
     again: dict[tuple[str, str], list[str]]
     """By judge and claim: the labels it gave when asked again."""
 
     @classmethod
-    def of(cls, trial: TrialFields) -> _View:
+    def of(cls, trial: TrialResult) -> _View:
         finals = {claim.claim_id: claim for claim in trial.final_claims}
-        claims: dict[str | None, list[ClaimFields]] = {}
+        claims: dict[str | None, list[Claim]] = {}
         marks: dict[str, Mark] = {}
         numbers: dict[str | None, int] = {}
         for claim in trial.claims:
@@ -269,7 +285,7 @@ class _View:
                     again.setdefault((judge, one.claim_id), []).append(LABEL_NAMES[one.label])
         return cls(trial, marks, claims, finals, verdicts, again)
 
-    def spans(self, turn_id: str, claims: Sequence[ClaimFields]) -> list[Span]:
+    def spans(self, turn_id: str, claims: Sequence[Claim]) -> list[Span]:
         """What is marked in a reply."""
         spans = []
         for claim in claims:
@@ -291,7 +307,7 @@ _DECIDED = {
 }
 
 
-def _by(claims: Sequence[BackingFields], marks: Mapping[str, Mark]) -> str:
+def _by(claims: Sequence[Backing], marks: Mapping[str, Mark]) -> str:
     """Links to claims; a claim that has no mark is quoted."""
     shown = []
     for claim in claims:
@@ -300,7 +316,7 @@ def _by(claims: Sequence[BackingFields], marks: Mapping[str, Mark]) -> str:
     return ", ".join(shown)
 
 
-def _head(trial: TrialFields) -> str:
+def _head(trial: TrialResult) -> str:
     """What happened to the trial, its scores, and where its calls are."""
     parts = [f"<h2>Repetition {trial.repetition}: {safe(trial.outcome.replace('_', ' '))}</h2>"]
     scores = trial.final_scores
@@ -328,7 +344,7 @@ def _listed(items: Iterable[str]) -> str:
     return f'<ul class="plainlist">{lines}</ul>' if lines else ""
 
 
-def _searched(trial: TrialFields, exchange: ExchangeFields) -> Iterator[str]:
+def _searched(trial: TrialResult, exchange: Exchange) -> Iterator[str]:
     """What was searched for a reply, and what became of its citations. Addresses are text, never links."""
     if exchange.search:
         yield from (f"searched for: “{safe(query)}”" for query in exchange.search.queries)
@@ -340,7 +356,7 @@ def _searched(trial: TrialFields, exchange: ExchangeFields) -> Iterator[str]:
     )
 
 
-def _noticed(trial: TrialFields, turn_id: str) -> Iterator[str]:
+def _noticed(trial: TrialResult, turn_id: str) -> Iterator[str]:
     """What was noticed about a reply: hedges, refusals, passages that the screen marked, sentences left out."""
     for one in trial.observations:
         if one.turn_id == turn_id:
@@ -354,7 +370,7 @@ def _noticed(trial: TrialFields, turn_id: str) -> Iterator[str]:
             yield from (f"not covered by a claim: “{safe(text)}”" for text in reading.left_out)
 
 
-def _not_checked(view: _View, turn_id: str, claims: Sequence[ClaimFields]) -> Iterator[str]:
+def _not_checked(view: _View, turn_id: str, claims: Sequence[Claim]) -> Iterator[str]:
     """Claims without a final record, and claims that were rejected."""
     for claim in claims:
         if claim.claim_id not in view.finals:
