@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from textwrap import indent
 
-from ..findings.analysis.compare_targets import Compared, Comparison
+from ..findings.analysis.compare_targets import Compared, Comparison, best_first
 from ..findings.analysis.drift import ChangedAnswer, Drifts, TargetDrift
 from ..findings.analysis.pairs import PairedQuestions
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
@@ -72,11 +72,12 @@ def comparison_text(compared: Compared, floor: float) -> Iterator[str]:
         for one in compared.comparisons:
             if one.measure == measure:
                 yield from _pair_text(one, least)
-        for rank in compared.ranks[measure]:
-            first = f"{percent(rank.ranks[0])}%" if rank.ranks else "-"
-            yield f"  {rank.system}: {_own_text(compared, measure, rank.system)}, best in {first} of resamples"
+        for system in best_first(compared, measure):
+            if compared.means[measure][system].value is None:
+                continue
+            yield f"  {system}: {_own_text(compared, measure, system)}"
             if measure == "accuracy":
-                yield f"    key coverage {share_text(compared.coverage[rank.system])}"
+                yield f"    key coverage {share_text(compared.coverage[system])}"
         yield ""
     for note in method_notes(compared, floor):
         yield tables.wrapped(note)
@@ -99,7 +100,7 @@ def _pair_text(one: Comparison, floor: float) -> Iterator[str]:
     yield _told(compared_sentence(one, floor), "    ")
     what = counted(one.paired.answers, "pair") + " of trials" if one.measure in SCORES else counted(gap.n, "question")
     yield f"    difference {_interval(gap)}, {what} in {counted(gap.clusters, 'scenario')}"
-    yield (f"    p Holm {_p(one.p_holm)}, BH {_p(one.p_bh)}; d_z {_number(gap.effect.d_z)}; MDD {_number(one.minimum)}")
+    yield f"    p Holm {_p(one.p_holm)}; d_z {_number(gap.effect.d_z)}; MDD {_number(one.minimum)}"
     yield from _missing_text(one.paired, turned=False)
 
 

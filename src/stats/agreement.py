@@ -5,10 +5,7 @@ coefficient is None if it is undefined (nothing is rated twice, or agreement by 
 
 - percent agreement: share of equal pairs among the ratings of one item; items have equal weight.
 - Cohen's kappa: two raters, items that both rated; chance from each rater's own base rates.
-- Fleiss' kappa: items with at least two ratings; chance from the pooled base rates. With unequal numbers of ratings, it
-  is Gwet's generalization, which equals Fleiss' kappa if every item has the same number.
 - Krippendorff's alpha, nominal: items with at least two ratings, by coincidences.
-- Gwet's AC1: chance from how evenly the labels are used; stable if one label dominates.
 """
 
 from __future__ import annotations
@@ -85,25 +82,6 @@ def cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
     return _beyond_chance(observed, chance)
 
 
-def fleiss_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
-    counts = _counts(ratings, weights)
-    observed = _pair_agreement(counts)
-    if observed is None:
-        return None
-    return _beyond_chance(observed, fsum(share * share for share in _base_rates(counts).values()))
-
-
-def gwet_ac1(ratings: Ratings, weights: Weights = None, labels: int | None = None) -> float | None:
-    """`labels` is the number of labels to choose from; the default is the number of labels used."""
-    counts = _counts(ratings, weights)
-    observed = _pair_agreement(counts)
-    rates = _base_rates(counts)
-    choices = labels or len(rates)
-    if observed is None or choices < 2:
-        return None
-    return _beyond_chance(observed, fsum(share * (1 - share) for share in rates.values()) / (choices - 1))
-
-
 def _base_rates(counts: _Counts) -> dict[Label, float]:
     """Each label's share; rated items have equal weight."""
     rated = [(count, weight) for count, weight in counts if count and weight]
@@ -145,14 +123,6 @@ class Agreement:
     high: float | None
     undefined: int = 0
     """Number of resamples in which the coefficient is undefined; the interval leaves them out."""
-
-
-COEFFICIENTS: dict[str, Coefficient] = {
-    "percent agreement": percent_agreement,
-    "Fleiss' kappa": fleiss_kappa,
-    "Krippendorff's alpha": krippendorff_alpha,
-    "Gwet's AC1": gwet_ac1,
-}
 
 
 def mean_cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:

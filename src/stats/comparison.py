@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from .bounded import DIFFERENCE, bounded_by_cluster
-from .intervals import NO_INTERVAL, Interval
-from .student import student_quantile
 
 Pairs = Sequence[tuple[str, float, float]]
 Verdict = Literal["a better", "b better", "no meaningful difference", "cannot tell"]
@@ -68,14 +66,8 @@ class Effect:
     n: int
     d_z: float | None
     """Mean difference divided by the standard deviation of the differences; None if they are all equal."""
-    d_z_low: float | None
-    d_z_high: float | None
-    """t interval from the jackknife over clusters."""
     delta: float | None
     """Share of pairs where a is above b, minus the share where it is below: Cliff's delta for pairs."""
-    delta_low: float | None
-    delta_high: float | None
-    """`bounded_by_cluster` of the signs."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +118,6 @@ def paired_difference(
     kind = "no interval" if found.low is None else "exact bound" if found.degrees is None else "mid-P, CR2"
     free = f", {found.degrees:.1f} df" if found.degrees is not None and found.low is not None else ""
     method = f"{kind}{free}; {test.method} of clusters" if pairs else "no pairs"
-    effect = _effect(differences, units, confidence)
     return Difference(
         len(differences),
         found.units,
@@ -138,7 +129,7 @@ def paired_difference(
         found.unseen,
         test.p,
         method,
-        effect,
+        _effect([gap for _, gap in differences]),
     )
 
 
@@ -148,58 +139,15 @@ def _rounded_sum(values: Sequence[float]) -> float:
     return 0.0 if abs(total) <= ROUNDING * math.fsum(abs(value) for value in values) else total
 
 
-def _effect(differences: Sequence[tuple[str, float]], units: Sequence[Sequence[float]], confidence: float) -> Effect:
-    signs = bounded_by_cluster(
-        ((cluster, float((d > ROUNDING) - (d < -ROUNDING))) for cluster, d in differences), DIFFERENCE, confidence
-    )
+def _effect(differences: Sequence[float]) -> Effect:
     n = len(differences)
-    center = math.fsum(d for _, d in differences) / n if n else 0.0
-    sums = [
-        (len(unit), math.fsum(d - center for d in unit), math.fsum((d - center) ** 2 for d in unit)) for unit in units
-    ]
-    scale = max((abs(d) for _, d in differences), default=0.0)
-    whole = (n, math.fsum(part[1] for part in sums), math.fsum(part[2] for part in sums))
-    left_out = [_d_z((n - m, whole[1] - s, whole[2] - q), center, scale) for m, s, q in sums]
-    value = _d_z(whole, center, scale)
-    interval = jackknife_interval(value, left_out, confidence)
-    return Effect(
-        n,
-        value,
-        interval.low,
-        interval.high,
-        signs.value,
-        signs.low,
-        signs.high,
-    )
-
-
-def _d_z(sums: tuple[int, float, float], center: float, scale: float) -> float | None:
-    """From the count, the sum and the sum of squares of the values minus `center`."""
-    n, total, squares = sums
-    if n < 2:
-        return None
-    spread = squares - total * total / n
-    if spread <= (ROUNDING * scale) ** 2 * n:
-        return None
-    return (center + total / n) / math.sqrt(spread / (n - 1))
-
-
-def jackknife_interval(value: float | None, left_out: Sequence[float | None], confidence: float) -> Interval:
-    """A t interval around an estimate, from the G estimates that each leave out one independent unit.
-
-    The variance is (G - 1) / G times their sum of squared distances from their mean, with G - 1 degrees of freedom.
-    There is no interval with fewer than 2 units, or if one of the estimates is undefined, or if all are equal.
-    """
-    found = [one for one in left_out if one is not None]
-    units = len(left_out)
-    if value is None or units < 2 or len(found) < units:
-        return NO_INTERVAL
-    mean = math.fsum(found) / units
-    error = math.sqrt((units - 1) / units * math.fsum((one - mean) ** 2 for one in found))
-    if error <= ROUNDING * max(abs(one) for one in found):
-        return NO_INTERVAL
-    half = student_quantile(0.5 + confidence / 2, units - 1) * error
-    return Interval(value - half, value + half)
+    if not n:
+        return Effect(0, None, None)
+    mean = math.fsum(differences) / n
+    spread = math.fsum((one - mean) ** 2 for one in differences)
+    alike = n < 2 or spread <= (ROUNDING * max(map(abs, differences))) ** 2 * n
+    above = sum(one > ROUNDING for one in differences) - sum(one < -ROUNDING for one in differences)
+    return Effect(n, None if alike else mean / math.sqrt(spread / (n - 1)), above / n)
 
 
 def verdict(difference: Difference, *, alpha: float, floor: float) -> Verdict:
@@ -234,97 +182,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     A None stays None and does not count as a test.
     """
     found: list[float | None] = [None] * len(p_values)
-    ordered = _ordered(p_values)
+    ordered = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
     worst = 0.0
     for rank, (p, at) in enumerate(ordered):
         worst = max(worst, min(1.0, p * (len(ordered) - rank)))
         found[at] = worst
     return found
-
-
-def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Benjamini and Hochberg's step-up adjusted p values, in the given order: the false discovery rate.
-
-    The tests must be independent or positively dependent. A None stays None and does not count as a test.
-    """
-    found: list[float | None] = [None] * len(p_values)
-    ordered = _ordered(p_values)
-    best = 1.0
-    for rank, (p, at) in reversed(list(enumerate(ordered, start=1))):
-        best = min(best, p * len(ordered) / rank)
-        found[at] = best
-    return found
-
-
-def _ordered(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
-    return sorted((p, at) for at, p in enumerate(p_values) if p is not None)
-
-
-@dataclass(frozen=True)
-class SystemRank:
-    """One system among others. `ranks[0]` is the share of resamples in which it is first; ties share their ranks."""
-
-    system: str
-    n: int
-    clusters: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    ranks: tuple[float, ...] | None
-
-
-def rank_stability(
-    scores: Mapping[str, Mapping[str, Sequence[float]]],
-    *,
-    seed: int,
-    less_is_better: bool = False,
-    resamples: int = 2_000,
-    confidence: float = 0.95,
-) -> tuple[SystemRank, ...]:
-    """Systems by their mean over all values in [0, 1], the best first, with the share of each rank in a bootstrap.
-
-    Each resample draws as many whole clusters as there are, the same ones for all systems. A resample in which a system
-    has no value is left out. The interval is from `bounded`, which is valid with fewer clusters than a percentile
-    interval. Ranks are None with fewer than 2 clusters; systems without a value are not ranked and come last.
-    """
-    means = {
-        system: bounded_by_cluster(
-            ((name, value) for name, values in found.items() for value in values), confidence=confidence
-        )
-        for system, found in scores.items()
-    }
-    sign = -1 if less_is_better else 1
-    ranked = [system for system in scores if means[system].units]
-    names = sorted({name for system in ranked for name, values in scores[system].items() if values})
-    sums = {s: [(math.fsum(v), len(v)) for v in (scores[s].get(name, ()) for name in names)] for s in ranked}
-    counts = {system: [0.0] * len(ranked) for system in ranked}
-    draw = random.Random(seed)  # noqa: S311 - for resampling, not for secrets
-    used = 0
-    for _ in range(resamples if len(names) > 1 else 0):
-        drawn = draw.choices(range(len(names)), k=len(names))
-        sizes = {system: sum(sums[system][at][1] for at in drawn) for system in ranked}
-        if all(sizes.values()):
-            used += 1
-            drawn_means = {s: math.fsum(sums[s][at][0] for at in drawn) / sizes[s] for s in ranked}
-            _add_ranks(counts, {s: round(sign * mean, 12) for s, mean in drawn_means.items()})
-    return tuple(
-        SystemRank(
-            s,
-            sum(len(values) for values in scores[s].values()),
-            m.units,
-            m.value,
-            m.low,
-            m.high,
-            tuple(c / used for c in counts[s]) if s in counts and used else None,
-        )
-        for s, m in sorted(means.items(), key=lambda one: (one[1].value is None, -sign * (one[1].value or 0.0), one[0]))
-    )
-
-
-def _add_ranks(counts: Mapping[str, list[float]], means: Mapping[str, float]) -> None:
-    """Count one ranking; systems that tie share their ranks."""
-    for system, mean in means.items():
-        above = sum(other > mean for other in means.values())
-        level = sum(other == mean for other in means.values())
-        for rank in range(above, above + level):
-            counts[system][rank] += 1 / level

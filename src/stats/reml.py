@@ -46,19 +46,22 @@ def reml(paths: Sequence[Sequence[Hashable]], values: Sequence[float]) -> list[f
 
     Args:
         paths: for each value, the name of its group at each level; a name is unique only within its parents. Every
-            level must have more groups than the one above it, and fewer than there are values.
+            level must have more groups than the one above it, and fewer than there are values. Without a level, all
+            variance is the residual's.
         values: as many as there are paths.
 
     Returns:
         None if the data cannot separate the components, or if the search does not end.
     """
     levels, n = len(paths[0]) if paths else 0, len(values)
-    if not levels or n < 3:
+    if n < (3 if levels else 2):
         return None
     mean = math.fsum(values) / n
     scale = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
     if scale <= (1e-12 * max(map(abs, values))) ** 2:
         return [0.0] * (levels + 1)
+    if not levels:
+        return [scale]
     spread = math.sqrt(scale)
     groups = _grouped(paths, [(value - mean) / spread for value in values])
     if groups.within <= 1e-20 * n:

@@ -111,17 +111,15 @@ def pair(review: Review, first: Rater, second: Rater, part: Part, on: str = "lab
     return next(one for one in found if (one.first, one.second, one.part, one.on) == (first, second, part, on))
 
 
-def by_hand(pairs: list[tuple[str, str]], weights: list[float]) -> tuple[float, float, float]:
-    """Agreement, kappa and AC1 of two raters, from the definitions."""
+def by_hand(pairs: list[tuple[str, str]], weights: list[float]) -> tuple[float, float]:
+    """Agreement and kappa of two raters, from the definitions."""
     n = sum(weights)
     table = np.zeros((3, 3))
     for (one, two), weight in zip(pairs, weights, strict=True):
         table[LABELS.index(one), LABELS.index(two)] += weight / n
     agreed = float(np.trace(table))
     chance = float(table.sum(1) @ table.sum(0))
-    mean = (table.sum(1) + table.sum(0)) / 2
-    ac1_chance = float((mean * (1 - mean)).sum() / 2)
-    return agreed, (agreed - chance) / (1 - chance), (agreed - ac1_chance) / (1 - ac1_chance)
+    return agreed, (agreed - chance) / (1 - chance)
 
 
 def test_people_are_told_apart_though_they_share_the_work(review: Review, folder: Path) -> None:
@@ -141,9 +139,8 @@ def test_agreement_of_two_people_equals_statsmodels(review: Review, folder: Path
     table, _ = raters.to_table(np.array([[LABELS.index(label) for label in one] for one in pairs]), bins=3)
     assert found.items == len(pairs) > 10
     assert found.kappa.value == pytest.approx(raters.cohens_kappa(table, return_results=False))
-    agreed, kappa, ac1 = by_hand(pairs, [1.0] * len(pairs))
+    agreed, kappa = by_hand(pairs, [1.0] * len(pairs))
     assert found.kappa.value == pytest.approx(kappa)
-    assert found.ac1.value == pytest.approx(ac1)
     assert found.agreement.value == pytest.approx(agreed)
 
 
@@ -172,9 +169,9 @@ def test_agreement_over_the_whole_run_weighs_sampled_trials(review: Review, fold
             pairs.append((said["r2"], final[trial, claim]))
             weights.append(1.0 if trial in chosen else of / len(sampled))
     found = pair(review, Rater("person", "r2"), JUDGES, "whole run")
-    agreed, kappa, ac1 = by_hand(pairs, weights)
+    agreed, kappa = by_hand(pairs, weights)
     assert found.items == len(pairs)
-    assert (found.agreement.value, found.kappa.value, found.ac1.value) == pytest.approx((agreed, kappa, ac1))
+    assert (found.agreement.value, found.kappa.value) == pytest.approx((agreed, kappa))
 
 
 def test_people_together_are_compared_with_judges_on_codes(review: Review, folder: Path, judged: Path) -> None:
@@ -227,7 +224,7 @@ def test_the_report_of_a_review_has_its_section(folder: Path, judged: Path, tmp_
     text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
     assert "## Review by people" in text
     assert f"Run {judged.name} was reviewed by 3 people" in text.replace("`", "").replace("\\", "")
-    for heading in ("corrected by people (95% interval)", "Krippendorff's alpha", "Cohen's kappa", "Gwet's AC1"):
+    for heading in ("corrected by people (95% interval)", "Krippendorff's alpha", "Cohen's kappa"):
         assert heading in text
     assert "too few labeled trials" in text
     assert "Incomplete: this run has" not in text

@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 
 from src.stats.agreement import (
-    COEFFICIENTS,
     Agreement,
     Label,
     base_rates,
     bootstrap,
     cohen_kappa,
-    fleiss_kappa,
-    gwet_ac1,
     krippendorff_alpha,
     mean_cohen_kappa,
     percent_agreement,
@@ -32,12 +29,12 @@ Table = list[list[Label | None]]
 # Computed once with irrCAC 0.4.4 (CAC(table, digits=15), without rows that have no rating). It requires scipy 1.12 and
 # coverage below 7, so it is not installed here. Case: seed, items, raters, labels, share missing, share correct.
 IRRCAC = [
-    ((1, 40, 3, "abc", 0.2, 0.6), 0.337579774102436, 0.338562567847098, 0.380988593155894, 0.558823529411765),
-    ((2, 25, 2, "ab", 0.3, 0.5), 0.383449883449884, 0.38577648766328, 0.404761904761905, 0.692307692307692),
-    ((3, 60, 5, "abcd", 0.5, 0.7), 0.613325649862548, 0.622114092834255, 0.626927029804728, 0.714965986394558),
-    ((4, 12, 4, "abc", 0.1, 0.0), 0.075711159737418, 0.087097471363734, 0.098712446351932, 0.388888888888889),
-    ((5, 200, 3, "abc", 0.4, 0.9), 0.760446676572164, 0.762080630578341, 0.751317523056654, 0.841025641025641),
-    ((6, 30, 3, "ab", 0.0, 0.8), 0.598214285714286, 0.601769911504425, 0.602678571428571, 0.8),
+    ((1, 40, 3, "abc", 0.2, 0.6), 0.380988593155894, 0.558823529411765),
+    ((2, 25, 2, "ab", 0.3, 0.5), 0.404761904761905, 0.692307692307692),
+    ((3, 60, 5, "abcd", 0.5, 0.7), 0.626927029804728, 0.714965986394558),
+    ((4, 12, 4, "abc", 0.1, 0.0), 0.098712446351932, 0.388888888888889),
+    ((5, 200, 3, "abc", 0.4, 0.9), 0.751317523056654, 0.841025641025641),
+    ((6, 30, 3, "ab", 0.0, 0.8), 0.602678571428571, 0.8),
 ]
 
 
@@ -55,13 +52,9 @@ def table(seed: int, items: int, columns: int, labels: str, missing: float, righ
     return rows
 
 
-@pytest.mark.parametrize(("case", "fleiss", "gwet", "alpha", "agreement"), IRRCAC)
-def test_against_irrcac(
-    case: tuple[int, int, int, str, float, float], fleiss: float, gwet: float, alpha: float, agreement: float
-) -> None:
+@pytest.mark.parametrize(("case", "alpha", "agreement"), IRRCAC)
+def test_against_irrcac(case: tuple[int, int, int, str, float, float], alpha: float, agreement: float) -> None:
     ratings = table(*case)
-    assert fleiss_kappa(ratings) == pytest.approx(fleiss, abs=1e-9)
-    assert gwet_ac1(ratings) == pytest.approx(gwet, abs=1e-9)
     assert krippendorff_alpha(ratings) == pytest.approx(alpha, abs=1e-9)
     assert percent_agreement(ratings) == pytest.approx(agreement, abs=1e-9)
 
@@ -84,8 +77,6 @@ def test_alpha_against_krippendorff(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_kappas_against_statsmodels(seed: int) -> None:
     ratings = table(seed, 40, 3, "abc", 0.0, 0.5)
-    counts = [[Counter(row)[label] for label in "abc"] for row in ratings]
-    assert fleiss_kappa(ratings) == pytest.approx(float(raters.fleiss_kappa(counts)), abs=1e-9)
     pairs = []
     for a, b in ((0, 1), (0, 2), (1, 2)):
         square = np.array([[sum(row[a] == x and row[b] == y for row in ratings) for y in "abc"] for x in "abc"])
@@ -102,12 +93,11 @@ def test_cohen_leaves_out_items_not_rated_by_both() -> None:
 def test_what_is_not_defined_is_none() -> None:
     tables: list[Table] = [[], [["a"], ["b"]], [[None, None]], [["a", None]]]
     for nothing in tables:
-        for name, coefficient in COEFFICIENTS.items():
-            assert coefficient(nothing) is None, name
+        assert percent_agreement(nothing) is None and krippendorff_alpha(nothing) is None
     assert cohen_kappa([]) is None and mean_cohen_kappa([]) is None
     assert base_rates([]) == {} and base_rates([["a", "b"], ["a", None]]) == {"a": 0.75, "b": 0.25}
     assert percent_agreement([["a", "a"]] * 4) == 1
-    assert fleiss_kappa([["a", "a"]] * 4) is None and krippendorff_alpha([["a", "a"]] * 4) is None
+    assert krippendorff_alpha([["a", "a"]] * 4) is None
 
 
 def test_the_bootstrap_resamples_whole_clusters_and_is_reproducible() -> None:

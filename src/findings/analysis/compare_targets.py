@@ -1,4 +1,4 @@
-"""Systems compared on the same trials: differences with intervals and tests, and how stable their ranks are."""
+"""Systems compared on the same trials: differences with intervals and tests."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from ...stats.clustered import ClusteredShare
-from ...stats.comparison import (
-    Difference,
-    SystemRank,
-    benjamini_hochberg,
-    holm,
-    paired_difference,
-    rank_stability,
-    verdict,
-)
+from ...stats.comparison import Difference, holm, paired_difference, verdict
 from ...stats.power import detectable
 from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
-from .pairs import MEASURES, PairedQuestions, System, by_cluster, by_system, in_common, pair_systems
+from .pairs import MEASURES, PairedQuestions, System, by_system, pair_systems
 from .read_run import Findings
 from .rule_judge import run_notices
 
@@ -42,7 +34,6 @@ class Comparison:
     paired: PairedQuestions
     """What is behind it, and what is missing."""
     p_holm: float | None
-    p_bh: float | None
     minimum: float | None
     """The smallest true difference that would be detected with 80% power, from the error of the interval."""
     verdict: str
@@ -55,8 +46,6 @@ class Compared:
     means: dict[str, dict[str, Estimated]]
     """Measure to system to its own estimate, over all its questions."""
     comparisons: tuple[Comparison, ...]
-    ranks: dict[str, tuple[SystemRank, ...]]
-    """By measure, the best first."""
     noise_floor: float | None = None
     coverage: dict[str, ClusteredShare] = field(default_factory=dict)
     """System to key coverage: the share of its factual claims that the answer keys could decide."""
@@ -75,7 +64,6 @@ def compare_targets(
         tuple(measures),
         {measure: {name: estimate(one.rows, measure) for name, one in systems.items()} for measure in measures},
         tuple(one for measure in measures for one in compare_systems(systems, measure, least)),
-        {measure: _ranks(systems, measure) for measure in measures},
         noise,
         {name: key_coverage(one.rows) for name, one in systems.items()},
         run_notices(found),
@@ -96,13 +84,10 @@ def compare_systems(systems: dict[str, System], measure: str, floor: float) -> l
             difference,
             one,
             p_holm,
-            p_bh,
             _detectable(difference),
             _verdict((a, b), replace(difference, p=p_holm), one, floor=floor, less=measure in LESS_IS_BETTER),
         )
-        for (a, b), one, difference, p_holm, p_bh in zip(
-            names, paired, differences, holm(p_values), benjamini_hochberg(p_values), strict=True
-        )
+        for (a, b), one, difference, p_holm in zip(names, paired, differences, holm(p_values), strict=True)
     ]
 
 
@@ -112,13 +97,15 @@ def _detectable(difference: Difference) -> float | None:
     return detectable(difference.error, difference.degrees)
 
 
-def _ranks(systems: dict[str, System], measure: str) -> tuple[SystemRank, ...]:
-    """On what all systems with any value answered: one that failed on the hard questions must not look better."""
-    answered = {name: one for name, one in systems.items() if by_cluster(one.rows, measure)}
-    scores = {name: by_cluster(rows, measure) for name, rows in in_common(answered, measure).items()}
-    if len(scores) < 2 or not all(scores.values()):
-        return ()
-    return rank_stability(scores, seed=SEED, less_is_better=measure in LESS_IS_BETTER)
+def best_first(found: Compared, measure: str) -> list[str]:
+    """The systems by their own estimates; those without one come last."""
+    sign = 1 if measure in LESS_IS_BETTER else -1
+
+    def place(system: str) -> tuple[bool, float, str]:
+        value = found.means[measure][system].value
+        return (value is None, sign * (value or 0.0), system)
+
+    return sorted(found.systems, key=place)
 
 
 def _verdict(

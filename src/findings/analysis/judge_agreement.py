@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,13 +16,13 @@ from ...errors import InputError
 from ...records.judge_check import CHECK_FORMAT, CheckManifest, JudgeCheck, ReplyCounts
 from ...schemas import BackgroundFact, Role, RunPlan
 from ...stats.agreement import (
-    COEFFICIENTS,
     Agreement,
     Coefficient,
     base_rates,
     bootstrap,
-    gwet_ac1,
+    krippendorff_alpha,
     mean_cohen_kappa,
+    percent_agreement,
 )
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
 from ...stats.confusion import DRAWS, Corrected, GoldReply, Labels, corrected_accuracy
@@ -43,8 +42,8 @@ _JUDGING: tuple[Role, ...] = ("extractor", "verifier", "scorer", "adjudicator")
 
 
 _COEFFICIENTS: dict[str, Coefficient] = {
-    **COEFFICIENTS,
-    "Gwet's AC1": partial(gwet_ac1, labels=len(LABELS)),
+    "percent agreement": percent_agreement,
+    "Krippendorff's alpha": krippendorff_alpha,
     "Cohen's kappa (mean over pairs)": mean_cohen_kappa,
 }
 

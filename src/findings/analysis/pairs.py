@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
 from ...schemas import RunPlan
-from .estimates import Answer, Question, answers_of, question_values, tallied, tallied_rows
+from .estimates import Answer, Question, answers_of, question_values, tallied
 from .missing import MISSING, measured_score
 from .read_run import Findings
 from .trial_row import SCORES, Row
@@ -221,35 +221,6 @@ def pair_systems(first: System, second: System, measure: str) -> PairedQuestions
     return pair_questions(
         first.rows, second.rows, measure, lambda trial: first.planned(trial) and second.planned(trial)
     )
-
-
-def in_common(systems: Mapping[str, System], measure: str) -> dict[str, list[Row]]:
-    """The trials of every system, with only those questions, or trials, that have a value for all of them."""
-    by_key = {name: {key(row): row for row in system.rows} for name, system in systems.items()}
-    shared = set.intersection(*(set(rows) for rows in by_key.values())) if by_key else set()
-    found: dict[str, list[Row]] = {name: [] for name in systems}
-    for trial in sorted(shared, key=str):
-        rows = {name: mine[trial] for name, mine in by_key.items()}
-        if measure in SCORES:
-            kept = rows if all(value(row, measure) is not None for row in rows.values()) else {}
-        else:
-            known = [{one.group for one in row.counted if one.value != MISSING} for row in rows.values()]
-            groups = set.intersection(*known)
-            kept = {
-                name: row._replace(counted=tuple(one for one in row.counted if one.group in groups))
-                for name, row in rows.items()
-            }
-        for name, row in kept.items():
-            found[name].append(row)
-    return found
-
-
-def by_cluster(rows: Iterable[Row], measure: str) -> dict[str, list[float]]:
-    """The values of questions by scenario."""
-    found: dict[str, list[float]] = {}
-    for one in question_values(tallied_rows(rows, measure)):
-        found.setdefault(one.question.scenario_id, []).append(one.value)
-    return found
 
 
 def pair_codes(first: Iterable[Row], second: Iterable[Row]) -> list[CodePair]:

@@ -14,20 +14,16 @@ from functools import partial
 from itertools import combinations
 from typing import Literal, NamedTuple
 
-from ...schemas import CODES
 from ...stats.agreement import (
     Agreement,
     Coefficient,
     Pattern,
     bootstrap,
     cohen_kappa,
-    gwet_ac1,
     krippendorff_alpha,
     percent_agreement,
 )
 from .judge_agreement import RESAMPLES, SEED
-from .missing import NOT_CODED
-from .read_run import LABELS
 from .review import JUDGES, PEOPLE, STRATA, Rater, Review, Stratum
 
 Part = Literal["flagged", "sampled", "whole run"]
@@ -35,7 +31,6 @@ PARTS: tuple[Part, ...] = (*STRATA, "whole run")
 LEAST_SCENARIOS = 3
 """Fewer give no interval, as with shares."""
 On = Literal["labels", "codes"]
-CHOICES: dict[On, int] = {"labels": len(LABELS), "codes": len([code for code in CODES if code != NOT_CODED])}
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,6 @@ class PairAgreement:
     scenarios: int
     agreement: Agreement
     kappa: Agreement
-    ac1: Agreement
 
 
 @dataclass(frozen=True)
@@ -139,9 +133,7 @@ def _pair(
         n = sum(one.stratum in weights for one in items)
         if n:
             measured = _measured(clusters, resamples)
-            ac1 = partial(gwet_ac1, labels=CHOICES[on])
-            found = (measured(percent_agreement), measured(cohen_kappa), measured(ac1))
-            yield PairAgreement(*raters, on, part, n, len(clusters), *found)
+            yield PairAgreement(*raters, on, part, n, len(clusters), measured(percent_agreement), measured(cohen_kappa))
 
 
 def _measured(clusters: Sequence[Mapping[Pattern, float]], resamples: int) -> Callable[[Coefficient], Agreement]:

@@ -81,8 +81,7 @@ def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
         for number, accuracy in enumerate(row.by_judge, 1)
         if accuracy is not None
     }
-    scenarios = {row.trial_id: row.scenario_id for row in rows}
-    judges = crossed(judged, ("trial", "judge"), scenarios) if measure == "accuracy" and judged else None
+    judges = crossed(judged) if measure == "accuracy" and judged else None
     variants = [(row.scenario_id, row.variant or row.wording, one) for row, one in scored]
     worst = worst_case(variants, less_is_better=measure in LESS_IS_BETTER)
     left_out = len(rows) - len(scored)

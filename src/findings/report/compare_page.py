@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...stats.comparison import SystemRank
 from ...text.count import counted
 from ...text.rounded import percent, rounded
-from ..analysis.compare_targets import Compared, Comparison
+from ..analysis.compare_targets import Compared, Comparison, best_first
 from ..analysis.estimates import Estimated
 from .analysis_pages import (
     CHART_ROWS,
@@ -50,10 +49,9 @@ COMPARE_NOTE = (
     "repetition. Answers to one question are averaged over repeats, then over variants; n is the number of different "
     "questions (of scenarios, for scores of whole trials). Intervals are 95%, take "
     "scenarios as the independent units, and stay within the possible range (mid-P limits with the effective n of the "
-    "CR2 variance). p comes from flipping the signs of whole scenarios, adjusted within a measure by the methods of "
-    "Holm and of Benjamini and Hochberg (BH). d_z is the effect size: the mean difference divided by the standard "
-    "deviation of the differences. MDD is the minimum detectable difference at 80% power, from the same error as the "
-    "interval."
+    "CR2 variance). p comes from flipping the signs of whole scenarios, adjusted within a measure by the method of "
+    "Holm. d_z is the effect size: the mean difference divided by the standard deviation of the differences. MDD is "
+    "the minimum detectable difference at 80% power, from the same error as the interval."
 )
 MISSING_NOTE = (
     "Missing answers (failed, cut off, not asked, or not judged) are left out. Where there are any, a range says where "
@@ -146,7 +144,6 @@ def _measure_section(found: Compared, measure: str, sentences: Sequence[tuple[Ce
             Column("n"),
             Column("scenarios"),
             Column("p, Holm", "other"),
-            Column("p, BH", "other"),
             Column("d_z", "other"),
             Column("MDD, points", "other"),
             Column("verdict", "text"),
@@ -172,7 +169,6 @@ def _row(one: Comparison) -> tuple[Cell, ...]:
         Count(gap.n),
         Count(gap.clusters),
         Words(p_text(one.p_holm)),
-        Words(p_text(one.p_bh)),
         Words(NOTHING if gap.effect.d_z is None else rounded(gap.effect.d_z).replace("-", "−")),
         Words(NOTHING if one.minimum is None else percent(one.minimum)),
         Text(one.verdict),
@@ -187,8 +183,6 @@ def missing_range(low: float | None, high: float | None) -> str:
 
 
 def _own_table(found: Compared, measure: str, name: str) -> Table:
-    ranks = {rank.system: rank for rank in found.ranks.get(measure, ())}
-    ordered = [*ranks, *(system for system in found.systems if system not in ranks)]
     return Table(
         f"Each target on its own, {name}, the best first",
         (
@@ -198,14 +192,12 @@ def _own_table(found: Compared, measure: str, name: str) -> Table:
             Column("scenarios"),
             Column("effective n", "other"),
             Column("missing"),
-            Column("best in so many of 100 resamples", "other"),
         ),
-        tuple(_own_row(system, found.means[measure][system], ranks.get(system)) for system in ordered),
+        tuple(_own_row(system, found.means[measure][system]) for system in best_first(found, measure)),
     )
 
 
-def _own_row(system: str, one: Estimated, rank: SystemRank | None) -> tuple[Cell, ...]:
-    best = percent(rank.ranks[0]) if rank and rank.ranks else NOTHING
+def _own_row(system: str, one: Estimated) -> tuple[Cell, ...]:
     return (
         Text(system),
         Proportion(one),
@@ -213,7 +205,6 @@ def _own_row(system: str, one: Estimated, rank: SystemRank | None) -> tuple[Cell
         Count(one.units),
         Words(NOTHING if one.effective is None else rounded(one.effective, 0)),
         Count(one.missing),
-        Words(best),
     )
 
 

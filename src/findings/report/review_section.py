@@ -58,7 +58,6 @@ _PAIR_COLUMNS = (
     Column("scenarios"),
     Column("agreement (95% interval)", "other"),
     Column("Cohen's kappa (95% interval)", "other"),
-    Column("Gwet's AC1 (95% interval)", "other"),
 )
 
 
@@ -212,7 +211,7 @@ def _pair_cells(pair: PairAgreement) -> tuple[Cell, ...]:
         Words(_PARTS[pair.part]),
         Count(pair.items),
         Count(pair.scenarios),
-        *map(_number, (pair.agreement, pair.kappa, pair.ac1)),
+        *map(_number, (pair.agreement, pair.kappa)),
     )
 
 

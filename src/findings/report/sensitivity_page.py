@@ -37,17 +37,16 @@ _CHART_NAMES = {
     "residual": "Between repeats",
 }
 METHOD_NOTES = {
-    "REML": "restricted maximum likelihood (REML) for nested random effects, as lme4 estimates them",
-    "Henderson's method 1": "Henderson's method 1 (moments), with negative estimates set to 0",
+    "REML": "restricted maximum likelihood (REML) for random effects, as lme4 estimates them",
     "none": "no estimate: too few values",
 }
 VARIANCE_NOTE = (
     "The variance of trial scores is split into parts: between scenarios, between variants of a scenario, between "
     "wordings of a variant, and between repeats. A part of 0% means that no variance above 0 fits the data better. A "
     "level with one value per group cannot be told from the repeats and is counted there; a level with the same groups "
-    "as the one above it has no estimate of its own. How judges differ is estimated by Henderson's method 1, with "
-    "trials and judges crossed. Trials without a value (failed, not judged, or with nothing to score) are left out, as "
-    "in reports. Means over scenarios give each scenario the same weight."
+    "as the one above it has no estimate of its own. How judges differ is estimated from the trials that every judge "
+    "scored, with trials and judges crossed. Trials without a value (failed, not judged, or with nothing to score) are "
+    "left out, as in reports. Means over scenarios give each scenario the same weight."
 )
 LEAST_GAP = 0.0005
 """A smaller gap would be shown as 0."""
