@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from src import api
+import src as me
 from src.adapters.fake_adapter import NAMES
 from src.adapters.models import resolve
 from src.adapters.registry import PROVIDERS
@@ -59,7 +59,7 @@ HEAD = [
 
 def demo_plan(judge: str) -> RunPlan:
     """The demo's plan, with this judge in all roles; planned offline, so that no key is needed."""
-    made = api.plan(scenarios=SCENARIOS, targets=[f"fake:{name}" for name in NAMES], allow_expired=True)
+    made = me.plan(scenarios=SCENARIOS, targets=[f"fake:{name}" for name in NAMES], allow_expired=True)
     roles = {"verifiers": (judge,) * len(made.verifiers), "extractor": judge, "scorer": judge, "adjudicator": None}
     return made.model_copy(update=roles)
 

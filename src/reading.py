@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import reporting, storage
+from . import storage
 from .errors import InputError
-from .findings.export.frames import to_frame
-from .reporting import CallError, Summary
 from .schemas import CallRecord, Claim, FinalClaim, Manifest, RunPlan, TrialResult, Verdict
+from .store.run_folder import PathLike, as_path
 
 if TYPE_CHECKING:
     import pandas
 
-PathLike = str | os.PathLike[str]
-
-
-def as_path(value: object) -> Path:
-    """A path that a caller gave: text, a `Path`, or a `Run`."""
-    if isinstance(value, str | os.PathLike):
-        return Path(value)
-    raise InputError(f"Expected a path, not {value!r}.")
+    from .reporting import CallError, Summary
 
 
 @dataclass(frozen=True)
@@ -150,10 +141,14 @@ class Run:
             >>> len(run.to_frame("trials"))
             1
         """
+        from .findings.export.frames import to_frame
+
         return to_frame(self.path, table)
 
     def summary(self) -> Summary:
         """Counts and mean scores by target."""
+        from . import reporting
+
         return reporting.summarize(self.path, self.manifest)
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+import src as me
 from bench import judging_cost
-from src import api, storage
+from src import storage
 from src.adapters.base import BatchLimits
 from src.adapters.openai_adapter import OpenAIBatches
 from src.calls.prices import cost, load_prices, worst_case
@@ -200,7 +201,7 @@ def test_a_stop_while_calls_are_parked_ends_the_run(monkeypatch: pytest.MonkeyPa
         async def stopped() -> None:
             stop = Stop()
             work = asyncio.create_task(
-                api.run_async(
+                me.run_async(
                     scenarios=[ONE], targets=["fake:wrong"], judges=[JUDGES["openai"]], adjudicator="none",
                     batch="judges", no_probe=True, out=str(tmp_path), stop=stop,
                 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from src import api
+import src as me
 from src.adapters.models import resolve
 from src.calls.estimate import EstimateRow, estimate
 from src.calls.prices import load_prices
@@ -18,7 +18,7 @@ from tests.runs import ONE
 
 @pytest.fixture(scope="module")
 def plan() -> RunPlan:
-    made = api.plan(scenarios=[ONE], targets=["fake:careful"], repeats=3)
+    made = me.plan(scenarios=[ONE], targets=["fake:careful"], repeats=3)
     return made.model_copy(
         update={
             "targets": ("openai:gpt-4.1", "xai:unpriced"),
@@ -158,7 +158,7 @@ def test_an_unknown_price_gives_an_unknown_cost_and_fake_models_cost_nothing(pla
     rows = rows_of(plan)
     assert rows["target", "xai:unpriced", "xai:unpriced"].cost is None
     assert all(row.cost is not None for (_, model, _), row in rows.items() if model != "xai:unpriced")
-    free = api.plan(scenarios=[ONE], targets=["fake:careful"])
+    free = me.plan(scenarios=[ONE], targets=["fake:careful"])
     assert {row.cost for row in rows_of(free).values()} == {0.0}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from src import api
+import src as me
 from src.planning.plan import replan
 from src.planning.study_file import make_judge_options
 from src.schemas import CallParameters, RunPlan
@@ -16,7 +16,7 @@ JUDGE = "offline:rules"
 
 
 def plan(**study: Any) -> RunPlan:
-    return api.plan(scenarios=[ONE], targets=["fake:careful"], **study)
+    return me.plan(scenarios=[ONE], targets=["fake:careful"], **study)
 
 
 def again(before: RunPlan, *, keep_claims: bool, **judging: Any) -> RunPlan:

@@ -339,7 +339,7 @@ def loaded_by(*names: str, watch_environment: bool = False) -> list[str]:
 HEAVY = {"pydantic", "pydantic_core", "rich", "asyncio", "numpy", "scipy", "pandas", *SDKS, *HTTP}
 
 
-@pytest.mark.parametrize("name", ["src", "src.cli", "src.cli.parser", "src.audit"])
+@pytest.mark.parametrize("name", ["src", "src.cli", "src.cli.parser", "src.audit", "src.api.checks"])
 def test_importing_the_package_the_command_line_or_verify_imports_nothing_heavy(name: str) -> None:
     loaded = loaded_by(name)
     assert name in loaded

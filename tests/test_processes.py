@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from src import api, storage
+import src as me
+from src import storage
 from src.runner import shards
 from src.store.failpoints import SHARD_NAMES, VARIABLE
 from tests import sharded
@@ -54,10 +55,10 @@ def test_two_processes_write_what_one_writes(tmp_path: Path) -> None:
     one = make_run(tmp_path / "one", *hard)
     two = make_run(tmp_path / "two", *hard, "--processes", 2)
     is_whole(two, (one / storage.RESULTS).read_bytes())
-    calls = [sorted((record.call, record.request_sha256) for record in api.open_run(run).calls()) for run in (one, two)]
+    calls = [sorted((record.call, record.request_sha256) for record in me.open_run(run).calls()) for run in (one, two)]
     assert calls[0] == calls[1]
-    again_one = api.rejudge(one, judges=["offline:rules"], keep_claims=True, out=tmp_path / "again-one")
-    again_two = api.rejudge(two, judges=["offline:rules"], keep_claims=True, out=tmp_path / "again-two", processes=2)
+    again_one = me.rejudge(one, judges=["offline:rules"], keep_claims=True, out=tmp_path / "again-one")
+    again_two = me.rejudge(two, judges=["offline:rules"], keep_claims=True, out=tmp_path / "again-two", processes=2)
     is_whole(again_two.path, (again_one.path / storage.RESULTS).read_bytes())
 
 

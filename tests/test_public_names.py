@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 import src as me
-from src.api import Frozen
+from src.api.runs import Frozen
 from src.audit import Replayed, Verified
 from src.findings.analysis.call_errors import CallError
 from src.findings.analysis.compare_judges import JudgesCompared

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from src import api
+import src as me
 from src.reading import Run
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest, verifies
@@ -171,6 +171,6 @@ def test_attempts_that_were_repeated_are_shown_and_lose_nothing(
 def test_the_api_returns_a_run_without_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with Loopback(rejecting()) as server:
         redirect(monkeypatch, server)
-        made = api.run(scenarios=[ONE], targets=[TARGET], judges=["offline:rules"], out=str(tmp_path))
+        made = me.run(scenarios=[ONE], targets=[TARGET], judges=["offline:rules"], out=str(tmp_path))
     assert made.complete
     assert [(error.outcome, error.lost) for error in made.errors()] == [("permanent", 1)]

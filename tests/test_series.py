@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from src import api, storage
+import src as me
+from src import storage
 from src.adapters import models
 from src.api.series_lines import period_of
 from src.errors import ConfigError, InputError, IntegrityError
@@ -37,7 +38,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("series") / "monthly"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
-        api.init_series(folder, STUDY, **SMALL)
+        me.init_series(folder, STUDY, **SMALL)
     return folder
 
 
@@ -49,7 +50,7 @@ def two(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         for day in ("2026-06-05", "2026-07-31"):
             patch.setenv("MEDICARE_EVAL_TODAY", day)
-            api.run_series(folder, max_cost=1.0)
+            me.run_series(folder, max_cost=1.0)
     return folder
 
 
@@ -75,7 +76,7 @@ Run = Callable[..., SeriesFindings]
 def run_on(monkeypatch: pytest.MonkeyPatch) -> Run:
     def run(folder: Path, day: str, **settings: Any) -> SeriesFindings:
         monkeypatch.setenv("MEDICARE_EVAL_TODAY", day)
-        return api.run_series(folder, max_cost=1.0, **settings)
+        return me.run_series(folder, max_cost=1.0, **settings)
 
     return run
 
@@ -101,7 +102,7 @@ def test_a_point_has_the_runs_own_numbers(two: Path) -> None:
     for point in (first, second):
         found = gather(two / point.run.folder)
         assert point.run.results_head == found.head
-        status = api.series_status(two).segments[0]
+        status = me.series_status(two).segments[0]
         for target in status.targets:
             rows = found.of_target(target.target)
             for outcome, levels in target.levels.items():
@@ -149,7 +150,7 @@ def test_a_changed_key_or_rubric_begins_a_segment(tmp_path: Path, run_on: Run) -
     file.write_text(json.dumps(document), encoding="utf-8")
     folder = tmp_path / "monthly"
     made = {"scenarios": [str(file)], "targets": ["fake:careful"], "allow_expired": True}
-    api.init_series(folder, made, **SMALL)
+    me.init_series(folder, made, **SMALL)
     run_on(folder, "2026-06-05")
     document["answer_key"]["disallowed_claims"] = ["Promising that a plan is free"]
     file.write_text(json.dumps(document), encoding="utf-8")
@@ -169,7 +170,7 @@ def test_a_changed_key_or_rubric_begins_a_segment(tmp_path: Path, run_on: Run) -
 
 
 def test_a_rubric_is_part_of_what_is_compared() -> None:
-    plan = api.plan(STUDY, plan_year=2026, allow_expired=True)
+    plan = me.plan(STUDY, plan_year=2026, allow_expired=True)
     rubric = plan.rubrics["v1"]
     changed = rubric.model_copy(update={"rubric": rubric.rubric.model_copy(update={"study_codes": False})})
     other = plan.model_copy(update={"rubrics": {"v1": changed}})
@@ -196,7 +197,7 @@ def test_other_judges_judge_all_earlier_transcripts_again(with_two: Path, run_on
     assert lines.points[-1].frozen is not None
     later = run_on(with_two, "2026-09-05")
     assert later.segments[-1].segment.number == segment.segment.number
-    assert api.verify_series(with_two).points == 6
+    assert me.verify_series(with_two).points == 6
 
 
 def test_changed_judging_is_refused_until_the_user_says_so(
@@ -232,7 +233,7 @@ def test_a_retired_target_ends_its_line_and_the_others_go_on(
     ]
     again = run_on(with_two, "2026-09-05")
     assert [event.kind for event in again.events].count("ended") == 1
-    assert api.verify_series(with_two).points == 4
+    assert me.verify_series(with_two).points == 4
 
 
 def test_a_line_can_be_ended_by_name_and_a_series_ends_with_its_last_target(with_two: Path, run_on: Run) -> None:
@@ -256,23 +257,23 @@ def test_a_run_made_elsewhere_is_added_and_an_unlike_one_is_refused(
     series: Path, tmp_path: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
-    one = api.run(STUDY, out=str(tmp_path / "runs"))
-    other = api.run({**STUDY, "seed": 7}, out=str(tmp_path / "runs"))
+    one = me.run(STUDY, out=str(tmp_path / "runs"))
+    other = me.run({**STUDY, "seed": 7}, out=str(tmp_path / "runs"))
     with pytest.raises(InputError, match="the number of repeats or the seed changed"):
-        api.add_to_series(series, other.path, day=date(2026, 6, 5))
-    api.add_to_series(series, one.path, day=date(2026, 6, 5))
+        me.add_to_series(series, other.path, day=date(2026, 6, 5))
+    me.add_to_series(series, one.path, day=date(2026, 6, 5))
     with pytest.raises(InputError, match="is a point of the series already"):
-        api.add_to_series(series, one.path, day=date(2026, 7, 5))
-    two = api.run(STUDY, out=str(tmp_path / "runs"))
+        me.add_to_series(series, one.path, day=date(2026, 7, 5))
+    two = me.run(STUDY, out=str(tmp_path / "runs"))
     with pytest.raises(InputError, match="already has a point for 2026-06"):
-        api.add_to_series(series, two.path, day=date(2026, 6, 30))
+        me.add_to_series(series, two.path, day=date(2026, 6, 30))
     found = run_on(series, "2026-07-05")
     assert found.segments[0].baseline.run.folder == "../runs/" + one.path.name
     assert found.segments[0].points[1].rejudged
-    assert api.verify_series(series).runs == 3
-    rejudged = api.rejudge(one.path, judges=["offline:rules"], out=tmp_path / "runs")
+    assert me.verify_series(series).runs == 3
+    rejudged = me.rejudge(one.path, judges=["offline:rules"], out=tmp_path / "runs")
     with pytest.raises(InputError, match="not a whole run of the study"):
-        api.add_to_series(series, rejudged.path, day=date(2026, 8, 5))
+        me.add_to_series(series, rejudged.path, day=date(2026, 8, 5))
 
 
 def test_what_was_checked_elsewhere_must_be_of_this_series(
@@ -280,34 +281,34 @@ def test_what_was_checked_elsewhere_must_be_of_this_series(
 ) -> None:
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
     runs = tmp_path / "runs"
-    first, second, other = (api.run(STUDY, out=str(runs)) for _ in range(3))
+    first, second, other = (me.run(STUDY, out=str(runs)) for _ in range(3))
     judges = make_judge_options({"judges": ["offline:rules"]})
     check = check_judges(CheckOptions(judges=judges, limit=2, out=tmp_path / "checks"))
-    api.add_to_series(series, first.path, day=date(2026, 6, 5))
-    again, elsewhere = (api.rejudge(run.path, judges=["offline:rules"], out=runs) for run in (first, other))
+    me.add_to_series(series, first.path, day=date(2026, 6, 5))
+    again, elsewhere = (me.rejudge(run.path, judges=["offline:rules"], out=runs) for run in (first, other))
     for frozen in (first.path, other.path, elsewhere.path):
         with pytest.raises(InputError, match="did not judge the segment's first transcripts again"):
-            api.add_to_series(series, second.path, frozen=frozen, day=date(2026, 7, 5))
+            me.add_to_series(series, second.path, frozen=frozen, day=date(2026, 7, 5))
     with pytest.raises(InputError, match="is of plan year 2026"):
-        api.add_to_series(series, second.path, day=date(2027, 1, 5))
+        me.add_to_series(series, second.path, day=date(2027, 1, 5))
     record = check.folder / "check.json"
     kept = record.read_text(encoding="utf-8")
     record.write_text(kept.replace('"extractor":"offline:rules"', '"extractor":"openai:other"'), encoding="utf-8")
     with pytest.raises(InputError, match="is not of the judges of the series"):
-        api.add_to_series(series, second.path, check=check.folder, day=date(2026, 7, 5))
+        me.add_to_series(series, second.path, check=check.folder, day=date(2026, 7, 5))
     record.write_text(kept, encoding="utf-8")
-    found = api.add_to_series(series, second.path, frozen=again.path, check=check.folder, day=date(2026, 7, 5))
+    found = me.add_to_series(series, second.path, frozen=again.path, check=check.folder, day=date(2026, 7, 5))
     point = found.segments[0].points[-1]
     assert point.rejudged == found.segments[0].baseline.rejudged
     assert point.anchors
-    assert api.verify_series(series).checks == 1
+    assert me.verify_series(series).checks == 1
 
 
 def test_a_baseline_that_does_not_fit_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
-    other = api.run({**STUDY, "targets": ["fake:wrong"]}, out=str(tmp_path / "runs"))
+    other = me.run({**STUDY, "targets": ["fake:wrong"]}, out=str(tmp_path / "runs"))
     with pytest.raises(InputError, match="fake:wrong is a new target"):
-        api.init_series(tmp_path / "monthly", STUDY, baseline=other.path, **SMALL)
+        me.init_series(tmp_path / "monthly", STUDY, baseline=other.path, **SMALL)
     assert not (tmp_path / "monthly").exists()
 
 
@@ -315,7 +316,7 @@ def test_other_labels_can_be_the_anchors(tmp_path: Path, run_on: Run, monkeypatc
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
     shutil.copytree(ROOT / "gold" / "held_out", tmp_path / "labels")
     folder = tmp_path / "monthly"
-    api.init_series(folder, scenarios=[ONE], targets=["fake:careful"], anchors=2, gold=tmp_path / "labels", points=2)
+    me.init_series(folder, scenarios=[ONE], targets=["fake:careful"], anchors=2, gold=tmp_path / "labels", points=2)
     assert read_lines(folder).segments[0].anchors
     found = run_on(folder, "2026-06-05")
     assert len(next(iter(found.segments[0].baseline.anchors.values()))) == 2
@@ -340,8 +341,8 @@ def test_lines_that_are_gone_are_noticed(with_two: Path, run_on: Run) -> None:
 
 def test_a_series_can_begin_with_a_run_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
-    one = api.run({**STUDY, "title": "Two fakes"}, out=str(tmp_path / "runs"))
-    found = api.init_series(tmp_path / "monthly", baseline=one.path, **SMALL)
+    one = me.run({**STUDY, "title": "Two fakes"}, out=str(tmp_path / "runs"))
+    found = me.init_series(tmp_path / "monthly", baseline=one.path, **SMALL)
     assert found.series.title == "Two fakes"
     assert found.segments[0].baseline.run.run_id == one.path.name
 
@@ -355,7 +356,7 @@ def test_thresholds_are_recorded_at_the_beginning_and_can_be_computed_again(begu
     assert limit.power is not None
     assert limit.power.drop == 0.05
     assert segment.anchors is None
-    api.verify_series(begun)
+    me.verify_series(begun)
 
 
 def edited(path: Path, change: Callable[[bytes], bytes]) -> None:
@@ -406,7 +407,7 @@ def test_verify_computes_every_number_of_a_point_again(with_two: Path) -> None:
     (with_two / POINTS).unlink()
     append_lines(with_two, changed, Failpoints(None))
     with pytest.raises(IntegrityError, match="the point 2026-06 is not what its runs and its check say"):
-        api.verify_series(with_two)
+        me.verify_series(with_two)
 
 
 def test_the_commands_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +471,7 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(arguments: list[str], me
 
 def test_people_cannot_judge_a_series(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="human:r1 is a person, and a series runs by itself"):
-        api.init_series(
+        me.init_series(
             tmp_path / "new",
             scenarios=[ONE],
             targets=["fake:careful"],
@@ -505,7 +506,7 @@ def test_an_unfinished_point_can_be_set_aside_and_begun_again(
     found = run_on(with_two, "2026-09-06", end=["fake:partial"], set_aside=True)
     assert [point.period for point in found.segments[0].points] == ["2026-06", "2026-07", "2026-09"]
     assert (with_two / "points" / "2026-08.set-aside-1" / "run").is_dir()
-    assert api.verify_series(with_two).points == 3
+    assert me.verify_series(with_two).points == 3
 
 
 def test_a_point_for_which_nothing_was_called_is_decided_anew(
@@ -527,7 +528,7 @@ def test_a_point_for_which_nothing_was_called_is_decided_anew(
 
 def test_a_series_can_be_moved(two: Path, tmp_path: Path, run_on: Run) -> None:
     moved = copied(two, tmp_path / "elsewhere")
-    assert api.verify_series(moved).points == 2
+    assert me.verify_series(moved).points == 2
     assert len(run_on(moved, "2026-08-05").segments[0].points) == 3
 
 

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from src import api, storage
+import src as me
+from src import storage
 from src.calls.budget import PASSES_MAX_COST
 from src.store.series_folder import read_lines
 from tests.batch_server import BatchServer, redirected
@@ -174,10 +175,10 @@ def two_points(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
-        api.init_series(folder, study, **SMALL)
+        me.init_series(folder, study, **SMALL)
         for day in ("2026-06-05", "2026-07-05"):
             patch.setenv("MEDICARE_EVAL_TODAY", day)
-            assert api.run_series(folder, max_cost=1.0).verdict == "no alarm"
+            assert me.run_series(folder, max_cost=1.0).verdict == "no alarm"
     return folder
 
 
@@ -266,7 +267,7 @@ def test_batches_that_are_not_back_are_no_error_and_a_used_up_budget_is(
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
         judges = {"judges": ["openai:gpt-5.5-2026-04-23"], "adjudicator": "none", "no_probe": True}
-        api.init_series(place.series, {"scenarios": [ONE], "targets": ["fake:partial"], **judges}, **SMALL)
+        me.init_series(place.series, {"scenarios": [ONE], "targets": ["fake:partial"], **judges}, **SMALL)
         place.write_keys(redirected(server))
         place.on("2026-06-05")
         poor = place.point("--max-cost", 0.0001, KEYS="keys.env")
@@ -391,7 +392,7 @@ def test_cron_makes_one_point_a_month_and_mails_only_news(place: Place, two_poin
     assert head in mails[-2]  # the hash to keep is in the mail
     assert head in (place.var / "monthly.md").read_text(encoding="utf-8")
     assert 'type="drifted"' in (place.var / "monthly.xml").read_text(encoding="utf-8")
-    api.verify_series(place.series, expect=head)
+    me.verify_series(place.series, expect=head)
 
 
 # systemd
@@ -493,7 +494,7 @@ def test_a_service_that_was_stopped_in_the_middle_is_continued_the_next_day(plac
     assert [path.name for path in (place.series / "points" / "2026-08" / "run").iterdir()] == begun
     again = started(place, text)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
-    api.verify_series(place.series)
+    me.verify_series(place.series)
 
 
 # CI
@@ -690,7 +691,7 @@ def test_the_schedule_keeps_every_point_on_its_branch_and_one_issue(ci: Ci) -> N
     assert "drifted, 2026-09" in issue["body"]
     stored = ci.stored()
     assert read_lines(stored).head in issue["body"]
-    assert api.verify_series(stored).points == 4
+    assert me.verify_series(stored).points == 4
     assert ci.commits()[::-1] == [
         "Begin the series", "monthly: exit code 0", "monthly: exit code 75", "monthly: exit code 0",
         "monthly: exit code 8", "monthly: exit code 7",

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from src import api, storage
+import src as me
+from src import storage
 from src.records.series import Point
 from src.store.failpoints import SERIES_NAMES, VARIABLE
 from src.store.series_folder import FOLDER, POINTS, read_lines
@@ -98,7 +99,7 @@ def test_a_point_that_was_killed_anywhere_ends_as_if_it_had_not_been(
     assert [point.period for point in points] == ["2026-06", "2026-07"]
     assert numbers(points[-1]) == numbers(july)
     assert set(calls_in(folder / FOLDER / "2026-07").values()) == {1}
-    assert api.verify_series(folder).points == 2
+    assert me.verify_series(folder).points == 2
 
 
 @pytest.mark.slow
@@ -111,7 +112,7 @@ def test_a_series_that_was_killed_while_it_was_made_can_be_used_or_made_again(pl
         assert process(*INIT, folder, *SETTINGS, env=env).returncode == 0
     done = process("series", "run", folder, "--max-cost", 1, "--quiet", env=env)
     assert done.returncode == 0, done.stderr
-    assert api.verify_series(folder).points == 1
+    assert me.verify_series(folder).points == 1
 
 
 @pytest.mark.slow
@@ -142,4 +143,4 @@ def test_a_point_that_was_killed_last_month_is_finished_before_the_next(
     points = read_lines(folder).points
     assert [(point.period, point.date) for point in points[1:]] == [("2026-07", JULY), ("2026-08", "2026-08-05")]
     assert numbers(points[1]) == numbers(july)
-    api.verify_series(folder)
+    me.verify_series(folder)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from src import api
+import src as me
 from src.api.series_steps import spent_in
 from src.errors import IncompleteRun
 from src.findings.analysis.series import SeriesFindings
@@ -39,12 +39,12 @@ def test_in_a_played_year_every_change_is_named_for_what_it_is(tmp_path: Path, m
     said: dict[int, tuple[str, str]] = {}
     with played(monkeypatch, ANCHORS) as (world, _):
         on(monkeypatch, world, "2026-06-05")
-        api.init_series(folder, STUDY, anchors=ANCHORS)
+        me.init_series(folder, STUDY, anchors=ANCHORS)
         for number, month in enumerate(MONTHS, 1):
             world.unsure = 0.9 if number >= 7 else 0.1
             world.strict = JUDGES[1] if number >= 9 else ""
             on(monkeypatch, world, f"{month}-05")
-            found = api.run_series(folder, max_cost=50.0)
+            found = me.run_series(folder, max_cost=50.0)
             (target,) = found.segments[-1].targets
             said[number] = (target.verdict, target.why)
     assert [said[number][0] for number in range(1, 7)] == ["no alarm"] * 6
@@ -64,7 +64,7 @@ def test_in_a_played_year_every_change_is_named_for_what_it_is(tmp_path: Path, m
     assert ("2027-02", "judge drifted", JUDGES[1]) in named
     assert JUDGES[0] not in [event.subject for event in found.events]
     assert not [event for event in found.events if event.kind == "served"]  # it was silent
-    assert api.verify_series(folder).points == 12
+    assert me.verify_series(folder).points == 12
     first = read_lines(folder).points[0]
     replays(folder / first.run.folder)
     code, out, _ = call("series", "status", folder, "--html", tmp_path / "page.html", "--junit", tmp_path / "j.xml")
@@ -86,12 +86,12 @@ def test_another_served_id_is_an_event_of_its_own(tmp_path: Path, monkeypatch: p
         redirect(monkeypatch, server)
         monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
         settings: dict[str, Any] = {"judges": ["offline:rules"], "anchors": 0, "points": 3}
-        api.init_series(folder, scenarios=[ONE], targets=[TARGET], **settings)
-        api.run_series(folder, max_cost=5.0)
+        me.init_series(folder, scenarios=[ONE], targets=[TARGET], **settings)
+        me.run_series(folder, max_cost=5.0)
     with Loopback(lambda request: sensible(request, served="gpt-5.5-2026-07-01")) as server:
         redirect(monkeypatch, server)
         monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-07-05")
-        found = api.run_series(folder, max_cost=5.0)
+        found = me.run_series(folder, max_cost=5.0)
     (event,) = (event for event in found.events if event.kind == "served")
     assert (event.period, event.subject) == ("2026-07", TARGET)
     assert event.text == "served by gpt-5.5-2026-07-01, before by gpt-5.5-2026-04-23"
@@ -105,7 +105,7 @@ def judged_series(folder: Path, **settings: Any) -> SeriesFindings:
         "adjudicator": "none",
         "no_probe": True,
     }
-    return api.init_series(folder, study, anchors=2, points=3, **settings)
+    return me.init_series(folder, study, anchors=2, points=3, **settings)
 
 
 def numbers(point: Point) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def test_judges_in_batches_give_the_same_points_for_less(tmp_path: Path, monkeyp
             assert bool(server.batches) == (how == "batch")
             assert max(server.billed.values()) <= 6  # three steps ask the same of two points; no call is paid twice
         made[how] = read_lines(folder).points
-        api.verify_series(folder)
+        me.verify_series(folder)
     assert [numbers(one) for one in made["live"]] == [numbers(one) for one in made["batch"]]
     for live, batch in zip(made["live"], made["batch"], strict=True):
         assert live.cost.total and batch.cost.total
@@ -208,13 +208,13 @@ def test_an_outage_stops_a_point_and_is_no_result(tmp_path: Path, monkeypatch: p
         on(monkeypatch, world, "2026-06-05")
         settings: dict[str, Any] = {"judges": ["offline:rules"], "adjudicator": "none"}
         study = {**STUDY, "scenarios": STUDY["scenarios"][:2], **settings}
-        api.init_series(folder, study, anchors=0, points=3)
+        me.init_series(folder, study, anchors=0, points=3)
         world.down = True
         with pytest.raises(IncompleteRun, match="To continue: medicare-eval series run"):
-            api.run_series(folder, max_cost=5.0, max_outage=0.5)
+            me.run_series(folder, max_cost=5.0, max_outage=0.5)
         assert not read_lines(folder).points
         world.down = False
-        found = api.run_series(folder, max_cost=5.0)
+        found = me.run_series(folder, max_cost=5.0)
     (point,) = found.segments[0].points
     assert point.targets[TARGET].missing["incorrect"].missing == 0
 
@@ -223,10 +223,10 @@ def test_missing_answers_are_not_taken_for_no_change(tmp_path: Path, monkeypatch
     """A judge that fails on a tenth of the answers leaves them missing, and the verdict says so."""
     folder = tmp_path / "monthly"
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
-    api.init_series(folder, scenarios=[ONE], targets=["fake:careful"], anchors=0, points=3)
-    api.run_series(folder, max_cost=1.0)
+    me.init_series(folder, scenarios=[ONE], targets=["fake:careful"], anchors=0, points=3)
+    me.run_series(folder, max_cost=1.0)
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-07-05")
-    api.run_series(folder, max_cost=1.0)
+    me.run_series(folder, max_cost=1.0)
     lines = read_lines(folder)
     from src.findings.analysis.series import series_findings
     from src.records.series import MissingAnswers

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from src import api, storage
+import src as me
+from src import storage
 from src.engines.job import divided
 from src.errors import InputError
 from src.planning.limits import share_of
@@ -41,7 +42,7 @@ def same_calls(run: Path, other: Path) -> bool:
     """Whether two runs made the same calls, in whatever order."""
 
     def requests(folder: Path) -> list[tuple[str, str]]:
-        return sorted((record.call, record.request_sha256) for record in api.open_run(folder).calls())
+        return sorted((record.call, record.request_sha256) for record in me.open_run(folder).calls())
 
     return requests(run) == requests(other)
 
@@ -142,9 +143,9 @@ def test_torn_lines_and_their_records_are_left_out_of_a_merge_and_notes_are_kept
     first = newest(tmp_path / "1")
     resumes(first, "--max-cost", 9)
     second = make_run(tmp_path / "2", *STUDY, "--max-cost", 5, "--shard", "2/2")
-    merged = api.merge([first, second], to=tmp_path / "merged")
+    merged = me.merge([first, second], to=tmp_path / "merged")
     assert merged.torn_lines == 1
-    assert api.verify(merged.run).torn_lines == 0
+    assert me.verify(merged.run).torn_lines == 0
     notes = list(storage.read_notes(merged.run))
     assert [note.limits.max_cost for note in notes if isinstance(note, LimitsNote)] == [9.0]
     replays(merged.run)

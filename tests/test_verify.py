@@ -17,6 +17,7 @@ from src import orchestrator, storage
 from src.api import checks
 from src.audit import verify
 from src.errors import HarnessError, IntegrityError
+from src.findings.analysis import processes
 from src.store import hash_chain
 from tests.runs import ONE, SCENARIOS, call, make_run
 
@@ -278,7 +279,7 @@ def two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(orchestrator, "recompute", noted)
     monkeypatch.setattr(checks, "WORTH_PROCESSES", 1)
-    monkeypatch.setattr(checks, "process_count", lambda: 2)
+    monkeypatch.setattr(processes, "process_count", lambda: 2)
     return seen
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from .. import audit, orchestrator, storage
+from .. import audit
 from ..audit import Replayed, Verified
-from ..findings.analysis.processes import process_count, results_of
-from ..planning.trials import trials_of
-from ..reading import PathLike, as_path
-from ..runner.wait import wait
+from ..store.run_folder import PathLike, as_path
 
 WORTH_PROCESSES = 100
 """Results that are computed again in several processes; fewer are done before the processes are started."""
@@ -57,6 +54,11 @@ def replay(path: PathLike) -> Replayed:
         >>> me.replay(run.path).trials
         1
     """
+    from .. import orchestrator, storage
+    from ..findings.analysis.processes import process_count, results_of
+    from ..planning.trials import trials_of
+    from ..runner.wait import wait  # `verify` needs none of these
+
     folder = as_path(path)
     manifest = storage.read_manifest(folder)
     storage.require_current(folder, manifest, "replay")

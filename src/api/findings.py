@@ -15,7 +15,7 @@ from ..findings.analysis.drift import Drifts, measure_drift
 from ..findings.analysis.read_run import gather
 from ..findings.analysis.sensitivity import Sensitivities
 from ..findings.analysis.sensitivity import sensitivity as variance_components
-from ..reading import PathLike, as_path
+from ..store.run_folder import PathLike, as_path
 
 Measure = Literal["accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect"]
 

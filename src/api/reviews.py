@@ -14,13 +14,14 @@ from ..errors import InputError
 from ..judge_check.review_gold import ExportedGold, export_gold
 from ..planning.plan import replan
 from ..planning.study_file import make_judge_options
-from ..reading import PathLike, Run, as_path
+from ..reading import Run
 from ..records.doubt import Doubt
 from ..records.run import SelectedTrials
 from ..records.study import ExecutionOptions
 from ..runner.new_run import create_run, transcripts_of
 from ..schemas import TrialResult
 from ..store.doubts import read_doubts
+from ..store.run_folder import PathLike, as_path
 from ..text.count import counted
 
 Only = Literal["flagged", "doubtful"]

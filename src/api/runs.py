@@ -29,7 +29,7 @@ from ..planning.study_file import (
     seen_from,
 )
 from ..planning.targets import check_unchanged
-from ..reading import PathLike, Run, as_path
+from ..reading import Run
 from ..records.model_name import is_person
 from ..records.run import MAX_SHARDS
 from ..records.study import ExecutionOptions, Study
@@ -41,6 +41,7 @@ from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.shards import is_divided, parent_of, remove_shards
 from ..runner.wait import wait
 from ..schemas import Manifest, RunLimits, RunPlan, Shard
+from ..store.run_folder import PathLike, as_path
 
 
 def study(source: Study | Mapping[str, Any] | PathLike | None = None, /, **changes: Any) -> Study:

@@ -18,7 +18,6 @@ from ..judge_check.gold import load_gold
 from ..planning import clock
 from ..planning.plan import make_plan
 from ..planning.study_file import as_document, completed, given, make_study, origin_of, seen_from
-from ..reading import PathLike, as_path
 from ..records.model_name import is_person
 from ..records.series import Anchors, Cadence, EndedTarget, Outcome, PointIntent, Segment, Series
 from ..records.study import JudgeOptions, Study
@@ -28,7 +27,7 @@ from ..runner.wait import wait
 from ..schemas import Manifest, RunPlan
 from ..store.failpoints import Failpoints
 from ..store.input_files import problems_of
-from ..store.run_folder import SERIES
+from ..store.run_folder import SERIES, PathLike, as_path
 from ..store.series_folder import SeriesLines, append_lines, read_lines, read_series
 from ..text.escape import plain
 from .runs import study as make_study_of

@@ -9,9 +9,9 @@ from .. import audit, storage
 from ..errors import IntegrityError
 from ..findings.analysis.judge_agreement import RECORD
 from ..findings.analysis.series_design import design_of, plan_parts, segment_of, simulated_limit
-from ..reading import PathLike, as_path
 from ..records.series import Point, Segment, Series
 from ..store import hash_chain
+from ..store.run_folder import PathLike, as_path
 from ..store.series_folder import INTENT, SeriesLines, point_folder, read_intent, read_lines, read_series
 from .series_lines import AboutPoint, PointFolders, make_point
 from .series_plan import pending_point

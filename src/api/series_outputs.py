@@ -9,7 +9,7 @@ from ..findings.report.analysis_pages import require_page, write_page
 from ..findings.report.own_files import require_own, write_own
 from ..findings.report.series_page import series_page
 from ..findings.report.series_summary import JUNIT_MARK, SUMMARY_MARK, junit_xml, summary_markdown
-from ..reading import PathLike, as_path
+from ..store.run_folder import PathLike, as_path
 
 
 def check_outputs(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from .. import audit
 from ..errors import InputError
-from ..reading import PathLike, as_path
 from ..runner import merge as runner_merge
 from ..runner.merge import Merged
+from ..store.run_folder import PathLike, as_path
 
 
 def merge(shards: Sequence[PathLike], *, to: PathLike) -> Merged:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..planning.clock import today
-from ..reading import PathLike, as_path
 from ..records.citation import CheckedCitation, Citation, HostClass, SnapshotPage
 from ..sources.addresses import classify, page_key
 from ..sources.check import Statement, SupportRequest, check_citation
@@ -17,6 +16,7 @@ from ..sources.fetch import MAX_BYTES, TIMEOUT_S, NotFetched, fetch_page, is_fed
 from ..sources.finding import NamedSource, find_citations, find_named_sources
 from ..sources.from_facts import facts_of_bank
 from ..sources.snapshot import Snapshot, append_pages, bundled_snapshot, load_snapshot
+from ..store.run_folder import PathLike, as_path
 from ..text.sentences import sentences
 
 

@@ -15,10 +15,10 @@ from ..errors import InputError
 from ..planning.clock import today
 from ..planning.library import Library
 from ..planning.scenario_files import read_scenarios
-from ..reading import PathLike, as_path
 from ..records.transcript import Collection, ConversationKind, SourceFormat
 from ..schemas import PlannedScenario, QuestionerInput
 from ..store.input_files import read_bytes
+from ..store.run_folder import PathLike, as_path
 from ..transcripts.align import read_map
 from ..transcripts.collect import CollectSession, Unfinished, unfinished
 from ..transcripts.import_file import Draft, ImportOptions, draft, kind_of

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .. import api
+from ..api import findings
 from ..errors import ExportError
 from ..findings.analysis.compare_judges import JudgesCompared
 from ..findings.analysis.power import planned_design
@@ -24,7 +24,7 @@ DRIFTED, CANNOT_TELL = 7, 8
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    found = api.compare(
+    found = findings.compare(
         arguments.run, by=arguments.by, measures=arguments.measure, floor=arguments.floor, html=arguments.html
     )
     _say_written(arguments.html)
@@ -34,14 +34,16 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def drift(arguments: argparse.Namespace) -> int:
-    found = api.drift(arguments.old, arguments.new, frozen=arguments.frozen, floor=arguments.floor, html=arguments.html)
+    found = findings.drift(
+        arguments.old, arguments.new, frozen=arguments.frozen, floor=arguments.floor, html=arguments.html
+    )
     _say_written(arguments.html)
     _print(asdict(found) if arguments.json else drift_text(found, arguments.show))
     return {"drifted": DRIFTED, "cannot tell": CANNOT_TELL}.get(found.verdict, 0)
 
 
 def sensitivity(arguments: argparse.Namespace) -> int:
-    found = api.sensitivity(arguments.run, arguments.measure, html=arguments.html)
+    found = findings.sensitivity(arguments.run, arguments.measure, html=arguments.html)
     _say_written(arguments.html)
     return _print(asdict(found) if arguments.json else sensitivity_text(found))
 
@@ -66,14 +68,14 @@ def power(arguments: argparse.Namespace) -> int:
 def export(arguments: argparse.Namespace) -> int:
     formats = [name.strip() for name in arguments.to.split(",") if name.strip()]
     try:
-        return _print(_paths(api.export(arguments.run, formats, arguments.out)))
+        return _print(_paths(findings.export(arguments.run, formats, arguments.out)))
     except ExportError as error:
         _print(_paths(error.written))
         raise
 
 
 def report(arguments: argparse.Namespace) -> int:
-    written = api.report(
+    written = findings.report(
         arguments.run,
         arguments.out,
         judge_check=arguments.judge_check,

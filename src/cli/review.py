@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import api, storage
+from .. import storage
+from ..api import reviews
 from ..errors import ConfigError, IncompleteRun, InputError
 from ..records.model_name import is_person
 from ..text.count import counted
@@ -58,7 +59,7 @@ def _start(arguments: argparse.Namespace) -> int:
 
 
 def _started(place: Place, arguments: argparse.Namespace) -> int:
-    made = api.start_review(
+    made = reviews.start_review(
         arguments.run,
         reviewers=arguments.reviewers,
         adjudicator=arguments.adjudicator,
@@ -90,7 +91,7 @@ def _continue(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    made = api.export_review(arguments.run, arguments.to)
+    made = reviews.export_review(arguments.run, arguments.to)
     print(
         f"{made.folder}: {counted(made.claims, 'claim')} in {counted(made.replies, 'reply', 'replies')}, as a gold set."
     )

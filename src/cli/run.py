@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from .. import api, reporting
+from .. import reporting
 from ..adapters.fake_adapter import NAMES as FAKE_NAMES
-from ..api.runs import shard_of
+from ..api import runs
 from ..calls.stop import Stop
 from ..errors import IncompleteRun
 from ..planning.plan import make_plan
@@ -40,9 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
         return show_plan(study, plan, as_json=arguments.json)
     _warn(study, arguments)
     if arguments.shard and not arguments.quiet:
-        print(f"medicare-eval: {shard_notice(study, shard_of(arguments.shard))}", file=sys.stderr)
+        print(f"medicare-eval: {shard_notice(study, runs.shard_of(arguments.shard))}", file=sys.stderr)
     return _carry_out(
-        lambda stop, progress: api.run_async(
+        lambda stop, progress: runs.run_async(
             study,
             registered=arguments.registered,
             allow_deviations=arguments.allow_deviations,
@@ -78,7 +78,7 @@ def demo(arguments: argparse.Namespace) -> int:
             **given(arguments),
         },
     )
-    code = _carry_out(lambda stop, progress: api.run_async(study, stop=stop, progress=progress), arguments)
+    code = _carry_out(lambda stop, progress: runs.run_async(study, stop=stop, progress=progress), arguments)
     if not arguments.json:
         print(f"\n{next_steps()}")
     return code
@@ -87,7 +87,7 @@ def demo(arguments: argparse.Namespace) -> int:
 def resume(arguments: argparse.Namespace) -> int:
     complete = Run(arguments.run).complete
     code = _carry_out(
-        lambda stop, progress: api.resume_async(arguments.run, **given(arguments), stop=stop, progress=progress),
+        lambda stop, progress: runs.resume_async(arguments.run, **given(arguments), stop=stop, progress=progress),
         arguments,
     )
     if complete:
@@ -97,7 +97,7 @@ def resume(arguments: argparse.Namespace) -> int:
 
 def rejudge(arguments: argparse.Namespace) -> int:
     return _carry_out(
-        lambda stop, progress: api.rejudge_async(
+        lambda stop, progress: runs.rejudge_async(
             arguments.run, keep_claims=arguments.keep_claims, stop=stop, progress=progress, **given(arguments)
         ),
         arguments,
@@ -111,7 +111,7 @@ def freeze(arguments: argparse.Namespace) -> int:
     if said:
         in_file = read_study(arguments.study).get("registration") if arguments.study else None
         changes["registration"] = {**in_file, **said} if isinstance(in_file, dict) else said
-    frozen = api.freeze(arguments.study, to=arguments.to, **changes)
+    frozen = runs.freeze(arguments.study, to=arguments.to, **changes)
     print(f"{frozen.path}: pre-registration of {counted(frozen.trials, 'trial')}, sha256 {frozen.sha256}")
     print(f"Publish the hash, then: medicare-eval run --registered {frozen.path}")
     return 0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import api
+from ..api import series as api
 from ..api.series_outputs import check_outputs, write_outputs
 from ..calls.stop import Stop
 from ..findings.analysis.series import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name

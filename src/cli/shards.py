@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from .. import api
+from ..api.shards import merge as merge_shards
 from ..planning.limits import limits_of, share_of
 from ..reading import Run
 from ..records.study import Study
@@ -16,7 +16,7 @@ from ..text.count import counted
 
 
 def merge(arguments: argparse.Namespace) -> int:
-    merged = api.merge(arguments.shard, to=arguments.to)
+    merged = merge_shards(arguments.shard, to=arguments.to)
     if arguments.json:
         print(json.dumps(asdict(merged), indent=2, default=str))
         return 0

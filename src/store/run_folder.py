@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import IntegrityError
+from ..errors import InputError, IntegrityError
 
 if TYPE_CHECKING:
     from ..records.run import Seal
 
+PathLike = str | os.PathLike[str]
 MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.jsonl", "seal.json"
 SEALED = (MANIFEST, JOURNAL, RESULTS)
 """The files whose hashes the seal has."""
 SERIES = "series.json"
 """The file that makes a folder a series (`series_folder`)."""
 RESTORE = "Restore the run folder from a copy"
+
+
+def as_path(value: object) -> Path:
+    """A path that a caller gave: text, a `Path`, or a `Run`."""
+    if isinstance(value, str | os.PathLike):
+        return Path(value)
+    raise InputError(f"Expected a path, not {value!r}.")
 
 
 def is_series(folder: Path) -> bool:

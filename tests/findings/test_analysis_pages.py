@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from src import api
+import src as me
 from src.errors import InputError
 from src.findings.analysis.compare_targets import Compared, Comparison, compare_targets
 from src.findings.analysis.read_run import gather
@@ -72,7 +72,7 @@ def test_numbers_are_said_in_points() -> None:
 
 def test_the_higher_one_comes_first(tmp_path: Path) -> None:
     low, high = (0.3, 0.2, 0.4, 0.3, 0.2, 0.3, 0.4, 0.2), (0.7, 0.8, 0.9, 0.7, 0.8, 0.6, 0.8, 0.9)
-    one = accuracy(api.compare(run_of(tmp_path / "run", {FIRST: low, SECOND: high})))
+    one = accuracy(me.compare(run_of(tmp_path / "run", {FIRST: low, SECOND: high})))
     assert one.difference.mean is not None and one.difference.mean < 0
     sentence = told(compared_sentence(one, 0.05))
     found = re.fullmatch(r"The accuracy of b:y is 49 points higher than that of a:x \((\d+) to (\d+)\)\.", sentence)
@@ -86,7 +86,7 @@ def test_the_higher_one_comes_first(tmp_path: Path) -> None:
 def test_no_difference_and_not_known_are_said_differently(tmp_path: Path) -> None:
     values = [0.5 + 0.01 * (at % 5) for at in range(80)]
     near = {FIRST: values, SECOND: [value + 0.001 * (at % 3) for at, value in enumerate(values)]}
-    same = accuracy(api.compare(run_of(tmp_path / "same", near), floor=0.05))
+    same = accuracy(me.compare(run_of(tmp_path / "same", near), floor=0.05))
     assert same.verdict == "no meaningful difference"
     assert re.fullmatch(
         r"No difference that matters between b:y and a:x in accuracy: 0\.1 points \(−0\.1 to 0\.3\); "
@@ -94,13 +94,13 @@ def test_no_difference_and_not_known_are_said_differently(tmp_path: Path) -> Non
         told(compared_sentence(same, 0.05)),
     )
     wide = {FIRST: (0.9, 0.1, 0.5, 0.7), SECOND: (0.1, 0.6, 0.4, 0.2)}
-    unclear = accuracy(api.compare(run_of(tmp_path / "unclear", wide)))
+    unclear = accuracy(me.compare(run_of(tmp_path / "unclear", wide)))
     sentence = told(compared_sentence(unclear, 0.05))
     assert sentence.startswith("Cannot tell whether the accuracy of a:x is higher than that of b:y: the difference is")
     needed = scenarios_needed(unclear.difference, 0.05)
     assert needed is not None and needed.number > 30
     assert sentence.endswith(f" About {needed.number:,} scenarios would be needed to detect 10 points; there are 4.")
-    few = accuracy(api.compare(run_of(tmp_path / "few", {name: mine[:12] for name, mine in near.items()}), floor=0.05))
+    few = accuracy(me.compare(run_of(tmp_path / "few", {name: mine[:12] for name, mine in near.items()}), floor=0.05))
     assert few.verdict == "cannot tell"
     told_of_few = told(compared_sentence(few, 0.05))
     assert told_of_few.endswith(" About 72 scenarios would be needed to exclude 5 points; there are 12.")
@@ -118,7 +118,7 @@ def test_scenarios_needed_follow_from_the_error_of_the_interval() -> None:
 
 
 def test_a_measure_without_a_common_value_cannot_be_compared(tmp_path: Path) -> None:
-    found = api.compare(run_of(tmp_path / "run", {FIRST: (0.5,), SECOND: (0.6,)}), measures=["incorrect"])
+    found = me.compare(run_of(tmp_path / "run", {FIRST: (0.5,), SECOND: (0.6,)}), measures=["incorrect"])
     assert isinstance(found, Compared)
     said = told(compared_sentence(found.comparisons[0], 0.05))
     assert said == "a:x and b:y cannot be compared on wrong answers: nothing in common."
@@ -126,13 +126,13 @@ def test_a_measure_without_a_common_value_cannot_be_compared(tmp_path: Path) -> 
 
 def test_where_variation_comes_from_is_said_largest_first(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", {FIRST: (0.1, 0.9, 0.5)}, repeats=2)
-    (one,) = api.sensitivity(run).targets
+    (one,) = me.sensitivity(run).targets
     assert told(sensitivity_sentence(one)).startswith(
         "Of the variation in the accuracy of a:x, 100% is between scenarios, and less than 1% is between repeats"
     )
-    (alone,) = api.sensitivity(run_of(tmp_path / "one", {FIRST: (0.1,)})).targets
+    (alone,) = me.sensitivity(run_of(tmp_path / "one", {FIRST: (0.1,)})).targets
     assert told(sensitivity_sentence(alone)).endswith("is not known: there are too few trials.")
-    (same,) = api.sensitivity(run_of(tmp_path / "same", {FIRST: (0.5, 0.5)}, repeats=2)).targets
+    (same,) = me.sensitivity(run_of(tmp_path / "same", {FIRST: (0.5, 0.5)}, repeats=2)).targets
     assert told(sensitivity_sentence(same)) == "The accuracy of a:x is the same in 4 trials."
 
 
@@ -141,7 +141,7 @@ def test_where_variation_comes_from_is_said_largest_first(tmp_path: Path) -> Non
 
 def test_the_answer_comes_before_charts_tables_and_methods(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", {FIRST: (0.9, 0.8, 0.9, 0.7), SECOND: (0.2, 0.1, 0.3, 0.4)})
-    found = api.compare(run, html=tmp_path / "page.html")
+    found = me.compare(run, html=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     sentence = told(compared_sentence(accuracy(found), 0.05))
     places = [page.index(one) for one in ("<h1>", "Cannot tell whether", "<svg", "<table", ">Methods</h2>")]
@@ -149,7 +149,7 @@ def test_the_answer_comes_before_charts_tables_and_methods(tmp_path: Path) -> No
     assert sentence in re.sub(r" ([.,;:)])", r"\1", text_of(page)).replace("( ", "(").replace(" )", ")")
     assert "MDD is the minimum detectable difference" in page
     again = tmp_path / "again.html"
-    api.compare(run, html=again)
+    me.compare(run, html=again)
     assert again.read_bytes() == (tmp_path / "page.html").read_bytes()
 
 
@@ -166,11 +166,11 @@ def test_many_comparisons_are_cut_and_say_so(tmp_path: Path) -> None:
 def test_the_page_of_drift_says_whether_answers_changed(tmp_path: Path) -> None:
     old = run_of(tmp_path / "old", {FIRST: (0.9, 0.8, 0.9, 0.7)})
     new = run_of(tmp_path / "new", {FIRST: (0.2, 0.1, 0.3, 0.4)})
-    same = api.drift(old, old, html=tmp_path / "same.html")
+    same = me.drift(old, old, html=tmp_path / "same.html")
     assert same.verdict == "no change"
     page = text_of((tmp_path / "same.html").read_text(encoding="utf-8"))
     assert "No change: a:x has the same result in both runs" in page
-    api.drift(old, new, html=tmp_path / "changed.html")
+    me.drift(old, new, html=tmp_path / "changed.html")
     changed = text_of((tmp_path / "changed.html").read_text(encoding="utf-8"))
     assert "Run old compared with the later run new . Verdict: cannot tell." in changed
     assert "Cannot tell whether a:x has changed: accuracy changed by −58 points" in changed
@@ -178,7 +178,7 @@ def test_the_page_of_drift_says_whether_answers_changed(tmp_path: Path) -> None:
 
 def test_the_page_of_sensitivity_says_its_method(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", {FIRST: (0.1, 0.9, 0.5), SECOND: (0.2, 0.3, 0.4)}, repeats=2)
-    api.sensitivity(run, html=tmp_path / "page.html")
+    me.sensitivity(run, html=tmp_path / "page.html")
     page = text_of((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "Components of variance: restricted maximum likelihood (REML)" in page
     assert page.index("Of the variation in the accuracy of a:x") < page.index("Variance between trials")
@@ -186,7 +186,7 @@ def test_the_page_of_sensitivity_says_its_method(tmp_path: Path) -> None:
 
 def test_two_judgings_have_a_page_too(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, [rich()], planned()) for name in ("one", "two")]
-    api.compare(runs, by="judges", html=tmp_path / "page.html")
+    me.compare(runs, by="judges", html=tmp_path / "page.html")
     page = text_of((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "Of 3 claims in both judgings of 1 trial, 0 got another label (0%)" in page
 
@@ -194,9 +194,9 @@ def test_two_judgings_have_a_page_too(tmp_path: Path) -> None:
 def test_names_of_others_are_inert_on_every_page(tmp_path: Path) -> None:
     levels = {f"a:{HOSTILE}": (0.9, 0.1, 0.5), f"b:{HOSTILE}": (0.2, 0.6, 0.4)}
     run = run_of(tmp_path / "run", levels, repeats=2)
-    api.compare(run, html=tmp_path / "compare.html")
-    api.drift(run, run, html=tmp_path / "drift.html")
-    api.sensitivity(run, html=tmp_path / "sensitivity.html")
+    me.compare(run, html=tmp_path / "compare.html")
+    me.drift(run, run, html=tmp_path / "drift.html")
+    me.sensitivity(run, html=tmp_path / "sensitivity.html")
     for page in sorted(tmp_path.glob("*.html")):
         text = page.read_text(encoding="utf-8")
         assert "&lt;script&gt;alert(1)" in text, page.name

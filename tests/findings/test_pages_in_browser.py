@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from src import api, storage
+import src as me
+from src import storage
 from src.findings.analysis.judge_agreement import judging
 from src.findings.analysis.read_run import gather
 from src.findings.report.write import write_files
@@ -146,10 +147,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hostile_run(folder / "later", f"{HOSTILE_WORDS[1]} later")
     shutil.rmtree(folder / "later" / "out")
     first, second = (folder / str(place) / "run" for place in range(len(HOSTILE_WORDS)))
-    api.compare([first, second], html=folder / "compare.html")
-    api.compare([second, judged_again(second, folder / "again")], by="judges", html=folder / "judges.html")
-    api.drift(second, folder / "later" / "run", html=folder / "drift.html")
-    api.sensitivity(second, html=folder / "sensitivity.html")
+    me.compare([first, second], html=folder / "compare.html")
+    me.compare([second, judged_again(second, folder / "again")], by="judges", html=folder / "judges.html")
+    me.drift(second, folder / "later" / "run", html=folder / "drift.html")
+    me.sensitivity(second, html=folder / "sensitivity.html")
     return folder
 
 
@@ -159,11 +160,11 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found, judges = small_run(folder / "run")
     (folder / "out").mkdir()
     write_files([found], [judges], folder / "out")
-    api.compare([folder / "run"], html=folder / "compare.html")
+    me.compare([folder / "run"], html=folder / "compare.html")
     again = judged_again(folder / "run", folder / "again")
-    api.compare([folder / "run", again], by="judges", html=folder / "judges.html")
-    api.drift(folder / "run", folder / "run", html=folder / "drift.html")
-    api.sensitivity(folder / "run", html=folder / "sensitivity.html")
+    me.compare([folder / "run", again], by="judges", html=folder / "judges.html")
+    me.drift(folder / "run", folder / "run", html=folder / "drift.html")
+    me.sensitivity(folder / "run", html=folder / "sensitivity.html")
     return folder
 
 

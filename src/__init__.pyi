@@ -1,0 +1,59 @@
+"""The public names, each with the module that has it. `__init__.py` reads this file."""
+
+from .adapters.base import Adapter as Adapter
+from .adapters.base import CallFailure as CallFailure
+from .adapters.base import Message as Message
+from .adapters.base import ModelReply as ModelReply
+from .adapters.base import ModelRequest as ModelRequest
+from .adapters.base import verbatim as verbatim
+from .api.checks import replay as replay
+from .api.checks import verify as verify
+from .api.findings import compare as compare
+from .api.findings import drift as drift
+from .api.findings import export as export
+from .api.findings import report as report
+from .api.findings import sensitivity as sensitivity
+from .api.reviews import Review as Review
+from .api.reviews import export_review as export_review
+from .api.reviews import start_review as start_review
+from .api.runs import Frozen as Frozen
+from .api.runs import freeze as freeze
+from .api.runs import plan as plan
+from .api.runs import rejudge as rejudge
+from .api.runs import rejudge_async as rejudge_async
+from .api.runs import resume as resume
+from .api.runs import resume_async as resume_async
+from .api.runs import run as run
+from .api.runs import run_async as run_async
+from .api.runs import study as study
+from .api.series import add_to_series as add_to_series
+from .api.series import init_series as init_series
+from .api.series import plot_series as plot_series
+from .api.series import run_series as run_series
+from .api.series import run_series_async as run_series_async
+from .api.series import series_status as series_status
+from .api.series_checks import VerifiedSeries as VerifiedSeries
+from .api.series_checks import verify_series as verify_series
+from .api.shards import merge as merge
+from .calls.stop import Stop as Stop
+from .cli.progress import ShowProgress as ShowProgress
+from .errors import ConfigError as ConfigError
+from .errors import ExportError as ExportError
+from .errors import HarnessError as HarnessError
+from .errors import IncompleteRun as IncompleteRun
+from .errors import InputError as InputError
+from .errors import IntegrityError as IntegrityError
+from .errors import StorageError as StorageError
+from .judge_check.review_gold import ExportedGold as ExportedGold
+from .reading import Run as Run
+from .reading import open_run as open_run
+from .records.study import ModelSettings as ModelSettings
+from .records.study import Study as Study
+from .records.study import TargetOptions as TargetOptions
+from .runner.progress import RunProgress as RunProgress
+from .schemas import RunPlan as RunPlan
+from .schemas import TrialResult as TrialResult
+from .schemas import Usage as Usage
+
+__all__: list[str]
+__version__: str
