@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from src import storage
-from src.adapters import anthropic_adapter, openai_adapter
+from src.adapters import batches
 from src.records.run import BatchEnded
 from src.schemas import CallRecord
 from tests.batch_server import BatchServer, Fault, Provider, redirect
@@ -126,8 +126,7 @@ def test_a_lost_answer_to_the_post_neither_loses_a_batch_nor_sends_it_twice(
 def test_a_post_that_is_accepted_and_never_answered_is_found_again(
     live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for module in (openai_adapter, anthropic_adapter):
-        monkeypatch.setattr(module, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(batches, "TIMEOUT_S", 0.5)
     for provider in ("openai", "anthropic"):
         server, (code, _, err) = run_in_batches(provider, monkeypatch, tmp_path, "silent_after")
         assert code == 0, err

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from src import storage
+from src.calls import breaker, limits
 from src.schemas import CallRecord, TrialResult
 from src.store.hash_chain import GENESIS, ChainReader, is_call
 from tests.loopback import Loopback, Received, Scripted
@@ -37,13 +37,24 @@ def outcomes(folder: Path) -> set[str]:
     return {TrialResult.model_validate_json(line.payload).outcome for line in lines}
 
 
-@pytest.fixture
-def undisturbed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bytes:
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    """Pauses and retries as usual, but short."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(breaker, "FIRST_PAUSE_S", 0.02)
+        patch.setattr(breaker, "LONGEST_PAUSE_S", 0.1)
+        patch.setattr(limits, "FIRST_CEILING_S", 0.01)
+        yield
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The results of the study if nothing goes wrong."""
-    with Loopback(sensible) as server:
-        redirect(monkeypatch, server)
-        study(tmp_path / "undisturbed")
-    return (newest(tmp_path / "undisturbed") / storage.RESULTS).read_bytes()
+    out = tmp_path_factory.mktemp("undisturbed")
+    with Loopback(sensible) as server, pytest.MonkeyPatch.context() as patch:
+        redirect(patch, server)
+        study(out)
+    return (newest(out) / storage.RESULTS).read_bytes()
 
 
 def flaky(broken: Callable[[int], Scripted | None]) -> Callable[[Received], Scripted]:
@@ -72,14 +83,7 @@ def resumed_is_whole(folder: Path, undisturbed: bytes, monkeypatch: pytest.Monke
 def test_a_provider_that_is_down_for_a_while_is_waited_for(
     down: Scripted, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    until: list[float] = []
-
-    def broken(number: int) -> Scripted | None:
-        if number == 30:
-            until.append(time.monotonic() + 2)
-        return down if until and time.monotonic() < until[0] else None
-
-    with Loopback(flaky(broken)) as server:
+    with Loopback(flaky(lambda number: down if 30 <= number < 60 else None)) as server:
         redirect(monkeypatch, server)
         study(tmp_path / "runs")
         folder = newest(tmp_path / "runs")
