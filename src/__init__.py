@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8").splitlines()
 _MODULE_OF = {line.split()[3]: line.split()[1] for line in _STUB if line.startswith("from ")}

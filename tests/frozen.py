@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+from src import __version__
 from tests.browser import served
 from tests.runs import ROOT, call, newest
 
@@ -121,6 +122,7 @@ def normal(path: Path, folder: Path) -> str:
     text = path.read_bytes().decode()
     text = text.replace("<wbr>", "").replace(str(folder), "FOLDER").replace(str(ROOT), "ROOT")
     text = _VERSIONS.sub("VERSIONS", text).replace(f",{_PYTHON},", ",PYTHON,").replace(f'"{_PYTHON}"', '"PYTHON"')
+    text = text.replace(__version__, "RELEASE")
     text = _STAMP.sub("20261116T120000Z", text)
     text = _TIME.sub("2026-11-16T12:00:00Z", text)
     text = re.sub(datetime.now(UTC).strftime(r"%Y\\\\?-%m\\\\?-%d"), "2026-11-16", text)

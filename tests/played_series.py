@@ -8,7 +8,7 @@ The words of both are fake; the requests, the SDKs and the files are real.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -26,7 +26,7 @@ from src.text.fence import unwrap
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted, text_in
 from tests.runs import SCENARIOS
-from tests.test_wire_runs import SENTINEL, redirect, said, sensible
+from tests.test_wire_runs import redirect, said, sensible
 
 TOPICS = (
     "appeals", "cobra", "esrd", "home_health", "hospice", "irmaa", "late_penalties", "skilled_nursing",
@@ -136,11 +136,3 @@ def on(monkeypatch: pytest.MonkeyPatch, world: World, day: str) -> None:
     """It is this day now."""
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", day)
     world.month = day[:7]
-
-
-def environment_of(server: Loopback, day: str) -> Mapping[str, str]:
-    """For a process of its own."""
-    urls = {f"{name}_BASE_URL": server.url("openai") for name in ("OPENAI", "XAI", "COMPATIBLE")}
-    urls |= {"ANTHROPIC_BASE_URL": server.url("anthropic"), "GOOGLE_GEMINI_BASE_URL": server.url("google")}
-    keys = ("OPENAI", "XAI", "COMPATIBLE", "ANTHROPIC", "GEMINI")
-    return {**urls, **{f"{name}_API_KEY": SENTINEL for name in keys}, "MEDICARE_EVAL_TODAY": day}

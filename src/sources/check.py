@@ -18,7 +18,7 @@ from ..records.citation import (
     FigureFinding,
     SnapshotPage,
 )
-from ..records.contracts import Claim, ClaimInView, FactInView, KeyInView, VerifierInput
+from ..records.contracts import Claim, ClaimInView, FactInView, KeyInView
 from ..text.sentences import sentences
 from .addresses import Address, classify
 from .passages import figure_findings, passage_for
@@ -61,18 +61,6 @@ class SupportRequest:
     def claim(self) -> ClaimInView:
         one = self.statement
         return ClaimInView(claim_id=one.claim_id or "C1", text=one.text, quotes=one.quotes or (one.text,))
-
-    def verifier_input(
-        self, *, question: str, plan_year: int, lives_in: str | None = None, earlier_questions: tuple[str, ...] = ()
-    ) -> VerifierInput:
-        return VerifierInput(
-            answer_key=self.key,
-            plan_year=plan_year,
-            lives_in=lives_in,
-            earlier_questions=earlier_questions,
-            question=question,
-            claims=(self.claim,),
-        )
 
 
 @dataclass(frozen=True)

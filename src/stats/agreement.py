@@ -121,8 +121,6 @@ class Agreement:
     value: float | None
     low: float | None
     high: float | None
-    undefined: int = 0
-    """Number of resamples in which the coefficient is undefined; the interval leaves them out."""
 
 
 def mean_cohen_kappa(ratings: Ratings, weights: Weights = None) -> float | None:
@@ -146,7 +144,8 @@ def bootstrap(
     resamples: int = 1_000,
     confidence: float = 0.95,
 ) -> Agreement:
-    """A coefficient over all items, with a percentile interval from resampling whole clusters.
+    """A coefficient over all items, with a percentile interval from resampling whole clusters, without the resamples
+    in which the coefficient is undefined.
 
     A cluster (a trial, or a block of trials) maps each pattern of labels to the number of its items with that pattern,
     or of items that they represent.
@@ -161,7 +160,7 @@ def bootstrap(
         if drawn is not None:
             found.append(drawn)
     if not found:
-        return Agreement(value, None, None, resamples)
+        return Agreement(value, None, None)
     found.sort()
     tail = (1 - confidence) / 2
     low, high = quantile(found, tail), quantile(found, 1 - tail)
@@ -171,7 +170,7 @@ def bootstrap(
         at_most = 1 - (1 - confidence) ** (1 / len(clusters))
         plain = coefficient is percent_agreement
         return Agreement(value, value * (1 - at_most) if plain else None, value if plain else None)
-    return Agreement(value, low, high, resamples - len(found))
+    return Agreement(value, low, high)
 
 
 def _pooled(clusters: Sequence[Mapping[Pattern, float]], coefficient: Coefficient) -> float | None:

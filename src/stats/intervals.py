@@ -8,15 +8,6 @@ from statistics import NormalDist
 
 
 @dataclass(frozen=True)
-class Interval:
-    low: float | None
-    high: float | None
-
-
-NO_INTERVAL = Interval(None, None)
-
-
-@dataclass(frozen=True)
 class Share:
     """A proportion with its interval; all None if n is 0."""
 

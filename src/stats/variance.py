@@ -68,11 +68,11 @@ def nested(
     return _components(names, [*groups[: len(names)], len(values)], found, merged=tuple(levels[len(names) :]))
 
 
-def crossed(values: Mapping[tuple[str, str], float], names: tuple[str, str] = ("trial", "judge")) -> Components:
-    """Components of two crossed random factors, from the rows that have a value in every column.
+def crossed(values: Mapping[tuple[str, str], float]) -> Components:
+    """Components of trials and judges as crossed random factors, from the trials that have a value of every judge.
 
-    The interaction of row and column cannot be separated from the residual and is counted in it. The row's share is the
-    intraclass correlation ICC(2,1), the reliability of one column's value (unless a component is 0).
+    Their interaction cannot be separated from the residual and is counted in it. The share of trials is the intraclass
+    correlation ICC(2,1), the reliability of one judge's value (unless a component is 0).
     """
     columns = list(dict.fromkeys(column for _, column in values))
     cells: dict[str, dict[str, float]] = {}
@@ -80,7 +80,7 @@ def crossed(values: Mapping[tuple[str, str], float], names: tuple[str, str] = ("
         cells.setdefault(row, {})[column] = value
     rows = [[found[column] for column in columns] for found in cells.values() if len(found) == len(columns)]
     found = _balanced(rows) if min(len(rows), len(columns)) > 1 else [None] * 3
-    return _components(names, [len(rows), len(columns), len(rows) * len(columns)], found)
+    return _components(("trial", "judge"), [len(rows), len(columns), len(rows) * len(columns)], found)
 
 
 def _balanced(rows: Sequence[Sequence[float]]) -> list[float | None]:

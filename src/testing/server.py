@@ -63,7 +63,6 @@ class Server:
         self.received: deque[Received] = deque(maxlen=keep)
         self.count = 0
         """Requests in all."""
-        self.connections = 0
         self._port = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -114,7 +113,6 @@ class Server:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        self.connections += 1
         try:
             while await self._exchange(reader, writer):
                 pass

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from ..records.transcript import RedactionKind
 from .codes import Piece, chars_of, digit_rows, gaps, runs
 
-Spans = Sequence[tuple[int, int]]
 TOLL_FREE = frozenset(("800", "888", "877", "866", "855", "844", "833", "822"))
 _LETTER = "[A-Z]"
 _MBI = re.compile(rf"[1-9]{_LETTER}[A-Z0-9][0-9]{_LETTER}[A-Z0-9][0-9]{_LETTER}{{2}}[0-9]{{2}}")

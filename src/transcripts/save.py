@@ -16,8 +16,6 @@ from ..store.run_files import encode_record
 from .codes import folded
 from .redact_names import find_names
 
-DEFAULT_KIND: ConversationKind = "phone"
-
 
 def plan_collection(
     folder: Path, *, kind: ConversationKind | None, system: str | None, today: date, fallback: ConversationKind

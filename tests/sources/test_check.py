@@ -88,12 +88,12 @@ def request() -> SupportRequest:
 
 
 def test_the_question_to_a_verifier_is_a_key_of_one_fact_and_shows_no_address() -> None:
-    asked = request().verifier_input(question="What does Part B cost?", plan_year=2026)
-    (fact,) = asked.answer_key.canonical_facts
+    asked = request()
+    (fact,) = asked.key.canonical_facts
     assert (fact.fact_id, fact.statement) == ("P1", TEXT)
-    assert asked.claims[0].text == STATEMENT.text
-    assert asked.claims[0].quotes == ("it is $202.90",)
-    assert "medicare.gov" not in asked.model_dump_json()
+    assert asked.claim.text == STATEMENT.text
+    assert asked.claim.quotes == ("it is $202.90",)
+    assert "medicare.gov" not in asked.key.model_dump_json() + asked.claim.model_dump_json()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors import IntegrityError
 from ...store import hash_chain
@@ -20,7 +20,6 @@ from .processes import process_count, results_of
 WORTH_IT = 50_000_000
 """Bytes from which on a file is read in parts."""
 _CHAIN = slice(len('{"chain":"'), len('{"chain":"') + 64)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)

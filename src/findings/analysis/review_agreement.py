@@ -27,7 +27,6 @@ from .judge_agreement import RESAMPLES, SEED
 from .review import JUDGES, PEOPLE, STRATA, Rater, Review, Stratum
 
 Part = Literal["flagged", "sampled", "whole run"]
-PARTS: tuple[Part, ...] = (*STRATA, "whole run")
 LEAST_SCENARIOS = 3
 """Fewer give no interval, as with shares."""
 On = Literal["labels", "codes"]

@@ -44,8 +44,6 @@ from .series_chart import (
 )
 from .series_sections import cost_section, e_value, hashes, judge_section, methods, segment_section
 
-TITLE = "Has it changed over time?"
-
 
 def series_page(found: SeriesFindings, address: RunAddress = nowhere) -> Page:
     """The page of a series.
