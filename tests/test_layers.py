@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,6 +63,8 @@ SDKS = {
 HTTP = {"httpx", "httpx2", "requests", "aiohttp", "urllib3", "websockets"}
 CONNECTIONS = "adapters.connections"
 """The one file made of the HTTP libraries' classes; it is itself imported only when an SDK is."""
+READS = {"environ", "environb", "getenv", "getenvb", "expanduser", "expandvars", "home", "cwd", "getcwd"}
+"""Names that read the environment, the home folder or the working folder."""
 FIRST_PARTY = ("src", "medicare_eval")
 
 
@@ -95,33 +97,71 @@ def for_types_only(node: ast.AST) -> bool:
     return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
 
 
-def statements(node: ast.AST, at_import: bool = True) -> Iterator[tuple[ast.AST, bool]]:
+def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
     """Every node of a file and whether it runs when the file is imported."""
-    for child in ast.iter_child_nodes(node):
-        yield child, at_import
-        inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from statements(child, at_import and not inside and not for_types_only(child))
+    todo = [(tree, True)]
+    while todo:
+        node, at_import = todo.pop()
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            todo.append((child, at_import and not inside and not for_types_only(node)))
+            yield todo[-1]
+
+
+@dataclass(frozen=True)
+class Module:
+    """What the tests look for in one module; its syntax tree is not kept."""
+
+    imports: tuple[Import, ...]
+    prints: tuple[int, ...]
+    """The lines that print; the same below for the others."""
+    completes: tuple[int, ...]
+    declares_global: tuple[int, ...]
+    reads_surroundings: tuple[int, ...]
+    """When the file is imported."""
 
 
 @cache
-def imports(name: str, source: str | None = None) -> list[Import]:
+def read(name: str, source: str | None = None) -> Module:
     path = modules().get(name, SRC / "made_up.py")
-    text = path.read_text(encoding="utf-8") if source is None else source
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     package = [part for part in package if part]
-    found = []
-    for node, at_import in statements(ast.parse(text)):
+    imports: list[Import] = []
+    prints, completes, declares_global, reads_surroundings = [], [], [], []
+    for node, at_import in statements(ast.parse(path.read_text(encoding="utf-8") if source is None else source)):
         if isinstance(node, ast.Import):
-            found += [Import(alias.name, False, at_import, node.lineno) for alias in node.names]
+            imports += [Import(alias.name, False, at_import, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.append(Import(node.module or "", False, at_import, node.lineno))
+            imports.append(Import(node.module or "", False, at_import, node.lineno))
         elif isinstance(node, ast.ImportFrom):
             base = [*(package[: len(package) - node.level + 1]), *(node.module.split(".") if node.module else [])]
             for alias in node.names:
                 inner = ".".join([*base, alias.name])
                 target = inner if inner in modules() else ".".join(base)
-                found.append(Import(target, True, at_import, node.lineno))
-    return found
+                imports.append(Import(target, True, at_import, node.lineno))
+        elif isinstance(node, ast.Global):
+            declares_global.append(node.lineno)
+        elif isinstance(node, ast.Call):
+            if getattr(node.func, "id", None) == "print":
+                prints.append(node.lineno)
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "complete":
+                completes.append(node.lineno)
+        elif at_import and isinstance(node, ast.expr) and getattr(node, "attr", getattr(node, "id", None)) in READS:
+            reads_surroundings.append(node.lineno)
+    return Module(tuple(imports), tuple(prints), tuple(completes), tuple(declares_global), tuple(reads_surroundings))
+
+
+def imports(name: str, source: str | None = None) -> tuple[Import, ...]:
+    return read(name, source).imports
+
+
+def places(kind: str, names: Iterable[str] | None = None) -> list[str]:
+    """Where the modules do something, as an editor opens it."""
+    return [place(name, line) for name in names or modules() for line in getattr(read(name), kind)]
+
+
+def place(name: str, line: int) -> str:
+    return f"{modules()[name].relative_to(ROOT)}:{line}"
 
 
 def layer(name: str) -> int:
@@ -162,6 +202,13 @@ def outside(module: str) -> str:
     return module.split(".")[0]
 
 
+def test_the_reader_of_modules_sees_what_it_must() -> None:
+    source = "import os\nHOME = os.environ\ndef f():\n    global HOME\n    print(os.getcwd())\n    HOME.complete()\n"
+    seen_in = read("made_up", source)
+    assert (seen_in.reads_surroundings, seen_in.declares_global) == ((2,), (4,))
+    assert (seen_in.prints, seen_in.completes) == ((5,), (6,))
+
+
 def test_the_reader_of_imports_sees_what_it_must() -> None:
     source = (
         "from __future__ import annotations\nimport os.path\nfrom ..store.strict_json import loads\n"
@@ -185,16 +232,17 @@ def test_the_reader_of_imports_sees_what_it_must() -> None:
     assert {"agents.ask", "adapters.base", "store.strict_json"} <= set(reached("orchestrator"))
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if name])
-def test_imports_point_downward(name: str) -> None:
-    for one in imports(name):
-        if not one.ours or (name, top(one.module)) in HANDS_OVER or package_of(one.module) == package_of(name):
-            continue
-        if name.split(".")[0] == one.module:  # a package's own front
-            continue
-        assert layer(one.module) > layer(name), (
-            f"src/{name.replace('.', '/')}.py:{one.line} imports {one.module}, which is not on a lower line of LAYERS"
-        )
+def test_imports_point_downward() -> None:
+    upward = []
+    for name in filter(None, modules()):
+        for one in imports(name):
+            if not one.ours or (name, top(one.module)) in HANDS_OVER or package_of(one.module) == package_of(name):
+                continue
+            if top(name) == one.module:  # a package's own front
+                continue
+            if layer(one.module) <= layer(name):
+                upward.append(f"{place(name, one.line)} imports {one.module}, which is not on a lower line of LAYERS")
+    assert not upward, "\n".join(upward)
 
 
 def test_a_package_is_on_one_line_only() -> None:
@@ -210,17 +258,24 @@ def test_the_document_has_the_same_table() -> None:
     assert [{name.replace("__init__", "") for name in re.findall("`(.+?)`", row)} for row in rows] == LAYERS
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if any(name.split(".")[0] == p for p in FORBIDDEN)])
-def test_what_a_package_may_not_reach(name: str) -> None:
-    banned = FORBIDDEN[top(name)]
-    for module, way in reached(name).items():
-        if "*" in banned:
-            assert top(module) in (top(name), "errors", "records", "schemas"), way
-        else:
-            assert top(module) not in banned, way
-    if top(name) == "agents":
-        adapters = {module for module in reached(name) if top(module) == "adapters"}
-        assert adapters <= {"adapters", "adapters.base"}, adapters
+def test_what_a_package_may_not_reach() -> None:
+    looked_at, wrong = set(), []
+    for name in modules():
+        if top(name) not in FORBIDDEN:
+            continue
+        looked_at.add(top(name))
+        banned = FORBIDDEN[top(name)]
+        for module, way in reached(name).items():
+            if "*" in banned:
+                allowed = top(module) in (top(name), "errors", "records", "schemas")
+            elif top(name) == "agents" and top(module) == "adapters":
+                allowed = module in ("adapters", "adapters.base")
+            else:
+                allowed = top(module) not in banned
+            if not allowed:
+                wrong.append(" imports ".join(way))
+    assert looked_at == set(FORBIDDEN)
+    assert not wrong, "\n".join(wrong)
 
 
 def test_only_the_api_and_engines_import_the_orchestrator() -> None:
@@ -228,13 +283,10 @@ def test_only_the_api_and_engines_import_the_orchestrator() -> None:
     assert {package_of(name) for name in importers} == {"api", "engines"}
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if top(name) != "cli"])
-def test_only_the_command_line_prints_and_knows_argparse(name: str) -> None:
-    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
-    for node, _ in statements(tree):
-        called = getattr(node.func, "id", None) if isinstance(node, ast.Call) else None
-        assert called != "print", f"{name}:{getattr(node, 'lineno', 0)} prints"
-    assert "argparse" not in {one.module for one in imports(name)}
+def test_only_the_command_line_prints_and_knows_argparse() -> None:
+    others = [name for name in modules() if top(name) != "cli"]
+    assert not places("prints", others)
+    assert not [place(name, one.line) for name in others for one in imports(name) if one.module == "argparse"]
 
 
 def test_a_report_loads_no_adapter_and_no_agent() -> None:
@@ -243,20 +295,22 @@ def test_a_report_loads_no_adapter_and_no_agent() -> None:
     assert not [name for name in loaded if name.startswith(("src.adapters", "src.agents", "src.orchestrator"))]
 
 
-@pytest.mark.parametrize("name", list(modules()))
-def test_an_sdk_is_imported_only_in_its_own_file_and_late(name: str) -> None:
-    for one in imports(name):
-        package = outside(one.module)
-        if one.ours or package not in SDKS | dict.fromkeys(HTTP):
-            continue
-        where = f"src/{name.replace('.', '/')}.py:{one.line} imports {one.module}"
-        assert not one.at_import or name == CONNECTIONS, f"{where} when it is imported itself"
-        assert top(name) == "adapters", where
-        file = name.split(".")[-1]
-        if package in SDKS:
-            assert file in SDKS[package], where
-        else:
-            assert file.endswith("_adapter") or name == CONNECTIONS, where
+def test_an_sdk_is_imported_only_in_its_own_file_and_late() -> None:
+    early, elsewhere = [], []
+    for name in modules():
+        for one in imports(name):
+            package = outside(one.module)
+            if one.ours or package not in SDKS | dict.fromkeys(HTTP):
+                continue
+            where = f"{place(name, one.line)} imports {one.module}"
+            if one.at_import and name != CONNECTIONS:
+                early.append(where)
+            file = name.split(".")[-1]
+            allowed = file in SDKS[package] if package in SDKS else file.endswith("_adapter") or name == CONNECTIONS
+            if top(name) != "adapters" or not allowed:
+                elsewhere.append(where)
+    assert not early, "\n".join(["When it is imported itself:", *early])
+    assert not elsewhere, "\n".join(["In a file that may not:", *elsewhere])
 
 
 def test_the_http_connections_are_imported_only_late() -> None:
@@ -271,20 +325,18 @@ def test_sdks_are_imported_late_somewhere() -> None:
 
 
 def test_only_the_gateway_and_the_conformance_kit_call_an_adapter() -> None:
-    callers = {
-        name
-        for name, path in modules().items()
-        for node, _ in statements(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "complete"
-        if top(name) not in ("adapters", "testing")
-    }
+    callers = {name for name in modules() if read(name).completes and top(name) not in ("adapters", "testing")}
     assert callers == {"calls.gateway"}
 
 
-@pytest.mark.parametrize("name", list(modules()))
-def test_imports_of_ours_are_relative(name: str) -> None:
-    absolute = [one for one in imports(name) if not one.ours and outside(one.module) in FIRST_PARTY]
-    assert not absolute, absolute
+def test_imports_of_ours_are_relative() -> None:
+    absolute = [
+        f"{place(name, one.line)} imports {one.module}"
+        for name in modules()
+        for one in imports(name)
+        if not one.ours and outside(one.module) in FIRST_PARTY
+    ]
+    assert not absolute, "\n".join(absolute)
 
 
 def test_records_import_nothing_else_of_ours() -> None:
@@ -299,21 +351,12 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     assert not circles
 
 
-READS = {"environ", "environb", "getenv", "getenvb", "expanduser", "expandvars", "home", "cwd", "getcwd"}
-
-
-@pytest.mark.parametrize("name", list(modules()))
-def test_nothing_of_the_users_surroundings_is_read_at_import(name: str) -> None:
-    for node, at_import in statements(ast.parse(modules()[name].read_text(encoding="utf-8"))):
-        if at_import:
-            named = getattr(node, "attr", getattr(node, "id", None))
-            assert not (isinstance(node, ast.Attribute | ast.Name) and named in READS), f"{name}:{node.lineno} {named}"
+def test_nothing_of_the_users_surroundings_is_read_at_import() -> None:
+    assert not places("reads_surroundings")
 
 
 def test_no_module_state_is_declared_global() -> None:
-    for name, path in modules().items():
-        for node, _ in statements(ast.parse(path.read_text(encoding="utf-8"))):
-            assert not isinstance(node, ast.Global), f"{name}:{node.lineno}"
+    assert not places("declares_global")
 
 
 def loaded_by(*names: str, watch_environment: bool = False) -> list[str]:

@@ -29,7 +29,8 @@ class Library:
     today: date = field(default_factory=clock.today)
     """Whether a figure is still awaited depends on the day."""
     used: dict[str, str] = field(default_factory=dict)
-    _cache: dict[Path, tuple[bytes, YearFacts | FactLibrary | StateFacts | InventedPlans]] = field(default_factory=dict)
+    _cache: dict[Path, tuple[str, YearFacts | FactLibrary | StateFacts | InventedPlans]] = field(default_factory=dict)
+    """By path: the hash of the file, and its record."""
 
     def __post_init__(self) -> None:
         """Read the files given now: a wrong one is an error even if no scenario needs it."""
@@ -41,9 +42,13 @@ class Library:
                 self._read(self.invented_plans_file, InventedPlans)
 
     @cached_property
+    def _bundled_years(self) -> dict[int, Path]:
+        return {int(path.stem): path for path in sorted(data_folder("facts").glob("[0-9]*.json"))}
+
+    @cached_property
     def years(self) -> dict[int, Path]:
         """Plan years that have figures, and the file of each."""
-        shipped = _bundled_years()
+        shipped = dict(self._bundled_years)
         if self.facts_file:
             shipped[self._read(self.facts_file, YearFacts).plan_year] = self.facts_file
         return shipped
@@ -61,7 +66,7 @@ class Library:
         found = self._read(path, YearFacts, f"facts/{path.name}")
         if found.plan_year != plan_year:
             raise InputError(f"{path}: field plan_year: {found.plan_year} does not match the file name.")
-        bundled = _bundled_years().get(plan_year)
+        bundled = self._bundled_years.get(plan_year)
         if path != self.facts_file or bundled is None:
             return found
         ours = self._read(bundled, YearFacts, f"facts/{bundled.name} (bundled)")
@@ -120,26 +125,22 @@ class Library:
 
     def is_amount(self, name: str) -> bool:
         """Whether a figure is an amount of dollars, as far as any year shows: SLMB is none."""
-        files = (self._read(path, YearFacts).figures.get(name) for path in _bundled_years().values())
+        files = (self._read(path, YearFacts).figures.get(name) for path in self._bundled_years.values())
         return all(figure.value.startswith("$") for figure in files if figure and figure.value)
 
     def names_figure(self, name: str) -> bool:
         """Whether any plan year has a figure of this name. A file that is only asked this is not noted as used."""
-        files = {*_bundled_years().values(), *self.years.values()}
+        files = {*self._bundled_years.values(), *self.years.values()}
         return any(name in self._read(path, YearFacts).figures for path in files)
 
     def _read(self, path: Path, kind: type[R], name: str | None = None) -> R:
         if path not in self._cache:
             self._cache[path] = _load(path, kind, _stamp(path))
-        data, record = self._cache[path]
+        found, record = self._cache[path]
         if name:
-            self.used[name] = sha256(data)
+            self.used[name] = found
         assert isinstance(record, kind)
         return record
-
-
-def _bundled_years() -> dict[int, Path]:
-    return {int(path.stem): path for path in sorted(data_folder("facts").glob("[0-9]*.json"))}
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
@@ -152,6 +153,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=256)
-def _load(path: Path, kind: type[R], stamp: tuple[int, int] | None) -> tuple[bytes, R]:
-    """A file as it is now. The library has many files, and one process may plan many runs."""
-    return read_user_file(path, kind)
+def _load(path: Path, kind: type[R], stamp: tuple[int, int] | None) -> tuple[str, R]:
+    """A file as it is now, and its hash. The library has many files, and one process may plan many runs."""
+    data, record = read_user_file(path, kind)
+    return sha256(data), record

@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 
 _TWO: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add,
@@ -59,7 +60,9 @@ def dollars(formula: str, values: Mapping[str, Decimal] | None = None) -> Decima
     return amount.quantize(_CENT, ROUND_HALF_UP)
 
 
+@lru_cache(maxsize=1024)
 def _parsed(formula: str) -> ast.expr:
+    """The syntax tree, which nobody changes. The same few hundred formulas are read again and again."""
     if len(formula) > _LONGEST:
         raise ValueError(f"a formula has at most {_LONGEST} characters")
     try:
