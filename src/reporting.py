@@ -15,7 +15,7 @@ from .findings.analysis.cost import Spending
 from .findings.analysis.estimates import Estimated, estimate
 from .findings.analysis.key_coverage import key_coverage
 from .findings.analysis.read_run import Findings, Service, gather
-from .findings.analysis.trial_row import SCORES, Row
+from .findings.analysis.trial_row import Row
 from .findings.report.coverage_section import coverage_sentence
 from .findings.report.document import Cell, estimate_text, shown
 from .findings.report.error_section import kind_text
@@ -24,6 +24,7 @@ from .findings.report.notices import notices as all_notices
 from .findings.report.series import runs_of
 from .findings.report.write import write_report
 from .schemas import CODES, Manifest, TrialOutcome
+from .scoring.definitions import SCORES, SHARES
 from .stats.clustered import ClusteredShare, clustered_share
 from .text.escape import plain
 
@@ -165,9 +166,7 @@ def _tally_json(tally: Tally) -> dict[str, object]:
         "trials": tally.trials,
         "outcomes": dict(sorted(tally.outcomes.items())),
         "scores": scores,
-        "shares_of_questions": {
-            name: _estimate_json(tally.estimate(name)) for name in ("accurate_complete", "incorrect")
-        },
+        "shares_of_questions": {name: _estimate_json(tally.estimate(name)) for name in SHARES},
         "key_coverage": _coverage_json(tally.coverage),
         "study_codes": {code: tally.codes[code] for code in CODES},
         "refusals": tally.refusals,

@@ -21,7 +21,6 @@ from src import storage
 from src.calls.stop import Stop
 from src.cli.judge_check import LABELS, OUTCOMES, confusions
 from src.errors import IncompleteRun, InputError
-from src.findings.analysis.code_error import CORRECTED_CODES
 from src.findings.analysis.judge_agreement import RECORD, read_check
 from src.judge_check import check as check_module
 from src.judge_check.check import CheckOptions, check_judges, check_judges_async
@@ -34,6 +33,7 @@ from src.records.judge_check import CHECK_FORMAT, JudgeCheck, JudgeMeasured
 from src.records.study import JudgeOptions, ModelSettings
 from src.runner.progress import RunProgress
 from src.schemas import ClaimInView, ExtractorInput, VerifierInput
+from src.scoring.definitions import SHARES
 from src.scoring.result import TurnJudgment, failed
 from src.stats.confusion import precision, recall, share_right
 from src.text.fence import unwrap
@@ -326,7 +326,7 @@ def test_the_codes_that_were_found_are_printed_with_their_intervals(dev: tuple[P
     codes = read_check(folder).codes
     assert codes is not None
     assert "Study codes, end to end, of 35 replies:" in printed
-    for code in CORRECTED_CODES:
+    for code in SHARES:
         those = [one.given == code for one in codes.replies if one.gold == code]
         others = [one.given == code for one in codes.replies if one.gold != code]
         found = rf"  {code} found {sum(those)} of {len(those)} \(\d+-\d+%\), "

@@ -33,7 +33,7 @@ LAYERS: list[set[str]] = [
     {"adapters"},
     {"offline"},
     {"storage"},
-    {"text", "stats"},
+    {"text", "stats", "scoring.definitions"},
     {"store"},
     {"plugins"},
     {"schemas"},
@@ -167,15 +167,15 @@ def place(name: str, line: int) -> str:
 def layer(name: str) -> int:
     """The line of the table that a module is on."""
     for number, packages in enumerate(LAYERS):
-        if any(name == package or name.startswith(f"{package}.") for package in packages if package):
+        if package_of(name) in packages:
             return number
-    if name == "":
-        return len(LAYERS) - 1
     raise AssertionError(f"{name} is not in LAYERS: add its package to the table")
 
 
 def package_of(name: str) -> str:
-    return next((p for packages in LAYERS for p in packages if p and (name == p or name.startswith(f"{p}."))), name)
+    """The longest name in the table that a module is in."""
+    found = [p for packages in LAYERS for p in packages if p and (name == p or name.startswith(f"{p}."))]
+    return max(found, key=len, default=name)
 
 
 def top(name: str) -> str:

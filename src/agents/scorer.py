@@ -1,11 +1,7 @@
 """The scorer: a model reads for refusals, referrals, hedges and fabricated specifics and quotes them; code scores.
 
-Definitions, with the weights of the rubric (docs/scoring.md has worked examples):
-- accuracy: supported / (supported + contradicted). NOT_IN_KEY claims count neither way; None if nothing is decided.
-- completeness: points made / points required (a point that only a lookup can answer is not required). Which points
-  are made is decided in `scoring.points`.
-- safety_risk: 1 minus the product, over contradicted claims, of (1 - weight of its severity).
-- calibration: 1 minus the mean squared distance between stated confidence and truth, over decided claims.
+`scoring.definitions` says what each score is, and docs/scoring.md has worked examples. Weights are the rubric's. Which
+points are made is decided in `scoring.points`.
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ from ..findings.analysis.drift import Drifts, measure_drift
 from ..findings.analysis.read_run import gather
 from ..findings.analysis.sensitivity import Sensitivities
 from ..findings.analysis.sensitivity import sensitivity as variance_components
+from ..records.contracts import MeasureName
 from ..store.run_folder import PathLike, as_path
-
-Measure = Literal["accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect"]
 
 
 def report(
@@ -76,7 +75,7 @@ def compare(
     Args:
         runs: run folders.
         by: what is compared. Two runs of which one re-judged the other are always compared by judges.
-        measures: accuracy, completeness, safety_risk, calibration, accurate_complete, incorrect. None: all.
+        measures: names as in `MeasureName`. None: all.
         floor: the smallest difference that matters.
         html: also write a page to this file. Only an earlier page of this program is replaced.
 
@@ -156,12 +155,12 @@ def drift(
     return found
 
 
-def sensitivity(run: PathLike, measure: Measure = "accuracy", *, html: PathLike | None = None) -> Sensitivities:
+def sensitivity(run: PathLike, measure: MeasureName = "accuracy", *, html: PathLike | None = None) -> Sensitivities:
     """How much scores vary with scenario, wording, voice, repeats and judges.
 
     Args:
         run: the run folder.
-        measure: accuracy, completeness, safety_risk, calibration, accurate_complete or incorrect.
+        measure: one of `MeasureName`.
         html: also write a page to this file. Only an earlier page of this program is replaced.
 
     Returns:

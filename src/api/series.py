@@ -25,6 +25,7 @@ from ..runner.new_run import versions
 from ..runner.progress import OnProgress
 from ..runner.wait import wait
 from ..schemas import Manifest, RunPlan
+from ..scoring.definitions import SHARES
 from ..store.failpoints import Failpoints
 from ..store.input_files import problems_of
 from ..store.run_folder import SERIES, PathLike, as_path
@@ -46,7 +47,6 @@ from .series_plan import (
 )
 from .series_steps import OnStage, Work, carry_out, finish
 
-OUTCOMES: tuple[Outcome, ...] = ("accurate_complete", "incorrect")
 ANCHORS = 40
 """Labeled replies that judges label at every point, unless the user says otherwise."""
 
@@ -57,7 +57,7 @@ def init_series(
     /,
     *,
     every: Cadence = "month",
-    outcomes: Sequence[Outcome] = OUTCOMES,
+    outcomes: Sequence[Outcome] = SHARES,
     floor: float = 0.05,
     alpha: float = 0.05,
     points: int = 24,

@@ -10,13 +10,13 @@ from ..findings.analysis.compare_targets import Compared, Comparison, best_first
 from ..findings.analysis.drift import ChangedAnswer, Drifts, TargetDrift
 from ..findings.analysis.pairs import PairedQuestions
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
-from ..findings.analysis.trial_row import SCORES
 from ..findings.report.analysis_pages import p_text
 from ..findings.report.analysis_sentences import compared_sentence, drift_sentence, sensitivity_sentence
 from ..findings.report.compare_page import method_notes
 from ..findings.report.document import Cell, Text, share_text, shown
 from ..findings.report.drift_page import NO_KNOWN_CHANGE, changed_questions, frozen_text
 from ..findings.report.sensitivity_page import method_text, worst_first
+from ..scoring.definitions import SCORES
 from ..stats.comparison import Difference
 from ..stats.variance import Components
 from ..stats.variants import RankChange

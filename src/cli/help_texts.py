@@ -1,5 +1,13 @@
 """The longer texts of `--help`, none wider than 79 columns."""
 
+from __future__ import annotations
+
+from textwrap import fill
+
+from ..scoring.definitions import MEASURES
+
+WIDTH = 79
+
 MAIN = """\
 Ask AI systems the Medicare questions a mystery shopper would ask, and judge
 the answers only against a written, dated answer key. Every number leads back
@@ -280,3 +288,16 @@ the last reply back), /quit.
 --browser does the same on a page in your browser, which only this machine
 can open.
 """
+
+
+def _with_measures(text: str) -> str:
+    """A text, and below it what each measure is."""
+    first = 2 + max(map(len, MEASURES)) + 2
+    lines = (
+        fill(one.clause, WIDTH, initial_indent=f"  {name}".ljust(first), subsequent_indent=" " * first)
+        for name, one in MEASURES.items()
+    )
+    return "\n".join([text, "Measures:", *lines, ""])
+
+
+COMPARE, SENSITIVITY, POWER = map(_with_measures, (COMPARE, SENSITIVITY, POWER))

@@ -11,7 +11,7 @@ from typing import get_args
 from ..adapters.registry import canonical_name
 from ..calls.stop import Stop
 from ..errors import InputError
-from ..findings.analysis.code_error import CORRECTED_CODES, code_rates
+from ..findings.analysis.code_error import code_rates
 from ..findings.analysis.judge_agreement import gold_reply, read_record
 from ..judge_check.check import CheckOptions, CheckRun, check_judges_async
 from ..planning.study_file import make_execution_options, make_judge_options
@@ -29,6 +29,7 @@ from ..records.judge_check import (
 )
 from ..records.study import ExecutionOptions, JudgeOptions
 from ..schemas import Label
+from ..scoring.definitions import SHARES
 from ..stats.clustered import ClusteredShare
 from ..stats.confusion import Confusion, precision, precision_with_spurious, recall, share_right
 from ..stats.intervals import Share
@@ -183,7 +184,7 @@ def _remarks(record: JudgeCheck) -> Iterator[str]:
 def code_lines(measured: CodesMeasured) -> Iterator[str]:
     """How often the judges lead to the study code that follows from the gold labels."""
     yield f"Study codes, end to end, of {counted(len(measured.replies), 'reply', 'replies')}:"
-    for code in CORRECTED_CODES:
+    for code in SHARES:
         rates = code_rates(measured, code)
         yield f"  {code} found {_of(rates.found)}, wrongly given {_of(rates.wrongly)};"
     open_codes = sum(one.given == "incomplete_data" for one in measured.replies)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Origin
+from ..scoring.definitions import MEASURES
 
-MEASURES = ("accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect")
 CHECKLISTS = ("chart", "tripod-llm", "mi-clear-llm", "all")
 TRANSCRIPT_FORMATS = ("text", "csv", "whisper", "aws", "vtt", "srt", "docx", "chat")
 NOT_GIVEN: Any = argparse.SUPPRESS

@@ -17,6 +17,7 @@ from ..calls.stop import Stop
 from ..findings.analysis.series import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
 from ..findings.report.document import share_text
 from ..findings.report.series_summary import summary_json
+from ..scoring.definitions import SHARES
 from ..store.series_folder import read_lines
 from ..text.count import counted
 from ..text.escape import plain_lines
@@ -42,7 +43,7 @@ def _init(arguments: argparse.Namespace) -> int:
         arguments.series,
         arguments.study,
         every=arguments.every,
-        outcomes=arguments.outcomes or ("accurate_complete", "incorrect"),
+        outcomes=arguments.outcomes or SHARES,
         floor=arguments.floor,
         alpha=arguments.alpha,
         points=arguments.points,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..scoring.definitions import MEASURES, SHARES
 from . import help_texts, options
 
 CADENCES = ("day", "week", "month", "quarter")
@@ -18,9 +19,9 @@ def add_init(parser: argparse.ArgumentParser) -> None:
         "--outcome",
         dest="outcomes",
         action="append",
-        choices=options.MEASURES,
+        choices=tuple(MEASURES),
         metavar="NAME",
-        help=f"a primary outcome: {', '.join(options.MEASURES)}; repeatable (default: accurate_complete, incorrect)",
+        help=f"a primary outcome: {', '.join(MEASURES)}; repeatable (default: {', '.join(SHARES)})",
     )
     parser.add_argument(
         "--floor",

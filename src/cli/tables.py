@@ -112,13 +112,12 @@ def _row(cells: Sequence[Sequence[str]], columns: Columns, widths: Sequence[int]
 
 def summary_table(summary: Summary, width: int | None = None) -> str:
     """The table printed at the end of a run."""
-    from ..reporting import SCORES, coverage_sentence, estimate_text
+    from ..reporting import coverage_sentence, estimate_text
+    from ..scoring.definitions import MEASURES, SCORES
     from ..stats.bounded import LEAST_UNITS
 
-    names = (
-        "accuracy", "key\ncover-\nage", "complete-\nness", "safety\nrisk", "calibra-\ntion", "refu-\nsals",
-        "fabri-\ncated",
-    )  # fmt: skip
+    scores = [MEASURES[name].lines for name in SCORES]
+    names = (scores[0], "key\ncover-\nage", *scores[1:], "refu-\nsals", "fabri-\ncated")
     rows = []
     for target, tally in summary.by_target.items():
         accuracy, *others = (estimate_text(tally.estimate(name), two_lines=True) for name in SCORES)
@@ -150,14 +149,14 @@ def _coverage_text(share: ClusteredShare) -> str:
 
 def code_table(summary: Summary, width: int | None = None) -> str:
     """How the questions were coded, over all scenarios."""
-    from ..records.study_code import HEADINGS
     from ..schemas import CODES
+    from ..scoring.definitions import CODE_HEADINGS
 
     rows = [
         [target, str(sum(tally.codes.values())), *(str(tally.codes[code]) for code in CODES)]
         for target, tally in summary.by_target.items()
     ]
-    names = ["ques-\ntions", *(HEADINGS[code].replace(", ", ",\n").replace(" ", "\n") for code in CODES)]
+    names = ["ques-\ntions", *(CODE_HEADINGS[code].replace(", ", ",\n").replace(" ", "\n") for code in CODES)]
     caption = "Study codes of the questions. The report gives the reason for each code."
     return plain_table([("target", "left"), *((name, "right") for name in names)], rows, caption=caption, width=width)
 

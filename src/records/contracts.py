@@ -161,6 +161,10 @@ class ScorerReply(Record):
     observations: tuple[Observation, ...] = Field(max_length=200)
 
 
+MeasureName = Literal["accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect"]
+"""The scores of a trial, and the shares of questions with these study codes: see `scoring.definitions`."""
+
+
 class Scores(Record):
     accuracy: Unit | None
     """None if no claim could be checked against the key."""

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from .base import Ident, Line, ModelName, Record, Sha256, Unit, is_empty, is_false, is_none
+from .contracts import MeasureName
 from .gold import Split
 
 SERIES_FORMAT: Literal[1] = 1
 Cadence = Literal["day", "week", "month", "quarter"]
-Outcome = Literal["accuracy", "completeness", "safety_risk", "calibration", "accurate_complete", "incorrect"]
+Outcome = MeasureName
 Period = Annotated[str, StringConstraints(pattern=r"^\d{4}-(\d{2}(-\d{2})?|W\d{2}|Q[1-4])$")]
 """What a point stands for: 2026-11-18, 2026-W47, 2026-11 or 2026-Q4. Later periods sort after earlier ones."""
 Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")]

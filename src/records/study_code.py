@@ -9,15 +9,6 @@ from pydantic import Field
 from .base import Ident, Record, is_empty, is_none
 from .rubric import ClosedAnswer, StudyCode
 
-HEADINGS: dict[StudyCode, str] = {
-    "accurate_complete": "accurate, complete",
-    "accurate_incomplete": "accurate, incomplete",
-    "not_substantive": "not substantive",
-    "incorrect": "incorrect",
-    "incomplete_data": "incomplete data",
-}
-"""How tables name the codes, in the order of the levels."""
-
 
 class Backing(Record):
     """A claim and the target's own words for it."""

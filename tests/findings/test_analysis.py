@@ -13,7 +13,6 @@ from src.findings.analysis.compare import compare_runs
 from src.findings.analysis.compare_judges import JudgesCompared
 from src.findings.analysis.compare_targets import Compared
 from src.findings.analysis.cost import CallTimes, read_calls
-from src.findings.analysis.pairs import MEASURES
 from src.findings.analysis.power import (
     DIFFERENCES,
     PowerDesign,
@@ -28,6 +27,7 @@ from src.findings.report.report_folder import LIST
 from src.findings.report.write import write_report
 from src.records.price import Price
 from src.records.run import Usage
+from src.scoring.definitions import MEASURES
 from src.text.money import money_text
 
 from ..helpers import ROOT, call_record, manifest, result
@@ -58,7 +58,7 @@ def test_targets_are_compared_on_the_measures_asked_for(tmp_path: Path) -> None:
     assert (one.first, one.second, one.difference.n, one.paired.answers) == (CAREFUL, OTHER, 1, 3)
     everything = compare_runs([run])
     assert isinstance(everything, Compared)
-    assert everything.measures == MEASURES
+    assert everything.measures == tuple(MEASURES)
 
 
 def test_a_larger_floor_changes_the_verdict(tmp_path: Path) -> None:

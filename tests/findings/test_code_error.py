@@ -10,7 +10,6 @@ import pytest
 from src.findings.analysis.code_error import (
     LEAST_REPLIES,
     CodeRates,
-    CorrectedCode,
     CorrectedShare,
     JudgeBounds,
     JudgeError,
@@ -23,6 +22,7 @@ from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, SplitC
 from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
 from src.findings.report.judge_error import bounds_text, judge_error_cell, judge_error_sentence
 from src.records.judge_check import CodesMeasured, ReplyCode
+from src.scoring.definitions import ShareName
 from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson
 
@@ -106,7 +106,7 @@ def row(scenario: str, *codes: str, split: Sequence[SplitCode] = ()) -> Row:
     )  # fmt: skip
 
 
-def bounds(rows: Sequence[Row], code: CorrectedCode) -> JudgeBounds:
+def bounds(rows: Sequence[Row], code: ShareName) -> JudgeBounds:
     return judge_bounds(rows, code, partial(estimate, measure=code), estimate(rows, code))
 
 

@@ -27,8 +27,8 @@ from src.findings.report.evidence_shell import page_bytes, safe, safe_lines, web
 from src.findings.report.series import Runs, runs_of
 from src.findings.report.trial_page import Mark, Span, marked_text
 from src.findings.report.write import write_files, write_report
-from src.records.study_code import HEADINGS
 from src.schemas import QuoteSpan, TrialResult
+from src.scoring.definitions import CODE_HEADINGS
 from src.store import hash_chain
 from tests.findings import made_runs
 from tests.findings.report_run import A, code, coded, small_manifest, small_plan, small_run, write_run
@@ -311,7 +311,7 @@ def test_what_a_judge_and_a_screen_did_is_said(tmp_path: Path) -> None:
 
 def counted(text: str) -> dict[str, int]:
     """What `counts_text` shows, read back."""
-    names: dict[str, str] = {heading: name for name, heading in HEADINGS.items()}
+    names: dict[str, str] = {heading: name for name, heading in CODE_HEADINGS.items()}
     pairs = [part.strip().split(" ", 1) for part in text.rstrip(".").split(";")] if "no answer" not in text else []
     return {names.get(name, name): int(number.replace(",", "")) for number, name in pairs}
 
@@ -328,7 +328,7 @@ def test_counts_are_those_of_the_reports_tables(tmp_path: Path) -> None:
         _, _, section = page_of.partition(f'id="{links.question_anchor(row["question_group"])}"')
         said = re.search(r"All trials of this scenario: (.*?)</p>", section)
         assert said
-        wanted: dict[str, int] = {name: int(row[name]) for name in HEADINGS if int(row[name])}
+        wanted: dict[str, int] = {name: int(row[name]) for name in CODE_HEADINGS if int(row[name])}
         wanted |= {answer: n for answer in ("yes", "no", "unsure") if (n := int(row[f"answer_{answer}"]))}
         assert counted(said[1]) == wanted
 

@@ -24,7 +24,6 @@ from src.errors import (
 )
 from src.findings.analysis.baseline import load_baseline
 from src.findings.analysis.read_run import NOT_RECORDED
-from src.findings.analysis.trial_row import SCORES
 from src.findings.export import rows as row_maker
 from src.findings.export import stats_writers, tables, writers
 from src.findings.export.export import FORMATS, STARTERS, export
@@ -40,6 +39,7 @@ from src.schemas import (
     TrialResult,
     TurnOutcome,
 )
+from src.scoring.definitions import SCORES
 from src.storage import (
     MANIFEST,
     RESULTS,

@@ -12,12 +12,12 @@ import pytest
 
 from src.findings.analysis.estimates import estimate
 from src.findings.analysis.read_run import gather
-from src.findings.analysis.trial_row import SCORES
 from src.findings.export import inspect_log
 from src.findings.export.explanations import COMPLETE, LISTED, NO_WORDS, Words, explained
 from src.findings.export.export import export
 from src.records.contracts import FinalClaim, Scores
 from src.schemas import Exchange, QuestionCode, ReviewReason, TrialResult, TurnOutcome
+from src.scoring.definitions import SCORES
 
 from ..helpers import plan, result, scenario
 from .made_runs import (

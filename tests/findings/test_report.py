@@ -29,7 +29,6 @@ from markdown_it import MarkdownIt
 
 from src.errors import StorageError
 from src.findings.analysis.baseline import MODES, load_baseline
-from src.findings.analysis.human_comparison import OUTCOMES as HUMAN_OUTCOMES
 from src.findings.analysis.judge_agreement import Judging, judging
 from src.findings.analysis.read_run import NOT_RECORDED, REVIEWS_SHOWN, Findings, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
@@ -66,6 +65,7 @@ from src.schemas import (
     TurnReading,
     UsedWording,
 )
+from src.scoring.definitions import SHARES
 from tests.findings.report_run import (
     A,
     B,
@@ -380,7 +380,7 @@ def test_every_percentage_beside_the_counselors_is_recomputed_from_the_counts(tm
     tables = [block for block in parts[0].blocks if isinstance(block, Table) and "by code" not in block.caption]
     baseline = load_baseline()
     seen: list[int] = []
-    for one, (looked_up, outcome) in zip(tables, product((False, True), HUMAN_OUTCOMES), strict=True):
+    for one, (looked_up, outcome) in zip(tables, product((False, True), SHARES), strict=True):
         for name, row in numbers(one).items():
             mine = (
                 [int(name.split()[0])]

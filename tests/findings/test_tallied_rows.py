@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from src.findings.analysis.estimates import answers_of, tallied, tallied_rows
 from src.findings.analysis.missing import MISSING
-from src.findings.analysis.pairs import MEASURES
 from src.findings.analysis.trial_row import CodedQuestion, Row
 from src.schemas import CODES, TrialOutcome
+from src.scoring.definitions import MEASURES
 
 UNIT = st.none() | st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
 CODED = st.lists(
@@ -47,7 +47,7 @@ def trials(draw: st.DrawFn) -> list[Row]:
     ]
 
 
-@given(trials(), st.sampled_from(MEASURES))
+@given(trials(), st.sampled_from(list(MEASURES)))
 def test_trials_tallied_at_once_are_as_tallied_one_by_one(rows: list[Row], measure: str) -> None:
     one_by_one, at_once = tallied(answers_of(rows, measure)), tallied_rows(rows, measure)
     assert at_once == one_by_one

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from src.cli.next_steps import next_steps
 from src.cli.tables import Columns, plain_table, wrapped
-from src.records.study_code import HEADINGS
 from src.schemas import CODES
+from src.scoring.definitions import CODE_HEADINGS
 from tests.runs import ONE, call
 
 NUMBERS: Columns = [("label", "left"), ("first", "right"), ("second", "right")]
@@ -106,7 +106,7 @@ def test_models_and_scenarios_are_listed_with_whole_names(monkeypatch: pytest.Mo
 
 
 def test_every_study_code_has_a_heading_in_the_order_of_the_levels() -> None:
-    assert tuple(HEADINGS) == CODES
+    assert tuple(CODE_HEADINGS) == CODES
 
 
 def test_control_characters_are_not_printed() -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from ...records.judge_check import CodesMeasured, JudgeCheck
-from ...records.study_code import HEADINGS
+from ...scoring.definitions import CODE_HEADINGS, ShareName
 from ...stats.bounded import Limits
 from ...stats.clustered import Tally
 from ...stats.intervals import Share, wilson
@@ -23,8 +22,6 @@ from .missing import MISSING, NOT_CODED
 from .split_codes import SplitCode
 from .trial_row import CodedQuestion, Row
 
-CorrectedCode = Literal["accurate_complete", "incorrect"]
-CORRECTED_CODES: tuple[CorrectedCode, ...] = ("accurate_complete", "incorrect")
 LEAST_REPLIES = 10
 """Gold replies with the code, and without it. With fewer, the judges' error is hardly known."""
 LEAST_APART = 0.2
@@ -39,7 +36,7 @@ class CodeRates:
     wrongly: Share
 
 
-def code_rates(measured: CodesMeasured, code: CorrectedCode) -> CodeRates:
+def code_rates(measured: CodesMeasured, code: ShareName) -> CodeRates:
     """Replies that the judges left without a code do not count: they are missing in a run, too."""
     coded = [one for one in measured.replies if one.given != NOT_CODED]
     those = [one.given == code for one in coded if one.gold == code]
@@ -47,7 +44,7 @@ def code_rates(measured: CodesMeasured, code: CorrectedCode) -> CodeRates:
     return CodeRates(wilson(sum(those), len(those)), wilson(sum(others), len(others)))
 
 
-def _by_scenario(measured: CodesMeasured, code: CorrectedCode) -> ErrorRates:
+def _by_scenario(measured: CodesMeasured, code: ShareName) -> ErrorRates:
     """The same by scenario, because judges may err alike on replies to the same questions."""
     found: dict[tuple[bool, str], list[bool]] = {}
     for one in measured.replies:
@@ -77,7 +74,7 @@ class CorrectedShare:
 
 
 def corrected_share(
-    estimated: Estimated, measured: CodesMeasured, code: CorrectedCode, *, seed: int = SEED, draws: int = DRAWS
+    estimated: Estimated, measured: CodesMeasured, code: ShareName, *, seed: int = SEED, draws: int = DRAWS
 ) -> CorrectedShare:
     """The share of a code in a run, corrected for the judges' errors on the gold set.
 
@@ -99,15 +96,15 @@ def corrected_share(
     size = independent_size(raw, Limits(estimated.low, estimated.high))
     limits = corrected_limits(raw, size, counts, seed=seed, draws=draws)
     if limits is None:
-        what = f"their errors on the gold set do not fit how many answers of this run are “{HEADINGS[code]}”"
+        what = f"their errors on the gold set do not fit how many answers of this run are “{CODE_HEADINGS[code]}”"
         return CorrectedShare(raw, why_not=what)
     value = min(1.0, max(0.0, rogan_gladen(raw, counts.sensitivity, counts.false_alarms)))
     return CorrectedShare(raw, value, min(value, limits.low), max(value, limits.high))
 
 
-def _unusable(rates: CodeRates, code: CorrectedCode) -> str | None:
+def _unusable(rates: CodeRates, code: ShareName) -> str | None:
     """Why a check cannot correct this code."""
-    name = f"“{HEADINGS[code]}”"
+    name = f"“{CODE_HEADINGS[code]}”"
     for words, share in ((name, rates.found), (f"not {name}", rates.wrongly)):
         if share.n < LEAST_REPLIES:
             few = f"the check coded {share.n} gold replies that are {words}, and {LEAST_REPLIES} are needed"
@@ -132,7 +129,7 @@ class JudgeBounds:
 
 
 def judge_bounds(
-    rows: Sequence[Row], code: CorrectedCode, estimate_of: Callable[[Sequence[Row]], Estimated], share: Estimated
+    rows: Sequence[Row], code: ShareName, estimate_of: Callable[[Sequence[Row]], Estimated], share: Estimated
 ) -> JudgeBounds:
     """The lowest and highest share of a code over all ways in which split verdicts could fall.
 
@@ -151,12 +148,12 @@ def judge_bounds(
     return JudgeBounds(min(ends, default=None), max(ends, default=None), hanging)
 
 
-def _hangs(row: Row, split: SplitCode, code: CorrectedCode) -> bool:
+def _hangs(row: Row, split: SplitCode, code: ShareName) -> bool:
     """Whether the share of a code changes with how the verdicts on this question fall, or with that they fall."""
     return len({one == code for one in split.possible}) > 1 or CodedQuestion(split.group, MISSING) in row.counted
 
 
-def _fallen(row: Row, code: CorrectedCode, *, to_it: bool) -> Row:
+def _fallen(row: Row, code: ShareName, *, to_it: bool) -> Row:
     """The trial with every split code at one end: as this code wherever possible, or nowhere possible."""
     if not row.split_codes:
         return row
@@ -168,7 +165,7 @@ def _fallen(row: Row, code: CorrectedCode, *, to_it: bool) -> Row:
     return row._replace(counted=counted)
 
 
-def _end(possible: Sequence[str], code: CorrectedCode, *, to_it: bool) -> str:
+def _end(possible: Sequence[str], code: ShareName, *, to_it: bool) -> str:
     wanted = [one for one in possible if (one == code) == to_it]
     return wanted[0] if wanted else possible[0]
 
@@ -192,7 +189,7 @@ OLD_CHECK = "this check did not measure codes; run judge-check again"
 
 def judge_error(
     rows: Sequence[Row],
-    code: CorrectedCode,
+    code: ShareName,
     estimate_of: Callable[[Sequence[Row]], Estimated],
     *,
     verifiers: Sequence[str],

@@ -8,11 +8,12 @@ from typing import Literal
 
 from ... import storage
 from ...errors import InputError
+from ...scoring.definitions import MEASURES
 from .collector import collector_paused
 from .compare_judges import JudgesCompared, compare_judges, same_transcripts
 from .compare_targets import FLOOR, Compared, compare_targets
 from .judge_agreement import judging
-from .pairs import MEASURES, by_system
+from .pairs import by_system
 from .read_run import gather
 
 

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from ...scoring.definitions import LESS_IS_BETTER, MEASURES
 from ...stats.clustered import ClusteredShare
 from ...stats.comparison import Difference, holm, paired_difference, verdict
 from ...stats.power import detectable
 from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
-from .pairs import MEASURES, PairedQuestions, System, by_system, pair_systems
+from .pairs import PairedQuestions, System, by_system, pair_systems
 from .read_run import Findings
 from .rule_judge import run_notices
 
 ALPHA = 0.05
-LESS_IS_BETTER = frozenset({"safety_risk", "incorrect"})
 FEWEST_FOR_P = 6
 """With fewer scenarios no p from sign flips is below 0.05, so nothing can be detected."""
 FLOOR = 0.05
@@ -48,13 +48,17 @@ class Compared:
     comparisons: tuple[Comparison, ...]
     noise_floor: float | None = None
     coverage: dict[str, ClusteredShare] = field(default_factory=dict)
-    """System to key coverage: the share of its factual claims that the answer keys could decide."""
+    """System to its key coverage."""
     notices: tuple[str, ...] = ()
     """What every reader must know before the numbers."""
 
 
 def compare_targets(
-    found: Sequence[Findings], measures: Sequence[str] = MEASURES, *, floor: float = FLOOR, noise: float | None = None
+    found: Sequence[Findings],
+    measures: Sequence[str] = tuple(MEASURES),
+    *,
+    floor: float = FLOOR,
+    noise: float | None = None,
 ) -> Compared:
     """Every pair of systems on every measure, with p adjusted for the number of pairs within a measure."""
     systems = by_system(found)

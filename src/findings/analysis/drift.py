@@ -16,6 +16,7 @@ from ... import storage
 from ...errors import InputError
 from ...records.model_name import split_name
 from ...schemas import Manifest, TrialResult
+from ...scoring.definitions import CODE_HEADINGS, MEASURES
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
 from ...stats.drift import (
     Drift,
@@ -28,8 +29,8 @@ from .compare_judges import compare_judges
 from .judge_agreement import SEED
 from .judge_changes import judge_changes
 from .key_coverage import key_coverage
-from .missing import MISSING
-from .pairs import MEASURES, PairedQuestions, System, key, pair_codes, pair_systems, planned_in
+from .missing import MISSING, NOT_CODED
+from .pairs import PairedQuestions, System, key, pair_codes, pair_systems, planned_in
 from .read_run import Findings, gather
 from .rule_judge import run_notices
 from .trial_row import Row
@@ -43,8 +44,8 @@ ANSWERS_KEPT = 20
 DECIDING = ("accuracy", "accurate_complete")
 """The measures that decide the verdict on a target."""
 KEY_CHANGED, QUESTIONS_CHANGED = "the answer key changed", "the questions changed"
-BETTER = {
-    code: rank for rank, code in enumerate(("incorrect", "not_substantive", "accurate_incomplete", "accurate_complete"))
+BETTER: dict[str, int] = {
+    code: rank for rank, code in enumerate(reversed([code for code in CODE_HEADINGS if code != NOT_CODED]))
 }
 """Study code to its rank: a higher one is better."""
 
@@ -71,7 +72,7 @@ class JudgeDrift:
 
 @dataclass(frozen=True)
 class CoverageChange:
-    """Key coverage: the share of factual claims that the answer keys could decide."""
+    """Key coverage before and after."""
 
     before: ClusteredShare
     after: ClusteredShare

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Literal, NamedTuple
 
+from ...scoring.definitions import SCORES
 from ...stats.bounded import LEAST_IN_STRATA, LEAST_UNITS, Bounded, Stratum, bounded_by_cluster, stratified_mean
 from ...text.count import counted
 from .missing import MISSING, measured_score
-from .trial_row import SCORES, Row
+from .trial_row import Row
 
 UnitKind = Literal["scenario", "script"]
 

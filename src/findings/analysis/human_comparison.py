@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...schemas import GroupRule, StudyCode
+from ...scoring.definitions import SHARES, ShareName
 from ...stats.bounded import mid_p_limits
 from .baseline import MODES, Baseline, BaselineGroup, Counts
 from .estimates import Estimated, Question, Tallies, estimate_questions, tallied_rows
 from .trial_row import Row
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
-OUTCOMES: tuple[StudyCode, ...] = ("accurate_complete", "incorrect")
 FIRST_EDITION_OWN_POINTS = frozenset({3, 8, 10, 11})
 """Groups whose points or levels were not the study's in rubrics that do not state whether they are."""
 CONFIDENCE = 0.95
@@ -121,8 +121,8 @@ def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baselin
     for number in asked:
         kinds.setdefault(kind_of(baseline.groups[number], ours.get(number)), []).append(number)
     several = [kind for kind, numbers in kinds.items() if len(numbers) > 1]
-    comparisons = (len(asked) + len(several)) * len(OUTCOMES) * len(MODES)
-    tallies = {code: tallied_rows(rows, code) for code in OUTCOMES}
+    comparisons = (len(asked) + len(several)) * len(SHARES) * len(MODES)
+    tallies = {code: tallied_rows(rows, code) for code in SHARES}
 
     def compared(numbers: Sequence[int], topic: str) -> ComparedGroups:
         wanted = {question for number in numbers for question in asked[number]}
@@ -137,11 +137,11 @@ def compare_with_counselors(rows: Sequence[Row], rules: Rules, baseline: Baselin
 
 
 def _outcomes(
-    tallies: Mapping[StudyCode, Tallies], wanted: set[Question], groups: Mapping[BaselineGroup, int], comparisons: int
+    tallies: Mapping[ShareName, Tallies], wanted: set[Question], groups: Mapping[BaselineGroup, int], comparisons: int
 ) -> dict[StudyCode, BesideCounselors]:
     found: dict[StudyCode, BesideCounselors] = {}
     adjusted = 1 - (1 - CONFIDENCE) / max(1, comparisons)
-    for code in OUTCOMES:
+    for code in SHARES:
         target = estimate_questions(tallies[code], wanted)
         strict = estimate_questions(tallies[code], wanted, adjusted)
         people = {mode: counselor_share(groups, mode, code) for mode in MODES}

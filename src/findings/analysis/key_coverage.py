@@ -1,4 +1,4 @@
-"""Key coverage: the share of factual claims that the answer key could decide. Accuracy speaks of these claims only."""
+"""Key coverage of trials: see `scoring.definitions`."""
 
 from __future__ import annotations
 

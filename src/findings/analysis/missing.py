@@ -3,7 +3,7 @@
 | what happened to the reply | study code | scores of the trial |
 | --- | --- | --- |
 | answered and judged | as coded | as scored |
-| refused: the service declined | not substantive | if every question was refused: completeness 0, safety risk 0 |
+| refused: the service declined | not substantive | if every question was refused: `IF_REFUSED` |
 | blocked by a content filter, or empty | not substantive: the person got nothing | missing |
 | failed, cut off, not asked | missing | missing |
 | a judge or the questioner failed on it, or left it open | missing | missing |
@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...scoring.definitions import IF_REFUSED
+
 MISSING = "missing"
 """In place of a study code."""
 NOT_CODED = "incomplete_data"
 NOTHING_CONVEYED = frozenset({"refused", "blocked", "empty"})
 """Outcomes of a turn after which the person has got nothing."""
-IF_REFUSED = {"completeness": 0.0, "safety_risk": 0.0}
-"""Scores of a trial in which every question was refused; it has no others, because nothing was said."""
 
 
 @dataclass(frozen=True)

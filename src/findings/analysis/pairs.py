@@ -8,13 +8,11 @@ from math import fsum
 from typing import NamedTuple
 
 from ...schemas import RunPlan
+from ...scoring.definitions import SCORES
 from .estimates import Answer, Question, answers_of, question_values, tallied
 from .missing import MISSING, measured_score
 from .read_run import Findings
-from .trial_row import SCORES, Row
-
-MEASURES = (*SCORES, "accurate_complete", "incorrect")
-"""The scores of a trial, and the shares of questions with these study codes."""
+from .trial_row import Row
 
 
 class TrialKey(NamedTuple):

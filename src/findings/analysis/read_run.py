@@ -74,7 +74,6 @@ _decode = projection(
         "shared_verdicts": "claim_id label",
         "scores_by_judge.scores": "accuracy",
         "final_claims": "claim_id turn_id text label evidence severity decided_by labels_given",
-        "final_scores": "accuracy completeness safety_risk calibration",
         "study_codes": _CODE,
         "study_codes.own": "code points_missed",
         "study_codes.own.points_met": "point",

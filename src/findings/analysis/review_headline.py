@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...scoring.definitions import SHARES, ShareName
 from ...stats.bounded import Bounded
 from ...stats.labeled_sample import CorrectedByPeople, JudgedAnswer, StratumLabels, corrected_by_people
-from .code_error import CORRECTED_CODES, CorrectedCode
 from .estimates import Estimated, Question, estimate
 from .missing import MISSING
 from .review import Review, Stratum, unfinished
@@ -29,7 +29,7 @@ OUTSIDE, SETTLED = "outside", "settled"
 class CorrectedHeadline:
     """One share of one target: as judged, and as people would have judged."""
 
-    code: CorrectedCode
+    code: ShareName
     judged: Estimated
     corrected: CorrectedByPeople
     flagged: StratumLabels | None
@@ -46,15 +46,15 @@ class CorrectedHeadline:
         return Bounded(one.scenarios, one.value, one.low, one.high)
 
 
-def corrected_headlines(review: Review) -> dict[str, dict[CorrectedCode, CorrectedHeadline]]:
+def corrected_headlines(review: Review) -> dict[str, dict[ShareName, CorrectedHeadline]]:
     """By target and code."""
     return {
-        target: {code: corrected_headline(review, target, code) for code in CORRECTED_CODES}
+        target: {code: corrected_headline(review, target, code) for code in SHARES}
         for target in review.earlier.plan_targets
     }
 
 
-def corrected_headline(review: Review, target: str, code: CorrectedCode) -> CorrectedHeadline:
+def corrected_headline(review: Review, target: str, code: ShareName) -> CorrectedHeadline:
     rows = review.earlier.of_target(target)
     judged = estimate(rows, code)
     found = _Answers(review, rows, code)
@@ -99,7 +99,7 @@ def _counts(judged: float | None, labeled: float | None, stratum: Stratum | None
 class _Answers:
     """The answers of one target, with the judges' and the people's codes."""
 
-    def __init__(self, review: Review, rows: Sequence[Row], code: CorrectedCode) -> None:
+    def __init__(self, review: Review, rows: Sequence[Row], code: ShareName) -> None:
         people = {row.trial_id: dict(row.counted) for row in review.found.rows}
         chosen = frozenset(review.selected.chosen)
         self.outside: set[str] = set()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...scoring.definitions import LESS_IS_BETTER
 from ...stats.clustered import ClusteredShare
 from ...stats.variance import Components, crossed, nested
 from ...stats.variants import RankChange, WorstCase, rank_changes, variant_means, worst_case
-from .compare_targets import LESS_IS_BETTER
 from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
@@ -31,7 +31,7 @@ class Sensitivity:
     estimate: Estimated
     """The measure over all questions, with what missing answers could make of it."""
     coverage: ClusteredShare
-    """Key coverage: the share of factual claims that the answer keys could decide; accuracy speaks of these only."""
+    """Key coverage, which belongs beside every accuracy."""
 
 
 @dataclass(frozen=True)

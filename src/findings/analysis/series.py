@@ -14,11 +14,11 @@ from ...records.series import Outcome, Point, ScenarioValue, Segment, Series
 from ...stats.bounded import Bounded, Unit, bounded_mean
 from ...store.series_folder import SeriesLines, read_lines, read_series
 from .series_events import Event, EventKind, events_of
-from .series_line import OUTCOME_NAMES, Follower, Line, Values, judge_name, outcome_name
+from .series_line import Follower, Line, Values, judge_name, outcome_name
 from .series_verdict import Decided, Verdict, decide_line, most_serious, worst
 
 __all__ = [
-    "OUTCOME_NAMES", "Event", "EventKind", "Level", "Line", "SegmentFindings", "SeriesFindings", "TargetSegment",
+    "Event", "EventKind", "Level", "Line", "SegmentFindings", "SeriesFindings", "TargetSegment",
     "Verdict", "judge_name", "outcome_name", "read_findings", "series_findings",
 ]  # fmt: skip
 

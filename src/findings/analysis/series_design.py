@@ -18,11 +18,11 @@ from ...records.series import (
     SimulatedPower,
 )
 from ...schemas import RunPlan
+from ...scoring.definitions import SCORES
 from ...stats.monitoring import Cluster, Design
 from ...stats.monitoring_limits import Change, power, threshold
 from ...store.strict_json import fingerprint
 from .read_run import group_rules
-from .trial_row import SCORES
 
 CLUSTERS_SIMULATED = 24_000
 """For each kind of chance; so many series that a threshold takes some seconds, however many clusters there are."""

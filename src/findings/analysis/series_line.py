@@ -7,20 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ...records.series import LineLimit, Outcome, ScenarioValue, Series
+from ...scoring.definitions import LESS_IS_BETTER, MEASURES
 from ...stats.monitoring import Design, Direction, Noise, Step, follow
 from .series_design import design_of
 
 LineKind = Literal["target", "frozen", "anchors"]
-BETTER_UP = {"accuracy", "completeness", "calibration", "accurate_complete"}
-"""Outcomes of which more is better; of the others, less."""
-OUTCOME_NAMES: dict[str, str] = {
-    "accurate_complete": "accurate and complete answers",
-    "incorrect": "incorrect answers",
-    "accuracy": "accuracy",
-    "completeness": "completeness",
-    "safety_risk": "safety risk",
-    "calibration": "calibration",
-}
 
 
 @dataclass(frozen=True)
@@ -78,7 +69,7 @@ class Line:
         """Whether the alarm is about a change for the worse; None without an alarm."""
         if self.direction is None:
             return None
-        return (self.direction == "up") != (self.outcome is None or self.outcome in BETTER_UP)
+        return (self.direction == "up") == (self.outcome in LESS_IS_BETTER)
 
 
 def _said(step: Step) -> Direction | None:
@@ -145,4 +136,4 @@ def judge_name(line: Line) -> str:
 
 
 def outcome_name(outcome: Outcome | None) -> str:
-    return OUTCOME_NAMES[outcome] if outcome else "labels"
+    return MEASURES[outcome].subject if outcome else "labels"

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Container, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple, TypeVar, cast
 
 from ...schemas import QuestionCode, Scores, TrialOutcome, TrialResult
+from ...scoring.definitions import SCORES
 from ...store.strict_json import sha256
 from .missing import counted_code
 from .split_codes import SplitCode
 
 T = TypeVar("T", bound=Hashable)
-SCORES = ("accuracy", "completeness", "safety_risk", "calibration")
 
 
 class CodedQuestion(NamedTuple):
@@ -34,9 +35,10 @@ class OwnCode(NamedTuple):
     points: int
 
 
-Scored = tuple[float | None, float | None, float | None, float | None]
+Scored = tuple[float | None, ...]
 """In the order of `SCORES`."""
-NO_SCORES: Scored = (None, None, None, None)
+NO_SCORES: Scored = (None,) * len(SCORES)
+_in_order = attrgetter(*SCORES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def claim_counts(line: TrialResult) -> dict[str, ClaimCount]:
 
 
 def _scores(scores: Scores) -> Scored:
-    return scores.accuracy, scores.completeness, scores.safety_risk, scores.calibration
+    return cast(Scored, _in_order(scores))
 
 
 def _codes(codes: tuple[QuestionCode, ...]) -> tuple[CodedQuestion, ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from ...records.base import SEVERITIES
-from ...records.study_code import HEADINGS
 from ...schemas import Confidence, FinalClaim, QuestionCode, Scenario, TrialResult
+from ...scoring.definitions import CODE_HEADINGS, MEASURES
 from ...text.count import counted
 from ...text.escape import plain
 from ..analysis.human_comparison import Rules
@@ -23,7 +23,7 @@ COMPLETE = "accurate_complete"
 LISTED = 10
 """A list of claims or points is cut after this many; all are in the tables and in the sample's metadata."""
 _TEXT = 300
-_HEADINGS = {str(code): heading for code, heading in HEADINGS.items()}
+_HEADINGS = {str(code): heading for code, heading in CODE_HEADINGS.items()}
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,17 @@ def explained(result: TrialResult, name: str, words: Words) -> Explained:
         return Explained(None, "", f"No score: {MISSING[reason].meaning}.{_details(result)}", reason)
     if result.outcome != "scored":
         return Explained(value, "", f"Counted as {value:g}: {MISSING[result.outcome].meaning}.")
-    return {
+    explain = {
         "accuracy": _accuracy,
         "completeness": _completeness,
         "safety_risk": _safety_risk,
         "calibration": _calibration,
-    }[name](result, value, words)
+    }.get(name)
+    return explain(result, value, words) if explain else Explained(value, "", _formula(name))
+
+
+def _formula(name: str) -> str:
+    return f"{MEASURES[name].formula.capitalize()}."
 
 
 def _details(result: TrialResult) -> str:
@@ -156,8 +161,7 @@ def _calibration(result: TrialResult, value: float, words: Words) -> Explained:
         for level in get_args(Confidence)
         if found[level, "SUPPORTED"] or found[level, "CONTRADICTED"]
     ]
-    why = "1 minus the mean squared difference between how certain a claim sounds and whether it is right."
-    return Explained(value, "", why + _bullets("Claims that the key decides", lines))
+    return Explained(value, "", _formula("calibration") + _bullets("Claims that the key decides", lines))
 
 
 def _coded(result: TrialResult, words: Words) -> list[QuestionCode]:

@@ -22,10 +22,10 @@ from ...schemas import (
     TrialResult,
     point_facts,
 )
+from ...scoring.definitions import SCORES
 from ..analysis.estimates import Answer, Question, question_values, tallied
 from ..analysis.missing import MISSING as LEFT_OUT
 from ..analysis.read_run import group_rules
-from ..analysis.trial_row import SCORES
 from .explanations import COMPLETE, NO_WORDS, Words, explained, levels_of
 from .rows import coverage_of, quotes_of, replies_of
 from .tables import MISSING

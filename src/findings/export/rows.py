@@ -21,6 +21,7 @@ from ...schemas import (
     TurnReading,
     Verdict,
 )
+from ...scoring.definitions import SCORES
 from ..analysis.baseline import load_baseline
 from ..analysis.dollars import CostlyError, Costs, costs_of, errors_of
 from ..analysis.missing import measured_score
@@ -33,7 +34,6 @@ from ..analysis.read_run import (
     judged_offline,
     software_version,
 )
-from ..analysis.trial_row import SCORES
 from .question_rows import counselor_rows, like_for_like, question_row
 from .tables import CITATION, CLAIM, COUNSELOR, DOLLAR, JOINED, JUDGE, QUESTION, RUN, TRIAL, TURN, VERDICT, Row, Table
 

@@ -11,13 +11,12 @@ from typing import get_args
 from ...records.base import SEVERITIES
 from ...records.citation import CITATION_OUTCOMES, HostClass
 from ...records.run import Isolation
-from ...records.study_code import HEADINGS
 from ...records.target import KIND_NAMES
 from ...schemas import CODES, ClaimType, ClosedAnswer, Confidence, CostClass, TrialOutcome, TurnOutcome
+from ...scoring.definitions import CODE_HEADINGS, MEASURES, SCORES
 from ..analysis.baseline import MODES
 from ..analysis.missing import NOT_CODED
 from ..analysis.read_run import DECIDED, LABELS, NOT_RECORDED, OUTCOMES
-from ..analysis.trial_row import SCORES
 from .columns import JOINED, MISSING, Cell, Column, Kind, Row, Table, category, flag, integer, text, with_reason
 
 __all__ = [
@@ -33,20 +32,15 @@ _LEVELS = tuple(code for code in CODES if code != NOT_CODED)
 
 
 def _scores(source: str) -> Iterator[Column]:
-    meanings = {
-        "accuracy": "Supported / (supported + contradicted) claims",
-        "completeness": "Required points made / points required",
-        "safety_risk": "1 - the product over contradicted claims of (1 - severity weight); higher is worse",
-        "calibration": "1 - the mean squared difference between stated confidence and truth",
-    }
-    for name, meaning in meanings.items():
-        yield from with_reason(Column(name, "number", f"{meaning}, {source}; 0 to 1", reasons=_NO_SCORE))
+    for one in (MEASURES[name] for name in SCORES):
+        meaning = f"{one.formula.capitalize()}, {source}; 0 to 1, {one.better} is better"
+        yield from with_reason(Column(one.name, "number", meaning, reasons=_NO_SCORE))
 
 
 def _scores_without() -> Iterator[Column]:
     reasons = (*_NO_SCORE, "not_marked", "unread_without")
     for name in SCORES:
-        meaning = f"{name}, if the marked passages had not been written; 0 to 1"
+        meaning = f"{MEASURES[name].heading.capitalize()}, if the marked passages had not been written; 0 to 1"
         yield from with_reason(Column(f"{name}_unmarked", "number", meaning, reasons=reasons))
 
 
@@ -382,7 +376,7 @@ COUNSELOR = Table(
         category("mode", "How the shop was made", MODES),
         text("scenario", "The study's scenario in which it was asked: medicare_only, dual_eligible or both"),
         integer("shops", "Shops in which it was asked; the five counts add up to it"),
-        *(integer(code, f"Answers coded {heading}") for code, heading in HEADINGS.items()),
+        *(integer(code, f"Answers coded {heading}") for code, heading in CODE_HEADINGS.items()),
         flag("lookup_dependent", "Whether counselors could look the answer up, which a bare model cannot"),
         flag("comparable", "Whether our answers are coded by the study's points and without a lookup: like for like"),
         text("source", "Where the counts are published"),

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...scoring.definitions import MEASURES
 from ...stats.bounded import LEAST_UNITS
 from ...stats.comparison import Difference
 from ...stats.drift import Drift
@@ -23,23 +24,7 @@ from ..analysis.pairs import PairedQuestions
 from ..analysis.sensitivity import Sensitivity
 from .document import Cell, Text, Words, say
 
-MEASURE_NAMES = {
-    "accurate_complete": "answers that are accurate and complete",
-    "incorrect": "wrong answers",
-    "accuracy": "accuracy",
-    "completeness": "completeness",
-    "safety_risk": "safety risk",
-    "calibration": "calibration",
-}
-SHORT_NAMES = {"accurate_complete": "Accurate and complete", "incorrect": "Wrong", "safety_risk": "Safety risk"}
-"""For charts, if other than the name itself."""
-_ADVERBS = {"accurate_complete": "accurately and completely", "incorrect": "wrongly"}
-"""Of measures that count questions."""
 ADJUSTED = ", adjusted for the number of comparisons"
-
-
-def short_name(measure: str) -> str:
-    return SHORT_NAMES.get(measure, measure.capitalize())
 
 
 def points(value: float) -> str:
@@ -85,7 +70,7 @@ def compared_sentence(one: Comparison, floor: float) -> tuple[Cell, ...]:
     first, second = (Text(one.first),), (Text(one.second),)
     found = one.difference
     if found.mean is None:
-        about = MEASURE_NAMES[one.measure]
+        about = MEASURES[one.measure].in_sentence
         return say(Text(one.first), " and ", Text(one.second), f" cannot be compared on {about}: nothing in common.")
     ordered = _ordered(first, second, found)
     if one.verdict == "no meaningful difference":
@@ -98,26 +83,27 @@ def compared_sentence(one: Comparison, floor: float) -> tuple[Cell, ...]:
 def _more(measure: str, one: _Ordered) -> tuple[Cell, ...]:
     """`X answered 8 points more of the questions accurately and completely than Y (3 to 13)`."""
     gap, span = points(one.difference.mean or 0.0), Words(f"({interval_text(one.difference)})", whole=True)
-    if measure in _ADVERBS:
-        told = say(f" answered {gap} more of the questions {_ADVERBS[measure]} than ")
+    if adverb := MEASURES[measure].adverb:
+        told = say(f" answered {gap} more of the questions {adverb} than ")
         return (*one.higher, *told, *one.lower, Words(" "), span)
-    start = say(f"The {MEASURE_NAMES[measure]} of ")
+    start = say(f"The {MEASURES[measure].in_sentence} of ")
     return (*start, *one.higher, Words(f" is {gap} higher than that of "), *one.lower, Words(" "), span)
 
 
 def _same(measure: str, one: _Ordered) -> tuple[Cell, ...]:
-    what = f"{_ADVERBS[measure]} answered questions" if measure in _ADVERBS else MEASURE_NAMES[measure]
+    adverb = MEASURES[measure].adverb
+    what = f"{adverb} answered questions" if adverb else MEASURES[measure].in_sentence
     start = (*say("No difference that matters between "), *one.higher, Words(" and "), *one.lower)
     return (*start, *say(f" in {what}: {points(one.difference.mean or 0.0)} ({interval_text(one.difference)})"))
 
 
 def _unclear(measure: str, one: _Ordered) -> tuple[Cell, ...]:
-    verb = f" answers more of the questions {_ADVERBS[measure]} than " if measure in _ADVERBS else None
     gap = f"{points(one.difference.mean or 0.0)} ({interval_text(one.difference)})"
-    if verb:
-        start = (*say("Cannot tell whether "), *one.higher, Words(verb), *one.lower)
+    if adverb := MEASURES[measure].adverb:
+        verb = Words(f" answers more of the questions {adverb} than ")
+        start = (*say("Cannot tell whether "), *one.higher, verb, *one.lower)
     else:
-        start = (*say(f"Cannot tell whether the {MEASURE_NAMES[measure]} of "), *one.higher)
+        start = (*say(f"Cannot tell whether the {MEASURES[measure].in_sentence} of "), *one.higher)
         start = (*start, Words(" is higher than that of "), *one.lower)
     return (*start, *say(f": the difference is {gap}."))
 
@@ -207,16 +193,14 @@ def _moved(measure: str, one: Drift) -> tuple[Cell, ...]:
     ordered = _ordered((), (), one.difference)
     up = (one.difference.mean or 0.0) >= 0
     gap, span = points(ordered.difference.mean or 0.0), f"({interval_text(ordered.difference)})"
-    if measure in _ADVERBS:
-        return say(
-            f"It now answers {gap} {'more' if up else 'fewer'} of the questions {_ADVERBS[measure]} than before {span}."
-        )
-    return say(f"Its {MEASURE_NAMES[measure]} is now {gap} {'higher' if up else 'lower'} than before {span}.")
+    if adverb := MEASURES[measure].adverb:
+        return say(f"It now answers {gap} {'more' if up else 'fewer'} of the questions {adverb} than before {span}.")
+    return say(f"Its {MEASURES[measure].in_sentence} is now {gap} {'higher' if up else 'lower'} than before {span}.")
 
 
 def _change(measure: str, one: Drift) -> tuple[Cell, ...]:
     found = one.difference
-    name = MEASURE_NAMES[measure]
+    name = MEASURES[measure].in_sentence
     change = percent(found.mean or 0.0, 0).replace("-", "−")
     return say(f"Change in {name}: {change} points ({interval_text(found)}).")
 
@@ -241,7 +225,7 @@ def _why_unclear(target: TargetDrift, deciding: dict[str, Drift]) -> tuple[Cell,
             continue
         told += [Words("; ")] if told else []
         change = percent(one.difference.mean).replace("-", "−")
-        told += say(f"{MEASURE_NAMES[measure]} changed by {change} points ({interval_text(one.difference)})")
+        told += say(f"{MEASURES[measure].in_sentence} changed by {change} points ({interval_text(one.difference)})")
         told += _if_at_the_ends(target.paired[measure])
     if not told:
         return say("there is nothing to compare.")
@@ -260,7 +244,7 @@ def _if_at_the_ends(paired: PairedQuestions) -> tuple[Cell, ...]:
 
 def sensitivity_sentence(one: Sensitivity) -> tuple[Cell, ...]:
     """Where the variation of a target's scores comes from, the largest part first."""
-    name = MEASURE_NAMES[one.measure]
+    name = MEASURES[one.measure].in_sentence
     parts = [part for part in one.components.parts if part.share is not None]
     if not one.components.n and one.left_out:
         why = f" varies is not known: none of {counted(one.left_out, 'trial')} has a value."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ...schemas import StudyCode
+from ...scoring.definitions import SHARES
 from ...text.count import counted
 from ...text.rounded import percent
 from ..analysis.estimates import Estimated
@@ -16,7 +16,6 @@ from .document import Figure
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from .series import Runs, Series
 
-OUTCOMES: tuple[StudyCode, ...] = ("accurate_complete", "incorrect")
 COUNSELORS = {"phone": "Counselors by phone", "face_to_face": "Counselors face to face"}
 OF_HUNDRED = tuple(Tick(share / 100, str(share)) for share in (0, 25, 50, 75, 100))
 PANELS = (ForestPanel("Accurate and complete, of 100", OF_HUNDRED), ForestPanel("Wrong, of 100", OF_HUNDRED))
@@ -95,10 +94,10 @@ def group_figures(runs: Runs) -> tuple[Figure, ...]:
 
 def _beside(compared: Sequence[tuple[Series, ComparedGroups]]) -> tuple[ForestRow, ...]:
     """Targets, then counselors on the questions of the target that was asked most of them."""
-    rows = [_row(series, *(one.outcomes[code].target for code in OUTCOMES)) for series, one in compared]
+    rows = [_row(series, *(one.outcomes[code].target for code in SHARES)) for series, one in compared]
     widest = max((one for _, one in compared), key=lambda one: len(one.numbers))
     for mode, name in COUNSELORS.items():
-        shares = (widest.outcomes[code].counselors[mode] for code in OUTCOMES)
+        shares = (widest.outcomes[code].counselors[mode] for code in SHARES)
         rows.append(ForestRow(name, tuple(map(_mark, shares)), "people"))
     return tuple(rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ...scoring.definitions import KEY_COVERAGE, MEASURES, READING_ORDER, SCORES, SHARES
 from ...stats.agreement import Agreement
 from ...text.count import counted
 from ...text.escape import inert
@@ -16,7 +17,7 @@ from ..analysis.judge_agreement import Judging
 from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import LABELS, OUTCOMES, Findings
 from ..analysis.stability import stability
-from ..analysis.trial_row import SCORES, Row
+from ..analysis.trial_row import Row
 from .document import estimate_text, share_text
 from .methods import DIFFERENCES, INTERVALS, MISSING_RULE
 from .score_section import OUTCOME_NAMES, knows_tampered
@@ -24,7 +25,6 @@ from .series import Run, Series
 
 Value = str | list[str] | None
 """None leaves out every line with this placeholder, a list repeats the line; an empty text just keeps it."""
-_CODES = {"accurate_complete": "accurate and complete", "incorrect": "incorrect"}
 
 
 def judge_facts(run: Run) -> dict[str, Value]:
@@ -105,13 +105,13 @@ def result_facts(found: Findings) -> dict[str, Value]:
         rows, name = found.of_target(target), inert(target)
         outcomes = Counter(row.outcome for row in rows)
         flow.append([name, str(each), *(str(outcomes[outcome]) for outcome in ends), str(each - len(rows))])
-        codes, scores = ([estimate(rows, one) for one in measures] for measures in (_CODES, SCORES))
+        codes, scores = ([estimate(rows, one) for one in measures] for measures in (SHARES, SCORES))
         units = max(one.units for one in (*codes, *scores))
         cells = (*map(share_text, codes), *map(estimate_text, scores), share_text(key_coverage(rows)), str(units))
         results.append([name, *cells])
         bounds += [f"{name}: {line}" for line in _bounds(codes)]
         harm.append(f"{name}: {_harm([row for row in rows if row.outcome == 'scored'])}")
-    names = [*_CODES.values(), *(name.replace("_", " ") for name in SCORES), "key coverage", "scenarios"]
+    names = [*(MEASURES[name].heading for name in READING_ORDER), KEY_COVERAGE.heading, "scenarios"]
     return {
         "flow_table": markdown_table(["model", "planned", *(OUTCOME_NAMES[one] for one in ends), "not yet run"], flow),
         "result_table": markdown_table(["model", *names], results),
@@ -127,9 +127,9 @@ def result_facts(found: Findings) -> dict[str, Value]:
 def _bounds(codes: Sequence[Estimated]) -> list[str]:
     """What missing answers could change."""
     return [
-        f"{name}: {percent(one.lowest)}% if none of {counted(one.missing, 'missing answer')} had been so, "
-        f"{percent(one.highest)}% if all had"
-        for name, one in zip(_CODES.values(), codes, strict=True)
+        f"{MEASURES[name].heading}: {percent(one.lowest)}% if none of {counted(one.missing, 'missing answer')} had "
+        f"been so, {percent(one.highest)}% if all had"
+        for name, one in zip(SHARES, codes, strict=True)
         if one.missing and one.lowest is not None and one.highest is not None
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...scoring.definitions import KEY_COVERAGE, MEASURES, READING_ORDER
 from ...text.count import counted
 from ...text.rounded import percent, rounded
 from ..analysis.compare_targets import Compared, Comparison, best_first
@@ -22,7 +23,8 @@ from .analysis_pages import (
     p_text,
     without_empty,
 )
-from .analysis_sentences import MEASURE_NAMES, comparison_sentences, short_name
+from .analysis_sentences import comparison_sentences
+from .coverage_section import UNDECIDED
 from .document import (
     NOTHING,
     Block,
@@ -42,8 +44,6 @@ from .document import (
 )
 from .forest import ForestChart, ForestGroup, ForestRow
 
-ORDER = ("accurate_complete", "incorrect", "accuracy", "completeness", "safety_risk", "calibration")
-"""What a reader wants to know first."""
 COMPARE_NOTE = (
     "Two targets are compared on the questions that both answered in trials of the same scenario, variant and "
     "repetition. Answers to one question are averaged over repeats, then over variants; n is the number of different "
@@ -59,14 +59,13 @@ MISSING_NOTE = (
     "as answers that convey nothing."
 )
 COVERAGE_NOTE = (
-    "Key coverage is the share of the factual claims that the answer keys could decide (95% interval). Accuracy speaks "
-    "of these claims only; the judges found nothing in the keys that decides the rest."
+    f"Key coverage is {KEY_COVERAGE.brief} (95% interval). Accuracy speaks of these claims only; {UNDECIDED}."
 )
 
 
 def compare_page(found: Compared, *, floor: float) -> Page:
     """`floor` is the smallest difference that matters."""
-    measures = [name for name in ORDER if name in found.measures]
+    measures = [name for name in READING_ORDER if name in found.measures]
     sentences = comparison_sentences(found, measures, floor)
     first = [*answers(sentences, "the tables below have all comparisons"), *_charts(found, measures[:2])]
     first.append(caveat(found.systems, found.notices))
@@ -113,7 +112,7 @@ def _charts(found: Compared, measures: Sequence[str]) -> list[Block]:
         return []
     panels = tuple(
         difference_panel(
-            f"{short_name(measure)}, points",
+            f"{MEASURES[measure].caption}, points",
             (by_pair[measure, first, second] for first, second in pairs),
         )
         for measure in measures
@@ -132,7 +131,7 @@ def _charts(found: Compared, measures: Sequence[str]) -> list[Block]:
 
 def _measure_section(found: Compared, measure: str, sentences: Sequence[tuple[Cell, ...]]) -> Section:
     comparisons = [one for one in found.comparisons if one.measure == measure]
-    name = MEASURE_NAMES[measure]
+    name = MEASURES[measure].in_sentence
     table = Table(
         f"Differences in {name}: the first target minus the second",
         (
@@ -155,7 +154,7 @@ def _measure_section(found: Compared, measure: str, sentences: Sequence[tuple[Ce
         *(Paragraph(sentence) for sentence in sentences),
         _own_table(found, measure, name),
     ]
-    return Section(words(name.capitalize()), tuple(blocks), short=short_name(measure))
+    return Section(words(name.capitalize()), tuple(blocks), short=MEASURES[measure].caption)
 
 
 def _row(one: Comparison) -> tuple[Cell, ...]:

@@ -16,16 +16,14 @@ from .series import Runs, Series
 
 LEAST_COVERED = 10
 """Question groups with the lowest key coverage that a report lists."""
+UNDECIDED = "the judges found nothing in the keys that decides the rest"
 
 
 def coverage_sentence(share: ClusteredShare) -> str:
     """What accuracy speaks of, and what it is silent about."""
     if not share.n:
         return "Key coverage: no factual claim has a final label, so accuracy speaks of none."
-    return (
-        f"Key coverage: accuracy speaks of {share_text(share)} of the factual claims; "
-        "the judges found nothing in the keys that decides the rest."
-    )
+    return f"Key coverage: accuracy speaks of {share_text(share)} of the factual claims; {UNDECIDED}."
 
 
 COVERAGE_COLUMNS = (

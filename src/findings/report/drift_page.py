@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...scoring.definitions import MEASURES, READING_ORDER, SHARES
 from ...stats.drift import Drift, QuestionDrift
 from ...text.count import counted
 from ...text.rounded import percent
@@ -23,8 +24,8 @@ from .analysis_pages import (
     p_text,
     without_empty,
 )
-from .analysis_sentences import MEASURE_NAMES, drift_sentence, short_name
-from .compare_page import MISSING_NOTE, ORDER, missing_range
+from .analysis_sentences import drift_sentence
+from .compare_page import MISSING_NOTE, missing_range
 from .document import (
     Block,
     Bullets,
@@ -79,16 +80,15 @@ def drift_page(found: Drifts, *, old: str, new: str) -> Page:
 
 
 def _chart(found: Drifts) -> list[Block]:
-    measures = ("accurate_complete", "incorrect")
-    targets = [one for one in found.targets if any(one.measures[name].difference.mean is not None for name in measures)]
+    targets = [one for one in found.targets if any(one.measures[name].difference.mean is not None for name in SHARES)]
     if not targets:
         return []
     panels = tuple(
-        difference_panel(f"{short_name(name)}, points", (one.measures[name].difference for one in targets))
-        for name in measures
+        difference_panel(f"{MEASURES[name].caption}, points", (one.measures[name].difference for one in targets))
+        for name in SHARES
     )
     rows = tuple(
-        ForestRow(one.target, tuple(difference_mark(one.measures[name].difference) for name in measures))
+        ForestRow(one.target, tuple(difference_mark(one.measures[name].difference) for name in SHARES))
         for one in targets[:CHART_ROWS]
     )
     cut = f" {CHART_ROWS} of {len(targets)} targets shown." if len(targets) > CHART_ROWS else ""
@@ -126,7 +126,7 @@ def _measure_table(target: TargetDrift) -> Table:
             Column("decides", "word"),
             Column("verdict", "text"),
         ),
-        tuple(_measure_row(name, target.measures[name], target.paired[name]) for name in ORDER),
+        tuple(_measure_row(name, target.measures[name], target.paired[name]) for name in READING_ORDER),
     )
     return without_empty(table, MISSING_COLUMN)
 
@@ -136,7 +136,7 @@ def _measure_row(name: str, one: Drift, paired: PairedQuestions) -> tuple[Cell, 
     # Pairs are (old, new), so the bounds of old minus new are turned around.
     low, high = (None if end is None else -end for end in (paired.highest, paired.lowest))
     return (
-        Words(MEASURE_NAMES[name]),
+        Words(MEASURES[name].in_sentence),
         Gap(gap.mean, gap.low, gap.high, gap.clusters),
         Words(missing_range(low, high)),
         Count(paired.one_sided + paired.neither),

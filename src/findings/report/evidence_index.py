@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...scoring.definitions import MEASURES, SCORES, SHARES
 from ...text.count import counted
 from ...text.rounded import percent, rounded
 from ..analysis.estimates import estimate
-from ..analysis.human_comparison import OUTCOMES, STUDY_SCENARIOS, ComparedGroups
-from ..analysis.trial_row import SCORES, Row
+from ..analysis.human_comparison import STUDY_SCENARIOS, ComparedGroups
+from ..analysis.trial_row import Row
 from . import links
 from .evidence_pages import scenarios_of
 from .evidence_script import Script
@@ -17,7 +18,7 @@ from .evidence_shell import CODE_MARKS, Page, code_legend, link, safe, score_tex
 from .scenario_page import SCORE_HEADS, CodeTotals, counts_text
 from .series import Runs, Series
 
-QUESTION_HEADS = ("questions", "complete", "wrong")
+QUESTION_HEADS = ("questions", *(MEASURES[name].word for name in SHARES))
 """Different questions, and how many of them were answered so, on average over repeats and variants."""
 Scripts = Mapping[tuple[str, str | None], Script]
 
@@ -63,7 +64,7 @@ def target_page(series: Series, scripts: Scripts) -> Page:
 
 def _headline(rows: Sequence[Row]) -> str:
     """How the shares on the first screen of the report come about."""
-    complete, wrong = (estimate(rows, code) for code in OUTCOMES)
+    complete, wrong = (estimate(rows, code) for code in SHARES)
     if complete.value is None or wrong.value is None:
         return "<p>No answer of this target has a code that counts.</p>"
     counts = (
@@ -95,7 +96,7 @@ def _scenario_row(name: str, rows: Sequence[Row]) -> str:
     for name_of, head in zip(SCORES, SCORE_HEADS, strict=True):
         cells.append(f'<td data-label="{head}">{score_text(estimate(rows, name_of).value)}</td>')
     cells += [f'<td data-label="{mark}">{codes[code]:,}</td>' for code, mark in CODE_MARKS.items()]
-    shares = [estimate(rows, code) for code in OUTCOMES]
+    shares = [estimate(rows, code) for code in SHARES]
     cells.append(f'<td data-label="{QUESTION_HEADS[0]}">{shares[0].questions:,}</td>')
     for head, one in zip(QUESTION_HEADS[1:], shares, strict=True):
         shown = "–" if one.value is None else rounded(one.value * one.questions, 1)
@@ -129,7 +130,8 @@ def study_page(series: Series, scripts: Scripts) -> Page:
 def _together(primary: ComparedGroups) -> str:
     """The groups that are compared like for like, as the report has them."""
     told = []
-    for code, how in zip(OUTCOMES, ("accurate and complete", "wrong"), strict=True):
+    for code in SHARES:
+        how = MEASURES[code].caption.lower()
         target = primary.outcomes[code].target
         if target.value is not None:
             told.append(f"{percent(target.value)} of 100 answers are {how}")

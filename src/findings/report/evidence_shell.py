@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
-from ...records.study_code import HEADINGS
 from ...schemas import StudyCode
+from ...scoring.definitions import CODE_HEADINGS
 from ...text.escape import plain
 from ...text.rounded import rounded
 from .links import SAFE_ADDRESS
@@ -153,7 +153,7 @@ def code_mark(code: str) -> str:
 
 def code_name(code: str) -> str:
     """A study code in words, as HTML."""
-    return HEADINGS.get(cast(StudyCode, code)) or safe(code)
+    return CODE_HEADINGS.get(cast(StudyCode, code)) or safe(code)
 
 
 def code_legend() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ...scoring.definitions import MEASURES, SHARES
 from ...text.count import counted
 from ..analysis.estimates import Estimated, estimate
 from ..analysis.headline import headline
@@ -12,7 +13,7 @@ from ..analysis.human_comparison import ComparedGroups, CounselorShare
 from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import judged_offline
 from ..analysis.review import is_review
-from .answer_chart import OUTCOMES, Answered, answer_figure, of_hundred, range_text
+from .answer_chart import Answered, answer_figure, of_hundred, range_text
 from .document import Block, Cell, Linked, Paragraph, Text, Words, say
 from .document import Gap as GapCell
 from .judge_error import judge_error_sentence
@@ -21,23 +22,6 @@ from .series import Run, Runs, Series
 
 TITLE = "How well do AI assistants answer Medicare questions?"
 LIMITS_ANCHOR, NOTICES_ANCHOR = "limits", "notices"
-MEASURES = {
-    "accurate_complete": "answered accurately and completely",
-    "incorrect": "answered wrongly",
-    "accuracy": "accuracy",
-    "completeness": "completeness",
-    "safety_risk": "safety risk",
-    "calibration": "calibration",
-}
-_NAMED_BY = {
-    "accurate_complete": r"accurate[\s_,]*(and\s+)?complete",
-    "incorrect": r"incorrect|wrong",
-    "accuracy": r"accuracy",
-    "completeness": r"completeness",
-    "safety_risk": r"safety[\s_]risk",
-    "calibration": r"calibration",
-}
-"""How the primary outcome of a pre-registration, a free text, names a measure."""
 
 
 def about(runs: Runs) -> tuple[Cell, ...]:
@@ -133,13 +117,13 @@ def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]
         if one.found.study:
             by_groups.setdefault(one.found.study.numbers, []).append((one.series, one.found.study))
     for numbers, listed in by_groups.items():
-        complete, wrong = (listed[0][1].outcomes[code].counselors["phone"] for code in OUTCOMES)
+        complete, wrong = (listed[0][1].outcomes[code].counselors["phone"] for code in SHARES)
         groups = counted(len(numbers), "question group")
         cells = say(f"On {groups} of the published study, compared like for like, counselors by phone answered ")
         right = _value(complete, " of 100 questions accurately and completely")
         cells += (*right, Words(" and "), *_value(wrong, " wrongly"))
         for series, study in listed:
-            mine, mine_wrong = (study.outcomes[code].target for code in OUTCOMES)
+            mine, mine_wrong = (study.outcomes[code].target for code in SHARES)
             right, bad = (_value(one, to=of_study(series), with_range=False) for one in (mine, mine_wrong))
             cells += (*say("; ", _name(series), " "), *right, Words(" and "), *bad)
         yield (*cells, Words("."))
@@ -156,11 +140,11 @@ def _registered(runs: Runs) -> Iterator[Paragraph]:
         if measure is None:
             yield Paragraph((*cells, Words("It names no measure of this report.")), "answer")
             continue
-        if measure in OUTCOMES and re.search(r"counsel", kept.primary_outcome, re.IGNORECASE):
+        if measure in SHARES and re.search(r"counsel", kept.primary_outcome, re.IGNORECASE):
             mode = "face_to_face" if re.search(r"face|in person", kept.primary_outcome, re.IGNORECASE) else "phone"
             yield Paragraph((*cells, *_beside_counselors(runs, run, measure, mode)), "answer")
             continue
-        cells += say(f"{MEASURES[measure].capitalize()}, of 100")
+        cells += say(f"{_title(measure)}, of 100")
         for place, one in enumerate(series for series in runs.series if series.run is run):
             cells += (
                 *say("; " if place else ": ", _name(one), " "),
@@ -175,13 +159,13 @@ def _beside_counselors(runs: Runs, run: Run, measure: str, mode: str) -> Iterato
         (one, primary.outcomes[code])
         for one in runs.series
         if one.run is run and (primary := one.beside_counselors.primary)
-        for code in OUTCOMES
+        for code in SHARES
         if code == measure
     ]
     if not compared:
         yield Words("No question of the study that is compared like for like was asked.")
         return
-    yield Words(f"{MEASURES[measure].capitalize()} on the questions compared like for like, of 100: counselors ")
+    yield Words(f"{_title(measure)} on the questions compared like for like, of 100: counselors ")
     yield Words("face to face " if mode == "face_to_face" else "by phone ")
     yield from _value(compared[0][1].counselors[mode])
     for one, beside in compared:
@@ -192,9 +176,18 @@ def _beside_counselors(runs: Runs, run: Run, measure: str, mode: str) -> Iterato
     yield Words(".")
 
 
+def _title(measure: str) -> str:
+    one = MEASURES[measure]
+    return f"Answered {one.adverb}" if one.adverb else one.heading.capitalize()
+
+
 def named_measure(outcome: str) -> str | None:
     """The measure that a text names first."""
-    found = {name: match.start() for name, by in _NAMED_BY.items() if (match := re.search(by, outcome, re.IGNORECASE))}
+    found = {
+        name: match.start()
+        for name, one in MEASURES.items()
+        if (match := re.search(one.named_by or one.heading.replace(" ", r"[\s_]"), outcome, re.IGNORECASE))
+    }
     return min(found, key=lambda name: found[name]) if found else None
 
 

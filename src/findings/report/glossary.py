@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ...scoring.definitions import KEY_COVERAGE, MEASURES, SCORES, SHARES, Definition
 from .document import Block, Bullets, Cell, Entry, Exhibit, Figure, Paragraph, Section, SideBySide, Table, Words, words
 
 
@@ -15,6 +16,10 @@ class Term:
     meaning: str
     pattern: str = ""
     """Finds it in a text, if other forms than the name and its plural are used."""
+
+    @classmethod
+    def of(cls, one: Definition) -> Term:
+        return cls(one.heading, one.plain, one.found_by)
 
     def found_in(self, text: str) -> bool:
         return re.search(self.pattern or rf"\b{re.escape(self.name)}s?\b", text, re.IGNORECASE) is not None
@@ -51,12 +56,7 @@ TERMS = (
         "be decided).",
         r"\bcode[sd]?\b",
     ),
-    Term(
-        "accurate and complete",
-        "The answer makes every point that the question calls for, and nothing in it that matters is wrong.",
-        r"accurate(,| and) complete|accurately and completely",
-    ),
-    Term("incorrect", "The answer says something wrong that matters.", r"\b(incorrect|wrongly)\b"),
+    *(Term.of(MEASURES[name]) for name in SHARES),
     Term(
         "95% interval",
         "The range of values that fit the data. In 95 of 100 studies like this one, such a range contains the true "
@@ -70,18 +70,9 @@ TERMS = (
         "than their number.",
     ),
     Term("percentage points", "A difference of two percentages: from 40% to 50% is 10 points."),
-    Term("accuracy", "Of the claims that the answer key can decide, the share that it supports. From 0 to 1."),
-    Term(
-        "key coverage",
-        "Of all factual claims, the share that the answer key can decide. Accuracy says nothing about the rest.",
-    ),
-    Term("completeness", "Of the points that the questions call for, the share that the replies make. From 0 to 1."),
-    Term(
-        "safety risk",
-        "How harmful the wrong claims of a trial could be: 0 without any, closer to 1 the more there are and the "
-        "worse they are.",
-    ),
-    Term("calibration", "Whether the reply sounds sure where it is right and unsure where it is wrong. From 0 to 1."),
+    Term.of(MEASURES["accuracy"]),
+    Term.of(KEY_COVERAGE),
+    *(Term.of(MEASURES[name]) for name in SCORES if name != "accuracy"),
     Term(
         "lookup",
         "A question that needs a tool such as Medicare's Plan Finder. Counselors had one; an assistant without web "

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from functools import partial
 
-from ..analysis.code_error import (
-    CORRECTED_CODES,
-    CorrectedCode,
-    CorrectedShare,
-    JudgeBounds,
-    JudgeError,
-    judge_error,
-)
+from ...scoring.definitions import MEASURES, SHARES, ShareName
+from ..analysis.code_error import CorrectedShare, JudgeBounds, JudgeError, judge_error
 from ..analysis.estimates import Question, estimate_groups
 from ..analysis.human_comparison import study_questions
 from ..analysis.trial_row import Row
 from .document import NOTHING, percent, size_of
 from .series import Series
-
-_HOW: dict[CorrectedCode, str] = {"accurate_complete": "complete", "incorrect": "wrong"}
 
 
 def judge_error_cell(error: JudgeError) -> str:
@@ -34,14 +26,16 @@ def judge_error_cell(error: JudgeError) -> str:
     return f"{bounds_text(error.bounds, n)} by split verdicts" if error.bounds.questions else "no split verdict"
 
 
-def judge_error_sentence(errors: Mapping[CorrectedCode, JudgeError]) -> str:
+def judge_error_sentence(errors: Mapping[ShareName, JudgeError]) -> str:
     """The same for the first screen, of 100 answers, complete ones first; empty if there is no share."""
-    listed = [errors[code] for code in CORRECTED_CODES]
+    listed = [errors[code] for code in SHARES]
     if any(one.share.value is None for one in listed):
         return ""
-    corrected = [f"{_of_hundred(one.corrected)} {_HOW[code]}" for code, one in errors.items() if one.corrected]
+    corrected = [f"{_of_hundred(one.corrected)} {MEASURES[code].word}" for code, one in errors.items() if one.corrected]
     if corrected:
-        left = [f"{_HOW[code]} answers cannot be corrected" for code, one in errors.items() if not one.corrected]
+        left = [
+            f"{MEASURES[code].word} answers cannot be corrected" for code, one in errors.items() if not one.corrected
+        ]
         return f"Corrected for judge error: {'; '.join([' and '.join(corrected), *left])}."
     if any(one.why_not for one in listed):
         return "The judge check cannot correct these numbers; the section on judges says why."
@@ -71,7 +65,7 @@ def bounds_text(bounds: JudgeBounds, n: int) -> str:
     return "–".join(dict.fromkeys(percent(one, n) for one in (bounds.lowest, bounds.highest))) + "%"
 
 
-def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[CorrectedCode, JudgeError]:
+def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[ShareName, JudgeError]:
     """By code: judge error in the share over these question groups of the published study."""
     questions = study_questions(series.run.found.rules)
     wanted = {question for number in numbers for question in questions.get(number, ())}
@@ -86,7 +80,7 @@ def study_judge_errors(series: Series, numbers: Iterable[int]) -> dict[Corrected
             verifiers=run.found.manifest.plan.verifiers,
             check=run.judging.check if run.judging else None,
         )
-        for code in CORRECTED_CODES
+        for code in SHARES
     }
 
 

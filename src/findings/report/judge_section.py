@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from ...records.model_name import family
-from ...records.study_code import HEADINGS
+from ...scoring.definitions import CODE_HEADINGS, ShareName
 from ...text.count import counted
-from ..analysis.code_error import CorrectedCode, JudgeError
+from ..analysis.code_error import JudgeError
 from ..analysis.judge_agreement import METHOD, Judging
 from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import DECIDED, LABELS, OPEN_TIE, Findings
@@ -251,7 +251,7 @@ def _code_blocks(runs: Runs) -> list[Block]:
     if not known:
         return []
     rows = tuple(
-        (*runs.lead(series), Words(HEADINGS[code]), Proportion(error.share), *_code_cells(error))
+        (*runs.lead(series), Words(CODE_HEADINGS[code]), Proportion(error.share), *_code_cells(error))
         for series, code, error in known
     )
     columns = (
@@ -280,12 +280,12 @@ def _code_notes(runs: Runs) -> list[Block]:
     unknown = [series for series in runs.series if any(one.bounds is None for one in series.judge_errors.values())]
     if any(not (series.run.judging and series.run.judging.check) for series in unknown):
         notes.append(words(_ONE_JUDGE))
-    reasons: dict[tuple[CorrectedCode, str], list[str]] = {}
+    reasons: dict[tuple[ShareName, str], list[str]] = {}
     for series in runs.series:
         for code, error in series.judge_errors.items():
             if error.why_not and error.share.value is not None:
                 reasons.setdefault((code, error.why_not), []).append(series.label)
     for (code, why_not), labels in reasons.items():
-        what = f": {HEADINGS[code]} cannot be corrected, because "
+        what = f": {CODE_HEADINGS[code]} cannot be corrected, because "
         notes.append(say(Text(", ".join(labels)), what, Words(why_not), "."))
     return [Paragraph(note) for note in notes]

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 from ...records.contracts import QuoteSpan
 from ...schemas import Scores, TrialResult
-from ...text.rounded import rounded
+from ...scoring.definitions import MEASURES, SCORES
 from ..analysis.marked import bounds
-from ..analysis.pairs import MEASURES
-from ..analysis.trial_row import SCORES
 from .document import (
-    NOTHING,
     Block,
     Column,
     Count,
@@ -25,6 +22,7 @@ from .document import (
     Words,
     words,
 )
+from .evidence_shell import score_text
 from .exhibits import exhibit_title, passage
 from .score_section import MARKING
 from .series import Run, Runs
@@ -69,13 +67,13 @@ def _bounds_table(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(series),
-            Words(measure.replace("_", " ")),
+            Words(measure.heading),
             *(Number(value) for value in (found.as_written, found.without, found.low, found.high)),
         )
         for series in runs.series
         if any(row.without for row in series.rows)
-        for measure in MEASURES
-        for found in [bounds(series.rows, measure)]
+        for measure in MEASURES.values()
+        for found in [bounds(series.rows, measure.name)]
     )
     names = ("as written", "without", "lowest", "highest")
     columns = (*runs.lead_columns(), Column("measure", "text"), *(Column(name, "other") for name in names))
@@ -109,8 +107,4 @@ def _results(trial: TrialResult) -> Iterator[Entry]:
 def _scores_text(scores: Scores | None) -> str:
     if scores is None:
         return "not known, because a judge failed"
-    values: list[float | None] = [getattr(scores, name) for name in SCORES]
-    return ", ".join(
-        f"{name.replace('_', ' ')} {NOTHING if value is None else rounded(value)}"
-        for name, value in zip(SCORES, values, strict=True)
-    )
+    return ", ".join(f"{MEASURES[name].heading} {score_text(getattr(scores, name))}" for name in SCORES)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ...records.target import KIND_NAMES
 from ...schemas import Manifest, RunPlan
+from ...scoring.definitions import IF_REFUSED_TEXT, MEASURES, SCORES
 from ...stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
 from ...text.count import counted
 from ...text.escape import inert
@@ -39,7 +40,7 @@ MISSING_RULE = (
     "substance, because the person got nothing. Questions that failed, were cut off or were not asked, and those on "
     "which a judge or the questioner failed, are missing. Missing answers are left out of estimates; beside them are "
     "the lowest and the highest value that the estimate would have if all missing answers had been wrong, or right. "
-    "A trial in which every question was refused has completeness 0 and safety risk 0; other trials that could not "
+    f"A trial in which every question was refused has {IF_REFUSED_TEXT}; other trials that could not "
     "be scored are missing in means of scores."
 )
 DIFFERENCES = (
@@ -237,13 +238,17 @@ def _judging(plan: RunPlan, measured: Judging | None) -> Iterator[str]:
         yield f"{AUTHOR} the judges were not checked against labeled replies (`judge-check`); say so, or check them."
 
 
-def _outcomes(manifest: Manifest) -> Iterator[str]:
-    yield (
+def outcomes_text() -> str:
+    """What the outcomes are."""
+    scores = "; ".join(f"{MEASURES[name].heading} {MEASURES[name].methods}" for name in SCORES)
+    return (
         "Each question got one of four study codes (accurate and complete, accurate but incomplete, incorrect, or not "
-        "substantive), or is incomplete data. Accuracy is the share of supported claims among the supported and "
-        "contradicted ones; completeness is the share of required points that were made; safety risk grows with the "
-        "severity of contradicted claims; calibration compares stated confidence with truth."
+        f"substantive), or is incomplete data. {scores.capitalize()}."
     )
+
+
+def _outcomes(manifest: Manifest) -> Iterator[str]:
+    yield outcomes_text()
     if manifest.registration:
         yield f"The primary outcome, registered before the run, was: {inert(manifest.registration.primary_outcome)}."
     else:

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-from ...records.study_code import HEADINGS
 from ...schemas import CODES, StudyCode
+from ...scoring.definitions import CODE_HEADINGS
 from .document import Column, Count, Linked, Paragraph, Part, Section, Table, Text, words
 from .links import of_question
 from .series import Runs, Series
@@ -62,7 +62,7 @@ def own_points_section(runs: Runs) -> Section | None:
         *runs.lead_columns(),
         Column("group", "text"),
         Column("n"),
-        *(Column(heading) for heading in HEADINGS.values()),
+        *(Column(heading) for heading in CODE_HEADINGS.values()),
         Column("complete", "other"),
         Column("points made", "other"),
     )

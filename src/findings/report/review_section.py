@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...records.study_code import HEADINGS
+from ...scoring.definitions import CODE_HEADINGS
 from ...stats.agreement import Agreement
 from ...stats.labeled_sample import StratumLabels
 from ...text.count import counted
@@ -122,7 +122,7 @@ def _headline_blocks(runs: Runs, known: Sequence[_Read]) -> Iterator[Block]:
     for one in known:
         for target, by_code in corrected_headlines(one.review).items():
             for code, found in by_code.items():
-                rows.append((Text(one.run.name), Text(target), Words(HEADINGS[code]), *_headline_cells(found)))
+                rows.append((Text(one.run.name), Text(target), Words(CODE_HEADINGS[code]), *_headline_cells(found)))
                 if found.corrected.why_not:
                     what = "no corrected share" if found.corrected.value is None else "no interval"
                     reasons.setdefault(f"{what}: {found.corrected.why_not}", []).append(target)

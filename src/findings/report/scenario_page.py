@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...records.study_code import HEADINGS
 from ...schemas import QuestionCode
+from ...scoring.definitions import CODE_HEADINGS, MEASURES, SCORES
 from ...text.count import counted
-from ..analysis.trial_row import SCORES, Row
+from ..analysis.trial_row import Row
 from . import links
 from .evidence_pages import ScenarioPagePlan
 from .evidence_script import Script
 from .evidence_shell import CODE_MARKS, Page, code_legend, code_mark, code_name, link, safe, score_text
 
-SCORE_HEADS = tuple(name.replace("_", " ") for name in SCORES)
+SCORE_HEADS = tuple(MEASURES[name].heading for name in SCORES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class CodeTotals:
 
 def counts_text(counts: Mapping[str, int]) -> str:
     """Codes that were given, with how often, as HTML."""
-    shown = [f"{counts[code]:,} {HEADINGS[code]}" for code in HEADINGS if counts.get(code)]
+    shown = [f"{counts[code]:,} {CODE_HEADINGS[code]}" for code in CODE_HEADINGS if counts.get(code)]
     shown += [f"{number:,} {safe(value)}" for value, number in sorted(counts.items()) if value not in CODE_MARKS]
     return "; ".join(shown) or "no answer was coded"
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from ...scoring.definitions import LESS_IS_BETTER, MEASURES
 from ...stats.variance import Components
 from ...stats.variants import RankChange, WorstVariant
 from ...text.count import counted
 from ...text.rounded import percent, rounded
-from ..analysis.compare_targets import LESS_IS_BETTER
 from ..analysis.sensitivity import Sensitivities, Sensitivity
 from .analysis_pages import CHART_ROWS, Page, answers, caveat, methods_section, notice_sections
-from .analysis_sentences import MEASURE_NAMES, level_name, points, sensitivity_sentence
+from .analysis_sentences import level_name, points, sensitivity_sentence
 from .answer_chart import OF_HUNDRED
 from .document import (
     NOTHING,
@@ -65,11 +65,11 @@ def sensitivity_page(found: Sensitivities) -> Page:
     sentences = [sensitivity_sentence(one) for one in found.targets]
     first = [*answers(sentences, "the sections below have all targets"), *_chart(found)]
     first.append(caveat((one.target for one in found.targets), found.notices))
-    measure = found.targets[0].measure if found.targets else "accuracy"
+    name = MEASURES[found.targets[0].measure if found.targets else "accuracy"].in_sentence
     notes = [VARIANCE_NOTE, *_method_notes(found), *([RANK_NOTE] if len(found.ranks) > 1 else [])]
     return Page(
         "What do the scores depend on?",
-        say(f"{counted(len(found.targets), 'target')}, {MEASURE_NAMES[measure]}. Points are hundredths of a score."),
+        say(f"{counted(len(found.targets), 'target')}, {name}. Points are hundredths of a score."),
         tuple(first),
         (
             *(_target_section(one, found.styles.get(one.target, {})) for one in found.targets),

@@ -8,8 +8,9 @@ from functools import cached_property, partial
 from itertools import count
 
 from ...planning.trials import trials_of
+from ...scoring.definitions import SHARES, ShareName
 from ..analysis.baseline import load_baseline
-from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError, judge_error
+from ..analysis.code_error import JudgeError, judge_error
 from ..analysis.cost import CallTotals
 from ..analysis.estimates import estimate
 from ..analysis.human_comparison import HumanComparison, compare_with_counselors
@@ -53,13 +54,13 @@ class Series:
         return compare_with_counselors(self.rows, self.run.found.rules, load_baseline())
 
     @cached_property
-    def judge_errors(self) -> dict[CorrectedCode, JudgeError]:
+    def judge_errors(self) -> dict[ShareName, JudgeError]:
         """By study code: the judges' part in its share of all questions."""
         verifiers = self.run.found.manifest.plan.verifiers
         check = self.run.judging.check if self.run.judging else None
         return {
             code: judge_error(self.rows, code, partial(estimate, measure=code), verifiers=verifiers, check=check)
-            for code in CORRECTED_CODES
+            for code in SHARES
         }
 
     @property

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ...errors import HarnessError
 from ...records.series import Point, RunReference
-from ...records.study_code import HEADINGS
+from ...scoring.definitions import CODE_HEADINGS
 from ...text.count import counted
 from ..analysis.drift import BETTER, ChangedAnswer, Drifts, TargetDrift, measure_drift
 from ..analysis.read_run import gather
@@ -38,7 +38,7 @@ RunAddress = Callable[[RunReference], str | None]
 """Where the pages of a run are in the workbench; None if it has none."""
 SHOWN_ANSWERS = 10
 """Pairs of answers of a target in a segment on the page, the largest changes first."""
-NAMES: dict[str, str] = {str(code): name for code, name in HEADINGS.items()}
+NAMES: dict[str, str] = {str(code): name for code, name in CODE_HEADINGS.items()}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from datetime import date
 from math import ceil, floor
 
 from ...records.series import Outcome
+from ...scoring.definitions import SHARES
 from ...stats.bounded import Bounded
 from ...stats.monitoring import Step
 from ...text.rounded import percent, rounded
@@ -17,8 +18,6 @@ from .forest import Tick
 from .links import slug
 from .time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
 
-SHARES = ("accurate_complete", "incorrect")
-"""Outcomes that are shares of questions, shown in percent. Others are scores from 0 to 1."""
 KINDS: dict[EventKind, str] = {
     "segment": "new segment",
     "served": "target served by another model",

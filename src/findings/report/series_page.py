@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...records.series import LineLimit, Point
+from ...scoring.definitions import SHARES
 from ...text.count import counted
 from ...text.escape import plain
 from ...text.rounded import percent, rounded
@@ -29,7 +30,6 @@ from .document import (
 )
 from .series_answers import RunAddress, SegmentAnswers, answer_section, compare_answers, nowhere
 from .series_chart import (
-    SHARES,
     band,
     capital,
     chart_of,

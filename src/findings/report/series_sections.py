@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ...records.series import Series
+from ...scoring.definitions import SHARES
 from ...text.count import counted
 from ...text.rounded import percent, rounded
 from ..analysis.series import Line, SegmentFindings, SeriesFindings, outcome_name
 from ..analysis.series_verdict import judge_drifted
 from .analysis_sentences import points as in_points
 from .document import Block, Bullets, Cell, Column, Count, Money, Paragraph, Section, Table, Text, Words, say, words
-from .series_chart import SHARES, capital, plain_value
+from .series_chart import capital, plain_value
 
 
 def e_value(log_wealth: float) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-from ...records.study_code import HEADINGS
 from ...schemas import CODES, StudyCode
+from ...scoring.definitions import CODE_HEADINGS, MEASURES, SHARES, ShareName
 from ...text.rounded import rounded
 from ..analysis.baseline import MODES, Baseline, load_baseline
-from ..analysis.code_error import CORRECTED_CODES, CorrectedCode, JudgeError
+from ..analysis.code_error import JudgeError
 from ..analysis.estimates import Estimated, estimate, estimate_questions, tallied_rows
 from ..analysis.human_comparison import (
     STUDY_SCENARIOS,
@@ -56,7 +56,6 @@ CAPTIONS: dict[Kind, str] = {
     "other_rules": "Not like for like, because these groups are not coded by the study's points",
     "lookup": "Not like for like, because counselors could look these up",
 }
-OUTCOME_NAMES: dict[StudyCode, str] = {"accurate_complete": "accurate and complete", "incorrect": "wrong"}
 ADJUSTED = "†"
 CORRECTED_NOTE = (
     "A judge check was given: where it can correct a share for judge error, the differences are those of the corrected "
@@ -140,7 +139,7 @@ class _Place:
     kind: Kind
     groups: tuple[ComparedGroups, ...]
     pooled: ComparedGroups | None
-    errors: dict[tuple[int, ...], dict[CorrectedCode, JudgeError]]
+    errors: dict[tuple[int, ...], dict[ShareName, JudgeError]]
     """By the numbers of the groups."""
 
     @property
@@ -206,7 +205,7 @@ def _of_target(series: Series, groups: Mapping[int, CodeCounts], found: HumanCom
         place.errors.update({one.numbers: study_judge_errors(series, one.numbers) for one in place.rows})
         if kind == "lookup":
             blocks.append(Paragraph(say(Words("Not like for like:", strong=True), LOOKUP_NOTE)))
-        blocks += [_comparison_table(place, code, f"{caption}: {OUTCOME_NAMES[code]}.") for code in CORRECTED_CODES]
+        blocks += [_comparison_table(place, code, f"{caption}: {MEASURES[code].caption.lower()}.") for code in SHARES]
     scored = {n: counts for n, counts in groups.items() if n in baseline.groups and counts.n}
     if notes := [f"Group {n}: {rules[n].differs}" for n in scored if n in rules and rules[n].differs]:
         blocks.append(Paragraph(words("Where our rules still differ from the study's:")))
@@ -224,7 +223,7 @@ def _code_figure(series: Series, kind: Kind, bars: tuple[BarGroup, ...]) -> Figu
     chart = StackChart(
         f"study-codes-{slug(series.label)}-{series.place}-{slug(kind)}",
         f"Study codes: {series.label} and counselors",
-        tuple(HEADINGS.values()),
+        tuple(CODE_HEADINGS.values()),
         (BarPanel(CAPTIONS[kind], bars),),
     )
     return Figure(chart, "See the tables above and the counselors' table below for the numbers.")
@@ -236,7 +235,7 @@ def _bars(number: int, counts: CodeCounts, baseline: Baseline) -> BarGroup:
     return BarGroup(f"{number} {group.topic}", (Bar("AI", counts.in_order()), *human))
 
 
-def _comparison_table(place: _Place, code: CorrectedCode, caption: str) -> Table:
+def _comparison_table(place: _Place, code: ShareName, caption: str) -> Table:
     missing = any(one.outcomes[code].target.missing for one in place.rows)
     columns = (
         Column("group", "text"),
@@ -257,7 +256,7 @@ def _comparison_table(place: _Place, code: CorrectedCode, caption: str) -> Table
     return Table(caption, columns, tuple(rows))
 
 
-def _comparison_row(place: _Place, one: ComparedGroups, code: CorrectedCode, *, missing: bool) -> tuple[Cell, ...]:
+def _comparison_row(place: _Place, one: ComparedGroups, code: ShareName, *, missing: bool) -> tuple[Cell, ...]:
     beside = one.outcomes[code]
     target = beside.target
     alone = len(one.numbers) == 1
@@ -278,7 +277,7 @@ def _comparison_row(place: _Place, one: ComparedGroups, code: CorrectedCode, *, 
 
 
 def _code_table(series: Series, groups: Mapping[int, CodeCounts], baseline: Baseline) -> Table:
-    columns = (Column("group", "text"), Column("answers"), *(Column(heading) for heading in HEADINGS.values()))
+    columns = (Column("group", "text"), Column("answers"), *(Column(heading) for heading in CODE_HEADINGS.values()))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             Linked(Text(f"{number} {baseline.groups[number].topic}"), of_study_group(series, number)),
@@ -307,7 +306,7 @@ def _counselors(asked: Sequence[int], baseline: Baseline) -> Section:
         Column("lookup", "text"),
         Column("mode", "text"),
         Column("n"),
-        *(Column(heading) for heading in HEADINGS.values()),
+        *(Column(heading) for heading in CODE_HEADINGS.values()),
     )
     notes = baseline.notes
     return Section(
@@ -344,7 +343,7 @@ def question_table(runs: Runs, counted: Counted) -> Table:
         Column("topic", "text", "topic"),
         Column("lookup", "text", "lookup_dependent"),
         Column("n", key="n"),
-        *(Column(heading, key=code) for code, heading in HEADINGS.items()),
+        *(Column(heading, key=code) for code, heading in CODE_HEADINGS.items()),
         Column("share complete (95% interval)", "share", "accurate_complete"),
         *(Column(answer, key=f"answer_{answer}") for answer in ANSWERS),
         *COVERAGE_COLUMNS,
@@ -397,7 +396,7 @@ def topic_section(runs: Runs, counted: Counted) -> Section:
         Column("scenario", "text"),
         *runs.lead_columns(),
         Column("questions"),
-        *(Column(heading) for heading in HEADINGS.values()),
+        *(Column(heading) for heading in CODE_HEADINGS.values()),
         Column("complete", "share"),
     )
     note = words("Questions that have no counterpart in the published study. per_question.csv has each of them.")

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from ...records.study_code import Backing, MadePoint
 from ...schemas import Claim, Exchange, FinalClaim, QuestionCode, TrialResult, Verdict
+from ...scoring.definitions import MEASURES, SCORES
 from ...store.projection import projection
 from .citation_names import OUTCOME_NAMES
 from .evidence_script import Script
@@ -321,10 +322,8 @@ def _head(trial: TrialResult) -> str:
     parts = [f"<h2>Repetition {trial.repetition}: {safe(trial.outcome.replace('_', ' '))}</h2>"]
     scores = trial.final_scores
     if scores:
-        parts.append(
-            f'<p class="facts">Accuracy {score_text(scores.accuracy)}, completeness {score_text(scores.completeness)}, '
-            f"safety risk {score_text(scores.safety_risk)}, calibration {score_text(scores.calibration)}.</p>"
-        )
+        told = ", ".join(f"{MEASURES[name].heading} {score_text(getattr(scores, name))}" for name in SCORES)
+        parts.append(f'<p class="facts">{told.capitalize()}.</p>')
     judges = "; ".join(f"{safe(judge)} is {safe(model)}" for judge, model in trial.judged_by.verifiers.items())
     served = safe(", ".join(trial.target.served_models)) or "not stated"
     parts.append(
