@@ -64,7 +64,7 @@ _decode = projection(
     TrialResult,
     {
         "": "trial_id scenario_id variant repetition outcome error_categories needs_manual_review "
-        "severity_disagreements flags",
+        "severity_disagreements flags final_scores",
         "target": "name served_models served_as_requested fingerprints not_applied",
         "conversation": "turn_id question_group user_message outcome",
         "claims": "claim_id type confidence",
