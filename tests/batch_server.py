@@ -426,7 +426,7 @@ def redirected(served: BatchServer) -> dict[str, str]:
     names: dict[str, Provider] = {"OPENAI": "openai", "XAI": "xai", "ANTHROPIC": "anthropic"}
     settings = {f"{name}_BASE_URL": served.base(provider) for name, provider in names.items()}
     keys = dict.fromkeys(("OPENAI_API_KEY", "XAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), SENTINEL)
-    fast = {"MEDICARE_EVAL_BATCH_TIMING": "0.05,0.02,0.1,0.3"}
+    fast = {"MEDICARE_EVAL_BATCH_TIMING": "0.05,0.005,0.02,0.1"}
     return settings | {"GOOGLE_GEMINI_BASE_URL": served.base("google")} | keys | fast
 
 

@@ -73,6 +73,7 @@ def test_a_batch_that_would_be_too_large_is_cut(monkeypatch: pytest.MonkeyPatch,
     verifies(newest(tmp_path))
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_what_is_at_the_provider_and_resume_takes_it(tmp_path: Path) -> None:
     with BatchServer(sensible, polls=1_000_000) as server:
         arguments = judged("google", "--out", tmp_path / "runs", "--quiet", "--batch", "judges")
@@ -103,7 +104,7 @@ def test_ctrl_c_says_what_is_at_the_provider_and_resume_takes_it(tmp_path: Path)
 def test_a_budget_is_kept_at_batch_prices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A round is sent in parts that the budget allows: twice as many calls as it allows at the full price."""
     limit = 0.25
-    with BatchServer(sensible) as server:
+    with BatchServer(sensible, polls=0) as server:
         redirect(monkeypatch, server)
         arguments = judged("anthropic", "--batch", "judges", "--quiet")
         code, _, err = call(*arguments, "--max-cost", 0.01, "--out", tmp_path / "stopped")
@@ -168,6 +169,7 @@ def test_a_rejudging_in_batches_is_the_live_one(monkeypatch: pytest.MonkeyPatch,
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_judge_check_in_batches_measures_the_same_and_remembers_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from src.records.run import BatchEnded
 from src.schemas import CallRecord
 from tests.batch_server import BatchServer, Fault, Provider, redirect
 from tests.runs import ONE, Called, call, newest, replays, verifies
+from tests.suites import sample
 from tests.test_wire_runs import sensible
 
 JUDGES: dict[Provider, str] = {
@@ -26,7 +27,11 @@ JUDGES: dict[Provider, str] = {
 }
 
 
+PROVIDERS = tuple(JUDGES)
+
+
 class LiveRun(NamedTuple):
+    run: Path
     results: bytes
     billed: Counter[str]
 
@@ -38,26 +43,6 @@ def records(run: Path) -> list[CallRecord]:
 def judged(provider: Provider, *arguments: object) -> list[object]:
     judges = ["--judge-model", JUDGES[provider], "--adjudicator-model", "none", "--no-probe"]
     return ["run", "--scenario", ONE, "--target", "fake:partial", "--target", "fake:wrong", *judges, *arguments]
-
-
-@pytest.mark.parametrize("provider", JUDGES)
-def test_a_batch_run_gives_the_bytes_of_a_live_run_and_pays_for_the_same_lines(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with BatchServer(sensible) as live, BatchServer(sensible) as batch:
-        redirect(monkeypatch, live)
-        code, _, err = call(*judged(provider, "--out", tmp_path / "live", "--quiet"))
-        assert code == 0, err
-        redirect(monkeypatch, batch)
-        code, _, err = call(*judged(provider, "--out", tmp_path / "batch", "--quiet", "--batch", "judges"))
-        assert code == 0, err
-    one, other = newest(tmp_path / "live"), newest(tmp_path / "batch")
-    assert (one / storage.RESULTS).read_bytes() == (other / storage.RESULTS).read_bytes()
-    assert batch.billed == live.billed
-    assert not batch.live
-    assert 2 <= len(batch.batches) <= 4
-    verifies(other)
-    replays(other)
 
 
 def run_in_batches(
@@ -80,7 +65,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Provider, Li
                 redirect(patch, server)
                 code, _, err = call(*judged(provider, "--out", out, "--quiet"))
                 assert code == 0, err
-            found[provider] = LiveRun((newest(out) / storage.RESULTS).read_bytes(), server.billed)
+            run = newest(out)
+            found[provider] = LiveRun(run, (run / storage.RESULTS).read_bytes(), server.billed)
         yield found
 
 
@@ -91,8 +77,41 @@ def same(run: Path, server: BatchServer, live: LiveRun) -> None:
     verifies(run)
 
 
+def judgments(run: Path) -> dict[str, dict[str, Any]]:
+    """All fields of the judges' calls but times, ids of the exchange and the address, with the body as it was meant."""
+    other = {"started", "latency_ms", "request_id", "address", "batch", "received"}
+    return {
+        record.call: record.model_dump(exclude=other) | {"received": json.loads(record.received)}
+        for record in records(run)
+        if "|target|" not in record.call
+    }
+
+
 @pytest.mark.parametrize("provider", JUDGES)
-@pytest.mark.parametrize("fault", ["expire", "cancel", "partial", "missing"])
+def test_a_batch_run_gives_the_bytes_of_a_live_run_and_pays_for_the_same_lines(
+    provider: Provider, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And each line is recorded as its live call is: the same words, bytes, tokens and model."""
+    server, (code, _, err) = run_in_batches(provider, monkeypatch, tmp_path)
+    assert code == 0, err
+    run = newest(tmp_path / "runs")
+    same(run, server, live[provider])
+    assert not server.live
+    assert 2 <= len(server.batches) <= 4
+    assert judgments(run) == judgments(live[provider].run)
+    assert all(record.batch for record in records(run) if record.call in judgments(run))
+    assert not any(record.batch for record in records(live[provider].run))
+    replays(run)
+
+
+def at_one_provider(*faults: Fault) -> list[Any]:
+    """Every fault at every provider; the fast suite has each at one of them."""
+    every = [(one, fault) for one in PROVIDERS for fault in faults if (one, fault) != ("anthropic", "fail")]
+    # Anthropic has no such state.
+    return sample(every, [(PROVIDERS[number], fault) for number, fault in enumerate(faults)], pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("provider", "fault"), at_one_provider("expire", "cancel", "partial", "missing"))
 def test_lines_without_a_response_go_into_the_next_batch_and_the_others_are_kept(
     provider: Provider, fault: Fault, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -110,8 +129,7 @@ def test_lines_without_a_response_go_into_the_next_batch_and_the_others_are_kept
     replays(run)
 
 
-@pytest.mark.parametrize("provider", JUDGES)
-@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.parametrize(("provider", "fault"), at_one_provider("reset_before", "reset_after"))
 def test_a_lost_answer_to_the_post_neither_loses_a_batch_nor_sends_it_twice(
     provider: Provider, fault: Fault, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -133,15 +151,7 @@ def test_a_post_that_is_accepted_and_never_answered_is_found_again(
         same(newest(tmp_path / "runs"), server, live[provider])
 
 
-@pytest.mark.parametrize(
-    ("provider", "fault"),
-    [
-        (provider, fault)
-        for provider in JUDGES
-        for fault in ("deny", "refuse", "fail")
-        if (provider, fault) != ("anthropic", "fail")  # it has no such state
-    ],
-)
+@pytest.mark.parametrize(("provider", "fault"), at_one_provider("deny", "refuse", "fail"))
 def test_a_refused_batch_stops_the_run_and_resume_completes_it(
     provider: Provider, fault: Fault, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -159,7 +169,7 @@ def test_a_refused_batch_stops_the_run_and_resume_completes_it(
     same(run, server, live[provider])
 
 
-@pytest.mark.parametrize("provider", JUDGES)
+@pytest.mark.parametrize("provider", sample(PROVIDERS, ["google"], pytest.mark.slow))
 def test_questions_about_a_batch_are_repeated_until_they_are_answered(
     provider: Provider, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -181,7 +191,7 @@ def test_a_busy_provider_is_asked_again_later(
     same(newest(tmp_path / "runs"), server, live["openai"])
 
 
-@pytest.mark.parametrize("provider", JUDGES)
+@pytest.mark.parametrize("provider", sample(PROVIDERS, ["xai"], pytest.mark.slow))
 def test_a_line_that_the_provider_refuses_is_final_as_in_a_live_run(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -192,30 +202,6 @@ def test_a_line_that_the_provider_refuses_is_final_as_in_a_live_run(
     assert (failed.outcome, failed.status, failed.final) == ("permanent", 400, True)
     assert "scripted" in (failed.error or "")
     replays(run)
-
-
-@pytest.mark.parametrize("provider", JUDGES)
-def test_each_line_is_recorded_as_its_live_call_is(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """All fields but times, ids of the exchange and the address: the same words, bytes, tokens and model."""
-    other = {"started", "latency_ms", "request_id", "address", "batch", "received"}
-    found: list[dict[str, dict[str, Any]]] = []
-    for mode in ("none", "judges"):
-        with BatchServer(sensible) as server:
-            redirect(monkeypatch, server)
-            code, _, err = call(*judged(provider, "--out", tmp_path / mode, "--batch", mode, "--quiet"))
-            assert code == 0, err
-        calls = [record for record in records(newest(tmp_path / mode)) if "|target|" not in record.call]
-        assert all((record.batch is not None) == (mode == "judges") for record in calls)
-        bodies = [json.loads(record.received) for record in calls]
-        found.append(
-            {
-                record.call: record.model_dump(exclude=other) | {"received": body}
-                for record, body in zip(calls, bodies, strict=True)
-            }
-        )
-    assert found[0] == found[1]
 
 
 def test_the_run_stops_after_batch_wait_and_resume_says_when_to_come_back(

@@ -12,6 +12,7 @@ from src.audit import verify
 from src.store.failpoints import NAMES, VARIABLE
 from tests import crash
 from tests.runs import ONE, call, make_run, newest, process, replays, resumes
+from tests.suites import sample
 
 ARGUMENTS = ("run", "--scenario", ONE, "--target", "fake:wrong", "--target", "fake:careful", "--quiet")
 BEFORE_THE_MANIFEST = ("run.after_mkdir", "manifest.before_link")
@@ -44,10 +45,7 @@ def resumes_to(run: Path, expected: bytes) -> None:
     replays(run)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name == IN_EVERY_RUN else pytest.param(name, marks=pytest.mark.slow) for name in AFTER_THE_MANIFEST],
-)
+@pytest.mark.parametrize("name", sample(AFTER_THE_MANIFEST, [IN_EVERY_RUN], pytest.mark.slow))
 def test_a_run_killed_at_a_failpoint_resumes_to_the_same_bytes(name: str, tmp_path: Path, unkilled: bytes) -> None:
     late = name.startswith(("journal.", "results.")) and name != "results.fsync"
     run = killed_at(f"{name}:2" if late else name, tmp_path)

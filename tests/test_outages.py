@@ -13,6 +13,7 @@ from src.schemas import CallRecord, TrialResult
 from src.store.hash_chain import GENESIS, ChainReader, is_call
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest, replays, verifies
+from tests.suites import sample
 from tests.test_wire_runs import SENTINEL, redirect, sensible
 
 DOWN = (Scripted(status=503), Scripted(fault="reset"), Scripted(fault="html"))
@@ -79,7 +80,7 @@ def resumed_is_whole(folder: Path, undisturbed: bytes, monkeypatch: pytest.Monke
     replays(folder)
 
 
-@pytest.mark.parametrize("down", DOWN, ids=lambda one: one.fault or str(one.status))
+@pytest.mark.parametrize("down", sample(DOWN, DOWN[:1], pytest.mark.slow), ids=lambda one: one.fault or str(one.status))
 def test_a_provider_that_is_down_for_a_while_is_waited_for(
     down: Scripted, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -111,7 +112,7 @@ def test_a_provider_that_stays_down_stops_the_run_and_the_resumed_run_is_whole(
     resumed_is_whole(folder, undisturbed, monkeypatch)
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404])
+@pytest.mark.parametrize("status", sample([401, 402, 403, 404], [401], pytest.mark.slow))
 def test_a_key_that_is_revoked_stops_the_run_and_the_resumed_run_is_whole(
     status: int, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -141,11 +142,12 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("refused", REFUSALS.values(), ids=list(REFUSALS))
+@pytest.mark.parametrize("words", sample(REFUSALS, ["words that nobody knows"], pytest.mark.slow))
 def test_an_account_that_is_refused_in_other_words_stops_the_run_and_the_resumed_run_is_whole(
-    refused: Scripted, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: str, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No list has these words. A model that refuses a short test call too refuses more than one request."""
+    refused = REFUSALS[words]
     with Loopback(flaky(lambda number: refused if number > 30 else None)) as server:
         redirect(monkeypatch, server)
         err = study(tmp_path / "runs", code=4)

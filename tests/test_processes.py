@@ -1,4 +1,7 @@
-"""`--processes`: the bytes of one process, limits that hold for all of them, and kills that cost no call twice."""
+"""`--processes`: the bytes of one process, limits that hold for all of them, and kills that cost no call twice.
+
+Most tests start three processes and more, so the fast suite has one run.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from tests.runs import THREE, call, make_run, newest, process, replays, resumes,
 from tests.sharded import STUDY, WORDS, billed, ends, interrupt, journaled, keys, kill, start, wait_until
 
 FAKES = ("--scenario", THREE, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", 2)
+HARD = (*FAKES, "--paraphrase", "--questioner-model", "offline:rephrase", "--judge-repeats", 1, "--judge-sample", 0.5)
 
 
 @pytest.fixture(scope="module")
@@ -42,26 +46,22 @@ def is_whole(run: Path, expected: bytes) -> None:
 
 
 def test_two_processes_write_what_one_writes(tmp_path: Path) -> None:
-    hard = (
-        *FAKES,
-        "--paraphrase",
-        "--questioner-model",
-        "offline:rephrase",
-        "--judge-repeats",
-        1,
-        "--judge-sample",
-        0.5,
-    )
-    one = make_run(tmp_path / "one", *hard)
-    two = make_run(tmp_path / "two", *hard, "--processes", 2)
+    one = make_run(tmp_path / "one", *HARD)
+    two = make_run(tmp_path / "two", *HARD, "--processes", 2)
     is_whole(two, (one / storage.RESULTS).read_bytes())
     calls = [sorted((record.call, record.request_sha256) for record in me.open_run(run).calls()) for run in (one, two)]
     assert calls[0] == calls[1]
+
+
+@pytest.mark.slow
+def test_two_processes_judge_again_what_one_judges_again(tmp_path: Path) -> None:
+    one = make_run(tmp_path / "one", *HARD)
     again_one = me.rejudge(one, judges=["offline:rules"], keep_claims=True, out=tmp_path / "again-one")
-    again_two = me.rejudge(two, judges=["offline:rules"], keep_claims=True, out=tmp_path / "again-two", processes=2)
+    again_two = me.rejudge(one, judges=["offline:rules"], keep_claims=True, out=tmp_path / "again-two", processes=2)
     is_whole(again_two.path, (again_one.path / storage.RESULTS).read_bytes())
 
 
+@pytest.mark.slow
 def test_a_killed_parent_costs_no_call_and_any_number_of_processes_resumes(tmp_path: Path, single: bytes) -> None:
     with sharded.server() as server:
         run = start("run", *STUDY, "--out", tmp_path, "--quiet", "--processes", 2, env=keys(server))
@@ -77,6 +77,7 @@ def test_a_killed_parent_costs_no_call_and_any_number_of_processes_resumes(tmp_p
     is_whole(folder, single)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_only_its_calls_in_flight_are_made_again(tmp_path: Path, single: bytes) -> None:
     with sharded.server() as server:
         run = start("run", *STUDY, "--out", tmp_path, "--quiet", "--processes", 2, env=keys(server))
@@ -97,6 +98,7 @@ def test_a_killed_worker_is_replaced_and_only_its_calls_in_flight_are_made_again
     is_whole(folder, single)
 
 
+@pytest.mark.slow
 def test_workers_that_die_again_and_again_stop_the_run_and_resume_completes_it(tmp_path: Path) -> None:
     one = make_run(tmp_path / "one", *FAKES)
     stopped = process(
@@ -113,10 +115,8 @@ def test_workers_that_die_again_and_again_stop_the_run_and_resume_completes_it(t
     is_whole(folder, (one / storage.RESULTS).read_bytes())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [one if one == "merge.after_journal_move" else pytest.param(one, marks=pytest.mark.slow) for one in SHARD_NAMES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHARD_NAMES)
 def test_a_parent_killed_between_two_steps_is_continued_there(name: str, tmp_path: Path) -> None:
     one = make_run(tmp_path / "one", *FAKES)
     killed = process("run", *FAKES, "--out", tmp_path / "two", "--quiet", "--processes", 2, env={VARIABLE: name})
@@ -127,6 +127,7 @@ def test_a_parent_killed_between_two_steps_is_continued_there(name: str, tmp_pat
     is_whole(folder, (one / storage.RESULTS).read_bytes())
 
 
+@pytest.mark.slow
 def test_a_run_of_one_process_can_be_resumed_by_several(tmp_path: Path, single: bytes) -> None:
     with sharded.server() as server:
         run = start("run", *STUDY, "--out", tmp_path, "--quiet", env=keys(server))
@@ -140,6 +141,7 @@ def test_a_run_of_one_process_can_be_resumed_by_several(tmp_path: Path, single: 
     is_whole(folder, single)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_all_processes_after_their_calls_in_flight(tmp_path: Path, single: bytes) -> None:
     with sharded.server() as server:
         run = start("run", *STUDY, "--out", tmp_path, "--quiet", "--processes", 2, env=keys(server))
@@ -156,6 +158,7 @@ def test_ctrl_c_stops_all_processes_after_their_calls_in_flight(tmp_path: Path, 
     is_whole(folder, single)
 
 
+@pytest.mark.slow
 def test_a_refused_key_in_one_process_stops_all_in_one_sentence(tmp_path: Path, single: bytes) -> None:
     refusing = True
     count = 0
@@ -177,6 +180,7 @@ def test_a_refused_key_in_one_process_stops_all_in_one_sentence(tmp_path: Path, 
     assert (folder / storage.RESULTS).read_bytes() == single
 
 
+@pytest.mark.slow
 def test_a_rate_holds_for_all_processes_together(tmp_path: Path) -> None:
     rpm = 12
     with sharded.server(delay_s=0) as server:
@@ -190,6 +194,7 @@ def test_a_rate_holds_for_all_processes_together(tmp_path: Path) -> None:
         assert interrupt(run)[0] == 4
 
 
+@pytest.mark.slow
 def test_a_budget_holds_for_all_processes_together(tmp_path: Path) -> None:
     limit, cost, most = 100.0, 7.0, 8.0
     prices = tmp_path / "prices.json"

@@ -18,6 +18,7 @@ from src.planning.trials import trials, trials_of
 from src.schemas import LimitsNote, RunLimits, Shard
 from src.store.failpoints import VARIABLE
 from tests.runs import THREE, call, make_run, newest, process, replays, resumes, verifies
+from tests.suites import sample
 
 STUDY = ("--scenario", THREE, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", 2)
 HARD = (*STUDY, "--paraphrase", "--questioner-model", "offline:rephrase", "--judge-repeats", 1, "--judge-sample", 0.5)
@@ -47,7 +48,7 @@ def same_calls(run: Path, other: Path) -> bool:
     return requests(run) == requests(other)
 
 
-@pytest.mark.parametrize("of", [1, 2, 5])
+@pytest.mark.parametrize("of", sample([1, 2, 5], [2], pytest.mark.slow))
 def test_merged_shards_are_the_single_run_to_the_byte(of: int, single: Path, tmp_path: Path) -> None:
     shards = make_shards(tmp_path, of, *HARD)
     for shard in shards:
@@ -123,7 +124,10 @@ def test_a_merge_overwrites_nothing_and_refuses_an_edited_shard(two: list[Path],
     assert not (tmp_path / "edited").exists()
 
 
-@pytest.mark.parametrize("failpoint", ["merge.after_journal", "seal.before_link", "merge.before_rename"])
+@pytest.mark.parametrize(
+    "failpoint",
+    sample(["merge.after_journal", "seal.before_link", "merge.before_rename"], ["seal.before_link"], pytest.mark.slow),
+)
 def test_a_merge_that_was_killed_left_nothing_and_can_be_repeated(
     failpoint: str, two: list[Path], tmp_path: Path
 ) -> None:
@@ -136,6 +140,7 @@ def test_a_merge_that_was_killed_left_nothing_and_can_be_repeated(
     verifies(merged)
 
 
+@pytest.mark.slow
 def test_torn_lines_and_their_records_are_left_out_of_a_merge_and_notes_are_kept(tmp_path: Path) -> None:
     arguments = ("run", *STUDY, "--max-cost", 5, "--shard", "1/2", "--out", tmp_path / "1", "--quiet")
     killed = process(*arguments, env={VARIABLE: "journal.torn_write:9"})
