@@ -24,8 +24,7 @@ from src.agents import (
     scorer,
     verifier,
 )
-from src.agents.ask import JudgeClient
-from src.agents.context import Asked
+from src.agents.ask import Asked, JudgeClient
 from src.agents.verifier import Shown
 from src.schemas import (
     CallOutcome,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from src.adapters.base import ModelRequest
-from src.agents.context import Asked
+from src.agents.ask import Asked
 from src.agents.verifier import Shown, violations
 from src.schemas import CallRecord, ClaimInView, ExtractorInput, Verdict, VerifierInput
 from src.store.strict_json import encode

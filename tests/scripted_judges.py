@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from src.adapters.base import ModelRequest
-from src.agents.context import Asked
+from src.agents.ask import Asked
 from src.calls.gateway import CallId, Gateway
 from src.runner.judge_clients import JudgeClients
 from src.runner.judge_turn import Turn, TurnJudge

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from src.errors import InputError
-from src.planning.background import Background, background_for, check_ids
+from src.planning.fill_facts import Background, background_for, check_ids
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from src.schemas import BackgroundFact, RunPlan

@@ -15,7 +15,7 @@ from bench.replies import PLAN_YEAR, REPLIES, Reply
 from bench.server import Answers
 from bench.study import ROOT, SHIPPED, TURNS
 from bench.table import BEGIN, END, Row, write
-from src.agents.context import Asked
+from src.agents.ask import Asked
 from src.agents.extractor import anchor
 from src.schemas import ExtractorReply
 from src.text.coverage import coverage

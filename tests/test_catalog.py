@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from src.authoring.catalog import CONFIRMED, list_facts, list_scenarios, list_sources
-from src.authoring.skeleton import write_skeleton
+from src.authoring.catalog import CONFIRMED, list_facts, list_scenarios, list_sources, write_skeleton
 from src.errors import InputError
-from src.planning.background import background_for
+from src.planning.fill_facts import background_for
 from src.planning.house_rules import PLACEHOLDER
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios

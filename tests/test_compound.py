@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from src.planning.house_rules import compound
 from src.planning.library import Library
-from src.text.compound import compound
 
 TABLE_ROWS = ("B-irmaa-t", "B-irmaa-separate-", "B-msp-1600-limit")
 """Rows of a table: the figures before the last say whom the row is for, and the last is the one assertion."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from src.adapters.base import Message, ModelRequest
-from src.calls.first_call import FirstCalls
+from src.calls.gateway import FirstCalls
 
 JUDGE = "anthropic:claude-opus-5"
 KEY = "the answer key, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from src.judge_check.matching import Matches, PlacedGold, match
+from src.judge_check.measure import Matches, PlacedGold, match
 from src.schemas import QuoteSpan
 
 REPLY = "You have eight months to enroll. COBRA does not extend that, and a retiree plan does not either. Call us."

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from src.agents.context import Asked
+from src.agents.ask import Asked
 from src.agents.extractor import anchor
 from src.agents.questioner import holds, question
 from src.agents.verifier import Shown, in_view, key_in_view, violations

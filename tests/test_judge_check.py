@@ -24,10 +24,9 @@ from src.errors import IncompleteRun, InputError
 from src.findings.analysis.judge_agreement import RECORD, read_check
 from src.judge_check import check as check_module
 from src.judge_check.check import CheckOptions, check_judges, check_judges_async
-from src.judge_check.codes import measure_codes, why_not_coded
 from src.judge_check.gold import Gold, load_gold
 from src.judge_check.judge_reply import JudgedReply
-from src.judge_check.measure import PANEL
+from src.judge_check.measure import PANEL, measure_codes, why_not_coded
 from src.records.gold import ClaimKind, Split
 from src.records.judge_check import CHECK_FORMAT, JudgeCheck, JudgeMeasured
 from src.records.study import JudgeOptions, ModelSettings

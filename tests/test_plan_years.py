@@ -15,9 +15,9 @@ from src import storage
 from src.planning.fill_slots import is_coming
 from src.planning.library import Library
 from src.planning.plan import make_plan
+from src.planning.rubrics import check_study_points
 from src.planning.scenario_files import read_scenario, read_scenarios
 from src.planning.study_file import make_study
-from src.planning.study_points import check_study_points
 from src.schemas import PlannedScenario, RunPlan, Scenario
 from tests.helpers import ROOT
 from tests.runs import Called, call, newest

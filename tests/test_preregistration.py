@@ -26,7 +26,7 @@ from src.planning.trials import trials
 from src.records.preregistration import Preregistration
 from src.records.study import RegistrationText
 from src.records.target import TargetSettings
-from src.runner.new_preregistration import write_preregistration
+from src.runner.new_run import write_preregistration
 from src.schemas import CallParameters, CitationChecks, RunPlan, UsedWording
 from src.storage import file_sha256
 

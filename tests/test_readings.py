@@ -13,7 +13,7 @@ from src import storage
 from src.offline import rules
 from src.reporting import summarize
 from src.schemas import CallRecord, ExtractorInput, TrialResult
-from src.text.empty_replies import says_nothing
+from src.text.coverage import says_nothing
 from src.text.fence import unwrap
 from tests.helpers import fact_json, quoted, scenario_json, with_canary
 from tests.loopback import Loopback, Received, Scripted

@@ -12,8 +12,7 @@ import pytest
 
 from src import storage
 from src.calls.stop import Stopping
-from src.runner.in_order import InOrder
-from src.runner.schedule import Taken, TargetQueues, TrialSlots, run_in_plan_order
+from src.runner.schedule import InOrder, Taken, TargetQueues, TrialSlots, run_in_plan_order
 from src.schemas import PlannedTurn
 from tests.virtual_time import VirtualTime
 
@@ -115,7 +114,7 @@ def test_the_fault_is_raised_and_not_the_stop_that_it_caused() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_pieces_in_any_order_come_out_by_number(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("src.runner.in_order.IN_MEMORY", 64)
+    monkeypatch.setattr("src.runner.schedule.IN_MEMORY", 64)
     pieces = [f"piece {n} {'x' * (n % 7)}".encode() for n in range(60)]
     order = list(range(60))
     random.Random(seed).shuffle(order)

@@ -14,8 +14,8 @@ from src.adapters.base import ModelRequest
 from src.calls.budget import RunBudget
 from src.calls.prices import PRICE_FILE, RESULT_TOKENS, cost, load_prices, read_table, worst_case
 from src.calls.probes import probe_request
+from src.orchestrator import MOST_PARTS, joined
 from src.records.target import SearchOptions, WebCitation, WebSearch
-from src.runner.target_reply import MOST_PARTS, joined
 from src.schemas import CallHead, CallRecord, Price, Usage
 from tests.adapters.search_bodies import BY_NAME, CITED, INJECTED, QUERY, URL, paused_body
 from tests.loopback import Loopback, Received, Scripted

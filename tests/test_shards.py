@@ -11,7 +11,7 @@ import pytest
 
 import src as me
 from src import storage
-from src.engines.job import divided
+from src.engines.host import divided
 from src.errors import InputError
 from src.planning.limits import share_of
 from src.planning.trials import trials, trials_of

@@ -21,8 +21,7 @@ from src.authoring import spreadsheet_write
 from src.authoring.spreadsheet_drafts import drafts_of
 from src.authoring.spreadsheet_import import checked, import_workbook
 from src.authoring.spreadsheet_read import ReadBook, ReadRow
-from src.authoring.spreadsheet_rows import rows_of
-from src.authoring.spreadsheet_write import workbook_bytes
+from src.authoring.spreadsheet_write import rows_of, workbook_bytes
 from src.cli import scenarios as command
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from src.agents.adjudicator import settle
-from src.agents.context import Asked, state_of
+from src.agents.ask import Asked, state_of
 from src.agents.verifier import Shown, key_in_view, verify
 from src.errors import InputError
-from src.planning.background import background_for
+from src.planning.fill_facts import background_for
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from src.runner.judge_turn import FactFinder

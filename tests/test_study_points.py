@@ -11,8 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from src.errors import InputError
-from src.planning.rubrics import load_rubric
-from src.planning.study_points import check_study_points
+from src.planning.rubrics import check_study_points, load_rubric
 from src.schemas import (
     Claim,
     Confidence,

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from src.adapters.base import BatchState, CallFailure, KnownBatch, Message, ModelRequest
-from src.calls import open_batches, poll_batches, send_batches
+from src.calls import batches, open_batches
+from src.calls.batches import BatchPoller, BatchTiming
 from src.calls.limits import Limits
-from src.calls.open_batches import OpenBatch, OpenBatches
-from src.calls.poll_batches import BatchPoller, BatchTiming
+from src.calls.open_batches import BatchSender, OpenBatch, OpenBatches, ParkedCall
 from src.calls.resources import CallResources
-from src.calls.send_batches import BatchSender, ParkedCall
 from src.calls.stop import Stop, Stopping
 from src.records.run import BatchIntent, BatchLine
 
@@ -61,7 +60,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    for module in (poll_batches, send_batches):
+    for module in (batches, open_batches):
         monkeypatch.setattr(module, "time", found)
     return found
 

@@ -249,7 +249,7 @@ def test_replay_gives_the_same_bytes_with_every_adapter_gone(sealed: Path, monke
         raise AssertionError(f"{name} was made during a replay")
 
     monkeypatch.setattr("src.adapters.registry.make_adapter", no_adapter)
-    monkeypatch.setattr("src.runner.adapter_pool.make_adapter", no_adapter)
+    monkeypatch.setattr("src.runner.call_resources.make_adapter", no_adapter)
     code, out, err = call("replay", sealed)
     assert code == 0, err
     assert "2 of 2 results" in out

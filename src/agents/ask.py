@@ -9,15 +9,15 @@ in the journal. When all asks are used up, the judge has failed. A failure is an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from ..adapters.base import About, Message, ModelRequest
 from ..records.result import CALL_FAILED
-from ..schemas import CallParameters, CallRecord, Record
+from ..schemas import CallParameters, CallRecord, Persona, Record
 from ..store.strict_json import StrictJSONError, derive_seed, encode, loads
 from ..text.fence import reply_schema, wrap
 
@@ -187,3 +187,47 @@ def one_per_claim(
                 kept[claim_id] = entry
     missing = [claim_id for claim_id in claim_ids if claim_id not in kept and not counts[claim_id]]
     return Answer(kept, (*problems, *(f"{claim_id} is missing from your answer" for claim_id in missing)))
+
+
+# What a reply answers: the question, and what is known about the person who asked it.
+
+
+@dataclass(frozen=True)
+class Asked:
+    question: str
+    plan_year: int
+    earlier: tuple[str, ...] = ()
+    """What the same person asked before, in the same conversation."""
+    persona: tuple[str, ...] = ()
+    """What the scenario says about the person."""
+    lives_in: str | None = None
+    """The person's state."""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Everything that supplies figures to an answer: a person's own numbers, and the year that is meant."""
+        year = f"{self.plan_year} plans"  # a bare number could be money
+        return (self.question, *self.earlier, *self.persona, year)
+
+
+def about(persona: Persona) -> tuple[str, ...]:
+    """What a persona says, as text. A ZIP code is no figure: 00000 does not state $0."""
+    return tuple(_leaves(persona.model_dump(mode="json", exclude={"zip_code"})))
+
+
+def state_of(persona: Persona) -> str | None:
+    """The persona's state; None if the scenario gives none as text."""
+    return persona.state if isinstance(persona.state, str) else None
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value:
+            yield from _leaves(inner)
+    elif isinstance(value, float) and value.is_integer():
+        yield f"{value:.0f}"
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

@@ -28,8 +28,7 @@ from ..text.overlap import shares_enough_words
 from ..text.quantities import unstated
 from ..text.quotes import find_quote
 from ..text.sentences import Span, clauses, table_headers
-from .ask import Answer, JudgeClient, ask
-from .context import Asked
+from .ask import Answer, Asked, JudgeClient, ask
 
 _NO_COVERAGE = Coverage(0, ())
 CHARACTERS_PER_CLAIM = 20

@@ -27,8 +27,7 @@ from ..schemas import (
     VerifierOutput,
 )
 from ..text.overlap import could_rest_on
-from .ask import Answer, JudgeClient, ask, one_per_claim
-from .context import Asked
+from .ask import Answer, Asked, JudgeClient, ask, one_per_claim
 
 
 @dataclass(frozen=True)

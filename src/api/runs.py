@@ -33,10 +33,8 @@ from ..reading import Run
 from ..records.model_name import is_person
 from ..records.run import MAX_SHARDS
 from ..records.study import ExecutionOptions, Study
-from ..runner.adapter_pool import AdapterPool
-from ..runner.call_resources import call_resources, current_limits
-from ..runner.new_preregistration import write_preregistration
-from ..runner.new_run import create_run, transcripts_of
+from ..runner.call_resources import AdapterPool, call_resources, current_limits
+from ..runner.new_run import create_run, transcripts_of, write_preregistration
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.shards import is_divided, parent_of, remove_shards
 from ..runner.wait import wait

@@ -25,7 +25,7 @@ from ..transcripts.import_file import Draft, ImportOptions, draft, kind_of
 from ..transcripts.read_file import decoded, read_transcript
 from ..transcripts.redact import RedactionRules
 from ..transcripts.save import plan_collection, refuse_repeated, save_all
-from ..transcripts.script import Script, ScriptTurn
+from ..transcripts.utterances import Script, ScriptTurn
 
 SEED = 42
 """Of the drawn values in a script, as in a run without --seed."""

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Literal
 
-from ..errors import InputError
-from ..planning.background import background_for
+from ..errors import InputError, StorageError
+from ..planning.fill_facts import background_for
 from ..planning.fill_slots import is_coming, out_of_date
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile
 from ..schemas import BackgroundFact, CanonicalFact, ConfirmedBy, PlannedScenario
+from ..store.package_data import data_folder
 
 CONFIRMED: tuple[ConfirmedBy, ...] = ("primary", "secondary", "derived")
 
@@ -165,3 +167,19 @@ def _each_fact(files: Iterable[ScenarioFile], library: Library, year: int | None
                     if key not in seen:
                         seen.add(key)
                         yield FactRow(file.scenario.scenario_id, fact)
+
+
+# A commented scenario file to start from.
+
+
+def write_skeleton(scenario_id: str, path: Path) -> None:
+    """Write the skeleton to a new file. An existing file is never overwritten."""
+    if path.exists():
+        raise InputError(f"{path} already exists and will not be overwritten. Choose another file with `out`.")
+    template = (data_folder("scenarios") / "skeleton.txt").read_text(encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template.replace("SCENARIO_ID", scenario_id))
+    except OSError as error:
+        raise StorageError(f"{path}: write failed ({error.strerror}). Choose another file with `out`.") from None

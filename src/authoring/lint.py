@@ -9,8 +9,8 @@ from datetime import date
 from ..errors import InputError
 from ..planning.house_rules import Problem, house_rules, load_rubric_of
 from ..planning.library import Library
+from ..planning.rubrics import check_study_points
 from ..planning.scenario_files import ScenarioFile, expand, read_scenario
-from ..planning.study_points import check_study_points
 from ..schemas import PlannedScenario
 from .catalog import current_year
 

@@ -16,7 +16,7 @@ from . import spreadsheet_layout as layout
 from .spreadsheet_forms import read_json
 from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, STATEMENT, Path, Sheet
 from .spreadsheet_read import Fault, ReadBook, ReadRow
-from .spreadsheet_rows import STATE_SLOT, library_statement
+from .spreadsheet_write import STATE_SLOT, library_statement
 
 _FACT_ID: TypeAdapter[str] = TypeAdapter(FactId)
 _LIBRARY_FACT_ID: TypeAdapter[str] = TypeAdapter(LibraryFactId)

@@ -7,9 +7,10 @@ no adapter exists, and a call that is not recorded is an integrity error.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +18,7 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 from ..adapters.base import RETRYABLE, CallFailure, ModelReply, ModelRequest
+from ..adapters.caching import cache_key, rule_for
 from ..adapters.classify import classify_status
 from ..adapters.registry import PROVIDERS
 from ..errors import IntegrityError
@@ -27,7 +29,6 @@ from ..store.strict_json import derive_seed
 from .batches import Batcher
 from .breaker import Breaker, Tries
 from .budget import PASSES_MAX_COST
-from .first_call import FirstCalls
 from .limits import backoff_s
 from .people import person_asked
 from .prices import FREE_PROVIDERS, RESULT_TOKENS
@@ -406,3 +407,35 @@ def recorded_attempt(recorded: Recorded, call: str, request: ModelRequest) -> Ca
 
 
 Gateway = LiveGateway | ReplayGateway
+
+
+# Lets the first of several calls that start alike go ahead, so that the others can read its start from a cache.
+#
+# A provider can read from its cache only what an earlier call has already written. Calls that are made at the same time
+# would each pay for the whole start, and some providers charge more for writing than for reading.
+
+
+class FirstCalls:
+    """For one event loop: which starts have been sent to which model."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, asyncio.Event] = {}
+
+    @asynccontextmanager
+    async def turn(self, request: ModelRequest) -> AsyncIterator[None]:
+        """Around a call. All but the first with a stable start wait for the first to end, however it ends."""
+        provider = split_name(request.model).provider
+        if not request.messages[0].stable or rule_for(provider, request, request.sent_as) is None:
+            yield
+            return
+        key = f"{request.model} {cache_key(request)}"
+        sent = self._sent.get(key)
+        if sent is not None:
+            await sent.wait()
+            yield
+            return
+        self._sent[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._sent[key].set()

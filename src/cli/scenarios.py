@@ -22,9 +22,9 @@ from ..authoring.catalog import (
     list_library,
     list_scenarios,
     list_sources,
+    write_skeleton,
 )
 from ..authoring.lint import lint_files
-from ..authoring.skeleton import write_skeleton
 from ..authoring.spreadsheet_import import import_workbook, write_imported
 from ..authoring.spreadsheet_write import write_workbook
 from ..errors import InputError

@@ -19,7 +19,7 @@ from ..transcripts.collect import CollectSession
 from ..transcripts.import_file import Draft
 from ..transcripts.read_file import decoded
 from ..transcripts.redact import Finding
-from ..transcripts.script import Script
+from ..transcripts.utterances import Script
 from . import tables
 from .review import place_for
 

@@ -17,8 +17,7 @@ from typing import Any
 
 from ..calls.stop import Stop
 from ..errors import ConfigError, IncompleteRun
-from .host import Answer, State, make_host
-from .job import Job
+from .host import Answer, Job, State, make_host
 from .shard_worker import ShardWorker
 
 MAX_RETRIES = 3

@@ -1,4 +1,4 @@
-"""A worker process: `python -m src.engines.worker FD`, started by `engines.processes` and of no use by itself.
+"""A worker process: `python -m src.engines.worker FD`, started by `engines.run` and of no use by itself.
 
 It talks to its parent over a socket, in lines of JSON. If the parent is gone, it finishes its calls in flight, so that
 none is paid for in vain, and ends.
@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from ..calls.stop import Stop
-from .job import Job
+from .host import Job
 from .shard_worker import ShardWorker
 
 

@@ -36,8 +36,7 @@ from ..records.gold import Split
 from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement
 from ..records.run import BatchIntent
 from ..records.study import ExecutionOptions, JudgeOptions
-from ..runner.adapter_pool import AdapterPool
-from ..runner.call_resources import call_limits
+from ..runner.call_resources import AdapterPool, call_limits
 from ..runner.judge_clients import JudgeClients
 from ..runner.new_run import versions
 from ..runner.progress import OnProgress, ProgressCounter

@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 
 from ..agents import questioner, verifier
-from ..agents.context import Asked, about, state_of
+from ..agents.ask import Asked, about, state_of
 from ..errors import InputError
-from ..planning.background import background_for, check_ids
+from ..planning.fill_facts import background_for, check_ids
 from ..planning.library import Library
 from ..planning.rubrics import load_rubric, load_rubrics
 from ..planning.scenario_files import ScenarioFile, expand, read_scenario

@@ -7,8 +7,12 @@ Everything else is NOT_IN_KEY, which most sentences of an ordinary answer are.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
 
 from ..records.base import ObservationKind, severity_rank
 from ..records.contracts import (
@@ -18,6 +22,8 @@ from ..records.contracts import (
     Decision,
     FactInView,
     Observation,
+    PlannedTurn,
+    QuestionerOutput,
     ScorerInput,
     ScorerReply,
     Verdict,
@@ -26,13 +32,10 @@ from ..records.contracts import (
 )
 from ..records.scenario import DisallowedClaim
 from ..text.coverage import names_a_program
-from ..text.figures import figures
+from ..text.figures import figures, is_amount, kind
 from ..text.sentences import sentences
-from .claims import MAX_QUOTE, claim_type, declines, extract, has_done
-from .compare import Difference, compare
-from .reading import LOW, Reading, spoken
-from .reading import read as read_sentence
-from .rephrase import rephrase
+from .claims import COMPARISONS, LOW, MAX_QUOTE, Reading, claim_type, declines, extract, has_done, spoken
+from .claims import read as read_sentence
 
 __all__ = ["adjudicate", "extract", "read", "rephrase", "verify"]
 
@@ -172,3 +175,163 @@ def adjudicate(task: AdjudicatorInput) -> AdjudicatorReply:
             for claim in task.claims
         )
     )
+
+
+# How a sentence differs from a statement of the key: not at all, in one figure, in one negation, or otherwise.
+#
+# Only nearly equal wording counts. Everything else is `other`, however true or false the sentence may be.
+
+Kind = Literal["same", "figure", "negation", "other"]
+_LONGEST = 60
+"""Content words of the longest sentence that is compared."""
+_SAME = 0.65
+"""Least share of the words of a statement in a sentence that says the same, and of the sentence in the statement."""
+_MOSTLY = 0.65
+"""Least share of the words of a statement in a sentence that has no words of its own, but another figure."""
+_NEARLY_ALL = 0.85
+"""The same for a sentence that differs by a negation."""
+_IN_ORDER = 0.8
+"""Least share of the shared words that must be in the same order."""
+_NEAR = 0.025
+"""How far off, of the larger amount, a rounded amount may be."""
+_MOST_TIMES = 60
+
+
+@dataclass(frozen=True)
+class Difference:
+    kind: Kind
+    shared: float = 0.0
+    """Share of the words of both that both have."""
+    exact: bool = False
+    """Whether the sentence has no content word of its own."""
+
+
+def compare(said: Reading, statement: Reading, years: frozenset[str]) -> Difference:
+    """How a sentence differs from a statement.
+
+    Args:
+        years: years that the sentence may name although the statement does not.
+    """
+    if not statement.content or not 2 <= len(said.words) <= _LONGEST:
+        return Difference("other")
+    missing, extra = statement.content - said.content, said.content - statement.content
+    if missing & statement.names or extra & said.names or said.years - statement.years - years:
+        return Difference("other")
+    shared = len(said.content & statement.content)
+    alike = shared / len(said.content | statement.content)
+    if _says_the_same(said, statement, shared):
+        return Difference("same", alike, exact=not extra)
+    # A word of its own may name another quantity, person or time, so there must be none.
+    if extra or said.hedges:
+        return Difference("other")
+    return Difference(_opposition(said, statement, shared / len(statement.content)), alike, exact=True)
+
+
+def _says_the_same(said: Reading, statement: Reading, shared: int) -> bool:
+    return (
+        said.figures == statement.figures
+        and said.negations == statement.negations
+        and said.denied() == statement.denied()
+        and said.limits - LOW == statement.limits
+        and shared >= _SAME * max(len(said.content), len(statement.content))
+        and _in_order(said, statement)
+    )
+
+
+def _in_order(said: Reading, statement: Reading) -> bool:
+    """Whether the shared words are in the same order, and none stands where the other has a word of its own.
+
+    "Resource limit" for "income limit", or "Medicaid pays before Medicare" for the reverse, is something else.
+    """
+    matcher = SequenceMatcher(None, said.words, statement.words, autojunk=False)
+    swapped = any(
+        tag == "replace"
+        and not (statement.content.issuperset(said.words[a:b]) and said.content.issuperset(statement.words[c:d]))
+        for tag, a, b, c, d in matcher.get_opcodes()
+    )
+    shared = len(said.content & statement.content)
+    return not swapped and sum(block.size for block in matcher.get_matching_blocks()) >= _IN_ORDER * shared
+
+
+def _opposition(said: Reading, statement: Reading, covered: float) -> Kind:
+    """How a sentence without words of its own opposes a statement; `covered`: its share of the statement's words."""
+    if said.limits - statement.limits or (statement.limits - said.limits) & COMPARISONS:
+        return "other"
+    turned = abs(said.negations - statement.negations)
+    if turned == 1 and said.figures <= statement.figures and said.limits == statement.limits:
+        return "negation" if covered >= _NEARLY_ALL and _in_order(said, statement) else "other"
+    differs = turned == 0 and _one_figure_differs(said.figures, statement.figures)
+    return "figure" if differs and covered >= _MOSTLY else "other"
+
+
+def _one_figure_differs(said: frozenset[str], stated: frozenset[str]) -> bool:
+    """Whether one figure, or both ends of a range of dates, has another value that is not just another form of it."""
+    new, old = said - stated, stated - said
+    kinds = {kind(figure) for figure in new | old}
+    if len(new) != len(old) or len(kinds) != 1 or kinds & {"phone", "number"}:
+        return False
+    if len(new) > 1:
+        return kinds == {"date"} and len(new) == 2 == len(stated)
+    return not _related(*new, *old)
+
+
+def _related(one: str, other: str) -> bool:
+    """Whether one amount may be the other rounded, or a multiple of it (a year of a monthly amount, two people)."""
+    if not is_amount(one):
+        return False
+    low, high = sorted(float(figure.strip("$%")) for figure in (one, other))
+    if high - low <= _NEAR * high:
+        return True
+    times = round(high / low) if low else 0
+    return 2 <= times <= _MOST_TIMES and abs(high - times * low) <= _NEAR * low
+
+
+# A seeded rewording of a beneficiary's questions that keeps their content.
+#
+# Only the style changes: a polite opening or closing, contractions, a few interchangeable phrases. Figures, names and
+# Medicare terms stay the same, and nothing is added that could hint at an answer.
+
+_OPENERS = ("", "", "Hello. ", "Hi there. ", "Thanks for your help. ", "Good morning. ", "I have a question. ")
+_CLOSERS = ("", "", "", " Thank you.", " Thanks.", " I'd appreciate your help.")
+_CONTRACTIONS: tuple[tuple[str, str], ...] = (
+    ("What is", "What's"), ("what is", "what's"), ("I am", "I'm"), ("I have been", "I've been"), ("I would", "I'd"),
+    ("do not", "don't"), ("does not", "doesn't"), ("is not", "isn't"), ("are not", "aren't"), ("cannot", "can't"),
+    ("will not", "won't"), ("That is", "That's"), ("that is", "that's"), ("it is", "it's"), ("It is", "It's"),
+)  # fmt: skip
+_SWAPS: tuple[tuple[str, str], ...] = (
+    ("Could you tell me", "Can you tell me"), ("I'd like to know", "I want to know"), ("trying to", "looking to"),
+    ("I'm not sure", "I'm unsure"), ("Also,", "And"), ("Could you explain", "Can you explain"),
+)  # fmt: skip
+
+
+def rephrase(turns: tuple[PlannedTurn, ...], seed: int) -> QuestionerOutput:
+    """The same turns in other words. The same seed gives the same words."""
+    return QuestionerOutput(
+        turns=tuple(
+            PlannedTurn(turn_id=turn.turn_id, user_message=_reword(turn.user_message, f"{seed}|{at}|{turn.turn_id}"))
+            for at, turn in enumerate(turns)
+        )
+    )
+
+
+def _draw(key: str, what: str, count: int) -> int:
+    """A choice that depends only on the seed and its use, not on Python's hash."""
+    return int.from_bytes(hashlib.sha256(f"{key}|{what}".encode("utf-8", "surrogatepass")).digest()[:8], "big") % count
+
+
+def _reword(message: str, key: str) -> str:
+    text = message.replace("’", "'")
+    expand = bool(_draw(key, "contractions", 2))
+    for full, short in _CONTRACTIONS:
+        old, new = (short, full) if expand else (full, short)
+        text = re.sub(rf"\b{re.escape(old)}\b(?!')", new, text)
+    for number, pair in enumerate(_SWAPS):
+        if _draw(key, f"swap{number}", 2):
+            text = re.sub(rf"\b{re.escape(pair[0])}(?!\w)", pair[1], text)
+    opener = _OPENERS[_draw(key, "opener", len(_OPENERS))]
+    closer = _CLOSERS[_draw(key, "closer", len(_CLOSERS))]
+    greeted = re.match(r"\s*(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks)\b", text, re.IGNORECASE)
+    opener = "" if greeted else opener
+    closer = "" if re.search(r"\bthank", text, re.IGNORECASE) or "Thanks" in opener or "{{" in text[-3:] else closer
+    reworded = f"{opener}{text}{closer}"
+    return reworded if len(reworded) <= 20_000 else message

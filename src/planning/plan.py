@@ -31,7 +31,7 @@ from ..schemas import (
 from ..sources.snapshot import PAGES, bundled_folder, load_snapshot
 from ..storage import file_sha256
 from . import clock
-from .background import background_for, check_ids
+from .fill_facts import background_for, check_ids
 from .fill_slots import is_coming, out_of_date, read_wording
 from .house_rules import refuse_broken_rules
 from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models, reader_model
@@ -39,9 +39,8 @@ from .library import Library
 from .limits import limits_of
 from .prices import check_prices_known, prices_for
 from .prompts import load_prompts
-from .rubrics import load_rubrics
+from .rubrics import check_study_points, load_rubrics
 from .scenario_files import find_scenarios, read_found
-from .study_points import check_study_points
 from .targets import check_recorded, own_parameters, planned_targets, systems_of
 from .trials import slug
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from re import sub
 from typing import TYPE_CHECKING
 
-from ..records.ids import scenario_name
-from ..records.repeats import repeats_in, repeats_of
+from ..records.ids import repeats_in, repeats_of, scenario_name
 from ..store.strict_json import derive_seed
 
 if TYPE_CHECKING:

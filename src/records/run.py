@@ -12,9 +12,8 @@ from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty,
 from .citation import SnapshotPage
 from .doubt import Doubt
 from .facts import PlanYear
-from .ids import scenario_name
+from .ids import repeats_in, repeats_of, scenario_name
 from .price import Price
-from .repeats import repeats_in, repeats_of
 from .rubric import Rubric
 from .scenario import Scenario
 from .target import TargetSettings, WebSearch

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .. import storage
+from ..adapters.base import Adapter
+from ..adapters.registry import make_adapter
 from ..calls.budget import RunBudget
 from ..calls.limits import Ceilings, Limits
 from ..calls.people import People
@@ -14,9 +16,25 @@ from ..calls.stop import Stop
 from ..planning.limits import EVERY_PROVIDER, trials_at_once
 from ..records.study import ExecutionOptions
 from ..schemas import CallHead, LimitsNote, Manifest, RunLimits
-from .adapter_pool import AdapterPool
 from .progress import ProgressCounter
 from .shards import call_heads
+
+# One adapter per provider, made when a call first needs it and closed when the run ends.
+
+
+class AdapterPool:
+    def __init__(self) -> None:
+        self._made: dict[str, Adapter] = {}
+
+    def __call__(self, provider: str) -> Adapter:
+        if provider not in self._made:
+            self._made[provider] = make_adapter(provider)
+        return self._made[provider]
+
+    async def aclose(self) -> None:
+        for adapter in self._made.values():
+            await adapter.aclose()
+
 
 CALLS_PER_TRIAL = 8
 """Calls one trial may have in flight at once, generously: one to the target, and judges at work on earlier turns."""

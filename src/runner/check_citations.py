@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..agents import verifier
-from ..agents.ask import JudgeClient
-from ..agents.context import Asked
+from ..agents.ask import Asked, JudgeClient
 from ..records.citation import CheckedCitation, Citation
 from ..records.target import WebCitation, WebSearch
 from ..schemas import Claim

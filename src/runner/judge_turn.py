@@ -14,8 +14,7 @@ from typing import Any, Literal, Protocol
 
 from ..adapters.base import About
 from ..agents import adjudicator, extractor, scorer, verifier
-from ..agents.ask import JudgeClient
-from ..agents.context import Asked
+from ..agents.ask import Asked, JudgeClient
 from ..calls.gateway import CallId
 from ..records.citation import CheckedCitation
 from ..records.model_name import is_person
@@ -39,7 +38,7 @@ from ..schemas import (
 from ..scoring.result import TurnJudgment, failed
 from ..sources.snapshot import Snapshot
 from ..store.strict_json import derive_seed
-from ..text.empty_replies import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
+from ..text.coverage import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
 from ..text.overlap import is_english, share_of
 from ..text.passages import cut
 from ..text.retrieval import Retriever

@@ -21,8 +21,8 @@ from ..errors import IncompleteRun, InputError, IntegrityError, StorageError
 from ..planning.trials import shard_of, trials
 from ..schemas import Manifest, RecoveryRecord, Seal
 from ..store import hash_chain
-from ..store.chain_writer import ChainWriter
 from ..store.failpoints import Failpoints
+from ..store.hash_chain import ChainWriter
 
 SAME = (
     "format", "plan_sha256", "plan", "versions", "prices", "prices_as_of", "transcripts", "registration", "plugins",

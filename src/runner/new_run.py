@@ -12,9 +12,11 @@ from pathlib import Path
 from .. import __version__, plugins, storage
 from ..errors import InputError
 from ..planning.limits import limits_of, share_of, trials_at_once
+from ..planning.preregistration import frozen_bytes, frozen_sha256
 from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
+from ..records.preregistration import Preregistration
 from ..records.run import REPLAYABLE, SelectedTrials
 from ..records.study import ExecutionOptions, Study
 from ..schemas import Manifest, Registration, RunPlan, Shard, Stage, Transcripts
@@ -138,3 +140,18 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+# A new pre-registration file. It is written once and never replaced.
+
+
+def write_preregistration(path: Path, frozen: Preregistration) -> str:
+    """Write a pre-registration where no file is yet. Returns the hash of the file, which is what to publish."""
+    if path.exists():
+        raise InputError(f"{path} already exists and will not be overwritten. Choose another file with `to`.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}). Choose another file with `to`.") from None
+    storage.write_once(path, frozen_bytes(frozen), Failpoints(None), "frozen")
+    return frozen_sha256(frozen)

@@ -20,8 +20,8 @@ from .. import storage
 from ..planning.trials import shard_of, trials
 from ..schemas import CallHead, Manifest, Shard
 from ..store import hash_chain
-from ..store.chain_writer import ChainWriter
 from ..store.failpoints import Failpoints
+from ..store.hash_chain import ChainWriter
 from ..store.run_files import call_id
 from .merge import complete_shards, write_merged
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..agents.context import about
+from ..agents.ask import about
 from ..schemas import (
     Backing,
     CanonicalFact,

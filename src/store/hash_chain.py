@@ -20,6 +20,7 @@ import os
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import NamedTuple
 
 from ..errors import IntegrityError
@@ -190,3 +191,37 @@ def is_note(payload: bytes) -> bool:
 
 def is_call(payload: bytes) -> bool:
     return not payload.startswith((_RECOVERED, _NOTE))
+
+
+# Writes a whole chained file at once, from payloads that are already known.
+
+
+class ChainWriter:
+    """A new file of chained lines. Leaving the block makes it durable."""
+
+    def __init__(self, path: Path, genesis: str) -> None:
+        self.head = genesis
+        self.count = 0
+        """Lines written."""
+        self._hash = hashlib.sha256()
+        self._file = path.open("xb", buffering=BUFFER)
+
+    @property
+    def sha256(self) -> str:
+        """Of all bytes written so far."""
+        return self._hash.hexdigest()
+
+    def add(self, payload: bytes) -> None:
+        self.head, line = chained(self.head, payload)
+        self._hash.update(line)
+        self._file.write(line)
+        self.count += 1
+
+    def __enter__(self) -> ChainWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        with self._file:
+            if error is None:
+                self._file.flush()
+                os.fsync(self._file.fileno())

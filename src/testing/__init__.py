@@ -10,10 +10,8 @@ It needs no test framework; inside one, a single test is enough:
 docs/plugins.md has a complete example. Nothing else in this project imports this package.
 """
 
-from .check import check_adapter
-from .dialect import ChatCompletions, Dialect, Said
-from .report import AdapterCheckError, CaseResult, Report
-from .server import Response
+from .check import AdapterCheckError, CaseResult, Report, check_adapter
+from .server import ChatCompletions, Dialect, Response, Said
 
 __all__ = [
     "AdapterCheckError",

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..adapters.base import Adapter, CallFailure, Message, ModelReply, ModelRequest
-from .dialect import Dialect, Said
-from .server import Received, Response, Server
+from .server import Dialect, Received, Response, Said, Server
 
 QUESTION = "Is Part B free of charge?"
 ANSWER = "No. Part B has a monthly premium."

@@ -11,8 +11,7 @@ from typing import Any
 from ..adapters.base import CallFailure, Message, ReplyOutcome, verbatim
 from ..schemas import Usage
 from .contract_cases import CALLS_AT_ONCE
-from .dialect import Dialect, Said
-from .server import Received, Response
+from .server import Dialect, Received, Response, Said
 from .subject import ANSWER, QUESTION, SERVED_MODEL, Case, NotApplicable, Problem, Subject, expect
 
 SYSTEM = "system-prompt-of-the-check"

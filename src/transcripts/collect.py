@@ -34,8 +34,7 @@ from ..store.strict_json import clean_text, sha256
 from .assemble import find_redactions
 from .redact import Redacted, RedactionRules, redact
 from .save import make_collection, plan_collection, replace_file
-from .script import Holds, Script, ScriptTurn
-from .utterances import Utterance
+from .utterances import Holds, Script, ScriptTurn, Utterance
 
 UNFINISHED = ".unfinished.json"
 LONGEST = 200_000

@@ -12,8 +12,7 @@ from .align import Alignment, Correction, align, corrected
 from .assemble import Assembled, assemble, find_redactions
 from .read_file import ReadFile
 from .redact import Finding, Redacted, RedactionRules, redact
-from .script import Script
-from .utterances import NO_SPEAKER, Utterance, joined, speakers
+from .utterances import NO_SPEAKER, Script, Utterance, joined, speakers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import InputError
+from ..records.ids import scenario_name
+from ..schemas import Condition
+from ..store.strict_json import fingerprint
 
 MOST_UTTERANCES = 20_000
 """Of one file. An hour of speech has about a thousand."""
@@ -80,3 +83,33 @@ def mean_confidence(parts: Sequence[Utterance]) -> float | None:
 def speakers(utterances: Sequence[Utterance]) -> list[str]:
     """Each speaker once, in the order in which they begin to speak."""
     return list(dict.fromkeys(one.speaker for one in utterances))
+
+
+# The script of a conversation: what is to be asked, as the API takes it from a planned scenario.
+
+Holds = Callable[[Condition | None, str | None], bool]
+"""Whether to ask a turn after this reply (`agents.questioner.holds`)."""
+
+
+@dataclass(frozen=True)
+class ScriptTurn:
+    turn_id: str
+    user_message: str
+    """With its slots filled."""
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True)
+class Script:
+    scenario_id: str
+    variant: str | None
+    turns: tuple[ScriptTurn, ...]
+    fictional: tuple[str, ...] = ()
+    """Texts of the invented person: never personal."""
+
+    @property
+    def name(self) -> str:
+        return scenario_name(self.scenario_id, self.variant)
+
+    def sha256(self) -> str:
+        return fingerprint([[turn.turn_id, turn.user_message] for turn in self.turns])

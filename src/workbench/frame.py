@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from ..findings.report.evidence_shell import PAGE_STYLE, safe
 from ..findings.report.page_style import STYLE
@@ -83,3 +89,43 @@ def page(title: str, body: Iterable[str], *, bar: Iterable[str] = ()) -> str:
         "</html>",
     ]
     return "\n".join(lines) + "\n"
+
+
+# The style and the script of the pages: two files, nothing from elsewhere.
+
+_SCRIPT = Path(__file__).parent / "static" / "keys.js"
+
+
+def static_routes() -> list[Route]:
+    return [Route(STYLE_PATH, _style), Route(SCRIPT_PATH, _script)]
+
+
+async def _style(request: Request) -> Response:
+    return Response(style(), media_type="text/css")
+
+
+async def _script(request: Request) -> Response:
+    return Response(_SCRIPT.read_text(encoding="utf-8"), media_type="text/javascript")
+
+
+# Where pages are, and the way to them at the top of each. Names are quoted.
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="", errors="surrogateescape")
+
+
+def href_of(run: str, *parts: str) -> str:
+    """A page of a run."""
+    return "/runs/" + "/".join(map(_quoted, (run, *parts)))
+
+
+def series_href(name: str) -> str:
+    return f"/series/{_quoted(name)}"
+
+
+def way(*steps: tuple[str, str]) -> Iterator[str]:
+    """From the list of runs to a page: the text and the address of each step."""
+    yield '<strong><a href="/">Runs</a></strong>'
+    for text, href in steps:
+        yield f'<span>/ <a href="{href}">{safe(text)}</a></span>'

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .. import storage
-from ..agents.context import Asked
+from ..agents.ask import Asked
 from ..agents.verifier import Shown, off_topic
 from ..api.runs import resume_with_people
 from ..calls.people import People, Question

@@ -14,8 +14,7 @@ from ..findings.report.series_page import series_page
 from ..records.series import RunReference
 from ..store.run_folder import SERIES
 from ..store.series_folder import POINTS
-from .addresses import href_of, series_href, way
-from .frame import page
+from .frame import href_of, page, series_href, way
 from .run_folders import RunFolders
 
 

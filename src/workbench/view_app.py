@@ -18,12 +18,10 @@ from ..findings.report.evidence_shell import safe
 from ..findings.report.links import claim_anchor
 from ..records.doubt import Doubt
 from ..store.doubts import add_doubt, read_doubts
-from .addresses import href_of
 from .forms import missing, missing_page, not_ours, note_in, read_form, token_of
-from .frame import page
+from .frame import href_of, page, static_routes
 from .run_folders import OpenRun, RunFolders
 from .series_view import SeriesViews
-from .static_files import static_routes
 from .view_pages import (
     ANSWER,
     answer_page,

@@ -22,9 +22,8 @@ from ..records.doubt import Doubt
 from ..records.scenario import SLOT
 from ..schemas import FinalClaim, TrialResult
 from ..text.count import counted
-from .addresses import href_of, series_href, way
 from .forms import token_field
-from .frame import page
+from .frame import href_of, page, series_href, way
 from .run_folders import OpenRun, RunHead
 from .series_view import SeriesHead
 

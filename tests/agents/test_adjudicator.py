@@ -18,8 +18,7 @@ from src.agents.adjudicator import (
     settle,
     tied,
 )
-from src.agents.ask import Answer
-from src.agents.context import Asked
+from src.agents.ask import Answer, Asked
 from src.agents.verifier import Shown
 from src.schemas import (
     AdjudicatorInput,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.context import Asked, about
+from src.agents.ask import Asked, about
 from src.agents.extractor import CHARACTERS_PER_CLAIM, FEWEST, Extraction, anchor, extract
 from src.schemas import ClaimType, ExtractorOutput, ExtractorReply, Persona, QuotedClaim
 from src.text.coverage import Coverage

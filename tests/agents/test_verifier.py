@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.ask import REST_ACCEPTED
-from src.agents.context import Asked
+from src.agents.ask import REST_ACCEPTED, Asked
 from src.agents.verifier import Shown, Verification, in_view, key_in_view, verify, violations
 from src.schemas import (
     Claim,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.agents.context import Asked
+from src.agents.ask import Asked
 from src.agents.verifier import Shown, violations
 from src.offline.rules import (
     adjudicate,

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from src.records.base import Label
 from src.records.citation import CheckedCitation, Citation, SnapshotPage
 from src.records.contracts import Claim, QuoteSpan
-from src.sources.check import Statement, SupportRequest, attach, check_citation, settle
+from src.sources.check import (
+    PASSAGE,
+    Statement,
+    SupportRequest,
+    attach,
+    check_citation,
+    figure_findings,
+    passage_for,
+    settle,
+)
 from src.sources.finding import find_citations
-from src.sources.passages import PASSAGE, figure_findings, passage_for
 from src.sources.snapshot import Snapshot, bundled_snapshot
 
 URL = "https://www.medicare.gov/basics/costs"

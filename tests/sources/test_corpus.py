@@ -11,9 +11,8 @@ import pytest
 
 from src.records.citation import Citation, SnapshotPage
 from src.sources.addresses import classify
-from src.sources.check import check_citation
+from src.sources.check import check_citation, figure_findings, passage_for
 from src.sources.finding import find_citations
-from src.sources.passages import figure_findings, passage_for
 from src.sources.snapshot import Snapshot
 
 CORPUS = Path(__file__).parent / "corpus"

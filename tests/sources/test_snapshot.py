@@ -21,15 +21,13 @@ import src.sources.addresses
 import src.sources.check
 import src.sources.finding
 import src.sources.hosts
-import src.sources.passages
 import src.sources.snapshot
 from src.api.sources import check_text, list_sources, snapshot_pages
 from src.cli.parser import main
 from src.errors import InputError
 from src.records.citation import SnapshotPage
-from src.sources.fetch import NotFetched, fetch_page, is_federal
+from src.sources.fetch import NotFetched, fetch_page, is_federal, page_text
 from src.sources.from_facts import ORIGIN, bundled_lines
-from src.sources.page_text import page_text
 from src.sources.snapshot import PAGES, append_pages, load_snapshot
 from src.store.package_data import data_folder
 from src.store.strict_json import sha256
@@ -353,7 +351,7 @@ def test_a_text_is_checked_from_a_file_and_from_the_command_line(
 
 
 MODULES = (
-    src.sources.addresses, src.sources.check, src.sources.finding, src.sources.hosts, src.sources.passages,
+    src.sources.addresses, src.sources.check, src.sources.finding, src.sources.hosts, src.sources.check,
     src.sources.snapshot, src.api.sources,
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from src.errors import InputError, StorageError
 from src.records.scenario import Condition
 from src.store.conversations import RecordedConversations, conversation_files, read_conversation
 from src.transcripts.collect import CollectSession, unfinished
-from src.transcripts.script import Script, ScriptTurn
+from src.transcripts.utterances import Script, ScriptTurn
 from tests.runs import ONE, ROOT, command, environment
 from tests.transcripts.sample import script
 
