@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple, cast
 
 from ...schemas import StudyCode
@@ -29,64 +30,7 @@ CODE_MARKS = {
 }
 LABEL_MARKS = {"SUPPORTED": "S", "CONTRADICTED": "C", "NOT_IN_KEY": "N", None: "O"}
 """Label to its class; the mark of `N` is shown as a question mark."""
-PAGE_STYLE = """
-:root { --s: #00785a; --c: #c04a00; --n: #4f6f8f; --o: #a03d78; --cpaper: #fff0e6; }
-@media (prefers-color-scheme: dark) { :root { --s: #35c79a; --c: #ff9a57; --n: #9bb8d6; --o: #e9a3cb;
-  --cpaper: #3a2416; } }
-html { scroll-padding-top: .75rem; }
-main { max-width: 84rem; }
-h2 { margin-top: 2rem; }
-.way { font-size: .875rem; margin: 0 0 1rem; max-width: none; color: var(--quiet); }
-.facts, .note { font-size: .875rem; }
-.note, .quiet { color: var(--quiet); }
-.legend { font-size: .8125rem; max-width: none; }
-.say { margin: .5rem 0; padding: .6rem .9rem; max-width: 72ch; white-space: pre-wrap; border-radius: .25rem; }
-.asked { background: var(--soft); font-weight: 600; }
-.reply { border: 1px solid var(--line); }
-.turn { margin: 1.25rem 0; display: grid; gap: .25rem 1.5rem; grid-template-columns: minmax(0, 1fr); }
-@media (min-width: 64rem) { .turn { grid-template-columns: minmax(0, 72ch) minmax(18rem, 1fr); }
-  .turn > .asked { grid-column: 1 / -1; } }
-.who { display: block; font-size: .75rem; font-weight: 400; color: var(--quiet); }
-a.m { color: inherit; text-decoration: underline 2px; text-underline-offset: .2em; }
-.S { --mark-ink: var(--s); } .C { --mark-ink: var(--c); } .N { --mark-ink: var(--n); } .O { --mark-ink: var(--o); }
-a.m { text-decoration-color: var(--mark-ink); }
-a.m.C { background: var(--cpaper); text-decoration-style: double; }
-a.m.N { text-decoration-style: dotted; } a.m.O { text-decoration-style: dashed; }
-.k { outline: 2px dashed var(--warn); }
-sup { font-size: .7em; font-weight: 700; color: var(--mark-ink, inherit); line-height: 0; }
-.say sup a { color: var(--mark-ink); text-decoration: none; padding: .6em .5em; }
-.claims { font-size: .875rem; line-height: 1.4; align-self: start; min-width: 0; }
-.claims details { border-left: 3px solid var(--mark-ink); padding: .1rem 0 .1rem .6rem; margin: .3rem 0; }
-.claims summary { cursor: pointer; } .claims summary b { color: var(--mark-ink); }
-.claims div { margin: .15rem 0 .4rem; padding: .2rem .5rem; background: var(--soft); scroll-margin-top: 4rem; }
-.claims p { margin: .2rem 0; } .key { display: block; color: var(--quiet); }
-:target { outline: 2px solid var(--link); outline-offset: 2px; }
-.coded { margin: 0 0 1.5rem; padding: .5rem .9rem; border: 1px solid var(--line); border-left: 4px solid var(--k);
-  max-width: 72ch; font-size: .9375rem; }
-.coded h3 { margin: 0 0 .25rem; font-size: .9375rem; } .coded p { margin: .25rem 0; }
-.coded ul, .plainlist { margin: .25rem 0; padding-left: 1.2rem; font-size: .875rem; }
-.AC { --k: #009e73; } .AI { --k: #56b4e9; } .NS { --k: #9aa1a9; } .IN { --k: #d55e00; } .ID { --k: #cc79a7; }
-.code { display: inline-block; min-width: 1.9rem; padding: 0 .25rem; text-align: center; font-weight: 700;
-  font-size: .8125rem; border-bottom: 4px solid var(--k, var(--line)); text-decoration: none; color: inherit; }
-table.wide td, table.wide tbody th { padding: .2rem .4rem; } table.wide thead th:first-child { text-align: left; }
-table.wide tbody th { white-space: nowrap; min-width: 0; } .code { line-height: 1.2; }
-td.reason { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-article.trial { border: 0; border-top: 3px solid var(--ink); margin: 2.5rem 0 0; padding: 0; max-width: none; }
-.trial h2 { border: 0; margin: .5rem 0; padding: 0; }
-.sources dt { font-weight: 600; } .sources dd { margin: 0 0 .6rem; max-width: 72ch; }
-.sources dl { display: block; }
-@media (max-width: 46rem) {
-  table.wide, table.wide caption, table.wide tbody, table.wide tr { display: block; border: 0; }
-  table.wide thead { position: absolute; left: -9999px; }
-  table.wide tr { padding: .4rem 0; border-top: 1px solid var(--line); }
-  table.wide tbody th { display: block; position: static; border: 0; white-space: normal; max-width: none; }
-  table.wide td { display: inline-block; border: 0; margin-right: .5rem; }
-  table.wide td::before { content: attr(data-label) " "; color: var(--quiet); font-size: .75rem; }
-  table.wide td.reason { display: block; }
-  .say { padding: .5rem .6rem; } }
-@media print { .turn { display: block; } article.trial, .turn { break-inside: auto; }
-  details::details-content { content-visibility: visible; } }
-"""
+PAGE_STYLE = Path(__file__).with_name("evidence.css").read_text(encoding="utf-8")
 _STYLE = STYLE + PAGE_STYLE
 
 
