@@ -6,10 +6,13 @@ row of pieces with nothing between them but spaces, dashes and words such as "uh
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 _list = str.split
 DIGITS = {word: str(value) for value, word in enumerate(_list("zero one two three four five six seven eight nine"))}
@@ -59,6 +62,13 @@ _FOLD = str.maketrans(
 def folded(text: str) -> str:
     """Plain typography, of the same length."""
     return text.translate(_FOLD)
+
+
+@cache
+def word_list(kind: str) -> frozenset[str]:
+    """A list of `redact_words.json`, such as the words that are no part of a name or of a street."""
+    lists = json.loads(Path(__file__).with_name("redact_words.json").read_text(encoding="utf-8"))
+    return frozenset(" ".join(lists[kind]).split())
 
 
 @dataclass(frozen=True)

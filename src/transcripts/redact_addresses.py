@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..records.transcript import RedactionKind
-from .codes import NUMBER_WORDS
+from .codes import NUMBER_WORDS, word_list
 from .redact_numbers import Found
 
 _ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
@@ -17,12 +17,6 @@ _TLD = r"(?:com|net|org|edu|gov|us|info|io|co|biz|me)"
 _SPOKEN_AT = re.compile(rf"(?i)\b(?:at|@)(?: sign)? (?P<domain>(?:[\w-]+ ){{1,3}}?)(?:dot|period|\.) ?{_TLD}\b")
 _list = str.split
 _MAIL = re.compile(r"(?i)\be-?mails?\b|\be mail\b")
-_MAIL_HOSTS = frozenset(
-    _list(
-        "gmail yahoo hotmail outlook aol icloud comcast verizon att protonmail proton msn live mail charter cox "
-        "bellsouth"
-    )
-)
 _NOT_LOCAL = frozenset(_list("at is it's i'm its to me my the on or and address email mail was that's us"))
 _LOCAL_MARKS = frozenset(("dot", "underscore", "dash", "hyphen", "period", "plus"))
 _SUFFIX = (
@@ -53,21 +47,6 @@ _NUMBERED_ROAD = re.compile(
 )
 _PO_BOX = re.compile(r"(?i)\bp\.?\s?o\.?\s?box\s+(?:#\s?)?(?:\d+|(?:(?:zero|oh|double|" + _ONES[3:] + r"[ -]?)+)")
 _OFFICIAL = re.compile(r"(?i)medicare premium|collection center|cms\b|social security admin|department of")
-_NOT_STREETS = frozenset(
-    _list(
-        "a an the of in to for and or per percent day days month months year years week weeks hour hours minute "
-        "minutes mile miles "
-        "block blocks dollar dollars cents time times people person plan plans part parts on at by with from your my "
-        "our their his her "
-        "is are was be it that this those these if you i we they he she more less than as not no one two three way big "
-        "small half "
-        "point thousand hundred million about only just business star stars step steps drug drugs tier tiers visits "
-        "visit rating out into "
-        "over around after before until through between up down off out-of-pocket lifetime reserve benefit period "
-        "skilled nursing medicare "
-        "covered premium deductible copay a.m p.m am pm o'clock or plus and/or can may will when who which"
-    )
-)
 _DIRECTIONS = frozenset(("north", "south", "east", "west", "n", "s", "e", "w", "ne", "nw", "se", "sw"))
 
 
@@ -97,7 +76,7 @@ def _local_part(text: str, at: re.Match[str]) -> int | None:
     words = list(re.finditer(r"[\w'-]+|[.?!\n]", before))
     mail = list(_MAIL.finditer(before))
     host = at["domain"].split()[0].lower()
-    known = host in _MAIL_HOSTS
+    known = host in word_list("mail_hosts")
     if mail:
         first = mail[-1].end()
         lead = re.compile(
@@ -139,7 +118,7 @@ def _streets(text: str) -> Iterator[Found]:
 
 def _is_street(text: str, one: re.Match[str]) -> bool:
     names = [word.strip(".").lower() for word in one["name"].split()]
-    if any(name in _NOT_STREETS and name not in _DIRECTIONS for name in names):
+    if any(name in word_list("no_street") and name not in _DIRECTIONS for name in names):
         return False
     spelled_out = not re.match(r"\d", one["house"])
     suffix = one["suffix"]
@@ -148,23 +127,4 @@ def _is_street(text: str, one: re.Match[str]) -> bool:
         r"(?i)[$%]\s?$|\b(?:part|plan|section|age|ages|title)\s$", text[max(0, one.start() - 9) : one.start()]
     ):
         return False
-    common = {
-        "st",
-        "street",
-        "avenue",
-        "ave",
-        "road",
-        "rd",
-        "lane",
-        "ln",
-        "drive",
-        "boulevard",
-        "blvd",
-        "court",
-        "circle",
-    }
-    return (
-        suffix.lower() in common | {"parkway", "pkwy", "terrace", "highway", "dr", "ct", "place", "trail"}
-        if lower or spelled_out
-        else True
-    )
+    return suffix.lower() in word_list("street_kinds") if lower or spelled_out else True

@@ -6,73 +6,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
-from .codes import gaps, runs
+from .codes import gaps, runs, word_list
 from .redact_numbers import Found
 
 _list = str.split
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_STOP = frozenset(
-    _list(
-        "mr mrs ms miss dr mister missus doctor a an the and or but i i'd i'll i'm i've im me my you your we our "
-        "they he she it its is are was were be been am not "
-        "no on in at "
-        "of to for with from by as if so that this there here what when where who how why do does did have has had "
-        "can could "
-        "will would should may might must just also still only very calling speaking call called trying looking "
-        "wondering "
-        "going getting turning turned about after before because since until while then than too up out off over "
-        "under again "
-        "spelled spell misspelled listed wrong right correct wanted want need asking retired married single "
-        "widowed divorced "
-        "sorry sure glad happy fine good okay ok well new old confused worried thinking hoping interested eligible "
-        "enrolled "
-        "covered working living now today please thank thanks hello hi hey yes yeah good morning afternoon evening "
-        "um uh "
-        "like really already currently almost nearly under never always both one two three sixty old-fashioned all "
-        "some any "
-        "more most less let let's see how's who's what's that's there's it's don't can't won't isn't going- "
-        "different same "
-        "first last middle maiden name names number your's mine his her their him them us which whose date birth "
-        "born nice goodbye bye welcome everyone folks sir ma'am said says told asked accepts takes catholic american "
-        "jewish bilingual"
-    )
-)
-"""Words that end a name, or that are not one."""
-_VOCABULARY = frozenset(
-    _list(
-        "medicare medicaid medigap ssn mbi dob part parts plan plans advantage original social security open "
-        "enrollment period "
-        "supplement "
-        "extra help ship cms hmo ppo snp d-snp tricare va aarp humana aetna cigna blue cross shield united "
-        "unitedhealthcare "
-        "kaiser anthem wellcare cobra irmaa qmb slmb qi january february march april may june july august "
-        "september october "
-        "november december monday tuesday wednesday thursday friday saturday sunday general special initial annual "
-        "low income "
-        "subsidy savings program state health insurance assistance doctor doctors hospital nurse congress federal "
-        "government "
-        "american america united states original traditional important note question answer step option yes no "
-        "original "
-        "finder benefits benefit premium deductible coverage annual election county city north south east west new "
-        "english "
-        "spanish caller counselor agent customer user assistant chatgpt claude gemini you me department center "
-        "services office "
-        "the this that these those your our my his her their original both each every all some any most many"
-    )
-)
-_STATES = frozenset(
-    _list(
-        "alabama alaska arizona arkansas california colorado connecticut delaware florida georgia hawaii idaho "
-        "illinois indiana "
-        "iowa kansas kentucky louisiana maine maryland massachusetts michigan minnesota mississippi missouri "
-        "montana nebraska "
-        "nevada hampshire jersey mexico york carolina dakota ohio oklahoma oregon pennsylvania rhode tennessee "
-        "texas utah "
-        "vermont virginia washington wisconsin wyoming"
-    )
-)
 _PLACE_AFTER = re.compile(r"\s+(?:County|Parish|Borough|City|Springs|Falls|Beach|Township|Valley|Heights)\b")
 _PLACE_BEFORE = re.compile(r"(?:\bSt\.?|\bSaint|\bFort|\bLake|\bMount|\bSan|\bSanta|\bPort|\bCape)\s+$")
 _INTRODUCED = re.compile(
@@ -144,7 +84,7 @@ _MOST = 3
 @cache
 def first_names() -> frozenset[str]:
     """Common first names that are hardly ever anything else."""
-    return frozenset(resources.files(__package__).joinpath("first_names.txt").read_text(encoding="utf-8").split())
+    return frozenset(Path(__file__).with_name("first_names.txt").read_text(encoding="utf-8").split())
 
 
 def find_names(text: str, listed: Sequence[str] = ()) -> list[Found]:
@@ -187,7 +127,7 @@ def _answered(text: str) -> Iterator[Found]:
             yield _found(text, *span)
     for one in _SPEAKING.finditer(text):
         words = [word.lower() for word in _WORD.findall(one["name"])]
-        if not any(word in _STOP or word in _VOCABULARY for word in words):
+        if not any(word in word_list("no_name") or word in word_list("vocabulary") for word in words):
             yield _found(text, *one.span("name"))
     for one in _MAYBE.finditer(text):
         yield from _maybe(text, one)
@@ -217,7 +157,7 @@ def _maybe(text: str, one: re.Match[str]) -> Iterator[Found]:
 
 def _alone(text: str, span: tuple[int, int], lead: str) -> bool:
     """Whether one capitalized word is a name: "I'm Trevor, a volunteer", "you're speaking with Trevor"."""
-    if text[span[0] : span[1]].lower() in _STATES:
+    if text[span[0] : span[1]].lower() in word_list("states"):
         return False
     if re.search(r"call me|speaking|reached", lead):
         return True
@@ -229,7 +169,7 @@ def _name_at(text: str, start: int, *, sure: bool) -> tuple[int, int] | None:
     end, count, at = start, 0, start
     while count < _MOST:
         word = _WORD.match(text, at)
-        if not word or word[0].lower() in _STOP or word[0].lower() in _VOCABULARY:
+        if not word or word[0].lower() in word_list("no_name") or word[0].lower() in word_list("vocabulary"):
             break
         capital = word[0][0].isupper() or _is_particle(text, word)
         if not capital and (not sure or count >= 2 or (count and text[start].isupper())):
@@ -275,7 +215,7 @@ def _known(text: str) -> Iterator[Found]:
         words = text[span[0] : span[1]].split()
         after = _PLACE_AFTER.match(text, span[1])
         in_state = re.match(r",\s*(\w+)(?:\s+(\w+))?", text[span[1] :])
-        state = in_state and any(part and part.lower() in _STATES for part in in_state.groups())
+        state = in_state and any(part and part.lower() in word_list("states") for part in in_state.groups())
         if not after and not (state and len(words) == 1):
             yield _found(text, *span)
 
@@ -289,7 +229,7 @@ def _from_list(text: str, listed: Sequence[str]) -> Iterator[Found]:
         for one in re.finditer(rf"(?i)(?<!\w){whole}(?:'s)?(?!\w)", text):
             yield _found(text, *one.span())
         for part in parts if len(parts) > 1 else ():
-            if len(part) < 3 or part.lower() in _VOCABULARY or part.lower() in _STOP:
+            if len(part) < 3 or part.lower() in word_list("vocabulary") or part.lower() in word_list("no_name"):
                 continue
             for one in re.finditer(rf"(?<!\w)(?:{re.escape(part.capitalize())}|{re.escape(part.upper())})(?!\w)", text):
                 yield _found(text, *one.span())
