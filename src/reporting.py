@@ -15,7 +15,6 @@ from .findings.analysis.cost import Spending
 from .findings.analysis.estimates import Estimated, estimate
 from .findings.analysis.key_coverage import key_coverage
 from .findings.analysis.read_run import Findings, Service, gather
-from .findings.analysis.trial_row import Row
 from .findings.report.coverage_section import coverage_sentence
 from .findings.report.document import Cell, estimate_text, shown
 from .findings.report.error_section import kind_text
@@ -27,6 +26,7 @@ from .schemas import CODES, Manifest, TrialOutcome
 from .scoring.definitions import SCORES, SHARES
 from .stats.clustered import ClusteredShare, clustered_share
 from .text.escape import plain
+from .trials.row import Row
 
 __all__ = [
     "SCORES",

@@ -23,13 +23,13 @@ from src.findings.analysis.judge_agreement import (
     require_same_judges,
 )
 from src.findings.analysis.read_run import gather
-from src.findings.analysis.split_codes import SplitCode
 from src.findings.report.judge_error import study_judge_errors
 from src.findings.report.series import runs_of
 from src.records.judge_check import CodesMeasured, GivenCount, JudgeCheck, JudgeMeasured, ReplyCode, ReplyCounts
 from src.schemas import VerifierInput
 from src.stats.confusion import DRAWS, Labels, corrected_accuracy
 from src.text.fence import unwrap
+from src.trials.split_codes import SplitCode
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, ROOT, call, make_run, newest

@@ -32,7 +32,7 @@ LAYERS: list[set[str]] = [
     {"calls", "testing"},
     {"adapters"},
     {"offline"},
-    {"storage"},
+    {"storage", "trials"},
     {"text", "stats", "scoring.definitions"},
     {"store"},
     {"plugins"},

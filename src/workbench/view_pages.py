@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ..findings.analysis.trial_row import Row
 from ..findings.report import links
 from ..findings.report.error_section import NOTHING_LOST, error_sections
 from ..findings.report.evidence_script import Script
@@ -22,6 +21,7 @@ from ..records.doubt import Doubt
 from ..records.scenario import SLOT
 from ..schemas import FinalClaim, TrialResult
 from ..text.count import counted
+from ..trials.row import Row
 from .forms import token_field
 from .frame import href_of, page, series_href, way
 from .run_folders import OpenRun, RunHead

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from src.findings.analysis.citations import citations_of
-from src.findings.analysis.trial_row import NO_SCORES, CitedPage, Row
 from src.stats.bounded import bounded_by_cluster
+from src.trials.row import NO_SCORES, CitedPage, Row
 
 
 def row(scenario: str, *outcomes: str) -> Row:

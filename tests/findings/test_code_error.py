@@ -18,13 +18,13 @@ from src.findings.analysis.code_error import (
     judge_bounds,
 )
 from src.findings.analysis.estimates import Estimated, estimate
-from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, SplitCode
-from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
 from src.findings.report.judge_error import bounds_text, judge_error_cell, judge_error_sentence
 from src.records.judge_check import CodesMeasured, ReplyCode
 from src.scoring.definitions import ShareName
 from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson
+from src.trials.row import NO_SCORES, CodedQuestion, Row
+from src.trials.split_codes import COMPLETE, INCORRECT, OTHER, SplitCode
 
 
 def share(count: int, n: int) -> Estimated:

@@ -13,10 +13,10 @@ from src.findings.analysis.compare_targets import compare_systems
 from src.findings.analysis.estimates import estimate, estimate_groups
 from src.findings.analysis.headline import headline
 from src.findings.analysis.human_comparison import compare_with_counselors, counselor_share
-from src.findings.analysis.missing import MISSING, counted_code, measured_score
 from src.findings.analysis.pairs import System, pair, pair_questions, pair_systems, value
-from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
 from src.schemas import GroupRule, TrialOutcome
+from src.trials.missing import MISSING, counted_code, measured_score
+from src.trials.row import NO_SCORES, CodedQuestion, Row
 
 COMPLETE, WRONG, NOTHING = "accurate_complete", "incorrect", "not_substantive"
 

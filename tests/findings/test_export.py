@@ -23,11 +23,10 @@ from src.errors import (
     StorageError,
 )
 from src.findings.analysis.baseline import load_baseline
-from src.findings.analysis.read_run import NOT_RECORDED
-from src.findings.export import rows as row_maker
+from src.findings.export import export as exporting
 from src.findings.export import stats_writers, tables, writers
 from src.findings.export.export import FORMATS, STARTERS, export
-from src.findings.export.tables import MISSING, TABLES
+from src.findings.export.tables import TABLES
 from src.records.contracts import Scores
 from src.schemas import (
     CODES,
@@ -48,6 +47,8 @@ from src.storage import (
     encode_record,
 )
 from src.store.hash_chain import GENESIS
+from src.trials.columns import MISSING, Column, Row
+from src.trials.row import NOT_RECORDED
 
 from ..helpers import HASH, manifest, result
 from ..runs import ONE, make_run
@@ -82,18 +83,18 @@ def rows_of_stats(path: Path, *, raw: bool = True) -> tuple[list[dict[str, Any]]
     return frame.to_dict("records"), meta
 
 
-def expected(results: list[TrialResult], folder: Path) -> dict[str, list[tables.Row]]:
+def expected(results: list[TrialResult], folder: Path) -> dict[str, list[Row]]:
     from .made_runs import manifest_of
 
-    found: dict[str, list[tables.Row]] = {table.name: [] for table in TABLES}
+    found: dict[str, list[Row]] = {table.name: [] for table in TABLES}
     made = manifest_of(folder)
-    about = row_maker.About.of(made)
+    about = tables.Exported.of(made)
     stored = StoredResults(folder, made)
     assert list(stored) == results
     for one in results:
-        for table, row in row_maker.trial_rows(one, about):
+        for table, row in tables.trial_rows(one, about):
             found[table.name].append(row)
-    for table, row in row_maker.run_rows(made, stored, about):
+    for table, row in tables.run_rows(made, stored, about):
         found[table.name].append(row)
     return found
 
@@ -152,7 +153,7 @@ def test_a_real_run_gives_the_same_rows_in_every_format(real: Path, tmp_path: Pa
                     assert_same(column, row, line, meta, name)
 
 
-def assert_same(column: tables.Column, row: dict[str, Any], line: dict[str, Any], meta: Any, name: str) -> None:
+def assert_same(column: Column[Any], row: dict[str, Any], line: dict[str, Any], meta: Any, name: str) -> None:
     value, kept = row[column.name], line[column.name]
     if column.kind in ("text", "reason"):
         want = (kept or "").replace("\0", "␀")
@@ -636,19 +637,19 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
     held: list[int] = []
     plain_add = writers.Batch.add
 
-    def add(self: writers.Batch, row: tables.Row) -> None:
+    def add(self: writers.Batch, row: Row) -> None:
         plain_add(self, row)
         held.append(len(self.rows))
 
     monkeypatch.setattr(writers.Batch, "add", add)
     alive: list[int] = []
-    rows_of = row_maker.trial_rows
+    rows_of = tables.trial_rows
 
-    def counted(result: TrialResult, about: row_maker.About) -> Iterator[row_maker.TableRow]:
+    def counted(result: TrialResult, about: tables.Exported) -> Iterator[tables.TableRow]:
         alive.append(result.repetition)
         yield from rows_of(result, about)
 
-    monkeypatch.setattr(row_maker, "trial_rows", counted)
+    monkeypatch.setattr(exporting, "trial_rows", counted)
     folder = write_run(tmp_path / "run", (rich(n) for n in range(1, 31)), planned())
     export(folder, tmp_path / "out", ["parquet", "dta", "sav"])
     assert max(held) == 11

@@ -258,10 +258,14 @@ def test_inspect_reads_back_transcripts_scores_claims_and_verdicts(tmp_path: Pat
     ]  # fmt: skip
     assert first.scores["accuracy"].value == 1 / 3
     assert first.target == ["The premium is $202.90 a month."]
-    claim = first.metadata["claims"][1]
-    assert (claim["label"], claim["quotes"]) == ("CONTRADICTED", ["Plans have networks."])
-    assert claim["verdicts"]["judge_2"]["label"] == "CONTRADICTED"
-    assert first.metadata["study_codes"][0]["code"] == "incorrect"
+    listed = first.metadata["rows"]
+    claim = listed["claim"][1]
+    assert (claim["label"], claim["quotes"]) == ("CONTRADICTED", "Plans have networks.")
+    said = {(one["claim_id"], one["judge"]): one["label"] for one in listed["verdict"] if "label" in one}
+    assert said[claim["claim_id"], "judge_2"] == "CONTRADICTED"
+    assert listed["question"][0]["code"] == "incorrect"
+    assert (first.metadata["outcome"], first.metadata["claims"]) == ("scored", len(listed["claim"]))
+    assert not {"reply", "user_message", "trial_id"} & listed["turn"][0].keys()
     empty, broken = logs[0].samples[2:]
     assert math.isnan(empty.scores["accuracy"].value)
     assert empty.scores["accuracy"].reason == "nothing_to_check"
@@ -309,5 +313,5 @@ def test_inspect_samples_carry_the_recorded_reasons(tmp_path: Path) -> None:
     files = export(write_run(tmp_path / "run", results, planned()), tmp_path / "out", ["inspect"])
     (path, *_) = [file for file in files if "careful" in file.name]
     first, second = log.read_eval_log(str(path)).samples
-    assert first.metadata["review_reasons"] == [reason.model_dump(mode="json")]
-    assert second.metadata["review_reasons"] is None
+    assert (first.metadata["review_reasons"], first.metadata["review_details"]) == (reason.kind, reason.detail)
+    assert "review_reasons" not in second.metadata

@@ -8,7 +8,7 @@ import pytest
 
 from src.findings.analysis.isolation import BothWays
 from src.findings.analysis.read_run import gather
-from src.findings.export.rows import About, trial_rows
+from src.findings.export.tables import Exported, trial_rows
 from src.findings.report.markdown import markdown
 from src.findings.report.sections import contents
 from tests.findings.report_run import A, audited, small_manifest, small_plan, small_run, write_run
@@ -91,7 +91,7 @@ def test_sentences_that_became_claims_as_written_stand_beside_coverage(tmp_path:
 
 
 def test_exported_verdicts_keep_both_ways_apart() -> None:
-    about = About.of(small_manifest(small_plan()))
+    about = Exported.of(small_manifest(small_plan()))
     rows = [row for table, row in trial_rows(audited(result(target=A)), about) if table.name == "verdict"]
     asked = [(row["judge"], row["asked"], row["claim_id"], row["label"]) for row in rows]
     assert len(asked) == len(set(asked)) == 12

@@ -14,13 +14,14 @@ from src.findings.analysis.compare_targets import compare_targets
 from src.findings.analysis.key_coverage import group_coverage, key_coverage
 from src.findings.analysis.read_run import Findings, GroupKey, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
-from src.findings.analysis.trial_row import ClaimCount, Row
-from src.findings.export.rows import coverage_of
+from src.findings.export.tables import Exported
 from src.findings.report.coverage_section import LEAST_COVERED, coverage_sentence
 from src.findings.report.markdown import markdown
 from src.findings.report.sections import contents
 from src.reporting import summarize, summary_json
 from src.schemas import Label, TrialOutcome, TrialResult
+from src.trials.row import ClaimCount, Row
+from src.trials.tables import TRIAL
 from tests.findings.made_runs import write_run
 from tests.helpers import claim, final_claim, manifest, plan, result
 from tests.runs import call
@@ -47,7 +48,8 @@ def test_only_factual_claims_with_a_final_label_count(tmp_path: Path) -> None:
     one = trial([S, C, N, N, None, S], ["factual", "factual", "factual", "factual", "factual", "recommendation"])
     share = key_coverage(found_in(tmp_path, [one]).rows)
     assert (share.count, share.n, share.value) == (2, 4, 0.5)
-    assert coverage_of(one) == {"factual_claims": 4, "key_decided": 2}
+    (row,) = TRIAL.rows(one, Exported.of(manifest(plan(targets=("fake:careful",)))))
+    assert (row["factual_claims"], row["key_decided"]) == (4, 2)
 
 
 @pytest.mark.parametrize("outcome", ["judge_failure", "tampered", "truncated"])

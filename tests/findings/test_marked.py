@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from src.findings.analysis.marked import bounds
 from src.findings.analysis.read_run import MARKED_SHOWN, Findings, gather
-from src.findings.analysis.trial_row import CodedQuestion, Row, Scored, Without
 from src.findings.report.html import html
 from src.findings.report.markdown import markdown
 from src.findings.report.sections import contents
 from src.reporting import notices, summarize, summary_json
 from src.schemas import Scores, TrialResult
+from src.trials.row import CodedQuestion, Row, Scored, Without
 from tests.findings.report_run import A, code, marked, small_manifest, small_plan, write_run
 from tests.helpers import result
 

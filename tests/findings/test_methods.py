@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.missing import MISSING
 from src.findings.analysis.read_run import gather
 from src.findings.report.methods import AUTHOR, INTERVALS, METHODS_MD, MISSING_RULE, methods_markdown
 from src.findings.report.series import Runs, runs_of
@@ -19,6 +18,7 @@ from src.findings.report.write import write_report
 from src.schemas import Registration
 from src.stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
 from src.storage import MANIFEST, encode_record
+from src.trials.missing import MISSING
 from tests.findings.made_runs import (
     call_on,
     hostile,

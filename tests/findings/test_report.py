@@ -30,7 +30,7 @@ from markdown_it import MarkdownIt
 from src.errors import StorageError
 from src.findings.analysis.baseline import MODES, load_baseline
 from src.findings.analysis.judge_agreement import Judging, judging
-from src.findings.analysis.read_run import NOT_RECORDED, REVIEWS_SHOWN, Findings, gather
+from src.findings.analysis.read_run import REVIEWS_SHOWN, Findings, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
 from src.findings.report import charts
 from src.findings.report.document import (
@@ -66,6 +66,7 @@ from src.schemas import (
     UsedWording,
 )
 from src.scoring.definitions import SHARES
+from src.trials.row import NOT_RECORDED
 from tests.findings.report_run import (
     A,
     B,

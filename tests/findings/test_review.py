@@ -17,7 +17,7 @@ from src import storage
 from src.api.reviews import export_review, start_review
 from src.errors import InputError
 from src.findings.analysis.estimates import estimate
-from src.findings.analysis.read_run import LABELS, gather
+from src.findings.analysis.read_run import gather
 from src.findings.analysis.review import JUDGES, PEOPLE, Rater, Review, read_review
 from src.findings.analysis.review_agreement import PairAgreement, Part, review_agreement
 from src.findings.analysis.review_headline import corrected_headline, corrected_headlines
@@ -28,6 +28,7 @@ from src.reading import Run
 from src.records.doubt import Doubt
 from src.records.study import JudgeOptions
 from src.store.doubts import add_doubt
+from src.trials.row import LABELS
 
 from ..runs import THREE, call, newest
 from ..test_people import answered

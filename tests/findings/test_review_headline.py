@@ -9,13 +9,13 @@ from typing import cast
 import numpy as np
 import pytest
 
-from src.findings.analysis.missing import MISSING
 from src.findings.analysis.review import Review
 from src.findings.analysis.review_headline import corrected_headline
-from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
 from src.records.run import SelectedTrials
 from src.schemas import TrialOutcome
 from src.scoring.definitions import ShareName
+from src.trials.missing import MISSING
+from src.trials.row import NO_SCORES, CodedQuestion, Row
 
 CODE: ShareName = "accurate_complete"
 CODES = (CODE, "accurate_incomplete", "incorrect")

@@ -12,12 +12,12 @@ from typing import Any, get_args
 import pytest
 
 from src.agents import adjudicator
-from src.findings.analysis import read_run
-from src.findings.analysis.missing import NOT_CODED
 from src.findings.analysis.read_run import gather
-from src.findings.analysis.split_codes import COMPLETE, INCORRECT, OTHER, Keys, SplitCode, split_codes
 from src.schemas import Claim, FinalClaim, GroupRule, Label, QuestionCode, Severity, Verdict
 from src.scoring.study_codes import study_codes
+from src.trials.missing import NOT_CODED
+from src.trials.row import decode
+from src.trials.split_codes import COMPLETE, INCORRECT, OTHER, Keys, SplitCode, split_codes
 from tests.runs import ROOT
 from tests.test_study_codes import FACTS, RUBRIC, Says, asking, claimed, judged, turn
 
@@ -58,7 +58,7 @@ class Judged:
     def split_codes(self, **changes: object) -> tuple[SplitCode, ...]:
         """As found in the trial, with some fields changed."""
         payload = json.dumps(self._document() | changes).encode()
-        return split_codes(read_run._decode(payload), payload, KEYS)
+        return split_codes(decode(payload), payload, KEYS)
 
     def _document(self) -> dict[str, Any]:
         code = self.code(self.final).model_dump(mode="json")

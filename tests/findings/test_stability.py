@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from src.findings.analysis.missing import MISSING
 from src.findings.analysis.stability import stability
-from src.findings.analysis.trial_row import NO_SCORES, CodedQuestion, Row
+from src.trials.missing import MISSING
+from src.trials.row import NO_SCORES, CodedQuestion, Row
 
 
 def row(repetition: int, variant: str | None = None, **codes: str) -> Row:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.findings.analysis.estimates import answers_of, tallied, tallied_rows
-from src.findings.analysis.missing import MISSING
-from src.findings.analysis.trial_row import CodedQuestion, Row
 from src.schemas import CODES, TrialOutcome
 from src.scoring.definitions import MEASURES
+from src.trials.missing import MISSING
+from src.trials.row import CodedQuestion, Row
 
 UNIT = st.none() | st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
 CODED = st.lists(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...records.citation import CITATION_OUTCOMES, INVENTED, OFFICIAL
+from ...trials.row import CitedPage, Row
 from .estimates import Estimated, estimate_shares
-from .trial_row import CitedPage, Row
 
 COMPARED = frozenset({"supported", "not_supported"})
 """Outcomes of citations whose page was compared with the statement."""

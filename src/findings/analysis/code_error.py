@@ -16,11 +16,11 @@ from ...stats.bounded import Limits
 from ...stats.clustered import Tally
 from ...stats.intervals import Share, wilson
 from ...stats.prevalence import DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
+from ...trials.missing import MISSING, NOT_CODED
+from ...trials.row import CodedQuestion, Row
+from ...trials.split_codes import SplitCode
 from .estimates import Estimated
 from .judge_agreement import SEED
-from .missing import MISSING, NOT_CODED
-from .split_codes import SplitCode
-from .trial_row import CodedQuestion, Row
 
 LEAST_REPLIES = 10
 """Gold replies with the code, and without it. With fewer, the judges' error is hardly known."""

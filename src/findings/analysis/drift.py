@@ -25,15 +25,15 @@ from ...stats.drift import (
     question_drift,
 )
 from ...store import hash_chain
+from ...trials.missing import MISSING, NOT_CODED
+from ...trials.row import Row
 from .compare_judges import compare_judges
 from .judge_agreement import SEED
 from .judge_changes import judge_changes
 from .key_coverage import key_coverage
-from .missing import MISSING, NOT_CODED
 from .pairs import PairedQuestions, System, key, pair_codes, pair_systems, planned_in
 from .read_run import Findings, gather
 from .rule_judge import run_notices
-from .trial_row import Row
 
 ALPHA = 0.05
 FLOOR = 0.05

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 from ...scoring.definitions import SCORES
 from ...stats.bounded import LEAST_IN_STRATA, LEAST_UNITS, Bounded, Stratum, bounded_by_cluster, stratified_mean
 from ...text.count import counted
-from .missing import MISSING, measured_score
-from .trial_row import Row
+from ...trials.missing import MISSING, measured_score
+from ...trials.row import Row
 
 UnitKind = Literal["scenario", "script"]
 

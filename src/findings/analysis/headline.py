@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...trials.row import Row
 from .estimates import Estimated, estimate
 from .human_comparison import ComparedGroups, HumanComparison
-from .trial_row import Row
 
 
 @dataclass(frozen=True)

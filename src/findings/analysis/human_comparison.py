@@ -15,9 +15,9 @@ from typing import Literal
 from ...schemas import GroupRule, StudyCode
 from ...scoring.definitions import SHARES, ShareName
 from ...stats.bounded import mid_p_limits
+from ...trials.row import Row
 from .baseline import MODES, Baseline, BaselineGroup, Counts
 from .estimates import Estimated, Question, Tallies, estimate_questions, tallied_rows
-from .trial_row import Row
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
 FIRST_EDITION_OWN_POINTS = frozenset({3, 8, 10, 11})

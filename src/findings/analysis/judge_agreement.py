@@ -27,8 +27,8 @@ from ...stats.agreement import (
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
 from ...stats.confusion import DRAWS, Corrected, GoldReply, Labels, corrected_accuracy
 from ...store.strict_json import fingerprint
-from .read_run import LABELS, Findings, LabelPair, Pattern
-from .trial_row import Row
+from ...trials.row import LABELS, Row
+from .read_run import Findings, LabelPair, Pattern
 
 SEED = 20_250_401
 """For all resampling in reports; fixed, so that the same run gives the same report."""

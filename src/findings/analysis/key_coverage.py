@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
-from .trial_row import NO_CLAIMS, ClaimCount, Row
+from ...trials.row import NO_CLAIMS, ClaimCount, Row
 
 
 def key_coverage(rows: Iterable[Row]) -> ClusteredShare:

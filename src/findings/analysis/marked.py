@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from ...trials.row import NO_SCORES, Row
 from .estimates import Answer, Question, answers_of, estimate, question_values, tallied
-from .trial_row import NO_SCORES, Row
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from ...schemas import RunPlan
 from ...scoring.definitions import SCORES
+from ...trials.missing import MISSING, measured_score
+from ...trials.row import Row
 from .estimates import Answer, Question, answers_of, question_values, tallied
-from .missing import MISSING, measured_score
 from .read_run import Findings
-from .trial_row import Row
 
 
 class TrialKey(NamedTuple):

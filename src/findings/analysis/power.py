@@ -21,9 +21,9 @@ from ...scoring.definitions import SCORES
 from ...stats.comparison import ROUNDING
 from ...stats.power import clusters_needed, most_power, power_of, trials_needed
 from ...stats.variance import nested
+from ...trials.row import Row
 from .pairs import ScorePair, by_system, pair, value
 from .read_run import Findings, gather
-from .trial_row import Row
 
 DIFFERENCES = (0.02, 0.05, 0.1, 0.2)
 """Shown beside the difference that was asked for."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -25,69 +25,28 @@ from ...records.model_name import is_person, is_version_of, names_another, split
 from ...schemas import (
     GroupRule,
     JudgeFailure,
-    Label,
     Manifest,
     RunPlan,
-    TrialOutcome,
     TrialResult,
     Verdict,
 )
 from ...store import hash_chain
-from ...store.projection import projection
+from ...trials.missing import has_scores
+from ...trials.row import NOT_RECORDED, OPEN_TIE, ClaimCount, Row, claim_counts, decode, is_open_tie, row_of
+from ...trials.split_codes import NO_KEYS, Keys, keys_of, split_codes
 from .call_errors import CallError, ErrorCounts, count_judge_failure, errors_of
 from .collector import collector_paused
 from .cost import CallTotals, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
-from .missing import has_scores
 from .read_parts import joined, read_in_parts
-from .split_codes import NO_KEYS, Keys, keys_of, split_codes
-from .trial_row import ClaimCount, Row, claim_counts, row_of
 
-LABELS: tuple[Label, ...] = get_args(Label)
-OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
-DECIDED = ("unanimous", "majority", "adjudicator", "unresolved")
-"""How a claim got its final label, or why it has none."""
 EXAMPLES = 3
 """Trials with wrong claims remembered for each target."""
 REVIEWS_SHOWN = 10
 """Trials that need manual review which a report shows in full, for each run; the others are only counted."""
 MARKED_SHOWN = 10
 """Trials with marked replies which a report shows, for each run."""
-OPEN_TIE = "open_tie"
-"""In place of `unresolved`: verifiers are tied, and no model of a third family was there to settle it."""
-NOT_RECORDED = "not recorded by release 0.1"
-"""In place of review reasons, in runs of format 1."""
-
-_CODE = "question_group turn_ids code answer lookup_dependent"
-_decode = projection(
-    TrialResult,
-    {
-        "": "trial_id scenario_id variant repetition outcome error_categories needs_manual_review "
-        "severity_disagreements flags final_scores",
-        "target": "name served_models served_as_requested fingerprints not_applied",
-        "conversation": "turn_id question_group user_message outcome",
-        "claims": "claim_id type confidence",
-        "rejected_claims": "turn_id",
-        "verdicts": "claim_id label",
-        "repeat_verdicts": "claim_id label",
-        "shared_verdicts": "claim_id label",
-        "scores_by_judge.scores": "accuracy",
-        "final_claims": "claim_id turn_id text label evidence severity decided_by labels_given",
-        "study_codes": _CODE,
-        "study_codes.own": "code points_missed",
-        "study_codes.own.points_met": "point",
-        "without_marked": "final_scores",
-        "without_marked.study_codes": _CODE,
-        "readings": "how sentences covered_first covered typographic_quotes verbatim",
-        "readings.marked": "start",
-        "judge_failures": "stage turn_id judge reason",
-        "judge_services": "model served_models served_as_requested not_applied",
-        "review_reasons": "kind",
-        "citations": "turn_id",
-        "citations.citation": "url outcome host_class",
-    },
-)
 
 
 class _HasId(Protocol):
@@ -304,10 +263,6 @@ def _decoded(path: Path, trial_id: str, line: bytes, decode: Callable[[bytes], T
     return trial
 
 
-def is_open_tie(plan: RunPlan, decided_by: str, labels_given: Sequence[str]) -> bool:
-    return plan.adjudicator is None and decided_by == "unresolved" and len(set(labels_given)) > 1
-
-
 def judged_offline(plan: RunPlan) -> bool:
     """Whether the rule-based judge took part; not if people judged what it found in replies."""
     if all(map(is_person, plan.verifiers)):
@@ -386,7 +341,7 @@ def _read_part(empty: Findings, lines: Iterator[hash_chain.ChainedLine]) -> dict
 
 def _add(found: Findings, raw: hash_chain.ChainedLine) -> None:
     try:
-        line = _decode(raw.payload)
+        line = decode(raw.payload)
         split = split_codes(line, raw.payload, found.keys)
     except msgspec.ValidationError as error:
         path = found.folder / storage.RESULTS

@@ -19,9 +19,9 @@ from ...schemas import CallRecord, Manifest, TrialResult
 from ...store import hash_chain
 from ...store.projection import projection
 from ...text.count import counted
-from .missing import MISSING
+from ...trials.missing import MISSING
+from ...trials.row import Row
 from .read_run import Findings, gather
-from .trial_row import Row
 
 Stratum = Literal["flagged", "sampled"]
 STRATA: tuple[Stratum, ...] = ("flagged", "sampled")

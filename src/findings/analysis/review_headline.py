@@ -16,10 +16,10 @@ from typing import NamedTuple
 from ...scoring.definitions import SHARES, ShareName
 from ...stats.bounded import Bounded
 from ...stats.labeled_sample import CorrectedByPeople, JudgedAnswer, StratumLabels, corrected_by_people
+from ...trials.missing import MISSING
+from ...trials.row import Row
 from .estimates import Estimated, Question, estimate
-from .missing import MISSING
 from .review import Review, Stratum, unfinished
-from .trial_row import Row
 
 OUTSIDE, SETTLED = "outside", "settled"
 """Strata in which there is nothing to correct: what no judge judged, and what people alone gave a code."""

@@ -8,13 +8,13 @@ from ...scoring.definitions import LESS_IS_BETTER
 from ...stats.clustered import ClusteredShare
 from ...stats.variance import Components, crossed, nested
 from ...stats.variants import RankChange, WorstCase, rank_changes, variant_means, worst_case
+from ...trials.row import Row
 from .estimates import Estimated, estimate
 from .judge_agreement import SEED
 from .key_coverage import key_coverage
 from .pairs import value
 from .read_run import Findings
 from .rule_judge import run_notices
-from .trial_row import Row
 
 
 @dataclass(frozen=True)

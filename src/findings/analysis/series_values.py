@@ -7,9 +7,9 @@ from math import fsum
 
 from ...records.judge_check import JudgeCheck, JudgeMeasured
 from ...records.series import MissingAnswers, Outcome, RightLabels, ScenarioValue, TargetPoint
+from ...trials.row import Row
 from .estimates import question_values, tallied_rows
 from .read_run import Findings
-from .trial_row import Row
 
 END_TO_END = "all judges, end to end"
 

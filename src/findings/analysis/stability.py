@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...stats.bounded import Bounded, bounded_by_cluster
-from .missing import MISSING
-from .trial_row import Row
+from ...trials.missing import MISSING
+from ...trials.row import Row
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from typing import Any
 
 from ...scoring.definitions import IF_REFUSED_TEXT, MEASURES
 from ...text.escape import defused, inert
-from .tables import JOINED, MISSING, TABLES, TEXT_CUT, TEXTS, Column, Kind, Table
+from ...trials.columns import JOINED, MISSING, Column, Kind, Table
+from .tables import TABLES, TEXT_CUT, TEXTS
 
 CODEBOOK_CSV, CODEBOOK_MD = "codebook.csv", "codebook.md"
 _HEADER = ("table", "column", "type", "meaning", "values", "missing", "missing_stata", "missing_spss")
@@ -52,7 +54,7 @@ def codebook_rows() -> Iterator[dict[str, str]]:
             yield _row(table, column)
 
 
-def _row(table: Table, column: Column) -> dict[str, str]:
+def _row(table: Table[Any], column: Column[Any]) -> dict[str, str]:
     if column.missing:
         why = JOINED.join(f"{one.name}: {one.meaning}" for one in column.missing)
     else:

@@ -12,12 +12,11 @@ from ...schemas import Confidence, FinalClaim, QuestionCode, Scenario, TrialResu
 from ...scoring.definitions import CODE_HEADINGS, MEASURES
 from ...text.count import counted
 from ...text.escape import plain
+from ...trials.columns import MISSING
+from ...trials.missing import MISSING as LEFT_OUT
+from ...trials.missing import measured_score
+from ...trials.tables import counted_of, why_no_score, why_not_counted
 from ..analysis.human_comparison import Rules
-from ..analysis.missing import MISSING as LEFT_OUT
-from ..analysis.missing import measured_score
-from .columns import MISSING
-from .question_rows import counted_of, why_not_counted
-from .rows import why_no_score
 
 COMPLETE = "accurate_complete"
 LISTED = 10

@@ -18,11 +18,10 @@ from ... import plugins, storage
 from ...errors import ExportError, HarnessError, InputError, StorageError
 from ...schemas import Manifest, TrialResult
 from ...text.escape import plain
-from . import rows
 from .codebook import CODEBOOK_CSV, CODEBOOK_MD, codebook_csv, codebook_md
 from .inspect_log import InspectSink
 from .stats_writers import SpssSink, StataSink
-from .tables import TABLES, TEXTS
+from .tables import TABLES, TEXTS, Exported, TableRow, run_rows, trial_rows
 from .writers import CsvSink, JsonlSink, ParquetSink, Sink
 
 SINKS: dict[str, type[CsvSink | JsonlSink | ParquetSink | StataSink | SpssSink]] = {
@@ -101,7 +100,7 @@ class _Format:
         except Exception as error:
             self._fail(error)
 
-    def add(self, result: TrialResult | None, listed: Iterable[rows.TableRow]) -> None:
+    def add(self, result: TrialResult | None, listed: Iterable[TableRow]) -> None:
         """Add a trial and its rows in the tables; None for rows that belong to no trial."""
         if self.error is not None or self._sink is None:
             return
@@ -188,15 +187,15 @@ def _write(folder: Path, manifest: Manifest, work: Path, names: Sequence[str]) -
     formats = [_Format(name, work / str(place), manifest) for place, name in enumerate(names)]
     tabular = any(name != "inspect" for name in names)
     try:
-        about = rows.About.of(manifest)
+        about = Exported.of(manifest)
         results = storage.StoredResults(folder, manifest)
         for result in results:
-            listed = list(rows.trial_rows(result, about)) if tabular else []
+            listed = list(trial_rows(result, about)) if tabular else []
             for one in formats:
                 one.add(result, listed)
             if all(one.error is not None for one in formats):
                 return formats
-        last = list(rows.run_rows(manifest, results, about))
+        last = list(run_rows(manifest, results, about))
         for one in formats:
             one.add(None, last)
             one.close()

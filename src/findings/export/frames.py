@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ... import storage
 from ...errors import InputError
-from . import rows
-from .tables import TABLES, Kind, Row, Table
+from ...trials.columns import Kind, Row, Table
+from .tables import TABLES, Exported, run_rows, trial_rows
 from .writers import optional
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def to_frame(folder: Path, table: str) -> pandas.DataFrame:
     return frame
 
 
-def _rows(folder: Path, wanted: Table) -> list[Row]:
+def _rows(folder: Path, wanted: Table[Any]) -> list[Row]:
     manifest = storage.read_manifest(folder)
-    about = rows.About.of(manifest)
+    about = Exported.of(manifest)
     results = storage.StoredResults(folder, manifest)
-    listed = [row for result in results for table, row in rows.trial_rows(result, about) if table is wanted]
-    return listed + [row for table, row in rows.run_rows(manifest, results, about) if table is wanted]
+    listed = [row for result in results for table, row in trial_rows(result, about) if table is wanted]
+    return listed + [row for table, row in run_rows(manifest, results, about) if table is wanted]

@@ -1,7 +1,7 @@
 """Transcripts as logs of Inspect (inspect.aisi.org.uk): `inspect view --log-dir OUT/inspect` shows each conversation.
 
 There is one log per target, or several if there are many trials, because Inspect writes a log in one go. A sample is a
-trial: its id is the scenario, its epoch the repetition; claims, verdicts and study codes are in its metadata. Inspect
+trial: its id is the scenario, its epoch the repetition; its rows in the exported tables are in its metadata. Inspect
 expects samples times epochs trials in a log, so a log is cut between scenarios. A missing score is NaN, as is usual in
 Inspect. Every score has an explanation.
 """
@@ -23,12 +23,13 @@ from ...schemas import (
     point_facts,
 )
 from ...scoring.definitions import SCORES
+from ...trials.columns import MISSING, Row
+from ...trials.missing import MISSING as LEFT_OUT
+from ...trials.tables import OF_TRIAL, OF_TRIALS, TRIAL
 from ..analysis.estimates import Answer, Question, question_values, tallied
-from ..analysis.missing import MISSING as LEFT_OUT
 from ..analysis.read_run import group_rules
 from .explanations import COMPLETE, NO_WORDS, Words, explained, levels_of
-from .rows import coverage_of, quotes_of, replies_of
-from .tables import MISSING
+from .tables import Exported, trial_rows
 from .writers import optional
 
 LOG_SAMPLES = 1_000
@@ -37,6 +38,8 @@ LOG_CHARACTERS = 20_000_000
 SHOWN = (COMPLETE, *SCORES)
 """The scores of a sample; the first one is the headline."""
 _ERRORS = ("failed", "questioner_failure")
+_SHOWN_ABOVE = {column.name for column in OF_TRIAL if column.name != "trial_id"} | {"user_message", "reply"}
+"""Columns that say what a log, a sample or its messages say already."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class InspectSink:
         self._scorer = optional("inspect_ai.scorer")
         self._folder = folder
         self._manifest = manifest
+        self._run = Exported.of(manifest)
         self._targets = {p.name: _reference(p.scenario) for p in manifest.plan.scenarios}
         rules = group_rules(manifest.plan)
         self._words = {p.name: Words.of(p.scenario, rules) for p in manifest.plan.scenarios}
@@ -111,7 +115,7 @@ class InspectSink:
             target=self._targets.get(name, []),
             messages=messages,
             scores={score: self._score(result, score, words) for score in SHOWN},
-            metadata=_metadata(result),
+            metadata=_metadata(result, self._run),
             **({"output": output} if output else {}),
             error=self._log.EvalError(message=why, traceback=why, traceback_ansi=why) if why else None,
         )
@@ -235,54 +239,11 @@ def _what_failed(result: TrialResult) -> str | None:
     return "; ".join([MISSING[result.outcome].meaning, *details])
 
 
-def _metadata(result: TrialResult) -> dict[str, Any]:
-    final = {claim.claim_id: claim for claim in result.final_claims}
-    replies = replies_of(result)
-    claims = []
-    for claim in result.claims:
-        decided = final.get(claim.claim_id)
-        claims.append(
-            {
-                "claim_id": claim.claim_id,
-                "turn_id": claim.turn_id,
-                "claim": claim.text,
-                "quotes": quotes_of(claim, replies),
-                "type": claim.type,
-                "confidence": claim.confidence,
-                "label": decided.label if decided else None,
-                "evidence": list(decided.evidence) if decided else [],
-                "severity": decided.severity if decided else None,
-                "decided_by": decided.decided_by if decided else "not_verifiable",
-                "verdicts": {
-                    judge: verdict.model_dump(mode="json", exclude={"claim_id"})
-                    for judge, verdicts in result.verdicts.items()
-                    for verdict in verdicts
-                    if verdict.claim_id == claim.claim_id
-                },
-            }
-        )
-    return {
-        "trial_id": result.trial_id,
-        "outcome": result.outcome,
-        "claims": claims,
-        "rejected_claims": [claim.model_dump(mode="json") for claim in result.rejected_claims],
-        "study_codes": [
-            {"question_group": code.question_group, "code": code.code, "answer": code.answer, "reason": code.reason}
-            for code in result.study_codes
-        ],
-        "missing_required_points": list(result.missing_required_points),
-        "error_categories": list(result.error_categories),
-        "needs_manual_review": result.needs_manual_review,
-        **coverage_of(result),
-        "marked_passages": [
-            {"turn_id": reading.turn_id, "start": one.start, "end": one.end, "why": one.why}
-            for reading in result.readings
-            for one in reading.marked
-        ],
-        "review_reasons": None
-        if result.review_reasons is None
-        else [reason.model_dump(mode="json") for reason in result.review_reasons],
-        "judge_failures": [failure.model_dump(mode="json") for failure in result.judge_failures],
-        "served_models": list(result.target.served_models),
-        "turns": [{"turn_id": e.turn_id, "outcome": e.outcome, "detail": e.detail} for e in result.conversation],
-    }
+def _metadata(trial: TrialResult, run: Exported) -> dict[str, Any]:
+    """The trial's rows in the exported tables, without empty cells and without what the sample has already."""
+    rows: dict[str, list[Row]] = {table.name: [] for table in OF_TRIALS}
+    for table, row in trial_rows(trial, run):
+        left_out = _SHOWN_ABOVE if table.name == TRIAL.name else _SHOWN_ABOVE | {"trial_id"}
+        cells: Row = {name: value for name, value in row.items() if value is not None and name not in left_out}
+        rows.setdefault(table.name, []).append(cells)
+    return {**rows.pop(TRIAL.name)[0], "rows": rows}

@@ -15,7 +15,8 @@ from typing import Any, Protocol, TextIO
 
 from ...errors import ConfigError
 from ...text.escape import defused
-from .tables import TABLES, TEXT_CUT, TEXTS, Cell, Row, Table
+from ...trials.columns import Cell, Row, Table
+from .tables import TABLES, TEXT_CUT, TEXTS
 
 BATCH_ROWS = 5_000
 BATCH_CHARACTERS = 8_000_000
@@ -39,7 +40,7 @@ def optional(module: str) -> Any:
 class Sink(Protocol):
     """Accepts rows; `close` returns the files written."""
 
-    def add(self, table: Table, row: Row) -> None: ...
+    def add(self, table: Table[Any], row: Row) -> None: ...
 
     def close(self) -> list[Path]: ...
 
@@ -86,7 +87,7 @@ class _TextSink(ABC):
             self._open[name] = path.open("x", encoding="utf-8", newline="")
 
     @abstractmethod
-    def add(self, table: Table, row: Row) -> None: ...
+    def add(self, table: Table[Any], row: Row) -> None: ...
 
     def close(self) -> list[Path]:
         self.abandon()
@@ -109,7 +110,7 @@ class CsvSink(_TextSink):
         for table in TABLES:
             self._writers[table.name].writerow([column.name for column in (*table.columns, TEXT_CUT)])
 
-    def add(self, table: Table, row: Row) -> None:
+    def add(self, table: Table[Any], row: Row) -> None:
         cells: list[Cell] = []
         cut = False
         for column in table.columns:
@@ -121,7 +122,7 @@ class CsvSink(_TextSink):
             cells.append(cell)
         self._writers[table.name].writerow([*cells, _csv_cell(cut)])
 
-    def _keep_whole(self, table: Table, row: Row, column: str) -> None:
+    def _keep_whole(self, table: Table[Any], row: Row, column: str) -> None:
         if TEXTS not in self._open:
             self._open[TEXTS] = self._whole_texts.open("x", encoding="utf-8", newline="")
             self._paths[TEXTS] = self._whole_texts
@@ -133,7 +134,7 @@ class CsvSink(_TextSink):
 class JsonlSink(_TextSink):
     suffix = "jsonl"
 
-    def add(self, table: Table, row: Row) -> None:
+    def add(self, table: Table[Any], row: Row) -> None:
         ordered = {column.name: row[column.name] for column in table.columns}
         self._open[table.name].write(json.dumps(ordered, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -141,7 +142,7 @@ class JsonlSink(_TextSink):
 class Batch:
     """Rows of one table that are not written yet."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table[Any]) -> None:
         self.table = table
         self.rows: list[Row] = []
         self.characters = 0
@@ -175,7 +176,7 @@ class ParquetSink:
             for name, path in self._paths.items()
         }
 
-    def _schema(self, table: Table) -> Any:
+    def _schema(self, table: Table[Any]) -> Any:
         arrow = self._arrow
         kinds = {"integer": arrow.int64(), "number": arrow.float64(), "flag": arrow.bool_()}
         fields = [
@@ -189,7 +190,7 @@ class ParquetSink:
         ]
         return arrow.schema(fields, metadata={"table": table.name, "meaning": table.meaning})
 
-    def add(self, table: Table, row: Row) -> None:
+    def add(self, table: Table[Any], row: Row) -> None:
         batch = self._batches[table.name]
         batch.add(row)
         if batch.is_full(BATCH_ROWS, BATCH_CHARACTERS):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...stats.clustered import ClusteredShare
+from ...trials.row import Row
 from ..analysis.key_coverage import group_coverage, key_coverage
 from ..analysis.read_run import GroupKey
-from ..analysis.trial_row import Row
 from .document import Cell, Column, Count, Linked, Of, Paragraph, Proportion, Table, Text, say, share_text
 from .links import of_question, of_scenario
 from .series import Runs, Series

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ... import storage
 from ...errors import IntegrityError
+from ...trials.row import Row
 from ..analysis.processes import Piece
-from ..analysis.trial_row import Row
 from . import links
 from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...scoring.definitions import MEASURES, SCORES, SHARES
 from ...text.count import counted
 from ...text.rounded import percent, rounded
+from ...trials.row import Row
 from ..analysis.estimates import estimate
 from ..analysis.human_comparison import STUDY_SCENARIOS, ComparedGroups
-from ..analysis.trial_row import Row
 from . import links
 from .evidence_pages import scenarios_of
 from .evidence_script import Script

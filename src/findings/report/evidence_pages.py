@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...schemas import RunPlan
-from ..analysis.trial_row import Row
+from ...trials.row import Row
 from . import links
 from .series import Runs, Series
 

@@ -14,7 +14,8 @@ from ...schemas import (
     TrialResult,
     Verdict,
 )
-from ..analysis.read_run import NOT_RECORDED, Findings
+from ...trials.row import NOT_RECORDED
+from ..analysis.read_run import Findings
 from .document import (
     Cell,
     Column,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...text.count import counted
-from ..analysis.read_run import LABELS
+from ...trials.row import LABELS
 from .document import Block, Column, Count, Number, Paragraph, Proportion, Table, Text, Words, say, words
 from .series import Run, Runs
 

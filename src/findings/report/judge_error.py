@@ -6,10 +6,10 @@ from collections.abc import Container, Iterable, Mapping
 from functools import partial
 
 from ...scoring.definitions import MEASURES, SHARES, ShareName
+from ...trials.row import Row
 from ..analysis.code_error import CorrectedShare, JudgeBounds, JudgeError, judge_error
 from ..analysis.estimates import Question, estimate_groups
 from ..analysis.human_comparison import study_questions
-from ..analysis.trial_row import Row
 from .document import NOTHING, percent, size_of
 from .series import Series
 

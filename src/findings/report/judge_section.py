@@ -7,10 +7,11 @@ from collections import Counter
 from ...records.model_name import family
 from ...scoring.definitions import CODE_HEADINGS, ShareName
 from ...text.count import counted
+from ...trials.row import DECIDED, LABELS, OPEN_TIE
 from ..analysis.code_error import JudgeError
 from ..analysis.judge_agreement import METHOD, Judging
 from ..analysis.key_coverage import key_coverage
-from ..analysis.read_run import DECIDED, LABELS, OPEN_TIE, Findings
+from ..analysis.read_run import Findings
 from .coverage_section import COVERAGE_COLUMNS
 from .document import (
     NOTHING,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ...store.strict_json import sha256
-from ..analysis.trial_row import Row
+from ...trials.row import Row
 
 SAFE_ADDRESS = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
 """Of the web, and with nothing in it that could end an attribute."""

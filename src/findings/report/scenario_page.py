@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...schemas import QuestionCode
 from ...scoring.definitions import CODE_HEADINGS, MEASURES, SCORES
 from ...text.count import counted
-from ..analysis.trial_row import Row
+from ...trials.row import Row
 from . import links
 from .evidence_pages import ScenarioPagePlan
 from .evidence_script import Script

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from ...schemas import TrialOutcome
 from ...scoring.definitions import KEY_COVERAGE, MEASURES, SCORES
 from ...stats.bounded import LEAST_UNITS
+from ...trials.row import OUTCOMES, Row
 from ..analysis.estimates import estimate
 from ..analysis.pairs import values_of
-from ..analysis.read_run import OUTCOMES, Findings
-from ..analysis.trial_row import Row
+from ..analysis.read_run import Findings
 from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
 from .coverage_section import COVERAGE_COLUMNS, coverage_paragraphs, least_covered_table, of_rows
 from .document import (

@@ -11,7 +11,7 @@ from io import StringIO
 from ...schemas import PlannedScenario, RunPlan
 from ...text.escape import inert
 from ...text.rounded import percent
-from ..analysis.missing import MISSING
+from ...trials.missing import MISSING
 from .csv import safe
 from .run_section import key_facts
 from .score_section import ANSWERED, OUTCOME_NAMES, UNANSWERED, knows_tampered

@@ -1,4 +1,4 @@
-"""What a column of an exported table is, and why a cell can be empty.
+"""What a column of a table is: where its value comes from, what it means, and why a cell can be empty.
 
 A cell that can be empty for more than one reason has a column `<name>_missing` beside it that says which; if there is
 only one possible reason, the codebook names it. Statistics packages get a separate missing-value code for each reason
@@ -7,15 +7,23 @@ only one possible reason, the codebook names it. Statistics packages get a separ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
 
 Kind = Literal["text", "category", "reason", "integer", "number", "flag"]
 Cell = str | int | float | bool | None
 Row = dict[str, Cell]
 JOINED = "; "
 """Separates the entries of a cell that lists several."""
+P = TypeVar("P")
+"""What a row is about: a trial, or a part of it."""
+Source = str | Callable[[P], Cell]
+"""Where a value comes from: a path of attributes, such as `trial.target.name`, or a function.
+
+A path ends in None where one of its values is None. The entries of a list are joined; an empty list is None.
+"""
 
 
 @dataclass(frozen=True)
@@ -65,16 +73,27 @@ MISSING: dict[str, Missing] = {
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Generic[P]):
     name: str
     kind: Kind
     meaning: str
+    source: Source[P]
     values: tuple[str, ...] = ()
     """All values of a category."""
     absent: str | None = None
     """Why the cell may be empty: in words for text, a name of `MISSING` for every other kind."""
     reasons: tuple[str, ...] = ()
     """Names of `MISSING`, if there are several possible reasons; the column beside it says which."""
+    why: Callable[[P], str] | None = None
+    """Which of the reasons it is, if the cell is empty."""
+
+    @cached_property
+    def cell(self) -> Callable[[P], Cell]:
+        """The value in the row of such a part."""
+        if callable(self.source):
+            return self.source
+        path = self.source.split(".")
+        return lambda part: _at(part, path)
 
     @property
     def missing(self) -> tuple[Missing, ...]:
@@ -83,37 +102,92 @@ class Column:
             return ()
         return tuple(MISSING[name] for name in (*self.reasons, *filter(None, [self.absent])))
 
+    def with_reason(self) -> Iterator[Column[P]]:
+        """This column, and the one beside it."""
+        yield self
+        cell, why = self.cell, self.why
+        if why is not None:
+            yield Column(
+                f"{self.name}_missing",
+                "reason",
+                f"Why {self.name} is empty.",
+                lambda part: why(part) if cell(part) is None else None,
+                self.reasons,
+                f"{self.name} has a value",
+            )
+
     def why_empty(self, row: Mapping[str, Cell]) -> Missing:
         """Why a cell of this column is empty; not for text."""
         name = row[f"{self.name}_missing"] if self.reasons else self.absent
         return MISSING[str(name)]
 
 
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if value is None:
+            return None
+        value = getattr(value, name)
+    return listed(value) if isinstance(value, tuple) else value
+
+
+def listed(entries: Iterable[str]) -> str | None:
+    return JOINED.join(entries) or None
+
+
 @dataclass(frozen=True)
-class Table:
+class Table(Generic[P]):
     name: str
     meaning: str
-    columns: tuple[Column, ...]
+    declared: tuple[Column[P], ...]
     keys: tuple[str, ...]
+    parts: Callable[..., Iterable[P]]
+    """What the rows are about, given a trial and its run, or what else the table is made of."""
+
+    @cached_property
+    def columns(self) -> tuple[Column[P], ...]:
+        """Those declared, and those that say why a cell is empty."""
+        return tuple(one for column in self.declared for one in column.with_reason())
+
+    def rows(self, *about: object) -> Iterator[Row]:
+        cells = [(column.name, column.cell) for column in self.columns]
+        return ({name: cell(part) for name, cell in cells} for part in self.parts(*about))
 
 
-def text(name: str, meaning: str, absent: str | None = None) -> Column:
-    return Column(name, "text", meaning, absent=absent)
+Why = Callable[[P], str] | None
 
 
-def category(name: str, meaning: str, values: Sequence[str], absent: str | None = None) -> Column:
-    return Column(name, "category", meaning, tuple(values), absent)
+def text(name: str, meaning: str, source: Source[P], absent: str | None = None) -> Column[P]:
+    return Column(name, "text", meaning, source, absent=absent)
 
 
-def integer(name: str, meaning: str, absent: str | None = None) -> Column:
-    return Column(name, "integer", meaning, absent=absent)
+def category(
+    name: str,
+    meaning: str,
+    values: Sequence[str],
+    source: Source[P],
+    absent: str | None = None,
+    *,
+    reasons: Sequence[str] = (),
+    why: Why[P] = None,
+) -> Column[P]:
+    return Column(name, "category", meaning, source, tuple(values), absent, tuple(reasons), why)
 
 
-def flag(name: str, meaning: str, absent: str | None = None) -> Column:
-    return Column(name, "flag", meaning, absent=absent)
+def integer(name: str, meaning: str, source: Source[P], absent: str | None = None) -> Column[P]:
+    return Column(name, "integer", meaning, source, absent=absent)
 
 
-def with_reason(column: Column) -> tuple[Column, Column]:
-    """A column that may be empty for several reasons, and the one that says which."""
-    meaning = f"Why {column.name} is empty."
-    return column, Column(f"{column.name}_missing", "reason", meaning, column.reasons, f"{column.name} has a value")
+def number(
+    name: str,
+    meaning: str,
+    source: Source[P],
+    absent: str | None = None,
+    *,
+    reasons: Sequence[str] = (),
+    why: Why[P] = None,
+) -> Column[P]:
+    return Column(name, "number", meaning, source, (), absent, tuple(reasons), why)
+
+
+def flag(name: str, meaning: str, source: Source[P], absent: str | None = None) -> Column[P]:
+    return Column(name, "flag", meaning, source, absent=absent)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...scoring.definitions import IF_REFUSED
+from ..scoring.definitions import IF_REFUSED
 
 MISSING = "missing"
 """In place of a study code."""

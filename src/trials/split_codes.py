@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...records.base import severity_rank
-from ...schemas import FinalClaim, GroupRule, QuestionCode, RunPlan, TrialResult, Verdict
-from ...store.projection import projection
+from ..records.base import severity_rank
+from ..schemas import FinalClaim, GroupRule, QuestionCode, RunPlan, TrialResult, Verdict
+from ..store.projection import projection
 from .missing import NOT_CODED
 
 COMPLETE, INCORRECT, OTHER = "accurate_complete", "incorrect", "accurate_incomplete"

@@ -1,0 +1,99 @@
+"""The columns of trials: each says where its value is, and that place exists in the record."""
+
+from __future__ import annotations
+
+import types
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from pydantic import BaseModel
+
+from src.findings.export import tables as exported
+from src.findings.export.tables import TABLES
+from src.trials import tables
+from src.trials.columns import MISSING, Column, Table, text
+from src.trials.tables import OF_TRIALS
+
+PARTS = {
+    name: get_args(kind)[0]
+    for module in (tables, exported)
+    for name, kind in get_type_hints(module).items()
+    if get_origin(kind) is Table
+}
+"""By table: what its rows are about."""
+
+
+def kinds(given: Any) -> list[Any]:
+    """The types that a value can have, other than None."""
+    if get_origin(given) is Annotated:
+        return kinds(get_args(given)[0])
+    if get_origin(given) in (Union, types.UnionType):
+        return [one for inner in get_args(given) for one in kinds(inner)]
+    return [] if given is type(None) else [given]
+
+
+def attribute(owner: type, name: str) -> Any:
+    if issubclass(owner, BaseModel) and name in owner.model_fields:
+        return owner.model_fields[name].annotation
+    hints = get_type_hints(owner)
+    if name in hints:
+        return hints[name]
+    made = getattr(owner, name, None)
+    if isinstance(made, property):
+        return get_type_hints(made.fget)["return"]
+    raise AttributeError(f"{owner.__name__} has no {name}")
+
+
+def type_at(part: Any, path: str) -> list[Any]:
+    found = [part]
+    for name in path.split("."):
+        found = [kind for owner in found for kind in kinds(attribute(owner, name))]
+    return found
+
+
+def paths() -> list[tuple[str, str]]:
+    return [
+        (table.name, column.source) for table in TABLES for column in table.columns if isinstance(column.source, str)
+    ]
+
+
+def test_every_path_leads_to_a_value() -> None:
+    assert len(paths()) > 100
+    for table, path in paths():
+        for kind in type_at(PARTS[table.upper()], path):
+            plain = get_origin(kind) or kind
+            assert not (isinstance(plain, type) and issubclass(plain, BaseModel | dict)), (table, path)
+
+
+@pytest.mark.parametrize("path", ["trial.outcomes", "trial.target.title", "part.outcome", "trial.outcome.name"])
+def test_a_path_that_leads_nowhere_is_found(path: str) -> None:
+    with pytest.raises((AttributeError, TypeError)):
+        type_at(tables.TrialPart, path)
+
+
+def test_a_path_ends_where_a_value_is_none_and_lists_are_joined() -> None:
+    class Inner(BaseModel):
+        names: tuple[str, ...]
+
+    class Outer(BaseModel):
+        inner: Inner | None
+
+    column: Column[Outer] = text("names", "Names", "inner.names")
+    assert column.cell(Outer(inner=None)) is None
+    assert column.cell(Outer(inner=Inner(names=()))) is None
+    assert column.cell(Outer(inner=Inner(names=("a", "b")))) == "a; b"
+
+
+def test_columns_have_names_of_their_own_and_reasons_are_known() -> None:
+    for table in TABLES:
+        names = [column.name for column in table.columns]
+        assert len(set(names)) == len(names)
+        assert set(table.keys) <= set(names)
+        for column in table.columns:
+            assert set(column.reasons) <= MISSING.keys()
+            assert bool(column.reasons) is (f"{column.name}_missing" in names)
+            if column.absent and column.kind not in ("text", "reason"):
+                assert column.absent in MISSING
+    assert [table.name for table in OF_TRIALS] == [
+        "trial", "judge", "turn", "claim", "verdict", "citation", "question",
+    ]  # fmt: skip
