@@ -12,8 +12,7 @@ from pathlib import Path
 
 from .findings.analysis.call_errors import CallError
 from .findings.analysis.cost import Spending
-from .findings.analysis.estimates import Estimated, estimate
-from .findings.analysis.key_coverage import key_coverage
+from .findings.analysis.estimates import Estimated, estimate, key_coverage
 from .findings.analysis.read_run import Findings, Service, gather
 from .findings.report.coverage_section import coverage_sentence
 from .findings.report.document import Cell, estimate_text, shown

@@ -93,8 +93,7 @@ def compare(
         ('accuracy',)
     """
     from ..findings.report.analysis_pages import require_page, write_page
-    from ..findings.report.compare_page import compare_page
-    from ..findings.report.judges_page import judges_page
+    from ..findings.report.compare_page import compare_page, judges_page
 
     folders = _folders(runs)
     page = as_path(html) if html else None

@@ -14,7 +14,7 @@ from ..findings.analysis.cost import Spending
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..findings.analysis.read_run import Findings, gather
 from ..findings.analysis.series_design import changes, facts_sha256, plan_parts, segment_of
-from ..findings.analysis.series_values import anchor_labels, served_judges, target_points, values_of_targets
+from ..findings.analysis.series_line import anchor_labels, served_judges, target_points, values_of_targets
 from ..judge_check.gold import load_gold
 from ..records.judge_check import JudgeCheck
 from ..records.series import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from src import storage
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.analysis.series_values import target_points, values_of_targets
+from src.findings.analysis.series_line import target_points, values_of_targets
 from src.records.series import (
     Anchors,
     ClusterDesign,

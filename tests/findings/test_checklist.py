@@ -19,12 +19,13 @@ from src.findings.report.checklist import (
     ChecklistName,
     checklists,
     chosen_checklists,
+    facts_of,
     file_name,
     fill,
     load_checklist,
+    registration_lines,
     shared_lines,
 )
-from src.findings.report.checklist_facts import facts_of, registration_lines
 from src.findings.report.checklist_results import Value
 from src.findings.report.methods import AUTHOR, INTERVALS, MISSING_RULE, methods_markdown
 from src.findings.report.series import runs_of

@@ -11,7 +11,7 @@ import pytest
 
 from src.cli.tables import summary_table
 from src.findings.analysis.compare_targets import compare_targets
-from src.findings.analysis.key_coverage import group_coverage, key_coverage
+from src.findings.analysis.estimates import group_coverage, key_coverage
 from src.findings.analysis.read_run import Findings, GroupKey, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
 from src.findings.export.tables import Exported

@@ -19,8 +19,13 @@ from src.errors import InputError
 from src.findings.analysis.estimates import estimate
 from src.findings.analysis.read_run import gather
 from src.findings.analysis.review import JUDGES, PEOPLE, Rater, Review, read_review
-from src.findings.analysis.review_agreement import PairAgreement, Part, review_agreement
-from src.findings.analysis.review_headline import corrected_headline, corrected_headlines
+from src.findings.analysis.review_agreement import (
+    PairAgreement,
+    Part,
+    corrected_headline,
+    corrected_headlines,
+    review_agreement,
+)
 from src.findings.report.write import write_report
 from src.judge_check.check import CheckOptions, check_judges
 from src.judge_check.gold import load_gold

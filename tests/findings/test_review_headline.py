@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from src.findings.analysis.review import Review
-from src.findings.analysis.review_headline import corrected_headline
+from src.findings.analysis.review_agreement import corrected_headline
 from src.records.run import SelectedTrials
 from src.schemas import TrialOutcome
 from src.scoring.definitions import ShareName

@@ -199,7 +199,7 @@ def test_both_answers_are_side_by_side(drifted: SeriesFindings) -> None:
 
 
 def test_more_answers_than_fit_are_counted(drifted: SeriesFindings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("src.findings.report.series_answers.SHOWN_ANSWERS", 2)
+    monkeypatch.setattr("src.findings.report.series_page.SHOWN_ANSWERS", 2)
     assert re.search(r"2 of \d+ are shown\.", text_of(drifted))
 
 

@@ -10,9 +10,8 @@ from ...scoring.definitions import LESS_IS_BETTER, MEASURES
 from ...stats.clustered import ClusteredShare
 from ...stats.comparison import Difference, holm, paired_difference, verdict
 from ...stats.power import detectable
-from .estimates import Estimated, estimate
+from .estimates import Estimated, estimate, key_coverage
 from .judge_agreement import SEED
-from .key_coverage import key_coverage
 from .pairs import PairedQuestions, System, by_system, pair_systems
 from .read_run import Findings
 from .rule_judge import run_notices

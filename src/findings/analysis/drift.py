@@ -27,10 +27,9 @@ from ...stats.drift import (
 from ...store import hash_chain
 from ...trials.missing import MISSING, NOT_CODED
 from ...trials.row import Row
-from .compare_judges import compare_judges
+from .compare_judges import compare_judges, judge_changes
+from .estimates import key_coverage
 from .judge_agreement import SEED
-from .judge_changes import judge_changes
-from .key_coverage import key_coverage
 from .pairs import PairedQuestions, System, key, pair_codes, pair_systems, planned_in
 from .read_run import Findings, gather
 from .rule_judge import run_notices

@@ -15,10 +15,11 @@ from math import fsum
 from typing import Literal, NamedTuple
 
 from ...scoring.definitions import SCORES
+from ...stats import clustered
 from ...stats.bounded import LEAST_IN_STRATA, LEAST_UNITS, Bounded, Stratum, bounded_by_cluster, stratified_mean
 from ...text.count import counted
 from ...trials.missing import MISSING, measured_score
-from ...trials.row import Row
+from ...trials.row import NO_CLAIMS, ClaimCount, Row
 
 UnitKind = Literal["scenario", "script"]
 
@@ -263,3 +264,19 @@ def _why_no_interval(found: Bounded, unit: UnitKind) -> str | None:
     if unit == "scenario":
         return f"{counted(found.units, unit)}: {LEAST_UNITS} are needed for an interval"
     return f"one script in a scenario: {LEAST_IN_STRATA} are needed for an interval"
+
+
+def key_coverage(rows: Iterable[Row]) -> clustered.ClusteredShare:
+    """Key coverage over the scored trials among these; scenarios are the independent units."""
+    clusters: dict[str, ClaimCount] = {}
+    alike = Counter([(row.scenario_id, row.claims) for row in rows if row.outcome == "scored"])
+    for (scenario_id, claims), n in alike.items():
+        before = clusters.get(scenario_id, NO_CLAIMS)
+        clusters[scenario_id] = ClaimCount(before.decided + n * claims.decided, before.factual + n * claims.factual)
+    return clustered.share_by_unit([clustered.Tally(*counts) for counts in clusters.values()])
+
+
+def group_coverage(trials: Counter[ClaimCount]) -> clustered.ClusteredShare:
+    """Of one question group of one scenario, so without an interval."""
+    decided, factual = (sum(counts[place] * n for counts, n in trials.items()) for place in (0, 1))
+    return clustered.share_by_unit([clustered.Tally(decided, factual)])

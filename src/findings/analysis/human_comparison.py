@@ -3,6 +3,8 @@
 Both sides leave out what is missing. A target's interval is over the scripts in which a question was asked. Within one
 question group every shop counts once, so the counselors' interval is that of a proportion; for several groups together
 it is that of as many answers as there were shops, because how alike the answers of one shop are was not published.
+
+`Headline` is what a report says first about a target.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from ...scoring.definitions import SHARES, ShareName
 from ...stats.bounded import mid_p_limits
 from ...trials.row import Row
 from .baseline import MODES, Baseline, BaselineGroup, Counts
-from .estimates import Estimated, Question, Tallies, estimate_questions, tallied_rows
+from .estimates import Estimated, Question, Tallies, estimate, estimate_questions, tallied_rows
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
 FIRST_EDITION_OWN_POINTS = frozenset({3, 8, 10, 11})
@@ -210,3 +212,16 @@ def _ends(first: Estimated, second: CounselorShare) -> tuple[float, float] | Non
     below = math.hypot(first.value - first.low, second.high - second.value)
     above = math.hypot(first.high - first.value, second.value - second.low)
     return value - below, value + above
+
+
+@dataclass(frozen=True)
+class Headline:
+    complete: Estimated
+    """Of all coded questions, the share that was answered accurately and completely."""
+    incorrect: Estimated
+    study: ComparedGroups | None
+    """The same on the study's questions that are compared like for like, beside counselors; None if none was asked."""
+
+
+def headline(rows: Sequence[Row], compared: HumanComparison) -> Headline:
+    return Headline(estimate(rows, "accurate_complete"), estimate(rows, "incorrect"), compared.primary)

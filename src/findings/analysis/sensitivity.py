@@ -1,17 +1,19 @@
-"""How much scores vary with wording, voice, knobs, repeats and judges."""
+"""How much scores vary with wording, voice, knobs, repeats and judges, and how often codes stay the same."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...scoring.definitions import LESS_IS_BETTER
+from ...stats.bounded import Bounded, bounded_by_cluster
 from ...stats.clustered import ClusteredShare
 from ...stats.variance import Components, crossed, nested
 from ...stats.variants import RankChange, WorstCase, rank_changes, variant_means, worst_case
+from ...trials.missing import MISSING
 from ...trials.row import Row
-from .estimates import Estimated, estimate
+from .estimates import Estimated, estimate, key_coverage
 from .judge_agreement import SEED
-from .key_coverage import key_coverage
 from .pairs import value
 from .read_run import Findings
 from .rule_judge import run_notices
@@ -88,3 +90,39 @@ def _of_target(target: str, rows: list[Row], measure: str) -> Sensitivity:
     return Sensitivity(
         target, measure, left_out, nested(values, LEVELS), judges, worst, estimate(rows, measure), key_coverage(rows)
     )
+
+
+@dataclass(frozen=True)
+class Stability:
+    repeated: int
+    """Questions of a script that were asked at least twice."""
+    same_when_repeated: Bounded
+    """Of these, the share that got the same code each time; scenarios are the independent units."""
+    varied: int
+    """Questions that were asked in at least two variants."""
+    same_when_varied: Bounded
+    """Of these, the share that got the same codes in every variant."""
+
+
+def stability(rows: Iterable[Row]) -> Stability:
+    codes: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for row in rows:
+        for group, code in row.counted:
+            if code != MISSING:
+                codes.setdefault((row.scenario_id, group), {}).setdefault(row.variant or "", []).append(code)
+    repeated = [
+        (scenario_id, _same(answers))
+        for (scenario_id, _), variants in codes.items()
+        for answers in variants.values()
+        if len(answers) > 1
+    ]
+    varied = [
+        (scenario_id, _same([code for answers in variants.values() for code in answers]))
+        for (scenario_id, _), variants in codes.items()
+        if len(variants) > 1
+    ]
+    return Stability(len(repeated), bounded_by_cluster(repeated), len(varied), bounded_by_cluster(varied))
+
+
+def _same(codes: Sequence[str]) -> float:
+    return float(len(set(codes)) == 1)

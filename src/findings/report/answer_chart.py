@@ -10,8 +10,7 @@ from ...scoring.definitions import SHARES
 from ...text.count import counted
 from ...text.rounded import percent
 from ..analysis.estimates import Estimated
-from ..analysis.headline import Headline
-from ..analysis.human_comparison import ComparedGroups, CounselorShare
+from ..analysis.human_comparison import ComparedGroups, CounselorShare, Headline
 from .document import Figure
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from .series import Runs, Series

@@ -13,11 +13,10 @@ from ...text.money import money_text
 from ...text.rounded import percent, rounded
 from ...trials.row import LABELS, OUTCOMES, Row
 from ..analysis.cost import Spending
-from ..analysis.estimates import Estimated, estimate
+from ..analysis.estimates import Estimated, estimate, key_coverage
 from ..analysis.judge_agreement import Judging
-from ..analysis.key_coverage import key_coverage
 from ..analysis.read_run import Findings
-from ..analysis.stability import stability
+from ..analysis.sensitivity import stability
 from .document import estimate_text, share_text
 from .methods import DIFFERENCES, INTERVALS, MISSING_RULE
 from .score_section import OUTCOME_NAMES, knows_tampered

@@ -8,9 +8,20 @@ from ...schemas import RunPlan
 from ...text.count import counted
 from ..analysis.citations import TargetCitations, citations_of
 from ..analysis.estimates import Estimated
-from .citation_names import OUTCOME_NAMES
 from .document import Block, Column, Count, Paragraph, Proportion, Section, Table, Words, words
 from .series import Runs, Series
+
+OUTCOME_NAMES = {
+    "supported": "supported",
+    "not_supported": "not supported",
+    "not_in_snapshot": "page not in snapshot",
+    "not_official": "not official",
+    "disguised": "disguised",
+    "malformed": "malformed",
+    "dead": "no such page",
+    "undecided": "undecided",
+}
+
 
 HOW = (
     "Citations are addresses in replies, and sources that a provider attached to them. Code checks the form of an "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...stats.clustered import ClusteredShare
 from ...trials.row import Row
-from ..analysis.key_coverage import group_coverage, key_coverage
+from ..analysis.estimates import group_coverage, key_coverage
 from ..analysis.read_run import GroupKey
 from .document import Cell, Column, Count, Linked, Of, Paragraph, Proportion, Table, Text, say, share_text
 from .links import of_question, of_scenario

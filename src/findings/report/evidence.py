@@ -2,28 +2,174 @@
 
 A run of any size is written page by page: no more than the trials of one scenario page are in memory. Where the
 system can fork a process safely, the pages of a large run are shared out among processes; each page depends on its own
-trials alone, so the bytes are the same.
+trials alone, so the bytes are the same. The pages above the scenarios have all targets, one target, and its groups of
+the published study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
 from ... import storage
 from ...errors import IntegrityError
+from ...scoring.definitions import MEASURES, SCORES, SHARES
+from ...text.count import counted
+from ...text.rounded import percent, rounded
 from ...trials.row import Row
+from ..analysis.estimates import estimate
+from ..analysis.human_comparison import STUDY_SCENARIOS, ComparedGroups
 from ..analysis.processes import Piece
 from . import links
-from .evidence_index import study_page, target_page, top_page
 from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
 from .evidence_script import Script, scripts_of
-from .evidence_shell import Page, link, page_bytes, safe
+from .evidence_shell import CODE_MARKS, Page, code_legend, link, page_bytes, safe, score_text
 from .report_folder import LIST
-from .scenario_page import Coded, scenario_page
+from .scenario_page import SCORE_HEADS, Coded, CodeTotals, counts_text, scenario_page
 from .series import Run, Runs, Series
 from .trial_page import LEGEND, TrialPage, decode
+
+QUESTION_HEADS = ("questions", *(MEASURES[name].word for name in SHARES))
+"""Different questions, and how many of them were answered so, on average over repeats and variants."""
+Scripts = Mapping[tuple[str, str | None], Script]
+
+
+def top_page(runs: Runs) -> Page:
+    """All targets of the report."""
+    items = [
+        f"<li>{link(f'{links.folder_of(series)}/{links.INDEX}', safe(series.label))}: {len(series.rows):,} trials</li>"
+        for series in runs.series
+    ]
+    body = [
+        "<h1>Evidence</h1>",
+        "<p>Every number of the report rests on trials. Choose a target, a scenario and a trial to read the "
+        "conversation, the claims, the verdicts and the facts behind them.</p>",
+        f"<ul>{''.join(items)}</ul>",
+    ]
+    return Page("Evidence", (link("../report.html", "Report"), "Evidence"), body)
+
+
+def target_page(series: Series, scripts: Scripts) -> Page:
+    """One target: its scenarios with scores and codes."""
+    scenarios = scenarios_of(series)
+    titles = {scenario_id: script.title for (scenario_id, _), script in scripts.items()}
+    way = (link("../../report.html", "Report"), link("../index.html", "Evidence"), safe(series.label))
+    body = [
+        f"<h1>{safe(series.label)}</h1>",
+        f'<p class="about">{len(series.rows):,} trials in run {safe(series.run.name)}. '
+        f"{link(links.STUDY, 'Question groups of the published study')}.</p>",
+        _headline(series.rows),
+        code_legend(),
+        '<div class="box" role="region" aria-label="Scenarios" tabindex="0"><table class="wide">',
+        "<caption><span>Scenarios: trials, mean scores, codes of answers, and different questions.</span></caption>",
+        f"<thead><tr>{''.join(_heads())}</tr></thead><tbody>",
+        *(
+            _scenario_row(_scenario_name(scenario_id, titles.get(scenario_id, "")), rows)
+            for scenario_id, rows in scenarios.items()
+        ),
+        *([_scenario_row("all", series.rows)] if len(scenarios) > 1 else ()),
+        "</tbody></table></div>",
+    ]
+    return Page(series.label, way, body)
+
+
+def _headline(rows: Sequence[Row]) -> str:
+    """How the shares on the first screen of the report come about."""
+    complete, wrong = (estimate(rows, code) for code in SHARES)
+    if complete.value is None or wrong.value is None:
+        return "<p>No answer of this target has a code that counts.</p>"
+    counts = (
+        f"{rounded(one.value * one.questions, 1)} of {counted(one.questions, 'question')} {how} "
+        f"({percent(one.value)} of 100)"
+        for one, how in ((complete, "accurately and completely"), (wrong, "wrongly"))
+        if one.value is not None
+    )
+    return (
+        "<p>Every different question counts once: its answers are averaged over repeats, then over variants. So this "
+        f"target answered {' and '.join(counts)}.</p>"
+    )
+
+
+def _heads() -> Iterator[str]:
+    for head in ("scenario", "trials", "scored", *SCORE_HEADS, *CODE_MARKS.values(), *QUESTION_HEADS):
+        yield f'<th scope="col">{head}</th>'
+
+
+def _scenario_name(scenario_id: str, title: str) -> str:
+    return f'{link(links.scenario_file(scenario_id), safe(scenario_id))}<br><span class="quiet">{safe(title)}</span>'
+
+
+def _scenario_row(name: str, rows: Sequence[Row]) -> str:
+    codes = CodeTotals(rows).total()
+    cells = [f'<th scope="row">{name}</th>']
+    cells.append(f'<td data-label="trials">{len(rows):,}</td>')
+    cells.append(f'<td data-label="scored">{sum(row.outcome == "scored" for row in rows):,}</td>')
+    for name_of, head in zip(SCORES, SCORE_HEADS, strict=True):
+        cells.append(f'<td data-label="{head}">{score_text(estimate(rows, name_of).value)}</td>')
+    cells += [f'<td data-label="{mark}">{codes[code]:,}</td>' for code, mark in CODE_MARKS.items()]
+    shares = [estimate(rows, code) for code in SHARES]
+    cells.append(f'<td data-label="{QUESTION_HEADS[0]}">{shares[0].questions:,}</td>')
+    for head, one in zip(QUESTION_HEADS[1:], shares, strict=True):
+        shown = "–" if one.value is None else rounded(one.value * one.questions, 1)
+        cells.append(f'<td data-label="{head}">{shown}</td>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def study_page(series: Series, scripts: Scripts) -> Page:
+    """The question groups of the published study: their codes in each script."""
+    asked: dict[int, list[tuple[Script, str]]] = {}
+    for (scenario_id, _), script in scripts.items():
+        for group in script.groups if scenario_id in STUDY_SCENARIOS else ():
+            if number := script.rule(group).study_group:
+                asked.setdefault(number, []).append((script, group))
+    way = (link("../../report.html", "Report"), link(links.INDEX, safe(series.label)), "Study groups")
+    body = [
+        "<h1>Question groups of the published study</h1>",
+        f'<p class="about">Answers of {safe(series.label)}, by script.</p>',
+        *([_together(series.beside_counselors.primary)] if series.beside_counselors.primary else ()),
+    ]
+    by_script: dict[tuple[str, str | None], list[Row]] = {}
+    for row in series.rows:
+        by_script.setdefault((row.scenario_id, row.variant), []).append(row)
+    for number in sorted(asked):
+        body += _group(number, asked[number], by_script)
+    if not asked:
+        body.append("<p>No question of the published study was asked in this run.</p>")
+    return Page(f"Study groups, {series.label}", way, body)
+
+
+def _together(primary: ComparedGroups) -> str:
+    """The groups that are compared like for like, as the report has them."""
+    told = []
+    for code in SHARES:
+        how = MEASURES[code].caption.lower()
+        target = primary.outcomes[code].target
+        if target.value is not None:
+            told.append(f"{percent(target.value)} of 100 answers are {how}")
+    if not told:
+        return ""
+    numbers = ", ".join(map(str, primary.numbers))
+    return f"<p>Groups {numbers} are compared like for like with counselors. Together, {' and '.join(told)}.</p>"
+
+
+def _group(
+    number: int, asked: Sequence[tuple[Script, str]], by_script: Mapping[tuple[str, str | None], Sequence[Row]]
+) -> Iterator[str]:
+    script, group = asked[0]
+    total: Counter[str] = Counter()
+    items = []
+    for one, name in asked:
+        key = (one.scenario.scenario_id, one.planned.variant)
+        counts = CodeTotals(by_script.get(key, ())).by_group.get(name, Counter())
+        total.update(counts)
+        href = f"{links.scenario_file(key[0])}#{links.question_anchor(name)}"
+        items.append(f"<li>{link(href, safe(one.planned.name))}: {counts_text(counts)}</li>")
+    yield f'<section><h2 id="{links.group_anchor(number)}">{number} {safe(script.rule(group).topic)}</h2>'
+    yield f"<p>{counts_text(total)}.</p>"
+    yield f'<ul class="plainlist">{"".join(items)}</ul></section>'
+
 
 _MARKED = "These pages are derived from runs. medicare-eval report replaces this folder as a whole.\n"
 

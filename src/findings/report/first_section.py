@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from ...scoring.definitions import MEASURES, SHARES
 from ...text.count import counted
-from ..analysis.estimates import Estimated, estimate
-from ..analysis.headline import headline
-from ..analysis.human_comparison import ComparedGroups, CounselorShare
-from ..analysis.key_coverage import key_coverage
+from ..analysis.estimates import Estimated, estimate, key_coverage
+from ..analysis.human_comparison import ComparedGroups, CounselorShare, headline
 from ..analysis.read_run import judged_offline
 from ..analysis.review import is_review
 from .answer_chart import Answered, answer_figure, of_hundred, range_text

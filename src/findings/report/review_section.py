@@ -10,8 +10,13 @@ from ...stats.agreement import Agreement
 from ...stats.labeled_sample import StratumLabels
 from ...text.count import counted
 from ..analysis.review import JUDGES, PEOPLE, RatedClaim, Rater, Review, is_review, read_review, unfinished
-from ..analysis.review_agreement import PairAgreement, ReviewAgreement, review_agreement
-from ..analysis.review_headline import CorrectedHeadline, corrected_headlines
+from ..analysis.review_agreement import (
+    CorrectedHeadline,
+    PairAgreement,
+    ReviewAgreement,
+    corrected_headlines,
+    review_agreement,
+)
 from .document import (
     NOTHING,
     Block,

@@ -1,4 +1,4 @@
-"""The report's sections on what happened to the trials and how they scored."""
+"""The report's sections on what happened to the trials, how they scored, and how stable answers are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ...trials.row import OUTCOMES, Row
 from ..analysis.estimates import estimate
 from ..analysis.pairs import values_of
 from ..analysis.read_run import Findings
+from ..analysis.sensitivity import stability
 from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
 from .coverage_section import COVERAGE_COLUMNS, coverage_paragraphs, least_covered_table, of_rows
 from .document import (
@@ -24,6 +25,7 @@ from .document import (
     Mean,
     Of,
     Paragraph,
+    Proportion,
     Range,
     Section,
     Table,
@@ -215,3 +217,34 @@ def distribution_section(runs: Runs) -> Section:
     if any(sum(bar.counts) for bar in bars):
         blocks.append(Figure(Histogram("accuracy", "Scored trials by accuracy", tuple(bars)), SEE_TABLE))
     return Section(words("Distribution of accuracy"), tuple(blocks))
+
+
+def stability_section(runs: Runs) -> Section:
+    """How often a target's code stays the same if a question is asked again, or in another variant."""
+    rows: list[tuple[Cell, ...]] = []
+    for series in runs.series:
+        found = stability(series.rows)
+        rows.append(
+            (
+                *runs.lead(series),
+                Count(found.repeated),
+                Proportion(found.same_when_repeated),
+                Count(found.varied),
+                Proportion(found.same_when_varied),
+            )
+        )
+    columns = (
+        *runs.lead_columns(),
+        Column("questions repeated in the same words"),
+        Column("same code each time (95% interval)", "share"),
+        Column("questions asked in several variants"),
+        Column("same code in all (95% interval)", "share"),
+    )
+    note = (
+        "A person asks once. If the same question gets different codes when it is repeated word for word, or when "
+        "another person asks it in another voice or place, the answer depends on chance. Repeats and variants show "
+        "this; they do not count as more questions."
+    )
+    return Section(
+        words("Stability"), (Paragraph(words(note)), Table("How often codes stay the same.", columns, tuple(rows)))
+    )

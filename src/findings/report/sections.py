@@ -18,7 +18,7 @@ from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
 from .error_section import error_sections
 from .exhibits import example_section, review_section
-from .failure_section import cost_section, failure_section
+from .failure_section import cost_section, failure_section, strength_section
 from .first_section import LIMITS_ANCHOR, NOTICES_ANCHOR, TITLE, about, first_blocks
 from .glossary import glossary_section
 from .judge_section import judging_section
@@ -26,10 +26,8 @@ from .marked_section import marked_section
 from .notices import notices_of
 from .review_section import review_sections
 from .run_section import run_section
-from .score_section import distribution_section, flow_section, scenario_table, score_section
+from .score_section import distribution_section, flow_section, scenario_table, score_section, stability_section
 from .series import Runs, runs_of
-from .stability_section import stability_section
-from .strength_section import strength_section
 from .study_section import Counted, count_codes, question_table, study_section, topic_section
 from .target_section import target_sections
 

@@ -15,7 +15,7 @@ from ...records.study_code import Backing, MadePoint
 from ...schemas import Claim, Exchange, FinalClaim, QuestionCode, TrialResult, Verdict
 from ...scoring.definitions import MEASURES, SCORES
 from ...store.projection import projection
-from .citation_names import OUTCOME_NAMES
+from .citation_section import OUTCOME_NAMES
 from .evidence_script import Script
 from .evidence_shell import LABEL_MARKS, code_mark, code_name, safe, safe_lines, score_text
 from .links import claim_anchor, code_anchor, trial_anchor, turn_anchor

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO, TypeVar
 
 from ... import storage
 from ..analysis.collector import collector_paused
@@ -16,18 +17,40 @@ from . import links
 from .charts import renderer, svg
 from .checklist import ChecklistName, checklists, chosen_checklists, file_name
 from .csv import table_csv, write_codes
-from .document import Contents
+from .document import Contents, Linked
 from .dollar_section import DOLLARS_CSV, write_dollars
 from .error_section import ERRORS_CSV, error_table
 from .evidence import evidence_pages
-from .evidence_links import without_evidence_links
 from .html import html
+from .links import FOLDER
 from .markdown import markdown
 from .methods import METHODS_MD, methods_markdown
 from .report_folder import report_folder, require_report_folder
 from .sections import contents
 from .series import Runs, runs_of
 from .table_one import TABLE_ONE_CSV, table_one_csv
+
+T = TypeVar("T")
+
+
+def without_evidence_links(part: T) -> T:
+    """A report, or any part of one, in which cells that lead to an evidence page lead nowhere."""
+    changed: T = _unlinked(part)
+    return changed
+
+
+def _unlinked(part: Any) -> Any:
+    if isinstance(part, Linked) and part.href.startswith(f"{FOLDER}/"):
+        return _unlinked(part.cell)
+    if isinstance(part, tuple):
+        inner = [_unlinked(one) for one in part]
+        return type(part)(*inner) if hasattr(part, "_fields") else tuple(inner)
+    if is_dataclass(part) and not isinstance(part, type):
+        values = {field.name: getattr(part, field.name) for field in fields(part)}
+        changed = {name: new for name, value in values.items() if (new := _unlinked(value)) is not value}
+        return replace(part, **changed)
+    return part
+
 
 CHARTS, CODES_CSV = "charts", "codes.csv"
 WORTH_IT = 1_000
