@@ -203,7 +203,7 @@ def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
         (("rejudge", "--concurrency", "0"), "--concurrency: must be at least 1 (got 0)."),
         (("resume", "--concurrency", "0"), "--concurrency: must be at least 1 (got 0)."),
         (("resume", "--rpm", "foo=3"), "--rpm: there is no provider 'foo'."),
-        (("resume", "--max-cost", "0"), "argument --max-cost: '0' is not a number above 0"),
+        (("resume", "--max-cost", "0"), "--max-cost: must be above 0 (got 0.0)."),
         (("resume", "--rpm", "openai"), "argument --rpm: 'openai' is not PROVIDER=NUMBER, for example openai=500"),
     ],
 )

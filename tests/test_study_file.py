@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +14,14 @@ import tomli_w
 
 import src as me
 from src import storage
-from src.cli.options import FLAGS, given
+from src.cli.options import given, study_fields, study_schema
 from src.cli.parser import build_parser
 from src.planning.study_file import as_document, load_study
 from src.records.preregistration import Preregistration
 from tests.runs import ONE, ROOT, SCENARIOS, call, newest
 
+GUIDE = ROOT / "docs" / "study_file.md"
+FLAGS = {name: field.flag for name, field in study_fields().items() if "." not in name}
 OLD_REGISTRATION = ROOT / "tests" / "formats" / "0.1" / "preregistration.json"
 WITHOUT_FLAG = {
     "format": "of the file itself",
@@ -112,12 +113,23 @@ def files(folder: Path) -> set[str]:
 # Everything that flags can say
 
 
-def test_every_field_is_in_the_guide() -> None:
-    rows = [
-        line for line in (ROOT / "docs" / "study_file.md").read_text(encoding="utf-8").splitlines() if line[:3] == "| `"
-    ]
-    named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    assert named == me.Study.model_fields.keys()
+def table() -> list[str]:
+    """The fields as the guide lists them, from their declaration."""
+    flagged = study_fields()
+    found = ["| field | flag | default | meaning |", "| --- | --- | --- | --- |"]
+    for name in ("scenarios", "targets", *me.Study.model_fields):
+        field = flagged.get(name)
+        meaning = str(me.Study.model_fields[name].description)
+        default = "required" if name in study_schema()["required"] else field.default if field else ""
+        row = f"| `{name}` | {f'`{field.flag}`' if field else ''} | {default} | {meaning} |"
+        if row not in found:
+            found.append(row)
+    return found
+
+
+def test_the_guide_lists_every_field_as_it_is_declared() -> None:
+    rows = [line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    assert rows == table(), "Write it again: python -m tests.test_study_file"
 
 
 def test_every_field_has_a_flag_or_a_reason_to_have_none() -> None:
@@ -714,3 +726,10 @@ def test_an_error_of_a_flag_names_the_flag_not_the_file(tmp_path: Path) -> None:
     assert (code, out) == (2, "")
     assert err == "medicare-eval: --repeats: must be at least 1 (got 0).\n"
     assert files(tmp_path) == {"study.toml"}
+
+
+if __name__ == "__main__":
+    before, _, rest = GUIDE.read_text(encoding="utf-8").partition("| field |")
+    rows = rest.splitlines()
+    after = rows[next(number for number, row in enumerate(rows) if not row) :]
+    GUIDE.write_text("\n".join([f"{before}{table()[0]}", *table()[1:], *after]) + "\n", encoding="utf-8")

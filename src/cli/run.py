@@ -23,7 +23,7 @@ from ..runner.shards import is_divided
 from ..text.count import counted
 from .dry_run import show_plan
 from .next_steps import next_steps
-from .options import given
+from .options import given, registration
 from .progress import ShowProgress
 from .scenarios import house_rule_notice
 from .shards import print_divided, shard_notice
@@ -106,9 +106,7 @@ def rejudge(arguments: argparse.Namespace) -> int:
 
 def freeze(arguments: argparse.Namespace) -> int:
     changes = given(arguments)
-    words = {"primary_outcome": arguments.primary_outcome, "tests": arguments.test, "notes": arguments.notes}
-    said = {name: value for name, value in words.items() if value is not None}
-    if said:
+    if said := registration(arguments):
         in_file = read_study(arguments.study).get("registration") if arguments.study else None
         changes["registration"] = {**in_file, **said} if isinstance(in_file, dict) else said
     frozen = runs.freeze(arguments.study, to=arguments.to, **changes)

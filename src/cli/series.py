@@ -33,12 +33,7 @@ EVENTS_SHOWN = 20
 PAGE = "series.html"
 
 
-def series(arguments: argparse.Namespace) -> int:
-    actions = {"init": _init, "run": _run, "add": _add, "status": _status, "plot": _plot}
-    return actions[arguments.action](arguments)
-
-
-def _init(arguments: argparse.Namespace) -> int:
+def init(arguments: argparse.Namespace) -> int:
     found = api.init_series(
         arguments.series,
         arguments.study,
@@ -79,7 +74,7 @@ def _begun(folder: Path, found: SeriesFindings) -> Iterator[str]:
     yield f"Next: medicare-eval series run {folder} --max-cost USD"
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     settings = {name: value for name, value in given(arguments).items() if name != "max_cost"}
 
     async def main() -> SeriesFindings:
@@ -105,20 +100,20 @@ def _say(stage: str) -> None:
     print(stage, file=sys.stderr, flush=True)
 
 
-def _add(arguments: argparse.Namespace) -> int:
+def add(arguments: argparse.Namespace) -> int:
     check_outputs(**_outputs(arguments))
     found = api.add_to_series(
-        arguments.series, arguments.run, check=arguments.check, frozen=arguments.frozen, day=arguments.date
+        arguments.series, arguments.run, check=arguments.check, frozen=arguments.frozen, day=arguments.day
     )
     return _tell(found, arguments)
 
 
-def _status(arguments: argparse.Namespace) -> int:
+def status(arguments: argparse.Namespace) -> int:
     check_outputs(**_outputs(arguments))
     return _tell(api.series_status(arguments.series), arguments)
 
 
-def _plot(arguments: argparse.Namespace) -> int:
+def plot(arguments: argparse.Namespace) -> int:
     print(api.plot_series(arguments.series, arguments.html or arguments.series / PAGE))
     return 0
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from ..adapters.registry import canonical_name
 from ..errors import InputError, Origin, from_origin
@@ -29,7 +30,14 @@ from .judges import NO_ADJUDICATOR
 from .preregistration import read_frozen
 from .scenario_files import expand, files_at
 
-_FILES = ("wording", "facts", "invented_plans", "sources", "prices", "out")
+
+def _is_path(field: FieldInfo) -> bool:
+    extra = field.json_schema_extra
+    said = extra.get("option") if isinstance(extra, dict) else None
+    return isinstance(said, dict) and said.get("metavar") in ("FILE", "DIR")
+
+
+_FILES = tuple(name for name, field in Study.model_fields.items() if _is_path(field))
 """Fields that hold one path; `scenarios` holds several."""
 _FIRST = ("format", "title", "scenarios", "targets", "judges", "verifiers", "adjudicator")
 """Fields in the order in which a person reads a study; the others follow."""

@@ -115,29 +115,58 @@ class TargetOptions(ModelSettings):
         return {name: tuple(one) if isinstance(one, list) else one for name, one in value.items()}
 
 
+def option(meaning: str, metavar: str = "", /, *, flag: str = "", unset: str = "", **field: Any) -> Any:
+    """A field that a flag sets too.
+
+    It is declared here and nowhere else: the flag, `--help`, study files, keywords of the Python API, what errors call
+    it, and docs/study_file.md take name, type, default, limits and meaning from here. After a change: `make schemas`,
+    because `--help` reads the schema, which needs no Pydantic.
+
+    Args:
+        meaning: a sentence without its end.
+        metavar: what the help shows for a value. FILE and DIR are paths, which in a study file are relative to it.
+        flag: unless it is the name with dashes.
+        unset: what happens without a value, where the default does not say it.
+        field: default and limits, as of `pydantic.Field`.
+    """
+    said = {"metavar": metavar, "flag": flag, "unset": unset}
+    extra: dict[str, Any] = {"option": {name: text for name, text in said.items() if text}}
+    return Field(description=meaning, json_schema_extra=extra, **field)
+
+
 class JudgeOptions(Record):
     """Who judges, and how often."""
 
     model_config = ConfigDict(strict=False)
 
-    judges: tuple[ModelSettings, ...] = ()
-    """Judge models. Empty: defaults that fit the targets."""
-    reader: str | None = None
-    """The model that splits replies into claims and reads their tone. None: the first judge that is no person."""
-    verifiers: int = Field(default=2, ge=2, le=25)
-    """Independent verifiers per reply; they cycle through the judge models."""
-    adjudicator: str | None = None
-    """The model that settles ties, of another family than the verifiers. None: a third model family where there is one.
-    `none`: ties stay open for a person."""
-    judge_repeats: int = Field(default=0, ge=0, le=20)
-    """Times each verifier judges a sample of trials again, to measure its noise."""
-    judge_sample: float = Field(default=0.25, gt=0, le=1)
-    """Fraction of trials in that sample."""
-    judge_max_tokens: int = Field(default=16_000, ge=1, le=1_000_000)
-    """Longest answer of judges that have no limit of their own."""
-    isolation: Isolation = "flagged"
-    """How many claims a verifier sees in one call: `claim`, `flagged` or `reply`."""
-    allow_retired: bool = False
+    judges: tuple[ModelSettings, ...] = option(
+        "a judge model; verifiers cycle through them",
+        "P:M",
+        flag="--judge-model",
+        unset="chosen for the targets",
+        default=(),
+    )
+    reader: str | None = option(
+        "splits replies into claims and reads their tone", "P:M", flag="--reader-model",
+        unset="the first judge that is no person", default=None,
+    )  # fmt: skip
+    verifiers: int = option("number of verifiers, at least 2", "N", flag="--judges", default=2, ge=2, le=25)
+    adjudicator: str | None = option(
+        "settles ties; never of a verifier's family; `none` leaves them open for a person", "P:M",
+        flag="--adjudicator-model", unset="a third family, else none", default=None,
+    )  # fmt: skip
+    judge_repeats: int = option(
+        "re-judge a sample of trials K more times to measure judge noise", "K", default=0, ge=0, le=20
+    )
+    judge_sample: float = option(
+        "fraction of trials to re-judge with --judge-repeats", "FRACTION", default=0.25, gt=0, le=1
+    )
+    judge_max_tokens: int = option("longest answer of a judge", "N", default=16_000, ge=1, le=1_000_000)
+    isolation: Isolation = option(
+        "claims per verifier call: one; one for replies the screen marks and an audit sample; or all of a reply",
+        default="flagged",
+    )
+    allow_retired: bool = option("allow models their provider has retired", default=False)
 
 
 class ExecutionOptions(Record):
@@ -145,30 +174,43 @@ class ExecutionOptions(Record):
 
     model_config = ConfigDict(strict=False)
 
-    concurrency: int | None = Field(default=None, ge=1, le=10_000)
-    """Trials at a time. None: 8, or as many as there may be calls in flight."""
-    calls_in_flight: Rate | dict[str, Rate] | None = None
-    """Calls at a time, for each provider or by provider. None: eight for every trial."""
-    max_cost: float | None = Field(default=None, gt=0, lt=1e9)
-    """US dollars. The run stops before its calls could cost more."""
-    requests_per_minute: dict[str, Rate] = Field(default_factory=dict)
-    """By provider."""
-    tokens_per_minute: dict[str, Rate] = Field(default_factory=dict)
-    """By provider."""
-    max_outage: float | None = Field(default=None, gt=0, le=604_800)
-    """Seconds that a model may give no answer before the run stops. None: 1,800."""
-    no_probe: bool = False
-    """Do not ask every model whether it answers before the first trial."""
-    processes: int | None = Field(default=None, ge=1, le=256)
-    """Processes at a time. None: one; with Ray, one for each CPU of the cluster."""
-    engine: Literal["local", "ray"] = "local"
-    """What runs them: this machine, or a Ray cluster."""
-    ray_address: str | None = Field(default=None, min_length=1, max_length=300)
-    """The Ray cluster. None: the one in RAY_ADDRESS, or a new one on this machine."""
-    batch: BatchMode | None = None
-    """`judges`: calls to judges go into batches, where their provider has them. None: `none`, or as the run began."""
-    batch_wait: float | None = Field(default=None, ge=0, le=100_000)
-    """Minutes to wait for batches, with nothing else to do, before the run stops. None: until they end."""
+    concurrency: int | None = option(
+        "trials at a time", "N", unset="8, or as many as calls in flight", default=None, ge=1, le=10_000
+    )
+    calls_in_flight: Rate | dict[str, Rate] | None = option(
+        "calls at a time, for each provider or for one, for example 64 or openai=64", "[P=]N", flag="--in-flight",
+        unset="eight for every trial", default=None,
+    )  # fmt: skip
+    max_cost: float | None = option("stop before the run's calls could cost more", "USD", default=None, gt=0, lt=1e9)
+    requests_per_minute: dict[str, Rate] = option(
+        "requests per minute for a provider, for example openai=500", "P=N", flag="--rpm", default_factory=dict
+    )
+    tokens_per_minute: dict[str, Rate] = option(
+        "tokens per minute for a provider, for example openai=200000", "P=N", flag="--tpm", default_factory=dict
+    )
+    max_outage: float | None = option(
+        "seconds that a model may give no answer before the run stops; until then its calls wait", "S", unset="1800",
+        default=None, gt=0, le=604_800,
+    )  # fmt: skip
+    no_probe: bool = option("do not ask every model for a word before the first trial", default=False)
+    processes: int | None = option(
+        "processes at a time", "N", unset="1; with Ray, one for each of its CPUs", default=None, ge=1, le=256
+    )
+    engine: Literal["local", "ray"] = option(
+        "where the processes run: on this machine, or on a Ray cluster", default="local"
+    )
+    ray_address: str | None = option(
+        "the Ray cluster", "A", unset="RAY_ADDRESS, or a new one on this machine", default=None, min_length=1,
+        max_length=300,
+    )  # fmt: skip
+    batch: BatchMode | None = option(
+        "send judges' calls in batches, which cost less and take up to a day", unset="none, or as the run began",
+        default=None,
+    )  # fmt: skip
+    batch_wait: float | None = option(
+        "minutes to wait for batches before the run stops, to be resumed later", "MIN",
+        unset="until they end", default=None, ge=0, le=100_000,
+    )  # fmt: skip
 
 
 class RegistrationText(Record):
@@ -176,50 +218,59 @@ class RegistrationText(Record):
 
     model_config = ConfigDict(strict=False)
 
-    primary_outcome: Words
-    tests: tuple[Words, ...] = ()
-    notes: str = Field(default="", max_length=20_000)
+    primary_outcome: Words = option("the outcome that decides the study", "TEXT")
+    tests: tuple[Words, ...] = option("a planned test", "TEXT", flag="--test", default=())
+    notes: str = option("anything else to register", "TEXT", default="", max_length=20_000)
 
 
 class Study(ExecutionOptions, JudgeOptions):
     """Everything that decides a run, and how it is carried out. Paths in a study file are relative to that file."""
 
-    format: Literal[1] = 1
-    title: Line | None = None
-    scenarios: tuple[str, ...] = Field(min_length=1)
-    """Files, folders, globs, or `pack:NAME` of an installed scenario pack."""
-    targets: tuple[TargetOptions, ...] = Field(min_length=1)
-    repeats: int = Field(default=1, ge=1, le=10_000)
-    seed: int = Field(default=42, ge=0, le=2**63 - 1)
-    temperature: float = Field(default=0.0, ge=0, le=2)
-    """Of targets that have none of their own."""
-    max_tokens: int = Field(default=2_048, ge=1, le=1_000_000)
-    """Longest reply of targets that have no limit of their own."""
-    plan_year: int | None = Field(default=None, ge=2000, le=2100)
-    """Medicare plan year of the answer keys. None: the current year."""
-    allow_expired: bool = False
-    strict: bool = False
-    """Refuse scenarios that break a house rule, which are otherwise warnings."""
-    variants: tuple[str, ...] = ()
-    """Only these variants. Empty: all."""
-    paraphrase: bool = False
-    questioner: str | None = None
-    """The model that rewords questions, with `paraphrase`."""
-    wording: str | None = None
-    """A file of other words for some turns."""
-    facts: str | None = None
-    """A file of plan-year figures that adds to or overrides the bundled ones."""
-    invented_plans: str | None = None
-    """A file of invented insurance plans, doctors and places to use instead of the bundled one."""
-    sources: str | None = None
-    """A folder of pages (`medicare-eval sources snapshot`) against which citations are checked. None: the bundled one
-    if a target searches; otherwise only the form of addresses is checked."""
-    max_attempts: int = Field(default=5, ge=1, le=50)
-    timeout: float = Field(default=120.0, gt=0, le=3_600)
-    """Seconds per attempt at a call."""
-    out: str = "runs"
-    """The folder that gets the run folder."""
-    prices: str | None = None
-    """A price table that adds to or overrides the built-in prices."""
-    registration: RegistrationText | None = None
-    """For `freeze`: what the pre-registration says in words."""
+    model_config = ConfigDict(
+        json_schema_extra={
+            "parts": {"judges": list(JudgeOptions.model_fields), "execution": list(ExecutionOptions.model_fields)}
+        }
+    )
+
+    format: Literal[1] = Field(default=1, description="version of this file format; a later release may add another")
+    title: Line | None = Field(default=None, description="for your own use")
+    scenarios: tuple[str, ...] = option("file, folder, glob or pack:NAME", "PATH", flag="--scenario", min_length=1)
+    targets: tuple[TargetOptions, ...] = option(
+        "provider:model, with settings if wanted (P:M,search,effort=low,system=FILE)", "P:M", flag="--target",
+        min_length=1,
+    )  # fmt: skip
+    repeats: int = option("trials per scenario and target", "N", default=1, ge=1, le=10_000)
+    seed: int = option("seed of every random draw in the run", "N", default=42, ge=0, le=2**63 - 1)
+    temperature: float = option("temperature of targets, 0 to 2", "T", default=0.0, ge=0, le=2)
+    max_tokens: int = option("longest target reply", "N", default=2_048, ge=1, le=1_000_000)
+    plan_year: int | None = option(
+        "Medicare plan year to fill answer keys for", "YEAR", unset="this year", default=None, ge=2000, le=2100
+    )
+    allow_expired: bool = option("use answer keys outside their dates; every report says so", default=False)
+    strict: bool = option("refuse scenarios that break a house rule (see `validate`)", default=False)
+    variants: tuple[str, ...] = option(
+        "only this variant of a scenario", "NAME", flag="--variant", unset="all", default=()
+    )
+    paraphrase: bool = option("let a model reword the questions of scenarios that allow it", default=False)
+    questioner: str | None = option(
+        "the model that rewords, with --paraphrase", "P:M", flag="--questioner-model", default=None
+    )
+    wording: str | None = option("JSON file of other words for some turns; reports name the file", "FILE", default=None)
+    facts: str | None = option(
+        "JSON file of plan-year figures; adds to or overrides the bundled ones", "FILE", default=None
+    )
+    invented_plans: str | None = option(
+        "JSON file of invented insurance plans, doctors and places to use instead of the bundled one", "FILE",
+        default=None,
+    )  # fmt: skip
+    sources: str | None = option(
+        "folder of pages to check citations against (see `sources snapshot`)", "DIR",
+        unset="the bundled one, if a target searches", default=None,
+    )  # fmt: skip
+    max_attempts: int = option("attempts per call", "N", default=5, ge=1, le=50)
+    timeout: float = option("seconds per attempt", "S", default=120.0, gt=0, le=3_600)
+    out: str = option("where the run folder goes", "DIR", default="runs")
+    prices: str | None = option("JSON price table; adds to or overrides the built-in prices", "FILE", default=None)
+    registration: RegistrationText | None = Field(
+        default=None, description="for `freeze`: what the pre-registration says in words"
+    )
