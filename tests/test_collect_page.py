@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 
 from src.store.conversations import conversation_files, read_conversation
-from src.transcripts.collect import unfinished
+from src.transcripts.collect import UNFINISHED, unfinished
 from tests.browser import NEEDS_CHROMIUM, Page, Served, chromium, click, go, opened, served
 from tests.findings.test_report import HOSTILE
 from tests.runs import ONE, call
@@ -77,7 +77,7 @@ def heading(shown: Page) -> str:
 
 def saved(folder: Path) -> list[str]:
     """Replies and outcomes on disk."""
-    (path,) = [one.path for one in unfinished(folder)]
+    (path,) = folder.glob(f".*{UNFINISHED}")
     return [turn.get("reply") or turn["outcome"] for turn in json.loads(path.read_text(encoding="utf-8"))["turns"]]
 
 

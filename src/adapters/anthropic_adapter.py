@@ -307,7 +307,7 @@ class AnthropicBatches(HttpBatches[AnthropicAdapter]):
     async def state(self, batch: str, lines: int) -> BatchState:
         found = parsed(await self._get(f"{PATH}/{batch}"))
         name = str(found.get("processing_status"))
-        return BatchState(name, name == "ended", None, text_of(found, "expires_at"))
+        return BatchState(name, name == "ended")
 
     async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
         return [_reply(line) for line in decoded_lines(await self._get(f"{PATH}/{batch}/results"), _Line)]

@@ -258,7 +258,6 @@ class BatchState:
     ended: bool
     failed: str | None = None
     """The provider's reason, if it refused the batch as a whole, so that there are no results."""
-    ends: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -407,7 +407,7 @@ class GoogleBatches(HttpBatches[GoogleAdapter]):
     async def state(self, batch: str, lines: int) -> BatchState:
         job = await self._get(batch)
         failed = job.error.message if job.error and job.state == "FAILED" and not job.lines() else None
-        return BatchState(job.state, job.state in ENDED, failed, job.ends)
+        return BatchState(job.state, job.state in ENDED, failed)
 
     async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
         """Lines come in the order of the requests, which is used where their keys are missing."""

@@ -82,10 +82,10 @@ class GrokBatches(OpenAIBatches):
         found = parsed(await self._get(f"/batches/{batch}"))
         counts, ends = inner_object(found, "state"), text_of(found, "expire_time")
         if found.get("cancel_time"):
-            return BatchState("canceled", True, text_of(found, "cancel_by_xai_message"), ends)
+            return BatchState("canceled", True, text_of(found, "cancel_by_xai_message"))
         read = count_of(counts, "num_requests") or 0
         done = read >= lines and not count_of(counts, "num_pending")
-        return BatchState("completed" if done else "in_progress", done or _is_past(ends), None, ends)
+        return BatchState("completed" if done else "in_progress", done or _is_past(ends))
 
     async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
         found: list[BatchReply] = []

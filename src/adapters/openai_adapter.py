@@ -312,7 +312,7 @@ class OpenAIBatches(HttpBatches[OpenAIAdapter]):
         found = parsed(await self._get(f"/batches/{batch}"))
         name = str(found.get("status"))
         failed = _reasons(found) if name == "failed" else None
-        return BatchState(name, name in ENDED, failed, iso(found.get("expires_at")))
+        return BatchState(name, name in ENDED, failed)
 
     async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
         found = parsed(await self._get(f"/batches/{batch}"))

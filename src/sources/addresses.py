@@ -34,16 +34,12 @@ Redirect = Literal["resolved", "unresolved"]
 class Address:
     """One address and what it is."""
 
-    url: str
-    """As it was written."""
     host_class: HostClass
     why: str
     """One sentence about the class."""
-    page: str | None = None
-    """The same for all spellings of one page: see `page_key`. None if it is malformed."""
     redirect: Redirect | None = None
     resolved_url: str | None = None
-    """Where a redirect leads; the class, the sentence and the page are then those of the target."""
+    """Where a redirect leads; the class and the sentence are then those of the target."""
 
     @property
     def is_official(self) -> bool:
@@ -96,7 +92,7 @@ _REDIRECTORS = (
 
 
 def classify(url: str) -> Address:
-    """Whose address it is. A redirect that carries its target is followed, offline, and both addresses are kept.
+    """Whose address it is. A redirect that carries its target is followed, offline.
 
     Example:
         >>> classify("Medicare.gov/plan-compare").host_class
@@ -115,7 +111,7 @@ def classify(url: str) -> Address:
             why = "The address is a redirect, and where it leads cannot be known offline."
             return replace(address, host_class="other", why=why, redirect="unresolved", resolved_url=None)
         target = hop
-        address = replace(_classify_one(target), url=url, redirect="resolved", resolved_url=target)
+        address = replace(_classify_one(target), redirect="resolved", resolved_url=target)
     return address
 
 
@@ -129,7 +125,13 @@ def page_key(url: str) -> str | None:
         'medicare.gov/basics'
     """
     parts = _split(url)
-    return _key(parts) if isinstance(parts, _Split) else None
+    if isinstance(parts, _Refused):
+        return None
+    host = parts.host.removesuffix(".").removeprefix("www.")
+    fields = parse_qsl(parts.query, keep_blank_values=True, errors="replace")
+    kept = sorted((name, value) for name, value in fields if not _TRACKING.fullmatch(name.lower()))
+    path = quote(unquote_to_bytes(_without_dots(parts.path)), safe=_UNRESERVED).rstrip("/")
+    return "".join([host, f":{parts.port}" if parts.port else "", path, f"?{urlencode(kept)}" if kept else ""])
 
 
 def _classify_one(url: str) -> Address:
@@ -137,15 +139,15 @@ def _classify_one(url: str) -> Address:
     if isinstance(parts, _Refused):
         shown = classify_host(parts.host)
         known = shown if parts.host and shown.host_class == "disguised" else parts
-        return Address(url, known.host_class, known.why)
+        return Address(known.host_class, known.why)
     if parts.host.startswith("["):
-        return Address(url, "other", "The host is an IP address, which names no agency.", _key(parts))
+        return Address("other", "The host is an IP address, which names no agency.")
     host = classify_host(parts.host)
     if host.host_class == "malformed":
-        return Address(url, "malformed", host.why)
+        return Address("malformed", host.why)
     if host.host_class == "other" and (front := _official_in_front(parts.path)):
-        return Address(url, "disguised", f"Its path begins with {front}, but it belongs to {parts.host}.")
-    return Address(url, host.host_class, host.why, _key(parts))
+        return Address("disguised", f"Its path begins with {front}, but it belongs to {parts.host}.")
+    return Address(host.host_class, host.why)
 
 
 def _official_in_front(path: str) -> str:
@@ -225,14 +227,6 @@ def _with_port(authority: str, path: str, query: str) -> _Split | _Refused:
     if not host:
         return _Refused("malformed", "The address has no host name.")
     return _Split(host.lower(), "" if port in ("80", "443") else port, path, query)
-
-
-def _key(parts: _Split) -> str:
-    host = parts.host.removesuffix(".").removeprefix("www.")
-    fields = parse_qsl(parts.query, keep_blank_values=True, errors="replace")
-    kept = sorted((name, value) for name, value in fields if not _TRACKING.fullmatch(name.lower()))
-    path = quote(unquote_to_bytes(_without_dots(parts.path)), safe=_UNRESERVED).rstrip("/")
-    return "".join([host, f":{parts.port}" if parts.port else "", path, f"?{urlencode(kept)}" if kept else ""])
 
 
 def _without_dots(path: str) -> str:

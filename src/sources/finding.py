@@ -71,7 +71,6 @@ class NamedSource:
 
     name: str
     start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -102,12 +101,12 @@ def find_named_sources(text: str) -> tuple[NamedSource, ...]:
         >>> [one.name for one in find_named_sources("According to CMS it is $202.90; see Medicare.gov.")]
         ['CMS', 'Medicare.gov']
     """
-    found = [NamedSource(one.url, one.start, one.end) for one in _find(text) if one.named]
+    found = [NamedSource(one.url, one.start) for one in _find(text) if one.named]
     addresses = [(one.start, one.end) for one in _find(text)]
     for match in _SAYS.finditer(text):
         name = _PROPER.match(text, match.end())
         if name and not any(start < name.end() and name.start() < end for start, end in addresses):
-            found.append(NamedSource(name.group().rstrip(".'’"), name.start(), name.end()))
+            found.append(NamedSource(name.group().rstrip(".'’"), name.start()))
     return tuple(sorted(found, key=lambda one: one.start))
 
 

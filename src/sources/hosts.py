@@ -70,8 +70,6 @@ UNKNOWN = "?"
 class Host:
     """What a host name is."""
 
-    name: str
-    """In small letters, without the dot at the end; as written if it is malformed."""
     host_class: HostClass
     why: str
 
@@ -90,9 +88,9 @@ def classify_host(written: str) -> Host:
     name = written.lower().removesuffix(".")
     hidden = next((one for one in name if unicodedata.category(one) in ("Cf", "Mn", "Me", "Zs")), None)
     if hidden:
-        return Host(name, "disguised", f"The host name hides the character U+{ord(hidden):04X}.")
+        return Host("disguised", f"The host name hides the character U+{ord(hidden):04X}.")
     if not name or any(unicodedata.category(one).startswith("C") for one in name):
-        return Host(written, "malformed", "The address has no host name that a browser could open.")
+        return Host("malformed", "The address has no host name that a browser could open.")
     if not name.isascii() or "xn--" in name:
         return _other_script(name)
     return _ascii(name)
@@ -104,14 +102,14 @@ def _ascii(name: str) -> Host:
         return _numeric(name)
     imitation = _imitates(labels) if len(labels) > 1 and all(map(_LABEL.fullmatch, labels)) else ""
     if imitation:
-        return Host(name, "disguised", imitation)
+        return Host("disguised", imitation)
     wrong = _syntax(name, labels)
     if wrong:
-        return Host(name, "malformed", wrong)
+        return Host("malformed", wrong)
     found = _official(labels)
     if found:
-        return Host(name, found, f"{'.'.join(labels[-2:])} is an official name.")
-    return Host(name, "other", f"{name[:100]} is not an official site.")
+        return Host(found, f"{'.'.join(labels[-2:])} is an official name.")
+    return Host("other", f"{name[:100]} is not an official site.")
 
 
 def _syntax(name: str, labels: Sequence[str]) -> str:
@@ -131,8 +129,8 @@ def _numeric(name: str) -> Host:
     try:
         IPv4Address(name)
     except AddressValueError:
-        return Host(name, "malformed", "The host is neither a name nor a valid IP address.")
-    return Host(name, "other", "The host is an IP address, which names no agency.")
+        return Host("malformed", "The host is neither a name nor a valid IP address.")
+    return Host("other", "The host is an IP address, which names no agency.")
 
 
 def _official(labels: Sequence[str]) -> HostClass | None:
@@ -291,11 +289,11 @@ def _other_script(name: str) -> Host:
         try:
             labels.append(label[4:].encode("ascii").decode("punycode") if label.startswith("xn--") else label)
         except UnicodeError:
-            return Host(name, "malformed", "A part of the host name begins with xn-- but is no encoded name.")
+            return Host("malformed", "A part of the host name begins with xn-- but is no encoded name.")
     if not all(labels):
-        return Host(name, "malformed", "The host name has an empty part.")
+        return Host("malformed", "The host name has an empty part.")
     why = _disguise(labels)
-    return Host(name, "disguised", why) if why else Host(name, "other", f"{name[:100]} is not an official site.")
+    return Host("disguised", why) if why else Host("other", f"{name[:100]} is not an official site.")
 
 
 def _disguise(labels: Sequence[str]) -> str:

@@ -46,7 +46,6 @@ _PLACEHOLDER = re.compile(rf"\[({'|'.join(get_args(RedactionKind))}) (\d+)\]")
 class Unfinished:
     """A conversation in a folder that is not finished."""
 
-    path: Path
     scenario_name: str
     system: str
     started: date
@@ -60,7 +59,7 @@ def unfinished(folder: Path) -> list[Unfinished]:
         state = _read_state(path)
         name = path.name.removesuffix(UNFINISHED)[1:]
         asked = sum(turn.outcome != "not_asked" for turn in state.turns)
-        found.append(Unfinished(path, name, state.system, state.started, asked))
+        found.append(Unfinished(name, state.system, state.started, asked))
     return found
 
 

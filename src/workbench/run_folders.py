@@ -54,8 +54,6 @@ class RunHead:
     """What the list of runs shows."""
 
     name: str
-    folder: Path
-    created: str
     targets: tuple[str, ...]
     judges: tuple[str, ...]
     planned: int
@@ -127,7 +125,7 @@ class RunFolders:
             manifest = _decode((folder / storage.MANIFEST).read_bytes())
             state = state_of(folder, locked)
         except (OSError, msgspec.MsgspecError):
-            return RunHead(name, folder, "", (), (), 0, 0, 0, "damaged", None)
+            return RunHead(name, (), (), 0, 0, 0, "damaged", None)
         plan, again = manifest.plan, manifest.transcripts
         own = [one.recorded for one in plan.target_settings.values() if one.recorded]
         planned = len(plan.scenarios) * (len(plan.targets) - len(own)) * plan.repeats
@@ -139,7 +137,7 @@ class RunFolders:
         calls = self._count(folder / storage.JOURNAL) if state == "running" else 0
         reviews = again.run_id if again else None
         targets = tuple(plan.targets)
-        return RunHead(name, folder, manifest.created, targets, judges, planned, done, calls, state, reviews)
+        return RunHead(name, targets, judges, planned, done, calls, state, reviews)
 
     def _count(self, path: Path) -> int:
         return self._lines.setdefault(path, LineCount(path)).now()

@@ -99,10 +99,9 @@ def test_agencies_whose_names_are_near_to_others_are_not_imitations(name: str) -
     assert classify_host(f"www.{name}.gov").host_class == "other_federal"
 
 
-def test_a_redirect_that_carries_its_target_is_followed_and_both_are_kept() -> None:
+def test_a_redirect_that_carries_its_target_is_followed() -> None:
     google = classify("https://www.google.com/url?sa=D&q=https%3A%2F%2Fwww.medicare.gov%2Fx%3Fa%3D1&ust=1")
     assert (google.host_class, google.resolved_url) == ("medicare", "https://www.medicare.gov/x?a=1")
-    assert google.url.startswith("https://www.google.com/")
     bing = classify("https://www.bing.com/ck/a?!&&p=12&u=a1aHR0cHM6Ly93d3cubWVkaWNhcmUuZ292Lw&ntb=1")
     assert (bing.redirect, bing.resolved_url) == ("resolved", "https://www.medicare.gov/")
     bad = classify("https://www.google.com/url?q=https://medicare.gov.evil.com/")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -35,16 +34,6 @@ class Counts:
     shops: int
     codes: dict[StudyCode, int]
 
-    def share(self, code: StudyCode) -> float:
-        return self.codes[code] / self.shops
-
-    @staticmethod
-    def pooled(counts: Iterable[Counts]) -> Counts:
-        listed = list(counts)
-        return Counts(
-            sum(one.shops for one in listed), {code: sum(one.codes[code] for one in listed) for code in CODES}
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class BaselineGroup:
@@ -59,10 +48,6 @@ class BaselineGroup:
 class Baseline:
     notes: BaselineNotes
     groups: dict[int, BaselineGroup]
-
-    def pooled(self, mode: str) -> Counts:
-        """All questions of a mode; computed here, not published."""
-        return Counts.pooled(group.by_mode[mode] for group in self.groups.values())
 
 
 @cache

@@ -102,7 +102,6 @@ class Dollars:
 class Spread:
     """The errors of one target and class whose amounts are reported for a number of years."""
 
-    years: int
     errors: int
     trials: int
     """Trials with at least one of these errors."""
@@ -149,7 +148,6 @@ def spread(errors: Iterable[CostlyError], years: int) -> Spread:
     computed = [amount for one in there if (amount := one.dollars(years)) is not None]
     amounts = sorted(float(amount) for amount in computed if amount)
     return Spread(
-        years,
         len(there),
         len({one.trial_id for one in there}),
         len(amounts),

@@ -34,7 +34,6 @@ Rules = Mapping[tuple[str, str], GroupRule]
 
 @dataclass(frozen=True)
 class CounselorShare:
-    count: int
     n: int
     """Answers that were coded."""
     value: float | None
@@ -163,15 +162,14 @@ def counselor_share(
     counselor are was not published, so the interval takes them as if they were all alike.
     """
     coded = {group: _coded(group.by_mode[mode]) for group in groups if _coded(group.by_mode[mode])}
-    count = sum(group.by_mode[mode].codes[code] for group in coded)
     if not coded:
-        return CounselorShare(0, 0, None, None, None)
+        return CounselorShare(0, None, None, None)
     total = sum(groups[group] for group in coded)
     shares = {group: groups[group] / total for group in coded}
     value = math.fsum(share * group.by_mode[mode].codes[code] / coded[group] for group, share in shares.items())
     n = 1 / math.fsum(share / math.sqrt(coded[group]) for group, share in shares.items()) ** 2
     limits = mid_p_limits(min(1.0, value), n, (1 - confidence) / 2)
-    return CounselorShare(count, sum(coded.values()), value, limits.low, limits.high)
+    return CounselorShare(sum(coded.values()), value, limits.low, limits.high)
 
 
 def _coded(counts: Counts) -> int:

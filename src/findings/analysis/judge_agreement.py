@@ -96,7 +96,6 @@ class Noise:
 @dataclass(frozen=True)
 class Judging:
     claims: int
-    judges: int
     coefficients: dict[str, Agreement]
     base_rates: dict[str, float]
     """Share of each label among all verdicts."""
@@ -127,7 +126,6 @@ def judging(found: Findings, check: JudgeCheck | None = None) -> Judging:
     noise = tuple(_noise(judge, verifiers, pairs) for judge, pairs in sorted(found.noise.items()))
     return Judging(
         claims=claims,
-        judges=len(verifiers),
         coefficients=coefficients,
         base_rates={str(label): share for label, share in sorted(rates.items(), key=str)},
         by_judge={f"judge_{n + 1}": _rates(total, n) for n in range(len(verifiers))},

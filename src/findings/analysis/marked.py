@@ -19,7 +19,6 @@ from .estimates import Answer, Question, answers_of, estimate, question_values, 
 class Bounds:
     """Estimates of a measure for a target; None if no answer has a value."""
 
-    measure: str
     as_written: float | None
     without: float | None
     """With every marked trial as if the passages had not been written."""
@@ -29,7 +28,6 @@ class Bounds:
 
 def bounds(rows: Sequence[Row], measure: str) -> Bounds:
     return Bounds(
-        measure,
         estimate(rows, measure).value,
         estimate([_without(row) for row in rows], measure).value,
         _end(rows, measure, 0.0),

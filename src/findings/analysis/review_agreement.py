@@ -178,7 +178,6 @@ OUTSIDE, SETTLED = "outside", "settled"
 class CorrectedHeadline:
     """One share of one target: as judged, and as people would have judged."""
 
-    code: ShareName
     judged: Estimated
     corrected: CorrectedByPeople
     flagged: StratumLabels | None
@@ -215,7 +214,7 @@ def corrected_headline(review: Review, target: str, code: ShareName) -> Correcte
     )
     strata = corrected.strata or {}
     return CorrectedHeadline(
-        code, judged, corrected, strata.get("flagged"), strata.get("sampled"), len(found.outside), found.unsettled
+        judged, corrected, strata.get("flagged"), strata.get("sampled"), len(found.outside), found.unsettled
     )
 
 

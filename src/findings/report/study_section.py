@@ -133,10 +133,9 @@ def by_study_group(counted: Counted, series: Series) -> dict[int, CodeCounts]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a table's numbers come from: a target, the kind of its groups, and how they compare."""
+    """Where a table's numbers come from: a target, some of its groups, and how they compare."""
 
     series: Series
-    kind: Kind
     groups: tuple[ComparedGroups, ...]
     pooled: ComparedGroups | None
     errors: dict[tuple[int, ...], dict[ShareName, JudgeError]]
@@ -199,7 +198,7 @@ def _of_target(series: Series, groups: Mapping[int, CodeCounts], found: HumanCom
     rules = study_rules(series.run.found.rules)
     blocks: list[Block] = []
     for kind, caption in CAPTIONS.items():
-        place = _Place(series, kind, found.groups.get(kind, ()), found.pooled.get(kind), {})
+        place = _Place(series, found.groups.get(kind, ()), found.pooled.get(kind), {})
         if not place.groups:
             continue
         place.errors.update({one.numbers: study_judge_errors(series, one.numbers) for one in place.rows})
