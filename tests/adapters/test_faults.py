@@ -339,7 +339,7 @@ def test_the_commands_for_missing_sdks_name_what_the_extras_name() -> None:
 
 
 def test_adapter_files_import_no_sdk() -> None:
-    names = ("openai", "grok", "compatible", "anthropic", "google")
+    names = ("openai", "grok", "anthropic", "google")
     code = "import sys, " + ", ".join(f"src.adapters.{name}_adapter" for name in names)
     code += "; print([m for m in ('openai', 'anthropic', 'google.genai', 'httpx2') if m in sys.modules])"
     done = subprocess.run(
