@@ -17,8 +17,8 @@ import pytest
 
 import src as me
 from src import storage
+from src.findings.analysis.compare import Compared
 from src.findings.analysis.compare_judges import JudgesCompared
-from src.findings.analysis.compare_targets import Compared
 from src.runner.wait import wait
 from tests.runs import ONE, ROOT, SCENARIOS, environment
 

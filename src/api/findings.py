@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import InputError
-from ..findings.analysis.compare import compare_runs
+from ..findings.analysis.compare import Compared, compare_runs
 from ..findings.analysis.compare_judges import JudgesCompared
-from ..findings.analysis.compare_targets import Compared
 from ..findings.analysis.drift import Drifts, measure_drift
 from ..findings.analysis.read_run import gather
 from ..findings.analysis.sensitivity import Sensitivities

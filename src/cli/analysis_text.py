@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from textwrap import indent
 
-from ..findings.analysis.compare_targets import Compared, Comparison, best_first
+from ..findings.analysis.compare import Compared, Comparison, best_first
 from ..findings.analysis.drift import ChangedAnswer, Drifts, TargetDrift
 from ..findings.analysis.pairs import PairedQuestions
 from ..findings.analysis.sensitivity import Sensitivities, Sensitivity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..findings.analysis.compare_targets import FLOOR
+from ..findings.analysis.compare import FLOOR
 from ..findings.analysis.power import (
     IF_UNKNOWN,
     Needed,

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from src.errors import InputError
-from src.findings.analysis.compare import compare_runs
+from src.findings.analysis.compare import Compared, compare_runs
 from src.findings.analysis.compare_judges import JudgesCompared
-from src.findings.analysis.compare_targets import Compared
 from src.findings.analysis.cost import CallTimes, read_calls
 from src.findings.analysis.power import (
     DIFFERENCES,

@@ -10,7 +10,7 @@ import pytest
 
 import src as me
 from src.errors import InputError
-from src.findings.analysis.compare_targets import Compared, Comparison, compare_targets
+from src.findings.analysis.compare import Compared, Comparison, compare_targets
 from src.findings.analysis.read_run import gather
 from src.findings.report.analysis_pages import SENTENCES, Page, difference_panel, page_html, signed_points, write_page
 from src.findings.report.analysis_sentences import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from src.cli.tables import summary_table
-from src.findings.analysis.compare_targets import compare_targets
+from src.findings.analysis.compare import compare_targets
 from src.findings.analysis.estimates import group_coverage, key_coverage
 from src.findings.analysis.read_run import Findings, GroupKey, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE

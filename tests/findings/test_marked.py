@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.findings.analysis.marked import bounds
 from src.findings.analysis.read_run import MARKED_SHOWN, Findings, gather
 from src.findings.report.html import html
 from src.findings.report.markdown import markdown
+from src.findings.report.marked_section import bounds
 from src.findings.report.sections import contents
 from src.reporting import notices, summarize, summary_json
 from src.schemas import Scores, TrialResult

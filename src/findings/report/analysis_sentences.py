@@ -18,7 +18,7 @@ from ...stats.power import clusters_needed
 from ...stats.variance import Components
 from ...text.count import counted
 from ...text.rounded import percent
-from ..analysis.compare_targets import ALPHA, FEWEST_FOR_P, Compared, Comparison
+from ..analysis.compare import ALPHA, FEWEST_FOR_P, Compared, Comparison
 from ..analysis.drift import DECIDING, KEY_CHANGED, QUESTIONS_CHANGED, TargetDrift
 from ..analysis.pairs import PairedQuestions
 from ..analysis.sensitivity import Sensitivity

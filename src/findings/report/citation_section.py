@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
+from ...records.citation import CITATION_OUTCOMES, INVENTED, OFFICIAL
 from ...schemas import RunPlan
 from ...text.count import counted
-from ..analysis.citations import TargetCitations, citations_of
-from ..analysis.estimates import Estimated
+from ...trials.row import CitedPage, Row
+from ..analysis.estimates import Estimated, estimate_shares
 from .document import Block, Column, Count, Paragraph, Proportion, Section, Table, Words, words
 from .series import Runs, Series
+
+COMPARED = frozenset({"supported", "not_supported"})
+"""Outcomes of citations whose page was compared with the statement."""
+
+
+@dataclass(frozen=True)
+class TargetCitations:
+    """The citations of one target, each as often as it backs a claim."""
+
+    citations: int
+    replies: int
+    """Replies with a citation."""
+    outcomes: Mapping[str, int]
+    """Every outcome, also those that did not occur."""
+    official: Estimated
+    """Share of citations with an official host."""
+    supported: Estimated
+    """Share supported by their page, of those whose page was compared."""
+    invented: Estimated
+    """Share whose address is disguised, malformed or dead."""
+
+
+def citations_of(rows: Iterable[Row]) -> TargetCitations:
+    """Count the citations of some trials."""
+    placed = [(row, one) for row in rows for one in row.citations]
+    counts = Counter(one.outcome for _, one in placed)
+    compared = [(row, one) for row, one in placed if one.outcome in COMPARED]
+    return TargetCitations(
+        citations=len(placed),
+        replies=len({(row.trial_id, one.turn_id) for row, one in placed}),
+        outcomes={outcome: counts[outcome] for outcome in CITATION_OUTCOMES},
+        official=_share(placed, OFFICIAL, lambda one: one.host_class),
+        supported=_share(compared, ("supported",), lambda one: one.outcome),
+        invented=_share(placed, INVENTED, lambda one: one.outcome),
+    )
+
+
+def _share(
+    placed: Iterable[tuple[Row, CitedPage]], wanted: Container[str], of: Callable[[CitedPage], str]
+) -> Estimated:
+    return estimate_shares((row.scenario_id, float(of(one) in wanted)) for row, one in placed)
+
 
 OUTCOME_NAMES = {
     "supported": "supported",

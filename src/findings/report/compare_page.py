@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ...scoring.definitions import KEY_COVERAGE, MEASURES, READING_ORDER
 from ...text.count import counted
 from ...text.rounded import percent, rounded
+from ..analysis.compare import Compared, Comparison, best_first
 from ..analysis.compare_judges import Change, ChangedCode, JudgesCompared, Side
-from ..analysis.compare_targets import Compared, Comparison, best_first
 from ..analysis.estimates import Estimated
 from .analysis_pages import (
     CHART_ROWS,
