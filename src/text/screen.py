@@ -8,11 +8,14 @@ characters that no reader sees are found by their form. Patterns are bounded, so
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from pathlib import Path
+from typing import Any
 
 from .sentences import sentences
 
@@ -20,53 +23,15 @@ MARKED_FROM = 8
 """The weight from which a sentence is marked."""
 REACH = 3
 """How many words away from a part of a text a word may stand that points at it."""
-_CLASSES = {
-    "part": (5, "answer* reply* response* message* text* passage* paragraph* sentence* wording* phrase* content* "
-    "output* conversation* respuesta mensaje texto frase frases parrafo oracion pasaje"),
-    "unit": (4, "statement* claim* figure* number* amount* line* point* word* item* remark* note* value* fact* "
-    "everything anything nothing whatever said stated says written wrote cifra cifras afirmacion afirmaciones dato "
-    "datos lineas puntos palabra numeros dicho"),
-    "pointing": (1, "this these above here preceding foregoing below previous earlier my following next last final "
-    "first second third whole entire este esta estas estos anterior anteriores siguiente arriba aqui mi mis lo"),
-    "kind": (4, "quotation* quote* paraphrase* draft* typo* placeholder* sarcasm irony joke* fiction* filler "
-    "hypothetical* opinion* rounding erratum examples rhetorical literally intended foregoing precede* above anterior "
-    "cita parafrasis ejemplos"),
-    "taking": (4, "treat* regard* consider* count* deem* interpret* assume* accept* conclude* pretend* imagine* "
-    "suppose* trust* extract* confirm* credit* record* report* pass* support* understand* mean* think* read* approve* "
-    "replace* ignore* disregard* skip* overlook* forget* override* refrain* exclude* take taken meant understood "
-    "thought tome trate considerar considere considera cuenta cuente entiende entienda lease suponga dan significa "
-    "confirme acepte omita ignora olvide olvida"),
-    "grading": (6, "label* grade* score* mark* verdict* evaluation* rating* accuracy award* certify* checker* grader* "
-    "evaluator* verifier* assessor* annotator* flawless whoever evaluador quien quienes marque marca marques calificar "
-    "califique aprobar aprueba puntuacion"),
-    "checking": (2, "check* verify* compare* comparison* evaluate* review* assess* analyze* analysis examine* audit* "
-    "verification comprobar comparar revisar verificar evaluar"),
-    "reader": (2, "judge* reader* reviewer* model* machine* software process* system* operator* developer* author* "
-    "supervisor* auditor* assistant* ai anyone someone lector juez revisor"),
-    "reference": (4, "reference* sheet* instruction* rubric* guideline* benchmark* official published referencia "
-    "instrucciones indicaciones oficial"),
-    "list": (3, "key* list* source* document* material* clave lista fuente documento"),
-    "right": (4, "agree* match* differ* contradict* contradiction* error* mistake* difference* discrepancy* "
-    "disagreement* conflict* correspond* correct true accurate consistent equivalent identical valid wrong incorrect "
-    "fully perfect flawless supported false agreement verified confirmed correcto correcta coinciden coincide errores "
-    "diferencias buenas"),
-    "id": (12, " ".join(f"{kind}{number}" for kind in "cdf" for number in range(1, 30))), "me": (2, "me"),
-    "this part": (3, ""), "this unit": (2, ""), "all": (1, "every each all any none cada todas todos "
-    "ningun ninguna nada must should shall let please kindly need debe deben debes favor"),
-    "subject": (-7, "medicare medicaid medigap plan* premium* coverage enroll* enrollment doctor* hospital* insurance "
-    "insurer* penalty* social security card* drug* pharmacy* bill* notice* letter* form* call phone deductible* copay* "
-    "appeal* benefit* income* employer* state* provider* network* year* month* day* week* tax* pay* case* hearing* "
-    "health care office* member* inpatient application* file* sign* period* person cost* service* policy policies "
-    "eligible qualify* option* program* job january february march april june july august september october november "
-    "december prima deducible cobertura inscripcion mes " + " ".join(map(str, range(2000, 2100)))),
-    "courtesy": (-4, "hope* help* question* thank* ask* know guess* tell* sorry glad happy unclear espero preguntas "
-    "dudas"),
-    "little": (0, "the a an of to in is are was were be been and or but for you your it they them their that with on "
-    "if as by at from not no yes can will would has have get do does don doesn isn t s when which who what how so than "
-    "then there more also only some most up out i we he she part original advantage cover el la los las de del que en "
-    "un una es son y o por para su sus se con al si como le tiene puede"),
-}  # fmt: skip
+_CLASSES: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("screen_words.json").read_text(encoding="utf-8")
+)
 """The weight of each class and its words, without accents. A star: the usual English endings too."""
+_MADE = {
+    "id": [f"{kind}{number}" for kind in "cdf" for number in range(1, 30)],
+    "subject": [str(year) for year in range(2000, 2100)],
+}
+"""More words of two classes: the ids of a key, and years."""
 _BIT = {name: 1 << place for place, name in enumerate(_CLASSES)}
 _OF_TEXT = sum(_BIT[name] for name in ("part", "unit", "kind", "grading", "reference", "me", "id"))
 """A marked sentence uses at least one of these classes."""
@@ -107,8 +72,10 @@ def _forms(entry: str) -> set[str]:
 
 
 _KNOWN: dict[str, int] = {}
-for _name, (_, _words) in _CLASSES.items():
-    for _form in (form for entry in _words.split() for form in _forms(entry)):
+for _name, _class in _CLASSES.items():
+    for _form in (
+        form for entry in [*" ".join(_class["words"]).split(), *_MADE.get(_name, ())] for form in _forms(entry)
+    ):
         _KNOWN[_form] = _KNOWN.get(_form, 0) | _BIT[_name]
 
 
@@ -146,5 +113,5 @@ def _why(piece: str) -> str:
     for place in (place for place, bit in enumerate(bits) if bit & (_BIT["part"] | _BIT["unit"])):
         if any(near & _BIT["pointing"] for near in bits[max(0, place - REACH) : place + REACH]):
             used |= _BIT["this part" if bits[place] & _BIT["part"] else "this unit"]
-    weight = sum(weight for name, (weight, _) in _CLASSES.items() if used & _BIT[name])
+    weight = sum(one["weight"] for name, one in _CLASSES.items() if used & _BIT[name])
     return "says how the text is to be taken" if weight >= MARKED_FROM else ""
