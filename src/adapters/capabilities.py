@@ -1,20 +1,24 @@
-"""What each model family accepts, as data: one row per family; the first pattern that matches the API id decides.
+"""What each model family accepts, by the rows of `families.toml`; the first pattern that matches the API id decides.
 
 A parameter that a family does not accept is not sent, and is listed in `not_applied`, so that a report can say what was
-requested and what took effect. Sources: the providers' documentation and the installed SDKs, read in November 2026.
+requested and what took effect.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 from ..records.target import Effort, SearchOptions
 from .base import ModelRequest
 from .web_search import SearchTool, taken
 
+T = TypeVar("T")
 Sampling = Literal["any", "one", "none"]
 """Any value is accepted, only the value 1 is, or the parameter itself is refused."""
 LengthParameter = Literal["max_completion_tokens", "max_tokens", "max_output_tokens"]
@@ -34,7 +38,6 @@ class Capabilities:
     """What one family accepts."""
 
     temperature: Sampling = "any"
-    top_p: Sampling = "any"
     seed: bool = True
     length_parameter: LengthParameter
     schema: SchemaMechanism
@@ -66,137 +69,22 @@ class Family:
     takes: Capabilities
 
 
-_LOW_TO_HIGH: frozenset[Effort] = frozenset({"low", "medium", "high"})
-_OPENAI_SEARCH = SearchTool(
-    api="responses",
-    takes=frozenset({"max_searches", "allowed_domains", "country", "context_size"}),
-    not_at=frozenset({"minimal"}),
-)
-# xAI's tool has no limit of searches and no location. Its lists have five sites at most.
-_XAI_SEARCH = SearchTool(
-    api="responses", takes=frozenset({"allowed_domains", "blocked_domains"}), most_domains=5, one_list=True
-)
-_CLAUDE_OPTIONS = frozenset({"max_searches", "allowed_domains", "blocked_domains", "country"})
-_CLAUDE_SEARCH = SearchTool(api="messages", takes=_CLAUDE_OPTIONS, version="web_search_20260318", one_list=True)
-# Models before 4.6 cannot call the tool from code, which later versions of it expect.
-_CLAUDE_FIRST_SEARCH = SearchTool(api="messages", takes=_CLAUDE_OPTIONS, version="web_search_20250305", one_list=True)
-# The SDK says of `exclude_domains`: not supported in the Gemini API.
-_GEMINI_SEARCH = SearchTool(api="generate_content", takes=frozenset())
-_GEMINI_FIRST_SEARCH = SearchTool(api="generate_content", takes=frozenset(), bills="requests")
-
-_GPT = Capabilities(length_parameter="max_completion_tokens", schema="response_format", search=_OPENAI_SEARCH)
-_GPT_WITHOUT_SEARCH = Capabilities(length_parameter="max_completion_tokens", schema="response_format")
-_GPT_BEFORE_SCHEMAS = Capabilities(length_parameter="max_completion_tokens", schema="none")
+def _families() -> Iterator[Family]:
+    tables = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
+    searches = {name: _record(SearchTool, row) for name, row in tables["searches"].items()}
+    for provider, rows in tables["families"].items():
+        for row in rows:
+            takes = {**tables["kinds"][row.pop("kind")], **row}
+            pattern, search = takes.pop("pattern"), searches.get(takes.pop("search", ""))
+            yield Family(provider, pattern, _record(Capabilities, {**takes, "search": search}))
 
 
-def _gpt(*efforts: Effort, free_at_none: bool = False) -> Capabilities:
-    return Capabilities(
-        temperature="one",
-        top_p="one",
-        length_parameter="max_completion_tokens",
-        schema="response_format",
-        efforts=frozenset(efforts),
-        free_at_none=free_at_none,
-        search=_OPENAI_SEARCH,
-    )
+def _record(kind: type[T], row: dict[str, Any]) -> T:
+    return kind(**{name: frozenset(value) if isinstance(value, list) else value for name, value in row.items()})
 
 
-# The API version that anthropic 2.x sends refuses sampling parameters for every model.
-_CLAUDE_SAMPLING_VERSION = "2023-06-01"
-_CLAUDE_BEFORE_SEARCH = Capabilities(
-    seed=False, length_parameter="max_tokens", schema="none", api_version=_CLAUDE_SAMPLING_VERSION
-)
-_CLAUDE_BEFORE_SCHEMAS = replace(_CLAUDE_BEFORE_SEARCH, search=_CLAUDE_FIRST_SEARCH)
-_CLAUDE_SAMPLING = replace(_CLAUDE_BEFORE_SCHEMAS, schema="output_config")
-_CLAUDE = Capabilities(
-    temperature="none",
-    top_p="none",
-    seed=False,
-    length_parameter="max_tokens",
-    schema="output_config",
-    efforts=frozenset({*_LOW_TO_HIGH, "xhigh"}),
-    search=_CLAUDE_SEARCH,
-)
-
-
-def _gemini(*efforts: Effort, **more: Any) -> Capabilities:
-    return Capabilities(
-        length_parameter="max_output_tokens",
-        schema="response_json_schema",
-        efforts=frozenset(efforts),
-        **{"search": _GEMINI_SEARCH, **more},
-    )
-
-
-# What Google's OpenAI-compatible address makes of the words: https://ai.google.dev/gemini-api/docs/openai
-_BUDGETS: dict[Effort, int] = {"none": 0, "low": 1_024, "medium": 8_192, "high": 24_576}
-
-
-def _grok(*efforts: Effort, search: SearchTool | None = _XAI_SEARCH) -> Capabilities:
-    return Capabilities(
-        length_parameter="max_tokens", schema="response_format", efforts=frozenset(efforts), search=search
-    )
-
-
-_CHAT = Capabilities(
-    length_parameter="max_tokens",
-    schema="response_format",
-    list_lengths=True,
-    # Which of them the model behind the server takes, only the server knows: it refuses or ignores the others.
-    efforts=frozenset({"none", "minimal", "low", "medium", "high", "xhigh"}),
-)
-
-FAMILIES = (
-    Family("openai", r"(?:ft:)?gpt-5(?:\.\d+)?-chat", _GPT),
-    Family("openai", r"(?:ft:)?o\d", _gpt("low", "medium", "high")),
-    Family("openai", r"(?:ft:)?gpt-5-pro", _gpt("high")),
-    Family("openai", r"(?:ft:)?gpt-5(?![.\d])", _gpt("minimal", "low", "medium", "high")),
-    # GPT-5.1 to 5.4 accept a temperature only at reasoning effort `none`.
-    Family("openai", r"(?:ft:)?gpt-5\.1(?!\d)", _gpt("none", "low", "medium", "high", free_at_none=True)),
-    Family("openai", r"(?:ft:)?gpt-5\.[2-4](?!\d)", _gpt("none", "low", "medium", "high", "xhigh", free_at_none=True)),
-    Family("openai", r"(?:ft:)?gpt-(?:[5-9]|\d\d)", _gpt("none", "low", "medium", "high", "xhigh")),
-    Family("openai", r"(?:ft:)?(?:gpt-3\.5|gpt-4-|gpt-4$|gpt-4o-2024-05-13|chatgpt-4o)", _GPT_BEFORE_SCHEMAS),
-    Family("openai", r"(?:ft:)?gpt-4\.1-nano", _GPT_WITHOUT_SEARCH),
-    Family("openai", r"", _GPT),
-    Family("anthropic", r"claude-3-[57]", _CLAUDE_BEFORE_SCHEMAS),
-    Family("anthropic", r"claude-(?:[123]|instant)", _CLAUDE_BEFORE_SEARCH),
-    Family("anthropic", r"claude-(?:opus|sonnet)-4(?:-0|[-@]\d{8})?$", _CLAUDE_BEFORE_SCHEMAS),
-    # Opus 4.5 takes an effort without thinking; its thinking takes a budget, which no effort names.
-    Family("anthropic", r"claude-opus-4-5(?!\d)", replace(_CLAUDE_SAMPLING, efforts=_LOW_TO_HIGH)),
-    Family(
-        "anthropic",
-        r"claude-(?:opus|sonnet)-4-6(?!\d)",
-        replace(_CLAUDE_SAMPLING, efforts=_LOW_TO_HIGH, adaptive=True, search=_CLAUDE_SEARCH),
-    ),
-    Family("anthropic", r"claude-(?:opus|sonnet|haiku)-4-[1-6](?!\d)", _CLAUDE_SAMPLING),
-    Family("anthropic", r"claude-(?:opus|sonnet|haiku)-4-", replace(_CLAUDE, adaptive=True)),
-    # From here on models think unless told not to.
-    Family("anthropic", r"", _CLAUDE),
-    Family("google", r"gemini-1", _gemini(search=None)),
-    Family("google", r"gemini-2\.0", _gemini(search=_GEMINI_FIRST_SEARCH)),
-    Family(
-        "google",
-        r"gemini-2\.5-pro",
-        _gemini("low", "medium", "high", budgets=_BUDGETS, search=_GEMINI_FIRST_SEARCH),  # it always thinks
-    ),
-    Family(
-        "google",
-        r"gemini-2",
-        _gemini("none", "low", "medium", "high", budgets=_BUDGETS, search=_GEMINI_FIRST_SEARCH),
-    ),
-    Family("google", r"gemini-3-pro", _gemini("low", "high")),
-    Family("google", r"gemini-3(?:\.[156])?-flash", _gemini("minimal", "low", "medium", "high")),
-    Family("google", r"", _gemini("low", "medium", "high")),
-    Family("xai", r"grok-3-mini", _grok("low", "high", search=None)),
-    Family("xai", r"grok-[123](?!\d)", _grok(search=None)),
-    Family("xai", r"grok-4\.3(?!\d)", _grok("none", "low", "medium", "high")),
-    Family("xai", r"grok-4\.5(?!\d)", _grok("low", "medium", "high")),
-    # `xhigh`: reported by users, https://github.com/chenyme/grok2api/pull/901
-    Family("xai", r"grok-4\.6(?!\d)", _grok("low", "medium", "high", "xhigh")),
-    Family("xai", r"grok-4(?:$|[^.]|\.[12])", _grok()),
-    Family("xai", r"", _grok("low", "medium", "high")),
-    Family("compatible", r"", _CHAT),
-)
+FAMILIES = tuple(_families())
+_CHAT = FAMILIES[-1].takes
 
 
 def capabilities(provider: str, model: str) -> Capabilities:
