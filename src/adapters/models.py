@@ -1,14 +1,15 @@
-"""The providers' models as data: friendly names, their API ids, and which are retired or will be soon.
+"""The models of `models.toml`: friendly names, their API ids, and which are retired or will be soon.
 
-The rows were read in November 2026, in the providers' SDKs unless noted otherwise. An id without a row is used as it
-is, so a new model needs no new version of this project. Names are canonical: `xai:`, not `grok:`. Nothing here reads
-the clock or asks a provider: the caller passes the date.
+An id without a row is used as it is, so a new model needs no new version of this project. Names are canonical: `xai:`,
+not `grok:`. Nothing here reads the clock or asks a provider: the caller passes the date.
 """
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Literal
 
 from ..errors import ConfigError
@@ -42,52 +43,11 @@ class ModelRow:
         return self.status
 
 
-_SONNETS = ("claude-sonnet-5-5", "claude-sonnet-4-6")
-_OPUSES = ("claude-opus-5-5", "claude-opus-5", "claude-opus-4-8", "claude-opus-4-6")
-_GROKS = ("grok-4.6", "grok-4.5", "grok-4.3", "grok-4.20-non-reasoning")
-_GPT_4_1_ENDS = date(2027, 1, 14)
-
-MODELS: tuple[ModelRow, ...] = (
-    ModelRow("openai", "gpt-5.5", "gpt-5.5-2026-04-23"),
-    ModelRow("openai", "gpt-5.4-mini", "gpt-5.4-mini-2026-03-17"),
-    ModelRow(
-        "openai", "gpt-4.1", "gpt-4.1-2025-04-14", "ending", _GPT_4_1_ENDS, successors=("gpt-5.5", "gpt-5.4-mini")
-    ),
-    ModelRow(
-        "openai",
-        "gpt-4.1-mini",
-        "gpt-4.1-mini-2025-04-14",
-        "ending",
-        _GPT_4_1_ENDS,
-        successors=("gpt-5.4-mini", "gpt-5.5"),
-    ),
-    *(ModelRow("anthropic", name, name) for name in (*_SONNETS, *_OPUSES)),
-    ModelRow("anthropic", "claude-sonnet-4-5", "claude-sonnet-4-5", "ending", date(2026, 11, 30), successors=_SONNETS),
-    ModelRow(
-        "anthropic",
-        "claude-3.5-sonnet",
-        "claude-3-5-sonnet-20241022",
-        "retired",
-        date(2025, 10, 28),
-        "one source says 2025-10-22",
-        _SONNETS,
-    ),
-    ModelRow("anthropic", "claude-3-opus", "claude-3-opus-20240229", "retired", date(2026, 1, 5), successors=_OPUSES),
-    ModelRow("google", "gemini-3.1-pro-preview", "gemini-3.1-pro-preview"),
-    ModelRow("google", "gemini-3.8-flash", "gemini-3.8-flash"),
-    ModelRow(
-        "google",
-        "gemini-1.5-pro",
-        "gemini-1.5-pro-002",
-        "retired",
-        None,
-        "date not found",
-        ("gemini-3.1-pro-preview", "gemini-3.8-flash"),
-    ),
-    *(ModelRow("xai", name, name) for name in _GROKS),
-    ModelRow(
-        "xai", "grok-2", "grok-2-1212", "retired", date(2026, 3, 9), "at the latest, according to a third party", _GROKS
-    ),
+_FILE = tomllib.loads(Path(__file__).with_name("models.toml").read_text(encoding="utf-8"))
+MODELS = tuple(
+    ModelRow(**{"provider": provider, "api_id": row["name"], **row, "successors": tuple(row.get("successors", ()))})
+    for provider, rows in _FILE.items()
+    for row in rows
 )
 _BY_NAME = {f"{row.provider}:{known}": row for row in MODELS for known in (row.name, row.api_id)}
 

@@ -1,14 +1,16 @@
 """Providers by name: which file serves each, which variable holds its key, which extra installs its SDK.
 
-A row is data. The file behind it is imported only when a run names the provider. Other packages may add providers
-(see `plugins`): their entry point is called with no arguments and returns an `Adapter`.
+The rows are in `providers.json`. The file behind one is imported only when a run names the provider. Other packages may
+add providers (see `plugins`): their entry point is called with no arguments and returns an `Adapter`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from importlib import import_module, util
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import plugins
@@ -73,71 +75,11 @@ class Provider:
         return bool(self.key_variable and os.environ.get(self.key_variable))
 
 
-# The order of this table is the documented order in which default judges are chosen.
-PROVIDERS: dict[str, Provider] = {
-    provider.name: provider
-    for provider in (
-        Provider("fake", "fake_adapter", "FakeAdapter"),
-        Provider("offline", "offline_adapter", "OfflineAdapter"),
-        Provider("human", "human_adapter", "HumanAdapter"),
-        Provider(
-            "anthropic",
-            "anthropic_adapter",
-            "AnthropicAdapter",
-            batches="AnthropicBatches",
-            sdk="anthropic",
-            extra="anthropic",
-            key_variable="ANTHROPIC_API_KEY",
-            base_url_variable="ANTHROPIC_BASE_URL",
-            default_judge="claude-sonnet-4-6",
-        ),
-        Provider(
-            "openai",
-            "openai_adapter",
-            "OpenAIAdapter",
-            batches="OpenAIBatches",
-            sdk="openai",
-            extra="openai",
-            key_variable="OPENAI_API_KEY",
-            base_url_variable="OPENAI_BASE_URL",
-            default_judge="gpt-5.5-2026-04-23",
-        ),
-        Provider(
-            "google",
-            "google_adapter",
-            "GoogleAdapter",
-            batches="GoogleBatches",
-            sdk="google.genai",
-            extra="google",
-            key_variable="GEMINI_API_KEY",
-            base_url_variable="GOOGLE_GEMINI_BASE_URL",
-            version_variable="GOOGLE_GENAI_API_VERSION",
-            default_judge="gemini-3.8-flash",
-        ),
-        Provider(
-            "xai",
-            "grok_adapter",
-            "GrokAdapter",
-            batches="GrokBatches",
-            sdk="openai",
-            extra="grok",
-            key_variable="XAI_API_KEY",
-            base_url_variable="XAI_BASE_URL",
-            default_judge="grok-4.6",
-        ),
-        Provider(
-            "compatible",
-            "openai_adapter",
-            "CompatibleAdapter",
-            sdk="openai",
-            extra="openai",
-            key_variable="COMPATIBLE_API_KEY",
-            key_required=False,
-            base_url_variable="COMPATIBLE_BASE_URL",
-        ),
-        Provider("transcript", "transcript_adapter", "TranscriptAdapter"),
-    )
+PROVIDERS = {
+    row["name"]: Provider(**row)
+    for row in json.loads(Path(__file__).with_name("providers.json").read_text(encoding="utf-8"))
 }
+"""Their order is the documented order in which default judges are chosen."""
 
 
 def canonical_name(name: str) -> str:
