@@ -34,7 +34,7 @@ from .planning.trials import Trial, in_noise_sample, trials_of
 from .records.model_name import family, family_of_id
 from .records.run import FORMAT
 from .records.target import WebCitation, WebSearch
-from .runner.judge_clients import JudgeClients
+from .runner.call_resources import JudgeClients
 from .runner.judge_turn import Turn, TurnJudge, finish
 from .runner.schedule import TrialSlots, run_in_plan_order
 from .schemas import (

@@ -20,8 +20,7 @@ from .records.contracts import *
 from .records.contracts import agent_contracts
 from .records.facts import *
 from .records.facts import InventedPlans, Wording, YearFacts
-from .records.gold import GoldFile
-from .records.judge_check import JudgeCheck
+from .records.judge_check import GoldFile, JudgeCheck
 from .records.preregistration import Preregistration
 from .records.price import *
 from .records.result import *

@@ -11,7 +11,7 @@ from typing import Any, cast
 from src.adapters.base import ModelRequest
 from src.agents.ask import Asked
 from src.calls.gateway import CallId, Gateway
-from src.runner.judge_clients import JudgeClients
+from src.runner.call_resources import JudgeClients
 from src.runner.judge_turn import Turn, TurnJudge
 from src.schemas import CallRecord, Isolation, RunPlan, TurnReading
 from src.scoring.result import TurnJudgment

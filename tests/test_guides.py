@@ -27,7 +27,7 @@ from src.planning import judges
 from src.planning.library import Library
 from src.planning.rubrics import load_rubric
 from src.planning.scenario_files import read_scenario
-from src.records.gold import Split
+from src.records.judge_check import Split
 from src.schemas import Label
 from src.scoring.points import Conversation, missing_points, owed_points
 from src.stats.agreement import cohen_kappa, krippendorff_alpha, percent_agreement

@@ -27,8 +27,7 @@ from src.judge_check.check import CheckOptions, check_judges, check_judges_async
 from src.judge_check.gold import Gold, load_gold
 from src.judge_check.judge_reply import JudgedReply
 from src.judge_check.measure import PANEL, measure_codes, why_not_coded
-from src.records.gold import ClaimKind, Split
-from src.records.judge_check import CHECK_FORMAT, JudgeCheck, JudgeMeasured
+from src.records.judge_check import CHECK_FORMAT, ClaimKind, JudgeCheck, JudgeMeasured, Split
 from src.records.study import JudgeOptions, ModelSettings
 from src.runner.progress import RunProgress
 from src.schemas import ClaimInView, ExtractorInput, VerifierInput

@@ -18,8 +18,7 @@ import pytest
 from src.errors import InputError
 from src.findings.analysis.judge_agreement import gold_reply, read_check
 from src.judge_check.gold import load_gold
-from src.records.gold import Split
-from src.records.judge_check import JudgeMeasured
+from src.records.judge_check import JudgeMeasured, Split
 from src.stats.clustered import ClusteredShare
 from src.stats.confusion import GoldReply, precision, precision_with_spurious, recall
 from tests.helpers import ROOT

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.judge_check.gold import load_gold
-from src.records.gold import Split
+from src.records.judge_check import Split
 from src.text.overlap import (
     ENOUGH,
     could_rest_on,

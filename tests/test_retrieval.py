@@ -14,7 +14,7 @@ from functools import cache
 import pytest
 
 from src.judge_check.gold import load_gold
-from src.records.gold import Split
+from src.records.judge_check import Split
 from src.schemas import BackgroundFact, Label
 from src.stats.intervals import wilson
 from src.text.retrieval import LIMIT, Retriever

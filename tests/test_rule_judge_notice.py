@@ -12,8 +12,7 @@ from src.findings.analysis.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_N
 from src.findings.report.markdown import markdown
 from src.findings.report.sections import contents
 from src.judge_check.check import CheckOptions, check_judges
-from src.records.gold import Split
-from src.records.judge_check import JudgeMeasured
+from src.records.judge_check import JudgeMeasured, Split
 from src.records.study import JudgeOptions
 from tests.helpers import ROOT, manifest, plan
 

@@ -15,7 +15,7 @@ import pytest
 
 from src.judge_check.gold import load_gold
 from src.planning.plan import make_plan
-from src.records.gold import GoldFile, Split
+from src.records.judge_check import GoldFile, Split
 from src.records.study import Study, TargetOptions
 from src.stats.agreement import cohen_kappa
 

@@ -11,8 +11,7 @@ import pytest
 from src.store.run_folder import SERIES
 from src.store.series_folder import POINTS
 from src.workbench.run_folders import RunFolders
-from src.workbench.series_view import SeriesViews
-from src.workbench.view_pages import runs_page, trial_page
+from src.workbench.view_pages import SeriesViews, runs_page, trial_page
 from tests.findings.made_series import Made, make_series
 from tests.findings.report_run import small_run
 

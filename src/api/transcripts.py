@@ -20,8 +20,8 @@ from ..schemas import PlannedScenario, QuestionerInput
 from ..store.input_files import read_bytes
 from ..store.run_folder import PathLike, as_path
 from ..transcripts.align import read_map
+from ..transcripts.assemble import Draft, ImportOptions, draft, kind_of
 from ..transcripts.collect import CollectSession, Unfinished, unfinished
-from ..transcripts.import_file import Draft, ImportOptions, draft, kind_of
 from ..transcripts.read_file import decoded, read_transcript
 from ..transcripts.redact import RedactionRules
 from ..transcripts.save import plan_collection, refuse_repeated, save_all

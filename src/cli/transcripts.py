@@ -15,8 +15,8 @@ from ..errors import IncompleteRun, InputError
 from ..store.input_files import read_bytes
 from ..text.count import counted
 from ..text.escape import plain
+from ..transcripts.assemble import Draft
 from ..transcripts.collect import CollectSession
-from ..transcripts.import_file import Draft
 from ..transcripts.read_file import decoded
 from ..transcripts.redact import Finding
 from ..transcripts.utterances import Script

@@ -32,12 +32,10 @@ from ..planning.limits import limits_of
 from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE, call_policy
 from ..planning.prices import check_prices_known, prices_for
 from ..planning.prompts import load_prompts
-from ..records.gold import Split
-from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement
+from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement, Split
 from ..records.run import BatchIntent
 from ..records.study import ExecutionOptions, JudgeOptions
-from ..runner.call_resources import AdapterPool, call_limits
-from ..runner.judge_clients import JudgeClients
+from ..runner.call_resources import AdapterPool, JudgeClients, call_limits
 from ..runner.new_run import versions
 from ..runner.progress import OnProgress, ProgressCounter
 from ..runner.wait import wait

@@ -14,7 +14,7 @@ from ..planning.fill_facts import background_for, check_ids
 from ..planning.library import Library
 from ..planning.rubrics import load_rubric, load_rubrics
 from ..planning.scenario_files import ScenarioFile, expand, read_scenario
-from ..records.gold import GoldClaim, GoldFile, GoldReply, Split
+from ..records.judge_check import GoldClaim, GoldFile, GoldReply, Split
 from ..runner.judge_turn import FactFinder
 from ..schemas import (
     BackgroundFact,

@@ -13,7 +13,7 @@ from ..agents import adjudicator, verifier
 from ..agents.ask import JudgeClient
 from ..calls.gateway import CallId
 from ..records.judge_check import CheckPlan
-from ..runner.judge_clients import JudgeClients
+from ..runner.call_resources import JudgeClients
 from ..runner.judge_turn import Turn, TurnJudge
 from ..schemas import CallRecord, FinalClaim, Label, Role, Verdict
 from ..scoring.result import TurnJudgment

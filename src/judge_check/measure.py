@@ -10,14 +10,15 @@ from typing import get_args
 from ..agents import questioner
 from ..findings.analysis.judge_agreement import background_sha256, gold_reply
 from ..records.base import severity_rank
-from ..records.gold import ClaimKind, GoldClaim
 from ..records.judge_check import (
     CheckManifest,
     CheckPlan,
+    ClaimKind,
     CodesMeasured,
     ExtractorMeasured,
     Given,
     GivenCount,
+    GoldClaim,
     JudgeCheck,
     JudgeError,
     JudgeMeasured,

@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..findings.analysis.review import is_review
 from ..planning.library import Library
 from ..planning.scenario_files import expand, read_scenario
-from ..records.gold import ClaimKind, GoldClaim, GoldFile, GoldReply, Labeling
+from ..records.judge_check import ClaimKind, GoldClaim, GoldFile, GoldReply, Labeling
 from ..schemas import Claim, FinalClaim, Manifest, PlannedScenario, TrialResult, Verdict
 from ..store.package_data import data_folder
 from ..store.strict_json import sha256

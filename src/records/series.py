@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, field_validator
 
 from .base import Ident, Line, ModelName, Record, Sha256, Unit, is_empty, is_false, is_none
 from .contracts import MeasureName
-from .gold import Split
+from .judge_check import Split
 
 SERIES_FORMAT: Literal[1] = 1
 Cadence = Literal["day", "week", "month", "quarter"]

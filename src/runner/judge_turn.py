@@ -43,8 +43,8 @@ from ..text.overlap import is_english, share_of
 from ..text.passages import cut
 from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
+from .call_resources import JudgeClients
 from .check_citations import CitingReply, check_citations
-from .judge_clients import JudgeClients
 
 REPEAT_BASE = 1_000
 """Judge numbers of repeats start here: 1001 is the first judge's first repeat."""

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 
-from .student import incomplete_beta, student_quantile
+from .intervals import incomplete_beta, student_quantile
 
 LEAST_UNITS = 3
 """With fewer, a mean that is meant to hold for other units has no interval: how much units differ is not known."""

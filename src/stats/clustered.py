@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from .bounded import Unit, bounded_mean
-from .student import student_quantile
+from .intervals import student_quantile
 
 ASSUMED_CORRELATION = 0.1
 """Within a cluster, where the data cannot tell: all claims have the same outcome, or there is one cluster."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .student import student_quantile
+from .intervals import student_quantile
 
 MOST = 10_000_000
 """If more trials than this are needed, the answer is None: no one will run them."""

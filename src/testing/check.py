@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..adapters.base import Adapter
-from . import contract_cases, fault_cases, wire_cases
+from .fault_cases import FAULT_CASES
 from .server import Dialect
 from .subject import Case, Http, NotApplicable, Problem, ScriptedServer, Subject
+from .wire_cases import CONTRACT_CASES, WIRE_CASES
 
 
 def check_adapter(
@@ -55,7 +56,7 @@ def check_adapter(
     with ExitStack() as stack:
         if dialect is None:
             subject = Subject(make=factory, model=model, api_key=key, patience_s=patience_s)
-            cases: Sequence[Case] = contract_cases.CASES
+            cases: Sequence[Case] = CONTRACT_CASES
         else:
             server = stack.enter_context(ScriptedServer(dialect, longest_wait_s=3 * patience_s))
 
@@ -66,7 +67,7 @@ def check_adapter(
             subject = Subject(
                 make=lambda: make_at(server.address), model=model, api_key=key, patience_s=patience_s, http=http
             )
-            cases = (*contract_cases.CASES, *wire_cases.CASES, *fault_cases.CASES)
+            cases = (*CONTRACT_CASES, *WIRE_CASES, *FAULT_CASES)
         chosen = [case for case in cases if only in case.name]
         if not chosen:
             raise ValueError(f"no case has {only!r} in its name")

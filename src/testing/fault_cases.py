@@ -225,7 +225,7 @@ async def key_in_repr(subject: Subject) -> None:
         _check_hidden(subject, {"repr(adapter)": adapter})
 
 
-CASES = (
+FAULT_CASES = (
     *(status_case(status, outcomes) for status, outcomes in STATUSES.items()),
     Case("HTTP 429: Retry-After is reported", retry_after),
     Case("HTTP 502 with an HTML page is 'transient'", error_page),

@@ -21,7 +21,7 @@ from ..transcripts.assemble import find_redactions
 from ..transcripts.collect import LONGEST, CollectSession
 from ..transcripts.redact import Finding
 from ..transcripts.utterances import ScriptTurn
-from .forms import Fields, missing_page, not_ours, note_in, one, read_form, token_field, token_of
+from .access import Fields, missing_page, not_ours, note_in, one, read_form, token_field, token_of
 from .frame import page, static_routes
 
 LARGEST_REPLY_FORM = 12 * LONGEST + 20_000

@@ -19,7 +19,7 @@ from ..schemas import FactInView, Label, Severity
 from ..store.strict_json import derive_seed
 from ..text.count import counted
 from ..text.overlap import share_of
-from .forms import Fields, missing, missing_page, not_ours, note_in, one, read_form, token_field, token_of
+from .access import Fields, missing, missing_page, not_ours, note_in, one, read_form, token_field, token_of
 from .frame import page, static_routes
 from .review_state import Kept, Place, ReviewState, Said, Task, wait_until_asked
 

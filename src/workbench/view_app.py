@@ -18,12 +18,12 @@ from ..findings.report.evidence_shell import safe
 from ..findings.report.links import claim_anchor
 from ..records.doubt import Doubt
 from ..store.doubts import add_doubt, read_doubts
-from .forms import missing, missing_page, not_ours, note_in, read_form, token_of
+from .access import missing, missing_page, not_ours, note_in, read_form, token_of
 from .frame import href_of, page, static_routes
 from .run_folders import OpenRun, RunFolders
-from .series_view import SeriesViews
 from .view_pages import (
     ANSWER,
+    SeriesViews,
     answer_page,
     calls_page,
     doubt_page,

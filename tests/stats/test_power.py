@@ -11,6 +11,7 @@ import pytest
 from scipy import integrate
 from scipy import stats as scipy_stats
 
+from src.stats.intervals import student_quantile
 from src.stats.power import (
     clusters_needed,
     design_effect,
@@ -20,7 +21,6 @@ from src.stats.power import (
     power_of,
     trials_needed,
 )
-from src.stats.student import student_quantile
 
 theirs = importlib.import_module("statsmodels.stats.power")
 

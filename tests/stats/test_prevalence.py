@@ -20,7 +20,7 @@ from src.findings.analysis.estimates import Estimated
 from src.records.judge_check import CodesMeasured, ReplyCode
 from src.stats.bounded import Limits, mid_p_limits
 from src.stats.clustered import Tally
-from src.stats.prevalence import ErrorRates, corrected_limits, independent_size, rogan_gladen
+from src.stats.confusion import ErrorRates, corrected_limits, independent_size, rogan_gladen
 
 
 def alone(count: int, n: int) -> tuple[Tally, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats as scipy_stats
 
-from src.stats.student import student_cdf, student_quantile
+from src.stats.intervals import student_cdf, student_quantile
 
 
 @pytest.mark.parametrize("degrees", [0.7, 1, 1.3, 2.5, 4, 14.2, 99, 100_000])

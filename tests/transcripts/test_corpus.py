@@ -10,7 +10,7 @@ import pytest
 
 from src.api.transcripts import load_script
 from src.records.transcript import RecordedTurn
-from src.transcripts.import_file import ImportOptions, draft, kind_of
+from src.transcripts.assemble import ImportOptions, draft, kind_of
 from src.transcripts.read_file import read_transcript
 from src.transcripts.redact import RedactionRules, redact
 from src.transcripts.utterances import Utterance

@@ -9,7 +9,7 @@ import pytest
 
 from src.errors import InputError
 from src.records.transcript import Conversation
-from src.transcripts.import_file import ImportOptions, draft
+from src.transcripts.assemble import ImportOptions, draft
 from src.transcripts.read_file import read_data, read_transcript
 from tests.transcripts.sample import FORMATS, REPLIES, docx, script
 

@@ -14,8 +14,8 @@ from ...records.judge_check import CodesMeasured, JudgeCheck
 from ...scoring.definitions import CODE_HEADINGS, ShareName
 from ...stats.bounded import Limits
 from ...stats.clustered import Tally
+from ...stats.confusion import PREVALENCE_DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from ...stats.intervals import Share, wilson
-from ...stats.prevalence import DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from ...trials.missing import MISSING, NOT_CODED
 from ...trials.row import CodedQuestion, Row
 from ...trials.split_codes import SplitCode
@@ -74,7 +74,7 @@ class CorrectedShare:
 
 
 def corrected_share(
-    estimated: Estimated, measured: CodesMeasured, code: ShareName, *, seed: int = SEED, draws: int = DRAWS
+    estimated: Estimated, measured: CodesMeasured, code: ShareName, *, seed: int = SEED, draws: int = PREVALENCE_DRAWS
 ) -> CorrectedShare:
     """The share of a code in a run, corrected for the judges' errors on the gold set.
 
