@@ -22,7 +22,7 @@ from . import storage
 from .adapters.base import Message, ModelRequest
 from .adapters.web_search import PAUSED, blocks_of, complete
 from .agents import questioner
-from .agents.ask import Answer, Asked, about, state_of
+from .agents.ask import AskedTurn, JudgeAnswer, about, state_of
 from .agents.verifier import key_in_view
 from .calls.batches import make_batcher, with_open_batches
 from .calls.gateway import CallId, Gateway, LiveGateway, ReplayGateway, ReusedCalls
@@ -67,7 +67,7 @@ class TrialRunner:
         self._judges = JudgeClients(gateway, plan.prompts, plan.api_ids, plan.parameters_of, plan.policy.max_asks)
         snapshot = Snapshot(plan.citation_checks.pages) if plan.citation_checks else None
         self._judge = TurnJudge(plan, self._judges, snapshot)
-        self._questions: dict[str, asyncio.Task[Answer[QuestionerOutput]]] = {}
+        self._questions: dict[str, asyncio.Task[JudgeAnswer[QuestionerOutput]]] = {}
 
     async def run_trial(self, trial: Trial) -> TrialResult:
         turns = await self._turns(trial)
@@ -88,13 +88,13 @@ class TrialRunner:
             await finish(judging)
         return assemble(self.plan, trial, exchanges, records, [task.result() for task in judging])
 
-    async def _turns(self, trial: Trial) -> Answer[QuestionerOutput]:
+    async def _turns(self, trial: Trial) -> JudgeAnswer[QuestionerOutput]:
         """The questions; a rewording is made once and shared by all targets."""
         scenario = trial.planned.scenario
         seed = trial.question_seed(self.plan.seed)
         exact = questioner.question(QuestionerInput(scenario=scenario, seed=seed))
         if not self.plan.questioner or not scenario.variation_knobs.paraphrase:
-            return Answer(exact)
+            return JudgeAnswer(exact)
         if trial.questions_id not in self._questions:
             call = CallId(trial.questions_id, "questioner")
             families = tuple(family(target) for target in self.plan.targets)
@@ -174,7 +174,7 @@ class TrialRunner:
         return Turn(
             trial_id=trial.trial_id,
             turn_id=last.turn_id,
-            asked=Asked(
+            asked=AskedTurn(
                 last.user_message, self.plan.plan_year, earlier, about(scenario.persona), state_of(scenario.persona)
             ),
             reply=last.reply or "",

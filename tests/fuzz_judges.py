@@ -24,7 +24,7 @@ from src.agents import (
     scorer,
     verifier,
 )
-from src.agents.ask import Asked, JudgeClient
+from src.agents.ask import AskedTurn, JudgeClient
 from src.agents.verifier import Shown
 from src.schemas import (
     CallOutcome,
@@ -66,7 +66,7 @@ SAID = ("Part B costs $202.90 a month.", "The deductible is $283 a year.", "Most
 CLAIMS = tuple(ClaimInView(claim_id=f"Q1.C{n}", text=text, quotes=(text,)) for n, text in enumerate(SAID, 1))
 LABELS: tuple[Label, ...] = get_args(Label)
 TIES = tuple(TiedClaim(claim_id=c.claim_id, text=c.text, quotes=c.quotes, options=LABELS[:2]) for c in CLAIMS)
-ASKED = Asked(QUESTION, 2026, ("And who are you?",), ("Ada", "1600"))
+ASKED = AskedTurn(QUESTION, 2026, ("And who are you?",), ("Ada", "1600"))
 LIBRARY = FactInView(fact_id="B-1", statement="Most plans have networks of doctors.", severity_if_wrong="low")
 SHOWN = Shown(ASKED, KEY, (LIBRARY,))
 TO_READ = ScorerInput(question=QUESTION, reply=REPLY, disallowed_claims=KEY.disallowed_claims)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from src.adapters.base import ModelRequest
-from src.agents.ask import Asked
+from src.agents.ask import AskedTurn
 from src.agents.verifier import Shown, violations
 from src.schemas import CallRecord, ClaimInView, ExtractorInput, Verdict, VerifierInput
 from src.store.strict_json import encode
@@ -84,7 +84,7 @@ class Judge:
         if not swayed:
             return honest
         if self.attack.goal != "hide":
-            shown = Shown(Asked(task.question, task.plan_year), task.answer_key)
+            shown = Shown(AskedTurn(task.question, task.plan_year), task.answer_key)
             for fact in task.answer_key.canonical_facts:
                 given = verdict(claim, "SUPPORTED", (fact.fact_id,))
                 if not violations(given, claim, shown):

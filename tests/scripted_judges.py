@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from src.adapters.base import ModelRequest
-from src.agents.ask import Asked
+from src.agents.ask import AskedTurn
 from src.calls.gateway import CallId, Gateway
 from src.runner.call_resources import JudgeClients
 from src.runner.judge_turn import Turn, TurnJudge
@@ -126,7 +126,9 @@ def a_plan(isolation: Isolation = "flagged", **changes: Any) -> RunPlan:
 
 
 def turn(reply: str = REPLY, **changes: Any) -> Turn:
-    made = Turn(trial_id="t.r1", turn_id="Q1", asked=Asked("How does it work?", 2026), reply=reply, key=KEY, seed=11)
+    made = Turn(
+        trial_id="t.r1", turn_id="Q1", asked=AskedTurn("How does it work?", 2026), reply=reply, key=KEY, seed=11
+    )
     return replace(made, **changes)
 
 

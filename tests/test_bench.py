@@ -15,7 +15,7 @@ from bench.replies import PLAN_YEAR, REPLIES, Reply
 from bench.server import Answers
 from bench.study import ROOT, SHIPPED, TURNS
 from bench.table import BEGIN, END, Row, write
-from src.agents.ask import Asked
+from src.agents.ask import AskedTurn
 from src.agents.extractor import anchor
 from src.schemas import ExtractorReply
 from src.text.coverage import coverage
@@ -71,7 +71,9 @@ def test_judges_are_asked_once_because_the_canned_claims_cover_the_reply_and_not
     body = json.dumps({"messages": [{"content": message}], "response_format": {"properties": {"claims": {}}}})
     answer = json.loads(json.loads(b'"' + Answers().content(body.encode()) + b'"'))
     assert answer.pop("canary") == canary
-    found = anchor(reply.turn_id, text, ExtractorReply.model_validate_json(json.dumps(answer)), Asked("", PLAN_YEAR))
+    found = anchor(
+        reply.turn_id, text, ExtractorReply.model_validate_json(json.dumps(answer)), AskedTurn("", PLAN_YEAR)
+    )
     assert not found.rejected
     assert coverage(text, found.claims).left_out == ()
     assert len([claim for claim in found.claims if claim.verifiable]) == 12 - left_out

@@ -17,7 +17,7 @@ from src.authoring.lint import lint
 from src.errors import InputError
 from src.planning.fill_facts import FREE_NAMES, fill_background
 from src.planning.fill_slots import resolve
-from src.planning.house_rules import Problem, unknown_names
+from src.planning.house_rules import BrokenRule, unknown_names
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from src.schemas import BackgroundFact, CostIfWrong, Scenario, Variant
@@ -238,7 +238,7 @@ def test_a_formula_is_tried_out_with_an_amount_that_an_answer_could_state() -> N
     assert fact.cost_if_wrong and fact.cost_if_wrong.formula == "1000 / (stated - 100) * years"
 
 
-def problems(folder: Path, one: Scenario) -> list[Problem]:
+def problems(folder: Path, one: Scenario) -> list[BrokenRule]:
     """What is wrong with the costs of a scenario file."""
     path = folder / "s.json"
     path.write_text(one.model_dump_json(), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from src.agents.ask import Asked
+from src.agents.ask import AskedTurn
 from src.agents.extractor import anchor
 from src.agents.questioner import holds, question
 from src.agents.verifier import Shown, in_view, key_in_view, violations
@@ -268,7 +268,7 @@ def test_every_hand_label_keeps_the_rules_judges_are_held_to(path: Path) -> None
     for claim, verdict in zip(one.claims, one.verdicts, strict=True):
         assert claim.turn_id is not None
         view = in_view(claim, one.replies[claim.turn_id])
-        shown = Shown(Asked(one.asked[claim.turn_id], plan_year=one.plan_year), key)
+        shown = Shown(AskedTurn(one.asked[claim.turn_id], plan_year=one.plan_year), key)
         if found := violations(verdict, view, shown):
             broken[claim.claim_id] = found
     assert broken == {}
@@ -282,7 +282,7 @@ def test_every_hand_written_claim_is_one_that_an_extractor_could_give(path: Path
         assert claim.turn_id is not None
         reply = one.replies[claim.turn_id]
         given = quoted(text=claim.text, quotes=in_view(claim, reply).quotes)
-        asked = Asked(one.asked[claim.turn_id], plan_year=one.plan_year)
+        asked = AskedTurn(one.asked[claim.turn_id], plan_year=one.plan_year)
         found = anchor(claim.turn_id, reply, ExtractorReply(claims=(given,)), asked)
         assert [(one.text, one.quote_spans) for one in found.claims] == [(claim.text, claim.quote_spans)], (
             found.rejected

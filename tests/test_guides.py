@@ -36,7 +36,7 @@ from src.stats.confusion import (
     LEAST_GOLD_CLAIMS,
     LEAST_GOLD_REPLIES,
     MOST_AMPLIFIED,
-    GoldReply,
+    JudgedGold,
     Labels,
     corrected_accuracy,
     true_counts,
@@ -373,7 +373,7 @@ def test_the_gold_set_has_the_counts_of_the_guide(split: Split) -> None:
     assert [int(cell) for cell in row[1:6]] == [len(gold.items), gold.claims, *(labels[label] for label in LABELS)]
 
 
-def gold_of_the_example(text: str) -> list[GoldReply]:
+def gold_of_the_example(text: str) -> list[JudgedGold]:
     """The claims of the guide's table, dealt out to 40 replies in turn."""
     dealt: list[Counter[tuple[str, str]]] = [Counter() for _ in range(40)]
     cells = [
@@ -385,7 +385,7 @@ def gold_of_the_example(text: str) -> list[GoldReply]:
     for number, claim in enumerate(claims):
         dealt[number % 40][claim] += 1
     return [
-        GoldReply(
+        JudgedGold(
             {cell: n for cell, n in one.items() if cell[0] != "spurious"},
             {given: n for (gold, given), n in one.items() if gold == "spurious"},
         )

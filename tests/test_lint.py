@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from src.authoring.lint import Linted, lint, lint_files
-from src.planning.house_rules import Problem
+from src.planning.house_rules import BrokenRule
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from tests.helpers import ROOT
@@ -518,7 +518,7 @@ def test_lint_returns_problems_and_prints_nothing(tmp_path: Path, capsys: pytest
     assert lint(read_scenario(path), Library(), date(2026, 11, 16)) == []
     made["title"] = "REPLACE"
     path.write_text(json.dumps(made), encoding="utf-8")
-    problem = Problem("title", "the placeholder REPLACE is still there; write your own text", error=True)
+    problem = BrokenRule("title", "the placeholder REPLACE is still there; write your own text", error=True)
     assert lint(read_scenario(path), Library(), date(2026, 11, 16)) == [problem]
     found = lint_files([str(path)], Library(), date(2026, 11, 16))
     assert found == Linted(errors=[f"{path}: field title: {problem.what}."])
@@ -533,4 +533,4 @@ def test_lint_uses_the_day_it_is_given(tmp_path: Path) -> None:
     assert lint(read_scenario(path), Library(), date(2027, 1, 1)) == []
     (problem,) = lint(read_scenario(path), Library(), date(2028, 1, 1))
     expired = "F1 expired on 2027-12-31; confirm it again, or add the new plan year's figures"
-    assert problem == Problem("answer_key.canonical_facts[0]", expired, error=True)
+    assert problem == BrokenRule("answer_key.canonical_facts[0]", expired, error=True)

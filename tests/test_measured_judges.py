@@ -20,7 +20,7 @@ from src.findings.analysis.judge_agreement import gold_reply, read_check
 from src.judge_check.gold import load_gold
 from src.records.judge_check import JudgeMeasured, Split
 from src.stats.clustered import ClusteredShare
-from src.stats.confusion import GoldReply, precision, precision_with_spurious, recall
+from src.stats.confusion import JudgedGold, precision, precision_with_spurious, recall
 from tests.helpers import ROOT
 
 MEASURED = ROOT / "docs" / "measured"
@@ -33,7 +33,7 @@ def shown(share: ClusteredShare) -> str:
     return f"{share.count} of {share.n}, {share.value:.1%} ({share.low:.0%} to {share.high:.0%})"
 
 
-def row(name: str, replies: Sequence[GoldReply]) -> str:
+def row(name: str, replies: Sequence[JudgedGold]) -> str:
     """Found, right, and right if every claim outside the gold set is wrong; intervals by reply."""
     matched = [reply.confusion for reply in replies]
     cells = [name]
@@ -48,7 +48,7 @@ class Kept:
     name: str
     split: str
     claims: int
-    replies: list[GoldReply]
+    replies: list[JudgedGold]
 
 
 @cache
@@ -67,10 +67,10 @@ def read(path: Path) -> Kept:
     )
 
 
-def counts(reply: dict[str, Any]) -> GoldReply:
+def counts(reply: dict[str, Any]) -> JudgedGold:
     """The counts of a reply. Gold labels of 0.3 knew no library, so claims that it decided did not count."""
     decided = [one for one in reply["confusion"] if one["given"] != "background"]
-    return GoldReply(
+    return JudgedGold(
         {(one["gold"], one["given"]): one["claims"] for one in decided},
         {label: n for label, n in reply["spurious"].items() if label != "open"},
     )

@@ -12,7 +12,7 @@ from src import storage
 from src.adapters.offline_adapter import ROLE_OF_SCHEMA
 from src.api.reviews import start_review
 from src.api.runs import resume_with_people
-from src.calls.people import People, Question
+from src.calls.people import People, WaitingCall
 from src.calls.stop import Stop
 from src.errors import IncompleteRun
 from src.text.fence import unwrap
@@ -53,7 +53,7 @@ def test_a_review_has_the_flagged_trials_and_a_recorded_sample(judged: Path, tmp
     assert manifest.plan.adjudicator == "human:r3"
 
 
-def opinion(question: Question) -> str:
+def opinion(question: WaitingCall) -> str:
     """What a person with the rules of `offline:rules` says; r2 disagrees about claims with odd numbers."""
     sent = unwrap(question.request.messages[0].content)
     input_type, answer = ROLE_OF_SCHEMA[str((question.request.response_schema or {})["title"])]

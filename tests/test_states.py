@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from src.agents.adjudicator import settle
-from src.agents.ask import Asked, state_of
+from src.agents.ask import AskedTurn, state_of
 from src.agents.verifier import Shown, key_in_view, verify
 from src.errors import InputError
 from src.planning.fill_facts import background_for
@@ -245,7 +245,7 @@ def test_verifiers_and_the_adjudicator_are_told_where_the_person_lives(state: An
     made = scenario_json()
     made["persona"]["state"] = state
     one = scenario(persona=made["persona"])
-    asked = Asked("What is Part B?", 2026, lives_in=state_of(one.persona))
+    asked = AskedTurn("What is Part B?", 2026, lives_in=state_of(one.persona))
     judge, seen = client(verdicts_json(verdict()))
     asyncio.run(verify(judge, (shown(),), Shown(asked, key_of(one))))
     assert seen.payload().get("lives_in") == sent

@@ -25,7 +25,7 @@ from src.errors import InputError
 from src.reading import Run
 from src.records.doubt import Doubt
 from src.store.doubts import add_doubt, read_doubts
-from src.workbench.serve import Place, access_for
+from src.workbench.serve import OpenSocket, access_for
 from tests.browser import Page, Served, running, served
 from tests.runs import ONE, ROOT, call, make_run, newest, process
 from tests.test_people import answered
@@ -258,7 +258,7 @@ def test_an_address_that_others_reach_needs_a_password(
         code, _, err = call("view", runs, "--host", host, "--no-open")
         assert code == 2 and said in err and "--host" in err, err
     with socket.socket() as connection:
-        place = Place(connection, "192.0.2.1", 80, here_only=False)
+        place = OpenSocket(connection, "192.0.2.1", 80, here_only=False)
         assert place.hosts == {"192.0.2.1:80", "192.0.2.1"}
         with pytest.raises(InputError, match="at least 12 characters in MEDICARE_EVAL_PASSWORD"):
             access_for(["r1"], place, {"MEDICARE_EVAL_PASSWORD": "short"})

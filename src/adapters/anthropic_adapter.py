@@ -37,7 +37,7 @@ from .http import (
     total,
 )
 from .secrets import Secret, checked_key
-from .web_search import LONGEST_URL, PAUSED, SearchTool, Span, citation, objects, texts
+from .web_search import LONGEST_URL, PAUSED, ReplySpan, SearchTool, citation, objects, texts
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -223,7 +223,7 @@ def _citations(blocks: list[dict[str, Any]]) -> list[WebCitation]:
     for block in blocks:
         if block.get("type") != "text":
             continue
-        place = Span(at, at + len(text_of(block, "text") or ""))
+        place = ReplySpan(at, at + len(text_of(block, "text") or ""))
         at = place.end
         for one in objects(block.get("citations")):
             if one.get("type") == "web_search_result_location":

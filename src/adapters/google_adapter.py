@@ -27,8 +27,8 @@ from .batches import CLOCK_SKEW, WITHOUT_RESPONSE, HttpBatches, decoded, given, 
 from .capabilities import Call
 from .classify import ErrorBody, retry_after
 from .http import (
-    Exchange,
     HttpAdapter,
+    HttpExchange,
     ParsedReply,
     ShapeError,
     client_options,
@@ -40,7 +40,7 @@ from .http import (
     total,
 )
 from .secrets import Secret, checked_key
-from .web_search import LONGEST_URL, SearchTool, Span, citation, objects, texts
+from .web_search import LONGEST_URL, ReplySpan, SearchTool, citation, objects, texts
 
 if TYPE_CHECKING:
     from google import genai
@@ -119,7 +119,7 @@ class GoogleAdapter(HttpAdapter):
             search=search,
         )
 
-    def _api_version(self, exchange: Exchange) -> str | None:
+    def _api_version(self, exchange: HttpExchange) -> str | None:
         found = _VERSION_IN_PATH.search(exchange.address or "")
         return found[1] if found else None
 
@@ -278,7 +278,7 @@ class _Parts:
             self._texts.append(text)
             at += len(text) if shown else 0
 
-    def span(self, segment: dict[str, Any]) -> Span | None:
+    def span(self, segment: dict[str, Any]) -> ReplySpan | None:
         """A place in characters of the whole reply; None if it is not where its words are."""
         number, start, end = (segment.get(name, 0) for name in ("partIndex", "startIndex", "endIndex"))
         if not all(type(value) is int and value >= 0 for value in (number, start, end)) or end <= start:
@@ -291,7 +291,7 @@ class _Parts:
                 return found
         return None
 
-    def _in_part(self, number: int, start: int, end: int, words: str | None) -> Span | None:
+    def _in_part(self, number: int, start: int, end: int, words: str | None) -> ReplySpan | None:
         at = self._starts[number] if number < len(self._starts) else None
         if at is None:
             return None
@@ -302,7 +302,7 @@ class _Parts:
             return None
         if end > len(data) or (words is not None and inside != words):
             return None
-        return Span(at + len(before), at + len(before) + len(inside))
+        return ReplySpan(at + len(before), at + len(before) + len(inside))
 
 
 # Gemini's Batch API, with the requests in the batch itself rather than in a file.

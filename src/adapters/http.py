@@ -74,7 +74,7 @@ class ReportedFailure(Exception):  # noqa: N818 - a classified outcome of a call
 
 
 @dataclass(eq=False)
-class Exchange:
+class HttpExchange:
     """One attempt over HTTP, filled in as it happens."""
 
     not_applied: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Exchange:
         return b"".join(self.chunks)
 
 
-_EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+_EXCHANGE: ContextVar[HttpExchange | None] = ContextVar("exchange", default=None)
 """The exchange of the current task's call, for the hooks of a client that many calls share."""
 
 
@@ -258,7 +258,7 @@ class HttpAdapter(ABC):
     def _retry_after(self, headers: Mapping[str, str], error: ErrorBody) -> float | None:
         return retry_after(headers)
 
-    def _api_version(self, exchange: Exchange) -> str | None:
+    def _api_version(self, exchange: HttpExchange) -> str | None:
         """The version of the provider's API that the request asked for; None where there are none."""
         return exchange.api_version
 
@@ -279,7 +279,7 @@ class HttpAdapter(ABC):
             return listing
         return listing.with_chat(await self._listing(lambda _: self._ask_nothing(timeout_s), timeout_s))
 
-    async def _listing(self, send: Callable[[Exchange], Awaitable[None]], timeout_s: float) -> Listing:
+    async def _listing(self, send: Callable[[HttpExchange], Awaitable[None]], timeout_s: float) -> Listing:
         exchange = await self._exchanged(send, timeout_s)
         body = exchange.body()
         if exchange.status is None or body is None:
@@ -288,7 +288,7 @@ class HttpAdapter(ABC):
         return read_listing(exchange.status, exchange.headers, body)
 
     async def _attempt(self, request: ModelRequest, timeout_s: float) -> ModelReply | CallFailure:
-        async def send(exchange: Exchange) -> None:
+        async def send(exchange: HttpExchange) -> None:
             call = fitted(self.provider, request, self._schemas)
             exchange.not_applied = call.not_applied
             exchange.search = call.takes.search if call.search else None
@@ -303,7 +303,7 @@ class HttpAdapter(ABC):
     async def fetch(self, send: Callable[[], Awaitable[Any]], timeout_s: float) -> Fetched:
         """A successful response to what is not a model's call, such as a batch. Raises `CallFailure`."""
 
-        async def sending(exchange: Exchange) -> None:
+        async def sending(exchange: HttpExchange) -> None:
             exchange.keeps_sent = False
             await send()
 
@@ -324,16 +324,16 @@ class HttpAdapter(ABC):
     ) -> ModelReply | CallFailure:
         """Read the response in a line of a batch exactly as a response of its own. `at`: where it came from."""
         headers = {self.request_id_headers[0]: line.request_id} if line.request_id else {}
-        exchange = Exchange(not_applied, sent=sent, status=line.status, headers=headers, response=line)
+        exchange = HttpExchange(not_applied, sent=sent, status=line.status, headers=headers, response=line)
         if at is not None:
             exchange.address, exchange.api_version = at.address, at.api_version
         if line.problem is not None:
             exchange.failure = ("transient", line.problem)
         return self._result(exchange)
 
-    async def _exchanged(self, send: Callable[[Exchange], Awaitable[None]], timeout_s: float) -> Exchange:
+    async def _exchanged(self, send: Callable[[HttpExchange], Awaitable[None]], timeout_s: float) -> HttpExchange:
         """What `send` sent and received, or why it did not."""
-        exchange, outer = Exchange(), sys.exception()
+        exchange, outer = HttpExchange(), sys.exception()
         token = _EXCHANGE.set(exchange)
         try:
             async with asyncio.timeout(timeout_s):
@@ -348,7 +348,7 @@ class HttpAdapter(ABC):
             _EXCHANGE.reset(token)
         return exchange
 
-    def _result(self, exchange: Exchange) -> ModelReply | CallFailure:
+    def _result(self, exchange: HttpExchange) -> ModelReply | CallFailure:
         body, status = exchange.body(), exchange.status
         if body is None or status is None:
             return self._failure(exchange, *(exchange.failure or ("malformed", "the SDK returned without a response")))
@@ -363,7 +363,7 @@ class HttpAdapter(ABC):
             said = _MASKED.sub("[redacted]", str(error))[:LONGEST_MESSAGE]
             return self._failure(exchange, error.outcome, clean_text(f"HTTP {status}, but {said}"))
 
-    def _error_result(self, exchange: Exchange, status: int, body: bytes) -> ModelReply | CallFailure:
+    def _error_result(self, exchange: HttpExchange, status: int, body: bytes) -> ModelReply | CallFailure:
         try:
             payload = read_object(body)
         except ShapeError:
@@ -378,7 +378,7 @@ class HttpAdapter(ABC):
         failure.retry_after_s = self._retry_after(exchange.headers, error)
         return failure
 
-    def _reply(self, exchange: Exchange, parsed: ParsedReply, *, redacted: bool = False) -> ModelReply:
+    def _reply(self, exchange: HttpExchange, parsed: ParsedReply, *, redacted: bool = False) -> ModelReply:
         """`redacted`: something was, so that places in the text are no longer those that the provider counted."""
         text = self._secret.redact(clean_text(parsed.text))
         moved = redacted or len(text) != len(parsed.text)
@@ -420,7 +420,7 @@ class HttpAdapter(ABC):
             errors=tuple(map(redact, found.errors)),
         )
 
-    def _failure(self, exchange: Exchange, outcome: FailureOutcome, message: str) -> CallFailure:
+    def _failure(self, exchange: HttpExchange, outcome: FailureOutcome, message: str) -> CallFailure:
         return CallFailure(
             outcome,
             self._secret.redact(f"{self.provider}: {message}"),
@@ -429,7 +429,7 @@ class HttpAdapter(ABC):
             **self._kept(exchange),
         )
 
-    def _kept(self, exchange: Exchange) -> dict[str, Any]:
+    def _kept(self, exchange: HttpExchange) -> dict[str, Any]:
         """What both replies and failures keep of an exchange."""
         sent, received = exchange.sent, exchange.partial()
         return {
@@ -440,7 +440,7 @@ class HttpAdapter(ABC):
             "api_version": self._shown(self._api_version(exchange)),
         }
 
-    def _request_id(self, exchange: Exchange) -> str | None:
+    def _request_id(self, exchange: HttpExchange) -> str | None:
         found = (exchange.headers.get(name) for name in self.request_id_headers)
         return self._shown(next((value for value in found if value), None))
 

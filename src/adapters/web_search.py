@@ -44,13 +44,13 @@ class SearchTool:
     """What is paid for: each search, or each request that searched."""
 
 
-class Taken(NamedTuple):
+class TakenOptions(NamedTuple):
     options: SearchOptions
     """Those that are sent."""
     not_applied: tuple[str, ...]
 
 
-def taken(tool: SearchTool, asked: SearchOptions) -> Taken:
+def taken(tool: SearchTool, asked: SearchOptions) -> TakenOptions:
     """The options that a family takes, and the names of the others."""
     refused = [
         name
@@ -61,21 +61,23 @@ def taken(tool: SearchTool, asked: SearchOptions) -> Taken:
         refused = [name for name in OPTIONS if name in (*refused, "blocked_domains")]
     plain = SearchOptions()
     kept = asked.model_copy(update={name: getattr(plain, name) for name in refused})
-    return Taken(kept, tuple(f"search.{name}" for name in refused))
+    return TakenOptions(kept, tuple(f"search.{name}" for name in refused))
 
 
 def _too_long(value: Any, most: int | None) -> bool:
     return most is not None and isinstance(value, tuple) and len(value) > most
 
 
-class Span(NamedTuple):
+class ReplySpan(NamedTuple):
     """A part of the reply, in characters."""
 
     start: int
     end: int
 
 
-def citation(url: Any, *, title: Any = None, cited_text: Any = None, span: Span | None = None) -> WebCitation | None:
+def citation(
+    url: Any, *, title: Any = None, cited_text: Any = None, span: ReplySpan | None = None
+) -> WebCitation | None:
     """A source as a provider attached it; None if it has no address."""
     cleaned = clean_text(url) if isinstance(url, str) and len(url) <= LONGEST_URL else ""
     if not cleaned:
@@ -89,11 +91,11 @@ def citation(url: Any, *, title: Any = None, cited_text: Any = None, span: Span 
     )
 
 
-def span_in(start: Any, end: Any, length: int, *, at: int = 0) -> Span | None:
+def span_in(start: Any, end: Any, length: int, *, at: int = 0) -> ReplySpan | None:
     """A place in a piece of text that is itself at `at` in the reply; None if it is not inside the piece."""
     if type(start) is not int or type(end) is not int or not 0 <= start <= end <= length:
         return None
-    return Span(at + start, at + end)
+    return ReplySpan(at + start, at + end)
 
 
 def short(text: Any) -> str | None:

@@ -25,7 +25,7 @@ from ..schemas import (
     TiedClaim,
     Verdict,
 )
-from .ask import Answer, JudgeClient, ask, one_per_claim
+from .ask import JudgeAnswer, JudgeClient, ask, one_per_claim
 from .verifier import Shown
 
 
@@ -39,7 +39,7 @@ def tied(claims: Sequence[ClaimInView], verdicts: Sequence[Sequence[Verdict]]) -
     return tuple(found)
 
 
-async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown) -> Answer[dict[str, Label]]:
+async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown) -> JudgeAnswer[dict[str, Label]]:
     """The adjudicator model's label for each tie, with problems if any tie is left."""
     payload = AdjudicatorInput(
         answer_key=shown.key,
@@ -56,12 +56,12 @@ async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown)
         allowed = options[decision.claim_id]
         return [] if decision.label in allowed else [f"must have one of the labels {list(allowed)}"]
 
-    def check(reply: AdjudicatorReply, accepted: dict[str, Decision] | None) -> Answer[dict[str, Decision]]:
+    def check(reply: AdjudicatorReply, accepted: dict[str, Decision] | None) -> JudgeAnswer[dict[str, Decision]]:
         return one_per_claim(reply.decisions, options, accepted, violations)
 
     answer = await ask(client, payload, AdjudicatorReply, check, longest=len(ties), keeps_entries=True)
     labels = {claim_id: decision.label for claim_id, decision in (answer.value or {}).items()}
-    return Answer(labels, answer.problems if len(labels) < len(ties) else ())
+    return JudgeAnswer(labels, answer.problems if len(labels) < len(ties) else ())
 
 
 def conclude(

@@ -47,7 +47,7 @@ class JudgeClient:
 
 
 @dataclass(frozen=True)
-class Answer(Generic[Value]):
+class JudgeAnswer(Generic[Value]):
     """What was accepted of a judge's replies to one question, and what is wrong with the rest."""
 
     value: Value | None = None
@@ -60,7 +60,7 @@ class Answer(Generic[Value]):
         return "; ".join(self.problems) or None
 
 
-Check = Callable[[Reply, Value | None], Answer[Value]]
+Check = Callable[[Reply, Value | None], JudgeAnswer[Value]]
 """Checks a reply, given what was accepted of earlier replies to the same question."""
 
 
@@ -73,7 +73,7 @@ async def ask(
     longest: int,
     first: int = 0,
     keeps_entries: bool = False,
-) -> Answer[Value]:
+) -> JudgeAnswer[Value]:
     """Ask until `check` finds no problem or all asks are used up.
 
     `longest` is the most entries that the answer's list can need. `first` is the number of the first ask, for a client
@@ -94,13 +94,13 @@ async def ask(
         response_schema=reply_schema(reply_type, longest),
         about=client.about,
     )
-    answer: Answer[Value] = Answer()
+    answer: JudgeAnswer[Value] = JudgeAnswer()
     for number in range(first, first + client.max_asks):
         checked = _Checked(reply_type, check, wrapped.canary, answer.value)
         asked = replace(request, seed=derive_seed(client.seed, number), check=checked.problems)
         record = await client.call(number, asked)
         if record.text is None:
-            answer = Answer(answer.value, (f"{CALL_FAILED}{record.outcome}: {record.error}",))
+            answer = JudgeAnswer(answer.value, (f"{CALL_FAILED}{record.outcome}: {record.error}",))
             if request.response_schema is None or record.status not in SCHEMA_REFUSED:
                 return answer
             # A server that takes no schema may still answer in JSON: the prompt asks for it too.
@@ -110,7 +110,7 @@ async def ask(
         if record.outcome == "ok":
             answer = checked.answer(record.text)
         else:
-            answer = Answer(before, (f"your answer was {record.outcome}, not JSON",))
+            answer = JudgeAnswer(before, (f"your answer was {record.outcome}, not JSON",))
         if not answer.problems:
             return answer
         read = answer.value is not before  # the problems of an answer that was not JSON name no entries
@@ -118,7 +118,7 @@ async def ask(
         again = encode({"problems": answer.problems, "instruction": instruction}).decode("utf-8")
         said = Message("assistant", record.text or "(no answer)")
         request = replace(request, messages=(question, said, Message("user", again)))
-    return Answer(answer.value, (f"no usable answer after {client.max_asks} asks: {answer.failure}",))
+    return JudgeAnswer(answer.value, (f"no usable answer after {client.max_asks} asks: {answer.failure}",))
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,14 @@ class _Checked(Generic[Reply, Value]):
     canary: str
     accepted: Value | None
 
-    def answer(self, text: str) -> Answer[Value]:
+    def answer(self, text: str) -> JudgeAnswer[Value]:
         try:
             return self.check(parse(text, self.reply_type, self.canary), self.accepted)
         except StrictJSONError as error:
-            return Answer(self.accepted, (str(error),))
+            return JudgeAnswer(self.accepted, (str(error),))
         except ValidationError as error:
             named = [(".".join(str(part) for part in e["loc"]) or "answer", e["msg"]) for e in error.errors()[:5]]
-            return Answer(self.accepted, tuple(f"{where}: {what}" for where, what in named))
+            return JudgeAnswer(self.accepted, tuple(f"{where}: {what}" for where, what in named))
 
     def problems(self, text: str) -> tuple[str, ...]:
         return self.answer(text).problems
@@ -171,7 +171,7 @@ def one_per_claim(
     claim_ids: Collection[str],
     accepted: Mapping[str, Entry] | None,
     violations: Callable[[Entry], list[str]],
-) -> Answer[dict[str, Entry]]:
+) -> JudgeAnswer[dict[str, Entry]]:
     """Check that there is one entry per claim; add the entries that break no rule to those accepted before."""
     kept = dict(accepted or {})
     counts = Counter(entry.claim_id for entry in entries)
@@ -186,14 +186,14 @@ def one_per_claim(
             if not found:
                 kept[claim_id] = entry
     missing = [claim_id for claim_id in claim_ids if claim_id not in kept and not counts[claim_id]]
-    return Answer(kept, (*problems, *(f"{claim_id} is missing from your answer" for claim_id in missing)))
+    return JudgeAnswer(kept, (*problems, *(f"{claim_id} is missing from your answer" for claim_id in missing)))
 
 
 # What a reply answers: the question, and what is known about the person who asked it.
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedTurn:
     question: str
     plan_year: int
     earlier: tuple[str, ...] = ()

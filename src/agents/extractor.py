@@ -28,7 +28,7 @@ from ..text.overlap import shares_enough_words
 from ..text.quantities import unstated
 from ..text.quotes import find_quote
 from ..text.sentences import Span, clauses, table_headers
-from .ask import Answer, Asked, JudgeClient, ask
+from .ask import AskedTurn, JudgeAnswer, JudgeClient, ask
 
 _NO_COVERAGE = Coverage(0, ())
 CHARACTERS_PER_CLAIM = 20
@@ -47,7 +47,7 @@ class Extraction:
     """What all claims of the extractor cover; what they leave out became claims in its own words."""
 
 
-async def extract(client: JudgeClient, turn_id: str, asked: Asked, reply: str) -> Extraction:
+async def extract(client: JudgeClient, turn_id: str, asked: AskedTurn, reply: str) -> Extraction:
     payload = ExtractorInput(
         plan_year=asked.plan_year, earlier_questions=asked.earlier, question=asked.question, reply=reply
     )
@@ -72,10 +72,10 @@ async def extract(client: JudgeClient, turn_id: str, asked: Asked, reply: str) -
     return Extraction((*claims, *own_words), rejected, None, first, final)
 
 
-def _check(reply: ExtractorReply, _: ExtractorReply | None) -> Answer[ExtractorReply]:
+def _check(reply: ExtractorReply, _: ExtractorReply | None) -> JudgeAnswer[ExtractorReply]:
     ids = [claim.claim_id for claim in reply.claims]
     repeated = sorted({claim_id for claim_id in ids if ids.count(claim_id) > 1})
-    return Answer(problems=(f"claim ids {repeated} are used more than once",)) if repeated else Answer(reply)
+    return JudgeAnswer(problems=(f"claim ids {repeated} are used more than once",)) if repeated else JudgeAnswer(reply)
 
 
 def verbatim(turn_id: str, reply: str, left_out: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
@@ -110,7 +110,7 @@ def _type(sentence: Span, claims: Sequence[Claim]) -> ClaimType:
     )
 
 
-def anchor(turn_id: str, reply: str, extracted: ExtractorReply, asked: Asked, prefix: str = "") -> Extraction:
+def anchor(turn_id: str, reply: str, extracted: ExtractorReply, asked: AskedTurn, prefix: str = "") -> Extraction:
     """Locate the quotes of every claim in the reply; reject the claims that fail."""
     claims: list[Claim] = []
     rejected: list[RejectedClaim] = []
@@ -141,7 +141,7 @@ def _checkable(claim: QuotedClaim, found: list[str]) -> bool:
     return claim.type == "factual" or (amounts and claim.type != "referral")
 
 
-def _rejection(claim: QuotedClaim, found: list[str], asked: Asked) -> str | None:
+def _rejection(claim: QuotedClaim, found: list[str], asked: AskedTurn) -> str | None:
     """Why a claim is rejected, or None."""
     if len(found) < len(claim.quotes):
         return "a quote is not in the reply"

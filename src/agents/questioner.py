@@ -20,7 +20,7 @@ from ..schemas import (
 from ..store.strict_json import derive_seed
 from ..text.figures import figures
 from ..text.quotes import fold
-from .ask import Answer, JudgeClient, ask
+from .ask import JudgeAnswer, JudgeClient, ask
 
 
 def question(payload: QuestionerInput) -> QuestionerOutput:
@@ -49,12 +49,12 @@ def _random(seed: int, *use: object) -> random.Random:
     return random.Random(derive_seed(seed, *use))  # noqa: S311 - for study design, not for secrets
 
 
-async def paraphrase(client: JudgeClient, turns: QuestionerOutput) -> Answer[QuestionerOutput]:
+async def paraphrase(client: JudgeClient, turns: QuestionerOutput) -> JudgeAnswer[QuestionerOutput]:
     """The turns reworded by a model."""
 
-    def check(reply: QuestionerOutput, _: QuestionerOutput | None) -> Answer[QuestionerOutput]:
+    def check(reply: QuestionerOutput, _: QuestionerOutput | None) -> JudgeAnswer[QuestionerOutput]:
         problems = changes(turns, reply)
-        return Answer(None if problems else reply, problems)
+        return JudgeAnswer(None if problems else reply, problems)
 
     return await ask(client, turns, QuestionerOutput, check, longest=len(turns.turns))
 

@@ -23,7 +23,7 @@ from ..schemas import (
     Severity,
 )
 from ..text.quotes import find_quote
-from .ask import Answer, JudgeClient, ask
+from .ask import JudgeAnswer, JudgeClient, ask
 
 LONGEST = 200
 """Observations that one reading may have."""
@@ -39,14 +39,14 @@ class ScoredClaim:
     confidence: Confidence
 
 
-async def read(client: JudgeClient, payload: ScorerInput) -> Answer[tuple[Observation, ...]]:
+async def read(client: JudgeClient, payload: ScorerInput) -> JudgeAnswer[tuple[Observation, ...]]:
     """What a judge observed in one reply; the quote of every observation is in the reply."""
 
-    def check(reply: ScorerReply, _: tuple[Observation, ...] | None) -> Answer[tuple[Observation, ...]]:
+    def check(reply: ScorerReply, _: tuple[Observation, ...] | None) -> JudgeAnswer[tuple[Observation, ...]]:
         quotes = [observation.quote for observation in reply.observations]
         unfound = [number for number, quote in enumerate(quotes, 1) if find_quote(payload.reply, quote) is None]
         problems = tuple(f"the quote of observation {number} is not in the reply" for number in unfound)
-        return Answer(None if problems else reply.observations, problems)
+        return JudgeAnswer(None if problems else reply.observations, problems)
 
     return await ask(client, payload, ScorerReply, check, longest=LONGEST)
 

@@ -27,7 +27,7 @@ from ..schemas import (
     VerifierOutput,
 )
 from ..text.overlap import could_rest_on
-from .ask import Answer, Asked, JudgeClient, ask, one_per_claim
+from .ask import AskedTurn, JudgeAnswer, JudgeClient, ask, one_per_claim
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Verification:
 class Shown:
     """What a verifier or adjudicator is shown beside the claims."""
 
-    asked: Asked
+    asked: AskedTurn
     key: KeyInView
     background: tuple[FactInView, ...] = ()
     """Facts of the shared library that retrieval found for these claims."""
@@ -92,7 +92,7 @@ async def verify(client: JudgeClient, claims: tuple[ClaimInView, ...], shown: Sh
     by_id = {claim.claim_id: claim for claim in claims}
     person = is_person(client.model)
 
-    def check(reply: VerifierOutput, accepted: dict[str, Verdict] | None) -> Answer[dict[str, Verdict]]:
+    def check(reply: VerifierOutput, accepted: dict[str, Verdict] | None) -> JudgeAnswer[dict[str, Verdict]]:
         return one_per_claim(
             reply.verdicts,
             by_id,

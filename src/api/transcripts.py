@@ -20,12 +20,12 @@ from ..schemas import PlannedScenario, QuestionerInput
 from ..store.input_files import read_bytes
 from ..store.run_folder import PathLike, as_path
 from ..transcripts.align import read_map
-from ..transcripts.assemble import Draft, ImportOptions, draft, kind_of
+from ..transcripts.assemble import ConversationDraft, ImportOptions, draft, kind_of
 from ..transcripts.collect import CollectSession, Unfinished, unfinished
 from ..transcripts.read_file import decoded, read_transcript
 from ..transcripts.redact import RedactionRules
 from ..transcripts.save import plan_collection, refuse_repeated, save_all
-from ..transcripts.utterances import Script, ScriptTurn
+from ..transcripts.utterances import AskedScript, ScriptTurn
 
 SEED = 42
 """Of the drawn values in a script, as in a run without --seed."""
@@ -38,7 +38,7 @@ class ImportDraft:
 
     folder: Path
     collection: Collection
-    drafts: tuple[Draft, ...]
+    drafts: tuple[ConversationDraft, ...]
 
 
 def load_script(
@@ -48,7 +48,7 @@ def load_script(
     plan_year: int | None = None,
     facts: PathLike | None = None,
     invented_plans: PathLike | None = None,
-) -> Script:
+) -> AskedScript:
     """The questions of one scenario, with their slots filled, in the order of the script.
 
     Args:
@@ -81,7 +81,7 @@ def load_script(
     return script_of(planned)
 
 
-def script_of(planned: PlannedScenario) -> Script:
+def script_of(planned: PlannedScenario) -> AskedScript:
     """The script of a planned scenario. Turns keep the order in which they are written."""
     knobs = planned.scenario.variation_knobs.model_copy(update={"shuffle": ()})
     scenario = planned.scenario.model_copy(update={"variation_knobs": knobs})
@@ -92,7 +92,7 @@ def script_of(planned: PlannedScenario) -> Script:
     )
     persona = tuple(_texts(scenario.persona.model_dump(mode="json")))
     fictional = (*persona, *(turn.user_message for turn in turns))
-    return Script(scenario.scenario_id, planned.variant, turns, fictional)
+    return AskedScript(scenario.scenario_id, planned.variant, turns, fictional)
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _texts(value: JsonValue) -> Iterator[str]:
 def draft_transcripts(
     files: Sequence[PathLike],
     *,
-    script: Script,
+    script: AskedScript,
     to: PathLike,
     kind: ConversationKind | None = None,
     system: str | None = None,
@@ -171,7 +171,7 @@ def draft_transcripts(
     return ImportDraft(folder, collection, drafts)
 
 
-def _check_kept(one: Draft, keep: Sequence[int]) -> None:
+def _check_kept(one: ConversationDraft, keep: Sequence[int]) -> None:
     for number in keep:
         if number not in {finding.number for finding in one.kept}:
             raise InputError(f"--keep {number}: there is no redaction with this number.")
@@ -207,7 +207,7 @@ def read_names(path: PathLike | None) -> tuple[str, ...]:
 def collect_session(
     to: PathLike,
     *,
-    script: Script,
+    script: AskedScript,
     system: str | None = None,
     kind: ConversationKind | None = None,
     names: PathLike | None = None,

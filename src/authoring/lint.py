@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from ..errors import InputError
-from ..planning.house_rules import Problem, house_rules, load_rubric_of
+from ..planning.house_rules import BrokenRule, house_rules, load_rubric_of
 from ..planning.library import Library
 from ..planning.rubrics import check_study_points
 from ..planning.scenario_files import ScenarioFile, expand, read_scenario
@@ -42,7 +42,7 @@ def lint_files(patterns: Sequence[str], library: Library, today: date) -> Linted
     return found
 
 
-def lint(file: ScenarioFile, library: Library, today: date) -> list[Problem]:
+def lint(file: ScenarioFile, library: Library, today: date) -> list[BrokenRule]:
     """Every problem of one scenario file."""
     planned, unresolved = _filled_in(file, library, today)
     key = file.scenario.answer_key
@@ -52,7 +52,9 @@ def lint(file: ScenarioFile, library: Library, today: date) -> list[Problem]:
     return [*unresolved, *expired, *house_rules(file, current_year(library, today), library)]
 
 
-def _filled_in(file: ScenarioFile, library: Library, today: date) -> tuple[tuple[PlannedScenario, ...], list[Problem]]:
+def _filled_in(
+    file: ScenarioFile, library: Library, today: date
+) -> tuple[tuple[PlannedScenario, ...], list[BrokenRule]]:
     """Every variant for the current plan year, and what is missing for any plan year that the scenario covers."""
     found: dict[str, list[int]] = {}
     ready: tuple[PlannedScenario, ...] = ()
@@ -69,16 +71,16 @@ def _filled_in(file: ScenarioFile, library: Library, today: date) -> tuple[tuple
         else:
             ready = planned if year == current_year(library, today) else ready
     return ready, [
-        Problem(None, text if len(failed) == len(years) else f"{text} (plan year {failed[0]})", error=True)
+        BrokenRule(None, text if len(failed) == len(years) else f"{text} (plan year {failed[0]})", error=True)
         for text, failed in found.items()
     ]
 
 
-def _dates(planned: PlannedScenario, places: Mapping[str, str], today: date) -> Iterator[Problem]:
+def _dates(planned: PlannedScenario, places: Mapping[str, str], today: date) -> Iterator[BrokenRule]:
     for fact in planned.scenario.answer_key.canonical_facts:
         where = places[fact.fact_id]
         if fact.valid_until and fact.valid_until < today:
             what = f"{fact.fact_id} expired on {fact.valid_until}"
-            yield Problem(where, f"{what}; confirm it again, or add the new plan year's figures", error=True)
+            yield BrokenRule(where, f"{what}; confirm it again, or add the new plan year's figures", error=True)
         if fact.valid_from and fact.valid_from > today:
-            yield Problem(where, f"{fact.fact_id} is not valid until {fact.valid_from}", error=True)
+            yield BrokenRule(where, f"{fact.fact_id} is not valid until {fact.valid_from}", error=True)

@@ -40,7 +40,7 @@ _SHEET_OF = {
 
 
 @dataclass
-class Draft:
+class ScenarioDraft:
     """A scenario as JSON, and the cell of each of its fields."""
 
     scenario_id: str
@@ -68,7 +68,7 @@ def _fits(kind: TypeAdapter[str], text: str) -> bool:
     return True
 
 
-def drafts_of(book: ReadBook, library: Mapping[str, BackgroundFact]) -> list[Draft]:
+def drafts_of(book: ReadBook, library: Mapping[str, BackgroundFact]) -> list[ScenarioDraft]:
     """One draft for each row of the sheet Scenarios; what is wrong is added to the book's faults."""
     return _Reader(book, library).drafts()
 
@@ -80,8 +80,8 @@ class _Reader:
         self._unreadable = {fault.place for fault in book.faults}
         self._library = library
 
-    def drafts(self) -> list[Draft]:
-        drafts: dict[str, Draft] = {}
+    def drafts(self) -> list[ScenarioDraft]:
+        drafts: dict[str, ScenarioDraft] = {}
         for row in self._rows[layout.SCENARIOS.name]:
             draft = self._scenario(row)
             if draft.scenario_id in drafts:
@@ -111,8 +111,8 @@ class _Reader:
             self._fault(row, path, "required but missing")
         return row.texts.get(path, "")
 
-    def _scenario(self, row: ReadRow) -> Draft:
-        draft = Draft(self._required(row, SCENARIO), {})
+    def _scenario(self, row: ReadRow) -> ScenarioDraft:
+        draft = ScenarioDraft(self._required(row, SCENARIO), {})
         self._fill(draft, draft.document, layout.SCENARIOS, row)
         document = draft.document
         self._refuse_misplaced(document, row)
@@ -136,7 +136,7 @@ class _Reader:
                 if name in inside:
                     self._fault(row, REST, f"{name} cannot be written here; use the sheet {sheet.name}")
 
-    def _by_scenario(self, sheet: Sheet, drafts: Mapping[str, Draft]) -> dict[str, list[ReadRow]]:
+    def _by_scenario(self, sheet: Sheet, drafts: Mapping[str, ScenarioDraft]) -> dict[str, list[ReadRow]]:
         found: dict[str, list[ReadRow]] = {name: [] for name in drafts}
         for row in self._rows[sheet.name]:
             name = self._required(row, SCENARIO)
@@ -150,7 +150,7 @@ class _Reader:
 
     def _fill(
         self,
-        draft: Draft,
+        draft: ScenarioDraft,
         into: dict[str, Any],
         sheet: Sheet,
         row: ReadRow,
@@ -177,7 +177,7 @@ class _Reader:
             inside[path[-1]] = value
         self._add_rest(draft, into, row, prefix)
 
-    def _add_rest(self, draft: Draft, into: dict[str, Any], row: ReadRow, prefix: str) -> None:
+    def _add_rest(self, draft: ScenarioDraft, into: dict[str, Any], row: ReadRow, prefix: str) -> None:
         """Add the fields of the JSON column. A field that has a cell of its own cannot be there too."""
         try:
             rest = read_json(row.texts[REST]) if REST in row.texts else {}
@@ -195,7 +195,7 @@ class _Reader:
                     self._fault(row, REST, f"{where} is given here and in a cell of its own; remove one")
                 held[one] = value[one] if both else value
 
-    def _turns(self, draft: Draft, rows: list[ReadRow]) -> None:
+    def _turns(self, draft: ScenarioDraft, rows: list[ReadRow]) -> None:
         draft.document["scripted_turns"] = turns = []
         cells = draft.cells
         if not rows:
@@ -221,7 +221,7 @@ class _Reader:
                 seen.add(name)
                 yield row
 
-    def _facts(self, draft: Draft, rows: list[ReadRow]) -> None:
+    def _facts(self, draft: ScenarioDraft, rows: list[ReadRow]) -> None:
         key, cells = draft.document["answer_key"], draft.cells
         if not rows:
             self._fault_at(cells["scenario_id"], f"{draft.scenario_id} has no row in the sheet Facts; add one")
@@ -257,7 +257,7 @@ class _Reader:
             if path not in (SCENARIO, _FACT, LIBRARY_ID, STATEMENT):
                 self._fault(row, path, f"{library_id} has this in the library; clear this cell, {or_own}")
 
-    def _claims(self, draft: Draft, rows: list[ReadRow]) -> None:
+    def _claims(self, draft: ScenarioDraft, rows: list[ReadRow]) -> None:
         claims = []
         for number, row in enumerate(rows):
             given: dict[str, Any] = {}
@@ -272,7 +272,7 @@ class _Reader:
         if claims:
             draft.document["answer_key"]["disallowed_claims"] = claims
 
-    def _variants(self, draft: Draft, rows: list[ReadRow]) -> None:
+    def _variants(self, draft: ScenarioDraft, rows: list[ReadRow]) -> None:
         by_name: dict[str, list[ReadRow]] = {}
         for row in rows:
             by_name.setdefault(self._required(row, _VARIANT), []).append(row)
@@ -281,7 +281,7 @@ class _Reader:
                 self._variant(draft, number, name, own) for number, (name, own) in enumerate(by_name.items())
             ]
 
-    def _variant(self, draft: Draft, number: int, name: str, rows: list[ReadRow]) -> dict[str, Any]:
+    def _variant(self, draft: ScenarioDraft, number: int, name: str, rows: list[ReadRow]) -> dict[str, Any]:
         first, prefix = rows[0], f"variants[{number}]"
         variant: dict[str, Any] = {}
         draft.cells[prefix] = draft.cells[f"variant {name}"] = first.cells[_VARIANT]
@@ -310,7 +310,7 @@ class _Reader:
                 self._wording(draft, variant, row, prefix, name)
         return variant
 
-    def _wording(self, draft: Draft, variant: dict[str, Any], row: ReadRow, prefix: str, name: str) -> None:
+    def _wording(self, draft: ScenarioDraft, variant: dict[str, Any], row: ReadRow, prefix: str, name: str) -> None:
         """The words of one turn of a variant, and the figures that they get wrong."""
         turn_id, words = row.texts.get(_TURN, ""), row.cells[_WORDS]
         if not {_WORDS, _MISSTATES} & row.texts.keys():

@@ -12,14 +12,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import InputError, StorageError
-from ..planning.house_rules import Problem
+from ..planning.house_rules import BrokenRule
 from ..planning.library import Library
 from ..planning.scenario_files import ScenarioFile
 from ..schemas import AnswerKey, CanonicalFact, Persona, Record, Scenario, ScriptedTurn, Variant
 from ..store.input_files import problems_of
 from ..store.strict_json import encode, sha256
 from .lint import lint
-from .spreadsheet_drafts import Draft, drafts_of
+from .spreadsheet_drafts import ScenarioDraft, drafts_of
 from .spreadsheet_read import Fault, read_workbook
 
 _ACROSS_ROWS = (None, "answer_key", "scripted_turns")
@@ -81,7 +81,7 @@ def write_imported(found: Imported) -> list[FilePath]:
     return written
 
 
-def checked(draft: Draft) -> Scenario | list[Fault]:
+def checked(draft: ScenarioDraft) -> Scenario | list[Fault]:
     """The scenario, or what is wrong with it."""
     try:
         return Scenario.model_validate_json(encode(draft.document))
@@ -89,7 +89,7 @@ def checked(draft: Draft) -> Scenario | list[Fault]:
         return [_located(draft, problem.field, problem.text) for problem in problems_of(error, Scenario)]
 
 
-def _more_faults(drafts: Sequence[Draft], faults: Sequence[Fault]) -> Iterator[Fault]:
+def _more_faults(drafts: Sequence[ScenarioDraft], faults: Sequence[Fault]) -> Iterator[Fault]:
     """What is wrong in cells that have no fault yet.
 
     What rows say of each other is left out: it may seem wrong only because a cell could not be read.
@@ -105,11 +105,11 @@ def _more_faults(drafts: Sequence[Draft], faults: Sequence[Fault]) -> Iterator[F
                     yield fault
 
 
-def _lint_fault(draft: Draft, problem: Problem) -> Fault:
+def _lint_fault(draft: ScenarioDraft, problem: BrokenRule) -> Fault:
     return _located(draft, problem.where, problem.what)
 
 
-def _located(draft: Draft, where: str | None, text: str) -> Fault:
+def _located(draft: ScenarioDraft, where: str | None, text: str) -> Fault:
     """The problem with the cell that it is in; the field is named where the cell alone does not say it."""
     cell = draft.cell_of(where) if where else draft.cell_named_in(text)
     if cell:

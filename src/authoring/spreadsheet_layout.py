@@ -17,7 +17,7 @@ SEVERITIES = ("low", "medium", "high")
 
 
 @dataclass(frozen=True)
-class Column:
+class SheetColumn:
     header: str
     path: Path
     help: str
@@ -32,9 +32,9 @@ class Column:
 class Sheet:
     name: str
     about: str
-    columns: tuple[Column, ...]
+    columns: tuple[SheetColumn, ...]
 
-    def column(self, path: Path) -> Column:
+    def column(self, path: Path) -> SheetColumn:
         return next(column for column in self.columns if column.path == path)
 
 
@@ -52,8 +52,8 @@ _CHOICES = {
 }
 
 
-def _column(given: dict[str, Any]) -> Column:
-    return Column(
+def _column(given: dict[str, Any]) -> SheetColumn:
+    return SheetColumn(
         header=given["header"],
         path=tuple(filter(None, given["path"].split("."))),
         help=given.get("help", ""),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..store.input_files import read_bytes
 from . import spreadsheet_layout as layout
-from .spreadsheet_layout import Column, Path, Sheet
+from .spreadsheet_layout import Path, Sheet, SheetColumn
 from .spreadsheet_write import openpyxl
 
 if TYPE_CHECKING:
@@ -119,10 +119,10 @@ def _read_sheet(page: Worksheet, sheet: Sheet, faults: list[Fault]) -> list[Read
     return rows
 
 
-def _columns(page: Worksheet, sheet: Sheet, faults: list[Fault]) -> dict[int, Column] | None:
+def _columns(page: Worksheet, sheet: Sheet, faults: list[Fault]) -> dict[int, SheetColumn] | None:
     """Column number to column, by the headers in the first row; None if one is missing, unknown or there twice."""
     known = {column.header.lower(): column for column in sheet.columns}
-    found: dict[int, Column] = {}
+    found: dict[int, SheetColumn] = {}
     before = len(faults)
     for place in range(1, page.max_column + 1):
         cell = page.cell(1, place)
@@ -142,7 +142,7 @@ def _columns(page: Worksheet, sheet: Sheet, faults: list[Fault]) -> dict[int, Co
     return found if len(faults) == before else None
 
 
-def _text(cell: Cell | Any, column: Column) -> str:
+def _text(cell: Cell | Any, column: SheetColumn) -> str:
     """What a cell says; a ValueError says why it cannot be used."""
     value = cell.value
     if value is None:
@@ -163,7 +163,7 @@ def _text(cell: Cell | Any, column: Column) -> str:
     return str(int(value)) if float(value).is_integer() else str(value)
 
 
-def _date_text(value: datetime | date | time, column: Column) -> str:
+def _date_text(value: datetime | date | time, column: SheetColumn) -> str:
     if not column.form.dates:
         raise ValueError(f"must be text (got the date {value}); format the cell as text and type it again")
     if isinstance(value, time) or (isinstance(value, datetime) and value.time() != time()):

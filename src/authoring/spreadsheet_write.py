@@ -16,7 +16,7 @@ from ..errors import ConfigError, InputError, StorageError
 from ..schemas import BackgroundFact, Scenario, Variant
 from . import spreadsheet_layout as layout
 from .spreadsheet_forms import LINES, MAX_CELL, Cell, show_json, shown
-from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, STATEMENT, Column, Path, Sheet
+from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, STATEMENT, Path, Sheet, SheetColumn
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -124,7 +124,7 @@ def _write_sheet(page: Worksheet, sheet: Sheet, rows: Sequence[Row]) -> None:
         _write_row(page, sheet, row_number, row)
 
 
-def _add_choices(page: Worksheet, column: Column, cells: str) -> None:
+def _add_choices(page: Worksheet, column: SheetColumn, cells: str) -> None:
     from openpyxl.worksheet.datavalidation import DataValidation
 
     if column.choices:
@@ -160,7 +160,7 @@ def _write_row(page: Worksheet, sheet: Sheet, number: int, row: Row) -> None:
             cell.quotePrefix = value[:1] in _STARTS_A_FORMULA  # and stays one when its author edits it
 
 
-def _style(column: Column, from_library: bool) -> str:
+def _style(column: SheetColumn, from_library: bool) -> str:
     if column.read_only or (from_library and column.path not in (SCENARIO, ("fact_id",), LIBRARY_ID)):
         return _FOR_READING
     if column.path == REST:

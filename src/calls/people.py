@@ -24,7 +24,7 @@ QUIET_S = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class WaitingCall:
     """A call that waits for a person."""
 
     name: str
@@ -53,7 +53,7 @@ class People:
         self._changes = 0
         self._watching: asyncio.Task[None] | None = None
         self._stop: Stop | None = None
-        self.questions: dict[str, Question] = {}
+        self.questions: dict[str, WaitingCall] = {}
         """Those without an answer, by name, in the order in which they were asked."""
         self.on_change: Callable[[], None] = lambda: None
         self._kept: dict[str, asyncio.Future[bool]] = {}
@@ -75,7 +75,7 @@ class People:
         if self._stop is None:
             self._stop = stop
             stop.listen(self._let_go)
-        question = Question(name, person, request, asyncio.get_running_loop().create_future())
+        question = WaitingCall(name, person, request, asyncio.get_running_loop().create_future())
         self.questions[name] = question
         self._count(0)
         if not self.attended and self._watching is None:

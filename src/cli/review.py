@@ -15,7 +15,7 @@ from ..records.model_name import is_person
 from ..text.count import counted
 
 if TYPE_CHECKING:
-    from ..workbench.serve import Place
+    from ..workbench.serve import OpenSocket
 
 NEEDED = ("starlette", "uvicorn")
 PACKAGES = "'starlette>=1,<2' 'uvicorn>=0.40,<1'"
@@ -58,7 +58,7 @@ def _start(arguments: argparse.Namespace) -> int:
         return _started(place, arguments)
 
 
-def _started(place: Place, arguments: argparse.Namespace) -> int:
+def _started(place: OpenSocket, arguments: argparse.Namespace) -> int:
     made = reviews.start_review(
         arguments.run,
         reviewers=arguments.reviewers,
@@ -106,12 +106,12 @@ def _check_installed() -> None:
         raise ConfigError(f"The pages need two more packages. Run: python -m pip install {PACKAGES}")
 
 
-def _say_who_reaches(place: Place) -> None:
+def _say_who_reaches(place: OpenSocket) -> None:
     if not place.here_only:
         print("Other machines can reach it, with the password. Nothing is encrypted: use it in a network you trust.")
 
 
-def place_for(port: int | None, host: str) -> Place:
+def place_for(port: int | None, host: str) -> OpenSocket:
     """Where pages will be served, before anything is written."""
     _check_installed()
     from ..workbench.serve import check_password, open_place
@@ -125,7 +125,7 @@ def place_for(port: int | None, host: str) -> Place:
     return place
 
 
-def _serve(folder: Path, place: Place, arguments: argparse.Namespace) -> int:
+def _serve(folder: Path, place: OpenSocket, arguments: argparse.Namespace) -> int:
     from ..workbench.review_app import ReviewApp
     from ..workbench.review_state import ReviewState
     from ..workbench.serve import access_for, link, serve

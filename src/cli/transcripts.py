@@ -15,11 +15,11 @@ from ..errors import IncompleteRun, InputError
 from ..store.input_files import read_bytes
 from ..text.count import counted
 from ..text.escape import plain
-from ..transcripts.assemble import Draft
+from ..transcripts.assemble import ConversationDraft
 from ..transcripts.collect import CollectSession
 from ..transcripts.read_file import decoded
-from ..transcripts.redact import Finding
-from ..transcripts.utterances import Script
+from ..transcripts.redact import PersonalDetail
+from ..transcripts.utterances import AskedScript
 from . import tables
 from .review import place_for
 
@@ -60,7 +60,7 @@ def import_transcripts(arguments: argparse.Namespace) -> int:
 _CONSENT = "You are responsible for the consent of the people in these conversations."
 
 
-def _script(arguments: argparse.Namespace) -> Script:
+def _script(arguments: argparse.Namespace) -> AskedScript:
     return api.load_script(
         arguments.scenario,
         arguments.variant,
@@ -70,7 +70,7 @@ def _script(arguments: argparse.Namespace) -> Script:
     )
 
 
-def _shown(one: Draft) -> str:
+def _shown(one: ConversationDraft) -> str:
     """What a person confirms: who asks, which words are which question, and what is redacted."""
     conversation, alignment = one.conversation, one.alignment
     how = "recognized by the scripted questions" if alignment.recognized else "as given"
@@ -94,7 +94,7 @@ def _shown(one: Draft) -> str:
     return "\n".join(lines)
 
 
-def _turn_table(one: Draft) -> str:
+def _turn_table(one: ConversationDraft) -> str:
     columns: tables.Columns = [
         ("turn", "left"), ("words", "right"), ("alike", "right"), ("asked as", "left"), ("reply", "left"),
     ]  # fmt: skip
@@ -111,7 +111,7 @@ def _turn_table(one: Draft) -> str:
     return tables.plain_table(columns, rows)
 
 
-def _redaction_table(findings: Sequence[Finding], places: dict[int, str] | None = None) -> str:
+def _redaction_table(findings: Sequence[PersonalDetail], places: dict[int, str] | None = None) -> str:
     columns: tables.Columns = [("no.", "right"), ("redacted as", "left"), ("was", "left"), ("where", "left")]
     rows = [[str(one.number), one.placeholder, one.hint, (places or {}).get(one.number, "reply")] for one in findings]
     return tables.plain_table(columns, rows)

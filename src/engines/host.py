@@ -79,7 +79,7 @@ KINDS = {kind.__name__: kind for kind in (ConfigError, IncompleteRun, InputError
 
 
 @dataclass(frozen=True)
-class Answer:
+class HostAnswer:
     """The reply to a request, and why the run stops if it does."""
 
     value: Any
@@ -183,11 +183,11 @@ class Host:
             "settle": self._settle,
         }
 
-    async def ask(self, session: str, name: str, arguments: list[Any]) -> Answer:
+    async def ask(self, session: str, name: str, arguments: list[Any]) -> HostAnswer:
         """Carry out a request of a worker."""
         held = self._sessions.setdefault(session, _Session())
         value = await self._requests[name](session, held, *arguments)
-        return Answer(value, self.stop_reason)
+        return HostAnswer(value, self.stop_reason)
 
     def stop(self, reason: str) -> None:
         """Ask all workers to stop after their calls in flight. The first reason counts."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from ..agents import questioner, verifier
-from ..agents.ask import Asked, about, state_of
+from ..agents.ask import AskedTurn, about, state_of
 from ..errors import InputError
 from ..planning.fill_facts import background_for, check_ids
 from ..planning.library import Library
@@ -41,7 +41,7 @@ class GoldItem:
     path: Path
     scenario_id: str
     reply: GoldReply
-    asked: Asked
+    asked: AskedTurn
     key: KeyInView
     scenario: Scenario
     """Filled in for the plan year of the gold set."""
@@ -206,7 +206,7 @@ def _item(
         path=path,
         scenario_id=gold.scenario_id,
         reply=reply,
-        asked=Asked(said[-1], gold.plan_year, said[:-1], about(scenario.persona), state_of(scenario.persona)),
+        asked=AskedTurn(said[-1], gold.plan_year, said[:-1], about(scenario.persona), state_of(scenario.persona)),
         key=verifier.key_in_view(scenario.answer_key),
         scenario=scenario,
         rubric=rubric,

@@ -41,7 +41,7 @@ from ..schemas import (
 )
 from ..scoring.points import group_of
 from ..scoring.study_codes import CodingInput, study_codes
-from ..stats.confusion import GoldReply, precision, precision_with_spurious
+from ..stats.confusion import JudgedGold, precision, precision_with_spurious
 from ..store.strict_json import fingerprint
 from ..text.claim_matching import Placed, best_pairs, ranked_pairs, words_of
 from .gold import Gold, GoldItem
@@ -191,7 +191,7 @@ def _measured(name: str, model: str | None, replies: Sequence[MeasuredReply]) ->
     )
 
 
-def _precision(replies: Iterable[GoldReply]) -> dict[Label, LabelPrecision]:
+def _precision(replies: Iterable[JudgedGold]) -> dict[Label, LabelPrecision]:
     counted = list(replies)
     labels: tuple[Label, ...] = get_args(Label)
     return {

@@ -92,7 +92,7 @@ def _verdict(claim: ClaimInView, task: VerifierInput) -> Verdict:
     )
 
 
-def _closest(compared: Mapping[FactInView, Difference]) -> dict[FactInView, Difference]:
+def _closest(compared: Mapping[FactInView, SentenceDifference]) -> dict[FactInView, SentenceDifference]:
     """The facts that speak of the same as the sentence; of these, those that share most words with it."""
     about = {fact: difference for fact, difference in compared.items() if difference.kind != "other"}
     best = max((difference.shared for difference in about.values()), default=0.0)
@@ -198,7 +198,7 @@ _MOST_TIMES = 60
 
 
 @dataclass(frozen=True)
-class Difference:
+class SentenceDifference:
     kind: Kind
     shared: float = 0.0
     """Share of the words of both that both have."""
@@ -206,25 +206,25 @@ class Difference:
     """Whether the sentence has no content word of its own."""
 
 
-def compare(said: Reading, statement: Reading, years: frozenset[str]) -> Difference:
+def compare(said: Reading, statement: Reading, years: frozenset[str]) -> SentenceDifference:
     """How a sentence differs from a statement.
 
     Args:
         years: years that the sentence may name although the statement does not.
     """
     if not statement.content or not 2 <= len(said.words) <= _LONGEST:
-        return Difference("other")
+        return SentenceDifference("other")
     missing, extra = statement.content - said.content, said.content - statement.content
     if missing & statement.names or extra & said.names or said.years - statement.years - years:
-        return Difference("other")
+        return SentenceDifference("other")
     shared = len(said.content & statement.content)
     alike = shared / len(said.content | statement.content)
     if _says_the_same(said, statement, shared):
-        return Difference("same", alike, exact=not extra)
+        return SentenceDifference("same", alike, exact=not extra)
     # A word of its own may name another quantity, person or time, so there must be none.
     if extra or said.hedges:
-        return Difference("other")
-    return Difference(_opposition(said, statement, shared / len(statement.content)), alike, exact=True)
+        return SentenceDifference("other")
+    return SentenceDifference(_opposition(said, statement, shared / len(statement.content)), alike, exact=True)
 
 
 def _says_the_same(said: Reading, statement: Reading, shared: int) -> bool:

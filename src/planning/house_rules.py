@@ -61,7 +61,7 @@ _SCAFFOLDING = re.compile(
 
 
 @dataclass(frozen=True)
-class Problem:
+class BrokenRule:
     """One problem of a scenario file, and the field it is in."""
 
     where: str | None
@@ -91,7 +91,7 @@ class _UsualPersona(Record):
     attributes: dict[Ident, Scalar] = Field(default_factory=dict)
 
 
-def house_rules(file: ScenarioFile, plan_year: int, library: Library) -> list[Problem]:
+def house_rules(file: ScenarioFile, plan_year: int, library: Library) -> list[BrokenRule]:
     """Every house rule that a scenario breaks, as written and as filled in for a plan year."""
     scenario = file.scenario
     found = [*_placeholders(scenario), *_rubric(file), *_themes(scenario), *_own_fields(scenario.persona)]
@@ -121,11 +121,11 @@ def load_rubric_of(file: ScenarioFile) -> Rubric:
     return load_rubric(file.scenario.rubric_version, file.path).rubric
 
 
-def _placeholders(scenario: Scenario) -> Iterator[Problem]:
+def _placeholders(scenario: Scenario) -> Iterator[BrokenRule]:
     for where, text in _texts(scenario.model_dump(mode="json")):
         if _PLACEHOLDER.search(text):
             what = f"the placeholder {PLACEHOLDER} is still there; write your own text"
-            yield Problem(where, what, error=True)
+            yield BrokenRule(where, what, error=True)
 
 
 def _texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
@@ -140,30 +140,30 @@ def _texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
         yield where, str(value)
 
 
-def _rubric(file: ScenarioFile) -> Iterator[Problem]:
+def _rubric(file: ScenarioFile) -> Iterator[BrokenRule]:
     version, known = file.scenario.rubric_version, rubric_files(file.path)
     if version not in known:
-        yield Problem(
+        yield BrokenRule(
             "rubric_version",
             f"there is no rubric {version[:80]!r} ({', '.join(known)}), so {SPECIFICATION} is used; "
             "name one of these, or write your own in a folder rubrics beside the scenario",
         )
 
 
-def _themes(scenario: Scenario) -> Iterator[Problem]:
+def _themes(scenario: Scenario) -> Iterator[BrokenRule]:
     if not scenario.themes:
-        yield Problem("themes", "there are none; add one or two, such as late-enrollment penalties, for lists")
+        yield BrokenRule("themes", "there are none; add one or two, such as late-enrollment penalties, for lists")
 
 
-def _own_fields(persona: Persona) -> Iterator[Problem]:
+def _own_fields(persona: Persona) -> Iterator[BrokenRule]:
     own = list(persona.model_extra or {})
     if own:
         are, them = ("are fields", "them") if len(own) > 1 else ("is a field", "it")
         what = f"{', '.join(own)} {are} of your own; check the spelling, or move {them} into attributes"
-        yield Problem("persona", what)
+        yield BrokenRule("persona", what)
 
 
-def _personas(scenario: Scenario, planned: Sequence[PlannedScenario]) -> Iterator[Problem]:
+def _personas(scenario: Scenario, planned: Sequence[PlannedScenario]) -> Iterator[BrokenRule]:
     """Usual fields with unusual values, in the scenario or in one of its variants."""
     places = {"persona": scenario.persona}
     places |= {f"variant {one.variant} persona": one.scenario.persona for one in planned if one.variant}
@@ -172,7 +172,7 @@ def _personas(scenario: Scenario, planned: Sequence[PlannedScenario]) -> Iterato
         for one in _unusual(persona):
             if one not in seen:
                 seen.add(one)
-                yield Problem(f"{place}.{one.field}", one.text.rstrip("."))
+                yield BrokenRule(f"{place}.{one.field}", one.text.rstrip("."))
 
 
 def _unusual(persona: Persona) -> Sequence[errors.Problem]:
@@ -183,14 +183,14 @@ def _unusual(persona: Persona) -> Sequence[errors.Problem]:
     return ()
 
 
-def _knobs(scenario: Scenario) -> Iterator[Problem]:
+def _knobs(scenario: Scenario) -> Iterator[BrokenRule]:
     """Knobs that change nothing."""
     texts = [turn.user_message for turn in scenario.scripted_turns]
     texts += [text for variant in scenario.variants for text in variant.turns.values()]
     used = {slot for text in texts for slot in SLOT.findall(text)}
     for name in scenario.variation_knobs.choices:
         if f"knob.{name}" not in used:
-            yield Problem(
+            yield BrokenRule(
                 f"variation_knobs.{name}",
                 f"it is kept but changes nothing: no turn uses {{{{knob.{name}}}}}; use it in a turn, or remove it",
             )
@@ -198,7 +198,7 @@ def _knobs(scenario: Scenario) -> Iterator[Problem]:
         what = "it is kept but changes nothing; to use it in turns, give it a plain name and a list of texts"
         if name in _SHAPES:
             what = f"it is kept but changes nothing: {name} must be {_SHAPES[name]}; correct it, or remove it"
-        yield Problem(f"variation_knobs.{name}", what)
+        yield BrokenRule(f"variation_knobs.{name}", what)
 
 
 _SHAPES = {
@@ -209,11 +209,11 @@ _SHAPES = {
 """What the knobs that we know must be."""
 
 
-def _points(scenario: Scenario) -> Iterator[Problem]:
+def _points(scenario: Scenario) -> Iterator[BrokenRule]:
     """Facts that no turn uses, and required points that no turn asks for."""
     turns = scenario.scripted_turns
     if not any(turn.required_points or turn.partial_points or turn.background for turn in turns):
-        yield Problem("scripted_turns", "no turn says which facts it asks for; add required_points to the turns")
+        yield BrokenRule("scripted_turns", "no turn says which facts it asks for; add required_points to the turns")
         return
     asked = {point_name(point) for turn in turns for point in turn.required_points}
     used = {fact for point in scenario.all_required_points() for fact in point_facts(point)}
@@ -222,80 +222,82 @@ def _points(scenario: Scenario) -> Iterator[Problem]:
     places = {fact.fact_id: f"answer_key.canonical_facts[{number}]" for number, fact in enumerate(key.canonical_facts)}
     for fact_id in (*places, *key.library_facts):
         if fact_id not in used:
-            yield Problem(
+            yield BrokenRule(
                 places.get(fact_id, f"answer_key.library_facts.{fact_id}"),
                 f"no turn uses {fact_id}; list it in a turn's required_points, partial_points or background",
             )
     for point in scenario.answer_key.required_points:
         if point_name(point) not in asked:
-            yield Problem(
+            yield BrokenRule(
                 "answer_key.required_points",
                 f"{point_name(point)} is required, but no turn asks for it; add it to a turn's required_points",
             )
 
 
-def _lookups(scenario: Scenario, rubric: Rubric) -> Iterator[Problem]:
+def _lookups(scenario: Scenario, rubric: Rubric) -> Iterator[BrokenRule]:
     """Where a referral is the complete answer, no point can be required."""
     for turn in scenario.scripted_turns:
         complete = rubric.rule(turn.group).referral_alone == "accurate_complete"
         if complete and (turn.required_points or turn.partial_points):
-            yield Problem(
+            yield BrokenRule(
                 f"turn {turn.turn_id} required_points",
                 f"group {turn.group} is for questions that must be looked up; "
                 "leave required_points and partial_points empty",
             )
 
 
-def _provenance(scenario: Scenario) -> Iterator[Problem]:
+def _provenance(scenario: Scenario) -> Iterator[BrokenRule]:
     for number, fact in enumerate(scenario.answer_key.canonical_facts):
         where = f"answer_key.canonical_facts[{number}]"
         slots = {slot.partition(".")[0] for slot in SLOT.findall(fact.statement)}
         if fact.valid_from is None and not slots & {"figure", "plan", "doctor", "place"}:
-            yield Problem(where, f"{fact.fact_id} has no valid_from; add the first day on which the statement is true")
+            yield BrokenRule(
+                where, f"{fact.fact_id} has no valid_from; add the first day on which the statement is true"
+            )
         if fact.confirmed_by is None and "figure" not in slots:
-            yield Problem(where, f"{fact.fact_id} has no confirmed_by; use primary, secondary or derived")
+            yield BrokenRule(where, f"{fact.fact_id} has no confirmed_by; use primary, secondary or derived")
         ends = fact.valid_until or fact.only.plan_years
         if not ends and re.search(r"\$\d", fact.statement) and re.search(r"\b20\d\d\b", fact.statement):
-            yield Problem(
+            yield BrokenRule(
                 where,
                 f"{fact.fact_id} states a dollar amount for one year; "
                 "move it to facts/<year>.json and write {{figure.NAME}} here",
             )
 
 
-def _compound(scenario: Scenario) -> Iterator[Problem]:
+def _compound(scenario: Scenario) -> Iterator[BrokenRule]:
     """Facts that say several things: an answer can be right about one and wrong about another."""
     for number, fact in enumerate(scenario.answer_key.canonical_facts):
         if why := compound(fact.statement):
-            yield Problem(
+            yield BrokenRule(
                 f"answer_key.canonical_facts[{number}]",
                 f"{fact.fact_id} {why}; write one fact for each assertion, with one figure at most",
             )
 
 
-def _twice(scenario: Scenario) -> Iterator[Problem]:
+def _twice(scenario: Scenario) -> Iterator[BrokenRule]:
     """Library facts that a key names twice: one statement would make two points."""
     first: dict[str, str] = {}
     for fact_id, named in scenario.answer_key.library_facts.items():
         other = first.setdefault(named, fact_id)
         if other != fact_id:
-            yield Problem(f"answer_key.library_facts.{fact_id}", f"{named} is also {other}; keep one of them")
+            yield BrokenRule(f"answer_key.library_facts.{fact_id}", f"{named} is also {other}; keep one of them")
 
 
-def _states(scenario: Scenario, planned: PlannedScenario) -> Iterator[Problem]:
+def _states(scenario: Scenario, planned: PlannedScenario) -> Iterator[BrokenRule]:
     """A state that is none, or of which the key wants facts that nobody has written down."""
     state = planned.scenario.persona.state
     own = planned.variant and state != scenario.persona.state
     where = f"variant {planned.variant} persona.state" if own else "persona.state"
     if isinstance(state, str) and state.strip().casefold() not in STATES:
-        yield Problem(where, f"{state[:40]!r} is no state of the United States; write its name, for example Ohio")
+        yield BrokenRule(where, f"{state[:40]!r} is no state of the United States; write its name, for example Ohio")
     asks = any("{{state}}" in named for named in scenario.answer_key.library_facts.values())
     if asks and planned.state_code is None:
         what = "the key names facts of the person's state, and facts/states has none of this state; they are left out"
-        yield Problem(where, what)
+        yield BrokenRule(where, what)
 
 
-def _costs(scenario: Scenario, library: Library) -> Iterator[Problem]:
+def _costs(scenario: Scenario, library: Library) -> Iterator[BrokenRule]:
     """Names in formulas of costs that nothing gives a value: the fact would have no cost, and nobody would know."""
     persona = scenario.persona.model_dump()
     attributes = {name for variant in scenario.variants for name in variant.persona} - persona.keys()
@@ -304,7 +306,7 @@ def _costs(scenario: Scenario, library: Library) -> Iterator[Problem]:
         formula = fact.cost_if_wrong.formula if fact.cost_if_wrong else None
         unknown = unknown_names(formula, attributes, library) if formula else ()
         if unknown:
-            yield Problem(
+            yield BrokenRule(
                 f"answer_key.canonical_facts[{number}].cost_if_wrong.formula",
                 f"{', '.join(sorted(unknown))}: no figure of any year and no attribute of the persona has this name, "
                 f"so {fact.fact_id} has no cost; check the spelling",
@@ -320,7 +322,7 @@ def unknown_names(formula: str, attributes: Collection[str], library: Library) -
     return frozenset(name for name in names if name not in attributes and not library.names_figure(name))
 
 
-def _identifiers(scenario: Scenario) -> Iterator[Problem]:
+def _identifiers(scenario: Scenario) -> Iterator[BrokenRule]:
     texts = {f"turn {turn.turn_id}": turn.user_message for turn in scenario.scripted_turns}
     texts |= {f"variant {v.variant_id} turn {turn}": text for v in scenario.variants for turn, text in v.turns.items()}
     personas: dict[str, Mapping[str, Any]] = {"persona": scenario.persona.model_dump()}
@@ -330,7 +332,7 @@ def _identifiers(scenario: Scenario) -> Iterator[Problem]:
         for what, pattern in _IDENTIFIERS.items():
             for match in pattern.finditer(text):
                 if re.sub(r"\D", "", match.group())[-10:] not in _PUBLIC_NUMBERS:
-                    yield Problem(
+                    yield BrokenRule(
                         where,
                         f"{match.group()!r} looks like {what}; a scenario must not contain a real person's identifiers",
                     )
@@ -357,24 +359,24 @@ def _asked_turns(planned: PlannedScenario) -> Iterator[_AskedTurn]:
         yield _AskedTurn(turn, f"turn {turn.turn_id}{of_variant}", text, from_persona)
 
 
-def _hints(planned: PlannedScenario) -> Iterator[Problem]:
+def _hints(planned: PlannedScenario) -> Iterator[BrokenRule]:
     """Questions that say how to answer, or state a figure that the answer should supply."""
     facts = {fact.fact_id: fact.statement for fact in planned.scenario.answer_key.canonical_facts}
     for asked in _asked_turns(planned):
         if phrase := _SCAFFOLDING.search(asked.text):
-            yield Problem(asked.where, f"{phrase.group()!r} tells the target how to answer; ask as a person would")
+            yield BrokenRule(asked.where, f"{phrase.group()!r} tells the target how to answer; ask as a person would")
         given = frozenset(one for one in telling(figures(asked.text)) - asked.from_persona if kind(one) != "number")
         for fact_id in (fact_id for point in asked.turn.required_points for fact_id in point_facts(point)):
             hints = sorted(given & telling(figures(facts[fact_id])))
             if hints:
-                yield Problem(
+                yield BrokenRule(
                     asked.where,
                     f"the question gives away {', '.join(hints)} from {fact_id}, "
                     "which the answer should supply; remove it",
                 )
 
 
-def _stated_amounts(planned: PlannedScenario) -> Iterator[Problem]:
+def _stated_amounts(planned: PlannedScenario) -> Iterator[BrokenRule]:
     """Dollar amounts in a question that nothing accounts for: no fact, not the persona, not `misstates`."""
     known = frozenset[str]().union(*(figures(fact.statement) for fact in planned.scenario.answer_key.canonical_facts))
     for asked in _asked_turns(planned):
@@ -382,7 +384,7 @@ def _stated_amounts(planned: PlannedScenario) -> Iterator[Problem]:
         amounts = frozenset(one for one in figures(asked.text) if kind(one) == "money")
         stray = sorted(amounts - asked.from_persona - declared - known)
         if stray:
-            yield Problem(
+            yield BrokenRule(
                 asked.where,
                 f"the question says {', '.join(stray)}, which no fact of the key states; "
                 "list it in misstates if it is wrong on purpose, or take it from the persona",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..agents import verifier
-from ..agents.ask import Asked, JudgeClient
+from ..agents.ask import AskedTurn, JudgeClient
 from ..records.citation import CheckedCitation, Citation
 from ..records.target import WebCitation, WebSearch
 from ..schemas import Claim
@@ -27,7 +27,7 @@ MOST_CHECKS = 40
 class CitingReply:
     """What is needed of a reply."""
 
-    asked: Asked
+    asked: AskedTurn
     text: str
     claims: tuple[Claim, ...]
     search: WebSearch | None
@@ -65,7 +65,7 @@ def _open(found: list[CheckedCitation | SupportRequest]) -> Iterator[int]:
     return (place for place, one in enumerate(found) if isinstance(one, SupportRequest))
 
 
-async def _label(client: JudgeClient, request: SupportRequest, asked: Asked) -> CheckedCitation:
+async def _label(client: JudgeClient, request: SupportRequest, asked: AskedTurn) -> CheckedCitation:
     done = await verifier.verify(client, (request.claim,), verifier.Shown(asked, request.key))
     label = done.verdicts[0].label if done.verdicts else None
     return settle(request, label, done.failure)

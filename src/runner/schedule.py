@@ -20,7 +20,7 @@ STAGGER_S = 0.001
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenSlot:
     target: str
     number: int
 
@@ -49,13 +49,13 @@ class TargetQueues:
             self._waiting.setdefault(trial.target, deque()).append(number)
         self._in_flight: Counter[str] = Counter()
 
-    def take(self) -> Taken | None:
+    def take(self) -> TakenSlot | None:
         waiting = [target for target, numbers in self._waiting.items() if numbers]
         if not waiting:
             return None
         target = min(waiting, key=self._in_flight.__getitem__)
         self._in_flight[target] += 1
-        return Taken(target, self._waiting[target].popleft())
+        return TakenSlot(target, self._waiting[target].popleft())
 
     def waiting(self) -> bool:
         """Whether a trial has not been started."""
@@ -88,7 +88,7 @@ async def run_in_plan_order(
                     if taken:
                         await carry_out(taken)
 
-        async def carry_out(taken: Taken) -> None:
+        async def carry_out(taken: TakenSlot) -> None:
             result = await run_trial(todo[taken.number])
             try:
                 ordered.put(taken.number, storage.encode_record(result))

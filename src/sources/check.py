@@ -22,7 +22,7 @@ from ..records.citation import (
     SnapshotPage,
 )
 from ..records.contracts import Claim, ClaimInView, FactInView, KeyInView
-from ..text.figures import Figure, figures, find_figures, fold, kind
+from ..text.figures import TextFigure, figures, find_figures, fold, kind
 from ..text.quantities import says_as_much
 from ..text.quantity_words import single_times
 from ..text.retrieval import terms
@@ -70,7 +70,7 @@ class SupportRequest:
 
 
 @dataclass(frozen=True)
-class Backing:
+class CitedClaims:
     """A citation and the claims that it backs; none if its place in the reply is not known or has no claim."""
 
     citation: Citation
@@ -151,10 +151,10 @@ def settle(request: SupportRequest, label: Label | None, failure: str | None = N
     )
 
 
-def attach(reply: str, claims: Sequence[Claim], citations: Sequence[Citation]) -> tuple[Backing, ...]:
+def attach(reply: str, claims: Sequence[Claim], citations: Sequence[Citation]) -> tuple[CitedClaims, ...]:
     """Which claims each citation backs: those whose quotes it overlaps, else those of its sentence, else of its
     paragraph or list item."""
-    return tuple(Backing(one, _backed(reply, claims, one)) for one in citations)
+    return tuple(CitedClaims(one, _backed(reply, claims, one)) for one in citations)
 
 
 def _backed(reply: str, claims: Sequence[Claim], citation: Citation) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ def _numbered(text: str) -> frozenset[str]:
     return frozenset(found) | {f"n{token.partition(' ')[0]}" for token in figures(text) if " " in token}
 
 
-def _is_count(figure: Figure, text: str) -> bool:
+def _is_count(figure: TextFigure, text: str) -> bool:
     return kind(figure.token) == "number" and not re.search("[0-9]", text[figure.start : figure.end])
 
 

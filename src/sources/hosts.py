@@ -67,14 +67,14 @@ UNKNOWN = "?"
 
 
 @dataclass(frozen=True)
-class Host:
+class HostName:
     """What a host name is."""
 
     host_class: HostClass
     why: str
 
 
-def classify_host(written: str) -> Host:
+def classify_host(written: str) -> HostName:
     """The class of a host name, without port and user name.
 
     Example:
@@ -88,28 +88,28 @@ def classify_host(written: str) -> Host:
     name = written.lower().removesuffix(".")
     hidden = next((one for one in name if unicodedata.category(one) in ("Cf", "Mn", "Me", "Zs")), None)
     if hidden:
-        return Host("disguised", f"The host name hides the character U+{ord(hidden):04X}.")
+        return HostName("disguised", f"The host name hides the character U+{ord(hidden):04X}.")
     if not name or any(unicodedata.category(one).startswith("C") for one in name):
-        return Host("malformed", "The address has no host name that a browser could open.")
+        return HostName("malformed", "The address has no host name that a browser could open.")
     if not name.isascii() or "xn--" in name:
         return _other_script(name)
     return _ascii(name)
 
 
-def _ascii(name: str) -> Host:
+def _ascii(name: str) -> HostName:
     labels = name.split(".")
     if _is_number(labels):
         return _numeric(name)
     imitation = _imitates(labels) if len(labels) > 1 and all(map(_LABEL.fullmatch, labels)) else ""
     if imitation:
-        return Host("disguised", imitation)
+        return HostName("disguised", imitation)
     wrong = _syntax(name, labels)
     if wrong:
-        return Host("malformed", wrong)
+        return HostName("malformed", wrong)
     found = _official(labels)
     if found:
-        return Host(found, f"{'.'.join(labels[-2:])} is an official name.")
-    return Host("other", f"{name[:100]} is not an official site.")
+        return HostName(found, f"{'.'.join(labels[-2:])} is an official name.")
+    return HostName("other", f"{name[:100]} is not an official site.")
 
 
 def _syntax(name: str, labels: Sequence[str]) -> str:
@@ -125,12 +125,12 @@ def _is_number(labels: Sequence[str]) -> bool:
     return bool(re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]))
 
 
-def _numeric(name: str) -> Host:
+def _numeric(name: str) -> HostName:
     try:
         IPv4Address(name)
     except AddressValueError:
-        return Host("malformed", "The host is neither a name nor a valid IP address.")
-    return Host("other", "The host is an IP address, which names no agency.")
+        return HostName("malformed", "The host is neither a name nor a valid IP address.")
+    return HostName("other", "The host is an IP address, which names no agency.")
 
 
 def _official(labels: Sequence[str]) -> HostClass | None:
@@ -282,18 +282,18 @@ def _distance_one(one: str, other: str) -> bool:
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[2:] == b[2:] and a[:2] == b[:2][::-1])
 
 
-def _other_script(name: str) -> Host:
+def _other_script(name: str) -> HostName:
     """A name with characters beyond ASCII, or with labels in their ASCII form (xn--)."""
     labels = []
     for label in _DOTS.sub(".", name).split("."):
         try:
             labels.append(label[4:].encode("ascii").decode("punycode") if label.startswith("xn--") else label)
         except UnicodeError:
-            return Host("malformed", "A part of the host name begins with xn-- but is no encoded name.")
+            return HostName("malformed", "A part of the host name begins with xn-- but is no encoded name.")
     if not all(labels):
-        return Host("malformed", "The host name has an empty part.")
+        return HostName("malformed", "The host name has an empty part.")
     why = _disguise(labels)
-    return Host("disguised", why) if why else Host("other", f"{name[:100]} is not an official site.")
+    return HostName("disguised", why) if why else HostName("other", f"{name[:100]} is not an official site.")
 
 
 def _disguise(labels: Sequence[str]) -> str:

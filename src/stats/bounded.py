@@ -48,13 +48,13 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Range:
+class PossibleRange:
     low: float = 0.0
     high: float = 1.0
 
 
-SHARE = Range()
-DIFFERENCE = Range(-1.0, 1.0)
+SHARE = PossibleRange()
+DIFFERENCE = PossibleRange(-1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConfidenceLimits:
     low: float
     high: float
 
@@ -104,7 +104,7 @@ OF_ESTIMATES = _Contributing(2.0, 1.0)
 """Where the values of units are estimates and vary more evenly. Both were chosen by simulation."""
 
 
-def bounded_mean(units: Sequence[Unit], within: Range = SHARE, confidence: float = 0.95) -> Bounded:
+def bounded_mean(units: Sequence[Unit], within: PossibleRange = SHARE, confidence: float = 0.95) -> Bounded:
     """The weighted mean over units, with its interval."""
     total = math.fsum(unit.weight for unit in units)
     if not total:
@@ -131,7 +131,9 @@ def _spread(units: Sequence[Unit], value: float, total: float, contributing: _Co
     return _Spread(math.fsum(parts), min(degrees, _contributing(parts, contributing or OF_SHARES)), 1 / kish)
 
 
-def bounded_with_error(units: Sequence[Unit], error: float, within: Range = SHARE, confidence: float = 0.95) -> Bounded:
+def bounded_with_error(
+    units: Sequence[Unit], error: float, within: PossibleRange = SHARE, confidence: float = 0.95
+) -> Bounded:
     """The mean of a share over units whose values are estimates themselves, so that they may be out of range.
 
     What is known of values in range does not hold here: the effective n may be less than the number of units. At 0 and
@@ -164,7 +166,7 @@ def bounded_with_error(units: Sequence[Unit], error: float, within: Range = SHAR
 
 
 def bounded_by_cluster(
-    values: Iterable[tuple[Hashable, float]], within: Range = SHARE, confidence: float = 0.95
+    values: Iterable[tuple[Hashable, float]], within: PossibleRange = SHARE, confidence: float = 0.95
 ) -> Bounded:
     """The mean over values of equal weight, with clusters as the units."""
     clusters: dict[Hashable, list[float]] = {}
@@ -183,7 +185,7 @@ class Stratum:
     weight: float
 
 
-def stratified_mean(strata: Sequence[Stratum], within: Range = SHARE, confidence: float = 0.95) -> Bounded:
+def stratified_mean(strata: Sequence[Stratum], within: PossibleRange = SHARE, confidence: float = 0.95) -> Bounded:
     """The weighted mean over fixed strata, each estimated by the plain mean of its units.
 
     The degrees of freedom are Welch and Satterthwaite's. A stratum with one unit shows no spread, so there is no
@@ -221,7 +223,7 @@ def _contributing(parts: Sequence[float], by: _Contributing = OF_SHARES) -> floa
     return max(1.0, by.slope * k - by.less)
 
 
-def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *, least: int) -> Bounded:
+def _bounded(mean: Bounded, spread: _Spread, within: PossibleRange, confidence: float, *, least: int) -> Bounded:
     """The mean with its interval."""
     units, value, width = mean.units, mean.value, within.high - within.low
     assert value is not None
@@ -235,15 +237,19 @@ def _bounded(mean: Bounded, spread: _Spread, within: Range, confidence: float, *
         return Bounded(units, value, None, None, effective, error, degrees)
     # A share that is 0 or 1 can be missed on one side only; a difference on both.
     most = 1 - (2 * tail if within == SHARE else tail) ** (1 / spread.least)
-    limits = Limits(share * (1 - most), share + most * (1 - share)) if same else mid_p_limits(share, effective, tail)
+    limits = (
+        ConfidenceLimits(share * (1 - most), share + most * (1 - share))
+        if same
+        else mid_p_limits(share, effective, tail)
+    )
     if within == SHARE and not same:
         one_sided = mid_p_limits(share, _size(share, width, spread, 2 * tail), 2 * tail)
-        limits = Limits(
+        limits = ConfidenceLimits(
             one_sided.low if one_sided.low <= most else max(limits.low, most),
             one_sided.high if one_sided.high >= 1 - most else min(limits.high, 1 - most),
         )
     if within == SHARE:
-        limits = Limits(
+        limits = ConfidenceLimits(
             min(limits.low, 1 - most) if share > most else limits.low,
             max(limits.high, most) if share < 1 - most else limits.high,
         )
@@ -259,13 +265,13 @@ def _size(share: float, width: float, spread: _Spread, tail: float) -> float:
 
 
 @lru_cache(maxsize=4_096)
-def mid_p_limits(share: float, n: float, tail: float = 0.025) -> Limits:
+def mid_p_limits(share: float, n: float, tail: float = 0.025) -> ConfidenceLimits:
     """Mid-P limits of a proportion; n need not be whole. At 0 and at 1 it is the exact one-sided limit."""
     count = share * n
     if min(count, n - count) <= 1e-9:
         most = 1 - (2 * tail) ** (1 / n)
-        return Limits(0.0, most) if share < 0.5 else Limits(1 - most, 1.0)
-    return Limits(_lower(count, n - count, tail), 1 - _lower(n - count, count, tail))
+        return ConfidenceLimits(0.0, most) if share < 0.5 else ConfidenceLimits(1 - most, 1.0)
+    return ConfidenceLimits(_lower(count, n - count, tail), 1 - _lower(n - count, count, tail))
 
 
 def _lower(count: float, rest: float, tail: float) -> float:

@@ -17,7 +17,7 @@ from math import fsum
 from statistics import NormalDist
 
 from .agreement import quantile
-from .bounded import Limits, mid_p_limits
+from .bounded import ConfidenceLimits, mid_p_limits
 from .clustered import ClusteredShare, Tally, clustered_share, effective_size
 from .intervals import student_quantile
 
@@ -61,7 +61,7 @@ def precision(replies: Sequence[Confusion], label: str) -> ClusteredShare:
 
 
 @dataclass(frozen=True)
-class GoldReply:
+class JudgedGold:
     """What judges did with one reply of a gold set."""
 
     confusion: Confusion
@@ -69,7 +69,7 @@ class GoldReply:
     """Labels given to claims that are no gold claims."""
 
 
-def precision_with_spurious(replies: Sequence[GoldReply], label: str) -> ClusteredShare:
+def precision_with_spurious(replies: Sequence[JudgedGold], label: str) -> ClusteredShare:
     """Like `precision`, if every spurious claim that got this label counts as wrong."""
     return clustered_share(
         [
@@ -110,7 +110,7 @@ Table = list[list[float]]
 
 
 def corrected_accuracy(
-    clusters: Sequence[Mapping[str, int]], gold: Sequence[GoldReply], labels: Labels, *, seed: int, draws: int = DRAWS
+    clusters: Sequence[Mapping[str, int]], gold: Sequence[JudgedGold], labels: Labels, *, seed: int, draws: int = DRAWS
 ) -> Corrected:
     """Accuracy over claims, supported among supported and contradicted, corrected for the judges' errors.
 
@@ -139,14 +139,14 @@ def corrected_accuracy(
     return Corrected(raw, value, min(value, found.low), max(value, found.high))
 
 
-def table(gold: Sequence[GoldReply], labels: Labels) -> Table:
+def table(gold: Sequence[JudgedGold], labels: Labels) -> Table:
     """The table of a gold set, as observed."""
     cells, spurious = _cells(gold, labels)
     everything = fsum(map(fsum, cells))
     return [[row[j] / fsum(row) + spurious[j] / everything for j in range(len(labels.all))] for row in cells]
 
 
-def _cells(gold: Sequence[GoldReply], labels: Labels) -> tuple[Table, list[float]]:
+def _cells(gold: Sequence[JudgedGold], labels: Labels) -> tuple[Table, list[float]]:
     """Claims by gold label (rows) and by label given, the last column for none; and spurious labels."""
     confusion: Counter[tuple[str, str]] = Counter()
     spurious: Counter[str] = Counter()
@@ -161,7 +161,7 @@ def _cells(gold: Sequence[GoldReply], labels: Labels) -> tuple[Table, list[float
     return rows, [float(spurious[label]) for label in labels.all]
 
 
-def _unusable(gold: Sequence[GoldReply], labels: Labels) -> str | None:
+def _unusable(gold: Sequence[JudgedGold], labels: Labels) -> str | None:
     """Why this gold set cannot correct anything."""
     cells, _ = _cells(gold, labels)
     for label, row in zip(labels.all, cells, strict=True):
@@ -222,7 +222,7 @@ class _Range:
 
 
 def _drawn(
-    clusters: Sequence[Mapping[str, int]], gold: Sequence[GoldReply], labels: Labels, draw: random.Random, draws: int
+    clusters: Sequence[Mapping[str, int]], gold: Sequence[JudgedGold], labels: Labels, draw: random.Random, draws: int
 ) -> _Range | str:
     """The interval, or why there is none.
 
@@ -282,7 +282,7 @@ def _counts(clusters: Sequence[Tally]) -> tuple[float, float]:
 class _Tables:
     """Draws of the judges' table: gold replies with random weights, and a pseudo-count in each cell."""
 
-    def __init__(self, gold: Sequence[GoldReply], labels: Labels) -> None:
+    def __init__(self, gold: Sequence[JudgedGold], labels: Labels) -> None:
         self._size = len(labels.all)
         self._replies = [_flat(one, labels) for one in gold]
         k = len(self._replies)
@@ -303,7 +303,7 @@ class _Tables:
         return [[row[j] / fsum(row) + spurious[j] / everything for j in range(size)] for row in rows]
 
 
-def _flat(one: GoldReply, labels: Labels) -> list[tuple[int, float]]:
+def _flat(one: JudgedGold, labels: Labels) -> list[tuple[int, float]]:
     """The cells of one reply that are not 0: rows one after another, then spurious labels."""
     rows, spurious = _cells([one], labels)
     return [(at, n) for at, n in enumerate([*(n for row in rows for n in row), *spurious]) if n]
@@ -371,7 +371,7 @@ def rogan_gladen(observed: float, sensitivity: float, false_alarms: float) -> fl
     return (observed - false_alarms) / (sensitivity - false_alarms)
 
 
-def independent_size(share: float, limits: Limits) -> float:
+def independent_size(share: float, limits: ConfidenceLimits) -> float:
     """How many independent yes-or-no values would give a share limits as far apart as these, by the mid-P method."""
     width = limits.high - limits.low
     least, most = _LEAST_SIZE, _MOST_SIZE
@@ -384,7 +384,7 @@ def independent_size(share: float, limits: Limits) -> float:
 
 def corrected_limits(
     observed: float, size: float, rates: ErrorRates, *, seed: int, draws: int = PREVALENCE_DRAWS
-) -> Limits | None:
+) -> ConfidenceLimits | None:
     """95% limits of a corrected share, that carry the error of the observed share and of both rates.
 
     Limits are those of all draws, cut off at 0 and 1, widened to those of the draws in range: where most draws are out
@@ -412,7 +412,7 @@ def corrected_limits(
     if len(in_range) < _TAIL * draws or len(values) < (1 - _TAIL) * draws:
         return None
     ends = [quantile(listed, tail) for listed in (values, in_range) for tail in (_TAIL, 1 - _TAIL)]
-    return Limits(max(0.0, min(ends)), min(1.0, max(ends)))
+    return ConfidenceLimits(max(0.0, min(ends)), min(1.0, max(ends)))
 
 
 def _draw(draw: random.Random, count: float, n: float) -> float:

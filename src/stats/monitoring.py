@@ -96,7 +96,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Difference:
+class PointDifference:
     """A point compared with those before it."""
 
     parts: tuple[float, ...]
@@ -120,7 +120,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Noise:
+class ChanceVariance:
     """What is known of chance: sums of squares about their means, and their degrees of freedom."""
 
     squares: float = 0.0
@@ -130,7 +130,7 @@ class Noise:
 class Cusum:
     """How far the points have moved, up and down."""
 
-    def __init__(self, design: Design, learned: Noise | None = None) -> None:
+    def __init__(self, design: Design, learned: ChanceVariance | None = None) -> None:
         """`learned`: from points that these are not compared with, such as those of last year's key."""
         self.scales = {name: design.scale(name) for name in design.clusters}
         self.points = 0
@@ -143,15 +143,15 @@ class Cusum:
         """Of each cluster, over the points so far."""
         self._counts: dict[str, int] = {}
         self._least = design.noise(LEAST_FLIPS)
-        known = learned or Noise()
+        known = learned or ChanceVariance()
         self._spread = LEAST_DEGREES * self._least + known.squares
         self._degrees = LEAST_DEGREES + known.degrees
 
     @property
-    def noise(self) -> Noise:
-        return Noise(self._spread - LEAST_DEGREES * self._least, self._degrees - LEAST_DEGREES)
+    def noise(self) -> ChanceVariance:
+        return ChanceVariance(self._spread - LEAST_DEGREES * self._least, self._degrees - LEAST_DEGREES)
 
-    def add(self, values: Mapping[str, float]) -> Difference | None:
+    def add(self, values: Mapping[str, float]) -> PointDifference | None:
         """The next point. None if there is nothing to compare it with."""
         known = {name: values[name] for name in self.scales if name in values}
         found = self._compare(known)
@@ -164,7 +164,7 @@ class Cusum:
         self.points += 1
         return found
 
-    def _compare(self, known: Mapping[str, float]) -> Difference | None:
+    def _compare(self, known: Mapping[str, float]) -> PointDifference | None:
         parts, reaches, scales = [], [], []
         for name, value in known.items():
             if n := self._counts.get(name):
@@ -179,7 +179,7 @@ class Cusum:
         self._spread += math.fsum([(part - moved * own) ** 2 for part, own in zip(parts, reaches, strict=True)])
         self._degrees += n - 1
         error = math.sqrt(n * max(self._spread / self._degrees, self._least))
-        found = Difference(tuple(parts), tuple(scales), error, self._degrees, reach)
+        found = PointDifference(tuple(parts), tuple(scales), error, self._degrees, reach)
         if n == 1:
             self._spread += parts[0] ** 2
             self._degrees += 1
@@ -216,7 +216,7 @@ class Wealth:
         self._bets: list[_Bet] = []
         self._points = 0
 
-    def add(self, found: Difference) -> None:
+    def add(self, found: PointDifference) -> None:
         """A point that follows on at least one other."""
         self._points = t = self._points + 1
         variance = (self._squares + self._held * self._variance) / (self._seen + self._held)
@@ -245,7 +245,7 @@ class Wealth:
 class Monitor:
     """Follows one line point by point."""
 
-    def __init__(self, design: Design, *, limit: float, level: float, learned: Noise | None = None) -> None:
+    def __init__(self, design: Design, *, limit: float, level: float, learned: ChanceVariance | None = None) -> None:
         """`limit` is the threshold of the CUSUM; a claim is made when the wealth reaches 1 / level."""
         self._limit = limit
         self._needed = -math.log(level)
@@ -255,7 +255,7 @@ class Monitor:
         self._claim: Direction | None = None
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> ChanceVariance:
         """What is known of chance by now."""
         return self._cusum.noise
 
@@ -298,7 +298,7 @@ class Monitor:
 @dataclass(frozen=True)
 class Followed:
     steps: list[Step]
-    noise: Noise
+    noise: ChanceVariance
 
 
 def follow(
@@ -307,7 +307,7 @@ def follow(
     *,
     limit: float,
     level: float,
-    learned: Noise | None = None,
+    learned: ChanceVariance | None = None,
 ) -> Followed:
     """Every point of a line, from the first on."""
     monitor = Monitor(design, limit=limit, level=level, learned=learned)

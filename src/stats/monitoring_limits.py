@@ -27,7 +27,7 @@ _STEPS = 200
 
 
 @dataclass(frozen=True)
-class Change:
+class Drop:
     """A drop of the mean share from one point on."""
 
     drop: float
@@ -36,7 +36,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Found:
+class RuleFound:
     """What a rule found in simulated series."""
 
     share: float
@@ -47,8 +47,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Power:
-    alarm: Found
-    claim: Found
+    alarm: RuleFound
+    claim: RuleFound
 
 
 def threshold(design: Design, *, points: int, level: float, series: int, seed: int) -> float:
@@ -86,7 +86,7 @@ def power(
     limit: float,
     level: float,
     points: int,
-    change: Change,
+    change: Drop,
     chance: Chance = "mixed",
     series: int,
     seed: int,
@@ -106,7 +106,7 @@ def power(
     return Power(_found(alarms, series), _found(claims, series))
 
 
-def _first(said: Sequence[str | None], change: Change) -> list[int]:
+def _first(said: Sequence[str | None], change: Drop) -> list[int]:
     """How many points the first alarm took, if there is one that counts."""
     place = next((place for place, one in enumerate(said) if one), None)
     if place is None or (change.drop and (place < change.after or said[place] != "down")):
@@ -114,14 +114,14 @@ def _first(said: Sequence[str | None], change: Change) -> list[int]:
     return [place - change.after + 1]
 
 
-def _found(delays: Sequence[int], series: int) -> Found:
+def _found(delays: Sequence[int], series: int) -> RuleFound:
     missed = [math.inf] * (series - len(delays))
     middle = median([*delays, *missed]) if series else math.inf
-    return Found(len(delays) / series, None if math.isinf(middle) else middle)
+    return RuleFound(len(delays) / series, None if math.isinf(middle) else middle)
 
 
 def simulated(
-    design: Design, points: int, chance: Chance, draw: random.Random, change: Change | None = None
+    design: Design, points: int, chance: Chance, draw: random.Random, change: Drop | None = None
 ) -> Iterator[dict[str, float]]:
     """The values of each cluster at every point of one series."""
     shares = {name: _share(chance, draw) for name in design.clusters}

@@ -13,7 +13,7 @@ from typing import Literal
 from ..adapters.base import Adapter
 from .fault_cases import FAULT_CASES
 from .server import Dialect
-from .subject import Case, Http, NotApplicable, Problem, ScriptedServer, Subject
+from .subject import AdapterProblem, Case, Http, NotApplicable, ScriptedServer, Subject
 from .wire_cases import CONTRACT_CASES, WIRE_CASES
 
 
@@ -94,7 +94,7 @@ async def _judged(case: Case, subject: Subject) -> CaseResult:
         await case.run(subject)
     except NotApplicable as reason:
         return CaseResult(case.name, "skipped", str(reason))
-    except Problem as problem:
+    except AdapterProblem as problem:
         return CaseResult(case.name, "failed", str(problem))
     except Exception as error:
         return CaseResult(case.name, "failed", f"{type(error).__name__}: {error}")

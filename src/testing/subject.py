@@ -19,7 +19,7 @@ SHORT_TIMEOUT_S = 0.5
 Result = ModelReply | CallFailure
 
 
-class Problem(Exception):  # noqa: N818 - a finding about the adapter, not an error of the kit
+class AdapterProblem(Exception):  # noqa: N818 - a finding about the adapter, not an error of the kit
     """What an adapter did wrong, in one sentence."""
 
 
@@ -88,14 +88,14 @@ class Subject:
         if not done:
             task.cancel()
             await asyncio.wait({task}, timeout=1)
-            raise Problem(f"the call did not return in {self.patience_s:g} s, with timeout_s={limit:g}")
+            raise AdapterProblem(f"the call did not return in {self.patience_s:g} s, with timeout_s={limit:g}")
         error = task.exception()
         if isinstance(error, CallFailure):
             return error
         if error is not None:
-            raise Problem(f"raised {type(error).__name__} instead of CallFailure")
+            raise AdapterProblem(f"raised {type(error).__name__} instead of CallFailure")
         if not isinstance(task.result(), ModelReply):
-            raise Problem(f"returned {type(task.result()).__name__} instead of ModelReply")
+            raise AdapterProblem(f"returned {type(task.result()).__name__} instead of ModelReply")
         return task.result()
 
     async def result(self, request: ModelRequest | None = None, adapter: Adapter | None = None) -> Result:
@@ -114,14 +114,16 @@ class Subject:
         """The reply to one call; a failure is a problem."""
         result = await self.result(request)
         if isinstance(result, CallFailure):
-            raise Problem(f"raised CallFailure({result.outcome!r}) instead of returning a reply: {result.message}")
+            raise AdapterProblem(
+                f"raised CallFailure({result.outcome!r}) instead of returning a reply: {result.message}"
+            )
         return result
 
 
 def failure_in(result: Result) -> CallFailure:
     """The failure that a call came to; a reply is a problem."""
     if isinstance(result, ModelReply):
-        raise Problem(f"returned a reply ({result.outcome!r}) instead of raising CallFailure")
+        raise AdapterProblem(f"returned a reply ({result.outcome!r}) instead of raising CallFailure")
     return result
 
 
@@ -143,4 +145,4 @@ class Case:
 
 def expect(condition: bool, problem: str) -> None:
     if not condition:
-        raise Problem(problem)
+        raise AdapterProblem(problem)

@@ -13,7 +13,17 @@ from ..adapters.base import CallFailure, Message, ModelReply, ReplyOutcome, verb
 from ..schemas import Usage
 from ..store.strict_json import encode
 from .server import Dialect, Received, Response, Said
-from .subject import ANSWER, QUESTION, SERVED_MODEL, SHORT_TIMEOUT_S, Case, NotApplicable, Problem, Subject, expect
+from .subject import (
+    ANSWER,
+    QUESTION,
+    SERVED_MODEL,
+    SHORT_TIMEOUT_S,
+    AdapterProblem,
+    Case,
+    NotApplicable,
+    Subject,
+    expect,
+)
 
 # What every adapter must do, with or without HTTP.
 
@@ -50,7 +60,7 @@ async def calls_at_once(subject: Subject) -> None:
         results = await asyncio.gather(*(subject.attempt(adapter, request) for request in requests))
     for question, result in zip(questions, results, strict=True):
         if isinstance(result, CallFailure):
-            raise Problem(f"one of {CALLS_AT_ONCE} calls at once failed: {result.message}")
+            raise AdapterProblem(f"one of {CALLS_AT_ONCE} calls at once failed: {result.message}")
         expect(question in json.dumps(result.sent), "a call returned what another call sent")
 
 
@@ -73,7 +83,7 @@ async def several_calls(subject: Subject) -> None:
         for _ in range(3):
             result = await subject.attempt(adapter, subject.request())
             if isinstance(result, CallFailure):
-                raise Problem(f"a later call of the same adapter failed: {result.message}")
+                raise AdapterProblem(f"a later call of the same adapter failed: {result.message}")
 
 
 async def closes_twice(subject: Subject) -> None:
@@ -188,7 +198,9 @@ async def unstorable_text(subject: Subject) -> None:
     try:
         reply.text.encode("utf-8")
     except UnicodeEncodeError:
-        raise Problem("text holds half a surrogate pair, which no file can store: use strict_json.clean_text") from None
+        raise AdapterProblem(
+            "text holds half a surrogate pair, which no file can store: use strict_json.clean_text"
+        ) from None
 
 
 async def turns_in_order(subject: Subject) -> None:
@@ -256,7 +268,7 @@ async def no_mixing(subject: Subject) -> None:
     expect(patient, f"{CALLS_AT_ONCE} calls do not run at the same time: the adapter blocks the event loop or queues")
     for question, result in zip(questions, results, strict=True):
         if isinstance(result, CallFailure):
-            raise Problem(f"one of {CALLS_AT_ONCE} calls at once failed: {result.message}")
+            raise AdapterProblem(f"one of {CALLS_AT_ONCE} calls at once failed: {result.message}")
         expect(result.text == f"answer to {question}", f"the reply to {question!r} is {result.text[:40]!r}")
         expect(question in json.dumps(result.sent), f"sent of {question!r} belongs to another call")
         expect(question in json.dumps(result.received), f"received of {question!r} belongs to another call")

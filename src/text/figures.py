@@ -59,7 +59,7 @@ _COMMON_FRACTIONS = {("1", "2"), ("1", "3"), ("1", "4"), ("2", "3"), ("3", "4"),
 
 
 @dataclass(frozen=True)
-class Figure:
+class TextFigure:
     token: str
     start: int
     end: int
@@ -103,21 +103,21 @@ def fold(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def find_figures(text: str) -> tuple[Figure, ...]:
+def find_figures(text: str) -> tuple[TextFigure, ...]:
     """The figures, in order of position."""
     plain = fold(text).translate(_ACCENTS)
-    found: list[Figure] = []
+    found: list[TextFigure] = []
     for pattern in (_PHONE, _VANITY):
         for match in pattern.finditer(plain):
             digits = "".join(part for part in match.groups() if part).lower().translate(_KEYPAD)[:10]
-            found.append(Figure(f"tel:1{digits}", match.start(), match.end()))
+            found.append(TextFigure(f"tel:1{digits}", match.start(), match.end()))
         plain = pattern.sub(_blank, plain)
     for pattern in (_URL, _LIST_MARK, _SAVINGS_PLAN):
         plain = pattern.sub(_blank, plain)
     tokens = [Token(m.group(), m.group().lower(), m.start(), m.end()) for m in _TOKEN.finditer(plain)]
     taken: set[int] = set()
     found += _dates(tokens, taken)
-    found += [Figure(spell(number), number.start, number.end) for number in read_numbers(tokens, taken)]
+    found += [TextFigure(spell(number), number.start, number.end) for number in read_numbers(tokens, taken)]
     return tuple(sorted(found, key=lambda figure: (figure.start, figure.token)))
 
 
@@ -126,8 +126,8 @@ def _blank(match: re.Match[str]) -> str:
     return "." * len(match.group())
 
 
-def _dates(tokens: list[Token], taken: set[int]) -> list[Figure]:
-    found: list[Figure] = []
+def _dates(tokens: list[Token], taken: set[int]) -> list[TextFigure]:
+    found: list[TextFigure] = []
     for index, token in enumerate(tokens):
         month = _MONTHS.get(token.lower)
         if month and not (token.lower in ("may", "march", "mar") and token.text[0].islower()):
@@ -137,7 +137,7 @@ def _dates(tokens: list[Token], taken: set[int]) -> list[Figure]:
     return found
 
 
-def _named_date(tokens: list[Token], index: int, month: int, taken: set[int]) -> list[Figure]:
+def _named_date(tokens: list[Token], index: int, month: int, taken: set[int]) -> list[TextFigure]:
     after = index + 1 + (lower(tokens, index + 1) == ".")
     after += lower(tokens, after) == "the"
     day, behind = _day(tokens, after)
@@ -174,11 +174,11 @@ def _has_unit(tokens: list[Token], index: int) -> bool:
     return lower(tokens, index) in ("%", "percent", "dollars") or lower(tokens, index) in TIME
 
 
-def _date(tokens: list[Token], month: int, day: int, first: int, behind: int) -> Figure:
-    return Figure(f"{month:02d}-{day:02d}", tokens[first].start, tokens[behind - 1].end)
+def _date(tokens: list[Token], month: int, day: int, first: int, behind: int) -> TextFigure:
+    return TextFigure(f"{month:02d}-{day:02d}", tokens[first].start, tokens[behind - 1].end)
 
 
-def _numeric_date(tokens: list[Token], index: int, taken: set[int]) -> list[Figure]:
+def _numeric_date(tokens: list[Token], index: int, taken: set[int]) -> list[TextFigure]:
     """10/15, 10/15/2026 and 2026-10-15; the year is left for the next pass."""
     parts = [lower(tokens, index + step) for step in range(0, 5, 2)]
     marks = (lower(tokens, index + 1), lower(tokens, index + 3))

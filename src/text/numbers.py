@@ -40,7 +40,7 @@ _BETWEEN_NUMBER_AND_TIME = frozenset(
 
 
 @dataclass
-class Number:
+class ReadNumber:
     """A number and, once known, its unit."""
 
     value: str
@@ -73,7 +73,7 @@ def is_year(digits: str) -> bool:
     return len(digits) == 4 and digits.isascii() and digits.isdigit() and "1900" <= digits <= "2099"
 
 
-def read_numbers(tokens: list[Token], taken: set[int]) -> list[Number]:
+def read_numbers(tokens: list[Token], taken: set[int]) -> list[ReadNumber]:
     """The numbers that say something, with their units, in order; tokens in `taken` belong to dates."""
     numbers = _numbers(tokens, taken)
     for number in numbers:
@@ -91,21 +91,21 @@ def read_numbers(tokens: list[Token], taken: set[int]) -> list[Number]:
     return [number for number in numbers if not _says_nothing(number)]
 
 
-def _rises(number: Number, following: Number) -> bool:
+def _rises(number: ReadNumber, following: ReadNumber) -> bool:
     """Whether two numbers can be a range: not in "when you turn 65 to three months after"."""
     whole, next_whole = (one.value.partition(".")[0] for one in (number, following))
     return (len(whole), whole) <= (len(next_whole), next_whole)
 
 
-def _says_nothing(number: Number) -> bool:
+def _says_nothing(number: ReadNumber) -> bool:
     """A "one" that counts nothing ("no one"), and a number that is part of a name (B12)."""
     if number.lone_one:
         return number.unit in ("", "day", "hour", "minute")
     return number.attached and not number.unit and not is_year(number.value)
 
 
-def _numbers(tokens: list[Token], taken: set[int]) -> list[Number]:
-    numbers: list[Number] = []
+def _numbers(tokens: list[Token], taken: set[int]) -> list[ReadNumber]:
+    numbers: list[ReadNumber] = []
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -128,7 +128,7 @@ def _numbers(tokens: list[Token], taken: set[int]) -> list[Number]:
     return numbers
 
 
-def _digits(tokens: list[Token], index: int) -> Number | None:
+def _digits(tokens: list[Token], index: int) -> ReadNumber | None:
     token = tokens[index]
     value, after, end = _plain(token.text.replace(",", "")), index + 1, token.end
     glued = after < len(tokens) and tokens[after].start == token.end
@@ -142,12 +142,12 @@ def _digits(tokens: list[Token], index: int) -> Number | None:
         value, end, after = str(int(value) * 12), tokens[after].end, after + 1
     before = tokens[index - 1] if index else None
     attached = before is not None and before.end == token.start and before.text.isalpha()
-    number = Number(value, token.start, end, index, after, grouped="," in token.text, attached=attached)
+    number = ReadNumber(value, token.start, end, index, after, grouped="," in token.text, attached=attached)
     _add_half(tokens, number)
     return number
 
 
-def _add_half(tokens: list[Token], number: Number) -> None:
+def _add_half(tokens: list[Token], number: ReadNumber) -> None:
     """`and a half`, `½` or `1/2` directly after a whole number."""
     following = tuple(lower(tokens, number.after + step) for step in range(3))
     width = 1 if following[0] == "\u00bd" else 3 if following in (("and", "a", "half"), ("1", "/", "2")) else 0
@@ -157,7 +157,7 @@ def _add_half(tokens: list[Token], number: Number) -> None:
         number.end = tokens[number.after - 1].end
 
 
-def _part_of_time(tokens: list[Token], index: int) -> Number | None:
+def _part_of_time(tokens: list[Token], index: int) -> ReadNumber | None:
     """`half a year`, `a couple of weeks`, and the `a` of `a year and a half`."""
     word, following = lower(tokens, index), lower(tokens, index + 1)
     if word in ("half", "medio"):
@@ -172,7 +172,7 @@ def _part_of_time(tokens: list[Token], index: int) -> Number | None:
         return None
     if lower(tokens, after) not in TIME:
         return None
-    return Number(value, tokens[index].start, tokens[after - 1].end, index, after)
+    return ReadNumber(value, tokens[index].start, tokens[after - 1].end, index, after)
 
 
 def _and_a_half(tokens: list[Token], index: int) -> bool:
@@ -184,7 +184,7 @@ def _scaled_article(tokens: list[Token], index: int) -> bool:
     return lower(tokens, index) == "a" and (lower(tokens, index + 1) in _SCALES or lower(tokens, index + 1) == "dozen")
 
 
-def _words(tokens: list[Token], index: int) -> Number:
+def _words(tokens: list[Token], index: int) -> ReadNumber:
     """A number in words: tens and units, then hundreds and thousands, as long as they form one number."""
     total, part, place, ceiling = 0, 0, index, 10**12
     lone = lower(tokens, index) == "one"
@@ -209,7 +209,7 @@ def _words(tokens: list[Token], index: int) -> Number:
             part += extra
     if lower(tokens, place) == "dozen":
         part, place, lone = part * 12, place + 1, False
-    return Number(str(total + part), tokens[index].start, tokens[place - 1].end, index, place, lone_one=lone)
+    return ReadNumber(str(total + part), tokens[index].start, tokens[place - 1].end, index, place, lone_one=lone)
 
 
 def _below_hundred(tokens: list[Token], index: int) -> tuple[int, int]:
@@ -223,11 +223,11 @@ def _below_hundred(tokens: list[Token], index: int) -> tuple[int, int]:
     return value, place
 
 
-def _before(tokens: list[Token], number: Number) -> str:
+def _before(tokens: list[Token], number: ReadNumber) -> str:
     return lower(tokens, number.place - 1)
 
 
-def _unit(tokens: list[Token], number: Number) -> str:
+def _unit(tokens: list[Token], number: ReadNumber) -> str:
     place = number.after + (lower(tokens, number.after) == "-")
     word = lower(tokens, place)
     if _before(tokens, number) in ("$", "usd") or word in ("dollar", "dollars", "usd", "bucks", "dolares"):
@@ -273,7 +273,7 @@ def _shift(value: str, places: int) -> str:
     return _plain(f"{whole}{fraction[:places]}.{fraction[places:]}")
 
 
-def spell(number: Number) -> str:
+def spell(number: ReadNumber) -> str:
     """The token of a number with its unit."""
     if number.unit == "$":
         whole, _, fraction = number.value.partition(".")

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Protocol
 
 
-class Passage(Protocol):
+class TextPassage(Protocol):
     @property
     def start(self) -> int: ...
     @property
     def end(self) -> int: ...
 
 
-def cut(text: str, passages: Iterable[Passage]) -> str:
+def cut(text: str, passages: Iterable[TextPassage]) -> str:
     """A text without some of its passages, which are in order."""
     kept, at = [], 0
     for passage in passages:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
-from .figures import Figure, figures, find_figures, is_amount, kind
+from .figures import TextFigure, figures, find_figures, is_amount, kind
 from .quantity_words import (
     figures_in_words,
     is_age,
@@ -321,7 +321,7 @@ def _derived(value: _Value | None, pool: _Pool) -> bool:
     return pairs or _near(value, pool.multiples)
 
 
-def _tells_something(figure: Figure, text: str) -> bool:
+def _tells_something(figure: TextFigure, text: str) -> bool:
     """Not a calendar year, a phone number or an age."""
     if kind(figure.token) == "phone" or (kind(figure.token) == "year" and " " not in figure.token):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from .figures import Figure, find_figures, fold
+from .figures import TextFigure, find_figures, fold
 
 _MONTHLY = re.compile(
     r"\bmonthly\b|\b(?:per|a|each|every|one|al|por|cada) (?:month|mes)\b|/ ?mo(?:nth)?\b|\bmensual",
@@ -121,7 +121,7 @@ def steps_to_year(text: str) -> frozenset[int]:
     return frozenset(step for pattern, step in _NEARBY_YEAR if pattern.search(text))
 
 
-def is_age(figure: Figure, text: str) -> bool:
+def is_age(figure: TextFigure, text: str) -> bool:
     """Whether the text says that a number is an age: "65 or older", "turns 65", "at 65"."""
     digits = figure.token[1:]
     if not digits.isdigit() or len(digits) > len(str(_OLDEST)) or int(digits) > _OLDEST:

@@ -31,7 +31,7 @@ _PART_COST = 0.04
 _MOST_CALLS = 4_000
 
 
-class Asked(Protocol):
+class TurnToAlign(Protocol):
     """A scripted turn with its slots filled."""
 
     @property
@@ -66,7 +66,7 @@ class Alignment:
 
 def align(
     utterances: Sequence[Utterance],
-    turns: Sequence[Asked],
+    turns: Sequence[TurnToAlign],
     *,
     caller: str | None = None,
     where: str = "the conversation",
@@ -94,7 +94,7 @@ def align(
     return Alignment(caller, recognized, tuple(said), calls, tuple(matches))
 
 
-def _caller(said: Sequence[Utterance], turns: Sequence[Asked], given: str | None, where: str) -> str:
+def _caller(said: Sequence[Utterance], turns: Sequence[TurnToAlign], given: str | None, where: str) -> str:
     labels = speakers(said)
     shown = ", ".join(repr(label[:40]) for label in labels[:8])
     if given is not None:
@@ -120,7 +120,7 @@ def _caller(said: Sequence[Utterance], turns: Sequence[Asked], given: str | None
 class _Similarity:
     """How much of a scripted question a text says. Words that few questions have weigh more."""
 
-    def __init__(self, turns: Sequence[Asked]) -> None:
+    def __init__(self, turns: Sequence[TurnToAlign]) -> None:
         self._turns = [_tokens(turn.user_message) for turn in turns]
         counts = Counter(token for turn in self._turns for token in turn)
         self._weights = {token: math.log(1 + len(turns) / count) for token, count in counts.items()}
@@ -145,7 +145,7 @@ def _tokens(text: str) -> frozenset[str]:
     return words(plain) | {f"={figure.removeprefix('n')}" for figure in figures(plain)}
 
 
-def _matches(said: Sequence[Utterance], calls: Sequence[int], turns: Sequence[Asked]) -> list[Match]:
+def _matches(said: Sequence[Utterance], calls: Sequence[int], turns: Sequence[TurnToAlign]) -> list[Match]:
     """Dynamic programming over the caller's utterances and the turns; ties go to the earlier utterance."""
     if len(calls) > _MOST_CALLS:
         raise InputError(f"The caller speaks {len(calls):,} times; the limit is {_MOST_CALLS:,}. Split the file.")
@@ -174,7 +174,7 @@ def _matches(said: Sequence[Utterance], calls: Sequence[int], turns: Sequence[As
     return _asked_together(_earliest(found, tokens, similar), tokens, similar, turns)
 
 
-def _walk(step: Sequence[Sequence[int]], size: int, turns: Sequence[Asked]) -> list[tuple[int, int]]:
+def _walk(step: Sequence[Sequence[int]], size: int, turns: Sequence[TurnToAlign]) -> list[tuple[int, int]]:
     """Per turn: the first utterance (from 0) and how many; (-1, 0) if it is not asked."""
     found, at, turn = [], 0, 0
     while turn < len(turns):
@@ -208,7 +208,7 @@ def _asked_together(
     found: Sequence[tuple[int, int, float]],
     tokens: Sequence[frozenset[str]],
     similar: _Similarity,
-    turns: Sequence[Asked],
+    turns: Sequence[TurnToAlign],
 ) -> list[Match]:
     """Matches; a turn without an utterance of its own may be asked in that of a neighbor."""
     matches = []
@@ -231,7 +231,7 @@ def _asked_together(
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*\s*")
 
 
-def _split_by_script(utterances: Sequence[Utterance], turns: Sequence[Asked], where: str) -> list[Utterance]:
+def _split_by_script(utterances: Sequence[Utterance], turns: Sequence[TurnToAlign], where: str) -> list[Utterance]:
     """A file without speakers: sentences in a row that say a scripted question are the caller's, the rest is not."""
     pieces = [
         Utterance(NO_SPEAKER, match[0].strip(), one.start_s, one.end_s, one.confidence)

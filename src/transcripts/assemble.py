@@ -22,8 +22,8 @@ from ..records.transcript import (
 from ..text.spoken_numbers import spoken_amounts
 from .align import Alignment, Correction, Match, align, corrected
 from .read_file import ReadFile
-from .redact import Finding, Redacted, RedactionRules, edited, redact
-from .utterances import NO_SPEAKER, Script, Utterance, as_one, joined, mean_confidence, speakers
+from .redact import PersonalDetail, Redacted, RedactionRules, edited, redact
+from .utterances import NO_SPEAKER, AskedScript, Utterance, as_one, joined, mean_confidence, speakers
 
 UNSURE = 0.5
 """Confidence below which a word is marked."""
@@ -31,7 +31,7 @@ _PLACEHOLDER = re.compile(rf"\[({'|'.join(get_args(RedactionKind))}) \d+\]")
 
 
 @dataclass(frozen=True)
-class Place:
+class UtterancePlace:
     """Where an utterance went."""
 
     turn_id: str | None
@@ -42,7 +42,7 @@ class Place:
 class Assembled:
     turns: tuple[RecordedTurn, ...]
     before: tuple[Aside, ...]
-    places: Mapping[int, Place]
+    places: Mapping[int, UtterancePlace]
     """Of each utterance, by its index."""
 
 
@@ -52,7 +52,7 @@ def assemble(alignment: Alignment, kind: ConversationKind) -> Assembled:
         (alignment.calls[match.calls[0] - 1], match) for match in alignment.matches if match.calls
     )  # two matches never have the same utterance
     edges = [start for start, _ in starts] + [len(alignment.utterances)]
-    places = {index: Place(None, "before") for index in range(edges[0])}
+    places = {index: UtterancePlace(None, "before") for index in range(edges[0])}
     made: dict[str, RecordedTurn] = {}
     for number, (start, match) in enumerate(starts):
         indices = range(start, edges[number + 1])
@@ -60,7 +60,7 @@ def assemble(alignment: Alignment, kind: ConversationKind) -> Assembled:
         for index in indices:
             is_caller = alignment.utterances[index].speaker == alignment.caller
             side: Side = "question" if index in asked else "other" if is_caller else "reply"
-            places[index] = Place(match.turn_id, side)
+            places[index] = UtterancePlace(match.turn_id, side)
         made[match.turn_id] = _turn(alignment, match, indices, places, kind)
     turns = tuple(made.get(match.turn_id) or _not_asked(match) for match in alignment.matches)
     before = tuple(_aside(alignment, index) for index in range(edges[0]))
@@ -77,7 +77,11 @@ def _aside(alignment: Alignment, index: int) -> Aside:
 
 
 def _turn(
-    alignment: Alignment, match: Match, indices: Iterable[int], places: Mapping[int, Place], kind: ConversationKind
+    alignment: Alignment,
+    match: Match,
+    indices: Iterable[int],
+    places: Mapping[int, UtterancePlace],
+    kind: ConversationKind,
 ) -> RecordedTurn:
     sides: dict[Side, list[int]] = {}
     for index in indices:
@@ -159,13 +163,13 @@ class ImportOptions:
 
 
 @dataclass(frozen=True)
-class Draft:
+class ConversationDraft:
     """A conversation that is ready to be saved, and what a person confirms before."""
 
     conversation: Conversation
     alignment: Alignment
-    findings: tuple[Finding, ...]
-    kept: tuple[Finding, ...]
+    findings: tuple[PersonalDetail, ...]
+    kept: tuple[PersonalDetail, ...]
     """Findings that a person says are not personal."""
     places: dict[int, str]
     """Number of a finding to where it is: `Q2, reply`."""
@@ -176,7 +180,7 @@ def kind_of(read: ReadFile) -> ConversationKind:
     return "chat" if read.source.format == "chat" else "phone"
 
 
-def draft(read: ReadFile, script: Script, options: ImportOptions, kind: ConversationKind) -> Draft:
+def draft(read: ReadFile, script: AskedScript, options: ImportOptions, kind: ConversationKind) -> ConversationDraft:
     """Make a conversation from a file that was read.
 
     Raises:
@@ -202,7 +206,7 @@ def draft(read: ReadFile, script: Script, options: ImportOptions, kind: Conversa
         redacted_by=options.redacted_by,
         edited=bool(options.corrections or options.rules.keep or options.rules.also),
     )
-    return Draft(conversation, alignment, found.findings, found.kept, _places(found, made, read))
+    return ConversationDraft(conversation, alignment, found.findings, found.kept, _places(found, made, read))
 
 
 def _places(found: Redacted, made: Assembled, read: ReadFile) -> dict[int, str]:

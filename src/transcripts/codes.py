@@ -72,7 +72,7 @@ def word_list(kind: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class CodePiece:
     """Characters of a code, and where they are said."""
 
     chars: str
@@ -98,7 +98,7 @@ class _Token:
     end: int
 
 
-def runs(text: str, masked: Sequence[tuple[int, int]] = (), *, capitals: bool = False) -> list[list[Piece]]:
+def runs(text: str, masked: Sequence[tuple[int, int]] = (), *, capitals: bool = False) -> list[list[CodePiece]]:
     """Rows of pieces in folded text; what is masked (start, end) ends a row. `capitals`: XJK counts as letters.
 
     Example:
@@ -107,8 +107,8 @@ def runs(text: str, masked: Sequence[tuple[int, int]] = (), *, capitals: bool = 
     """
     tokens = [_Token(one[0], one[0].lower(), one.start(), one.end()) for one in _TOKEN.finditer(text)]
     hidden = _Hidden(masked)
-    found: list[list[Piece]] = []
-    row: list[Piece] = []
+    found: list[list[CodePiece]] = []
+    row: list[CodePiece] = []
     fillers = place = 0
     while place < len(tokens):
         token = tokens[place]
@@ -148,7 +148,7 @@ def _between(token: _Token) -> bool:
     return token.text not in _BREAKS
 
 
-def _may_follow(before: Piece, piece: Piece, text: str) -> bool:
+def _may_follow(before: CodePiece, piece: CodePiece, text: str) -> bool:
     """A sentence may end inside a code only if it is said digit by digit, as recognizers write it."""
     gap = text[before.end : piece.start]
     if re.search(r"[.?!]\s", gap):
@@ -156,27 +156,27 @@ def _may_follow(before: Piece, piece: Piece, text: str) -> bool:
     return len(gap) <= 80 and "    " not in gap  # wide gaps are the columns of a table
 
 
-def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[Piece | None, int]:
+def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[CodePiece | None, int]:
     """The piece that begins at a token, and how many tokens it takes."""
     token = tokens[place]
     word = token.lower
-    found: tuple[Piece | None, int] = (None, 1)
+    found: tuple[CodePiece | None, int] = (None, 1)
     if spelled := _spelled(tokens, place):
         found = spelled
     elif token.text.isdigit():
-        found = Piece(token.text, token.start, token.end, False), 1
+        found = CodePiece(token.text, token.start, token.end, False), 1
     elif word in _TIMES:
         following = _digit(tokens, place + 1)
         if following:
-            found = Piece(following * _TIMES[word], token.start, tokens[place + 1].end, True), 2
+            found = CodePiece(following * _TIMES[word], token.start, tokens[place + 1].end, True), 2
     elif word in ("eight", "nine") and _lower(tokens, place + 1) == "hundred":
-        found = Piece(f"{DIGITS[word]}00", token.start, tokens[place + 1].end, True), 2
+        found = CodePiece(f"{DIGITS[word]}00", token.start, tokens[place + 1].end, True), 2
     elif word in NUMBER_WORDS:
         found = _number(tokens, place)
     elif word in _NATO:
-        found = Piece(_NATO[word], token.start, token.end, True), 1
+        found = CodePiece(_NATO[word], token.start, token.end, True), 1
     elif word.isascii() and word.isalpha() and _are_letters(tokens, place, capitals):
-        found = Piece(token.text.upper(), token.start, token.end, False), 1
+        found = CodePiece(token.text.upper(), token.start, token.end, False), 1
     return found
 
 
@@ -185,7 +185,7 @@ def _are_letters(tokens: Sequence[_Token], place: int, capitals: bool) -> bool:
     return len(text) == 1 or _in_code(tokens, place) or (capitals and text.isupper() and len(text) <= 6)
 
 
-def _number(tokens: Sequence[_Token], place: int) -> tuple[Piece | None, int]:
+def _number(tokens: Sequence[_Token], place: int) -> tuple[CodePiece | None, int]:
     token = tokens[place]
     word = token.lower
     after = place + 1
@@ -197,10 +197,10 @@ def _number(tokens: Sequence[_Token], place: int) -> tuple[Piece | None, int]:
         chars, after = (_TENS[word] + value, unit + 1) if joined else (f"{_TENS[word]}0", after)
     if _lower(tokens, after) in ("hundred", "thousand", "million", "percent", "dollars", "dollar", "cents", "point"):
         return None, after - place + 1  # an amount
-    return Piece(chars, token.start, tokens[after - 1].end, True), after - place
+    return CodePiece(chars, token.start, tokens[after - 1].end, True), after - place
 
 
-def _spelled(tokens: Sequence[_Token], place: int) -> tuple[Piece, int] | None:
+def _spelled(tokens: Sequence[_Token], place: int) -> tuple[CodePiece, int] | None:
     """`E as in Edward`, `E for Edward`, `M like Mary`."""
     word = tokens[place].lower
     if not (len(word) == 1 and word.isascii() and word.isalpha()):
@@ -214,7 +214,7 @@ def _spelled(tokens: Sequence[_Token], place: int) -> tuple[Piece, int] | None:
         return None
     while _lower(tokens, place + width) == "-" and _lower(tokens, place + width + 1).isalpha():
         width += 2  # X as in X-ray
-    return Piece(word.upper(), tokens[place].start, tokens[place + width - 1].end, True), width
+    return CodePiece(word.upper(), tokens[place].start, tokens[place + width - 1].end, True), width
 
 
 def _in_code(tokens: Sequence[_Token], place: int) -> bool:
@@ -246,13 +246,13 @@ def _lower(tokens: Sequence[_Token], place: int) -> str:
     return tokens[place].lower if 0 <= place < len(tokens) else ""
 
 
-def chars_of(pieces: Sequence[Piece]) -> str:
+def chars_of(pieces: Sequence[CodePiece]) -> str:
     return "".join(piece.chars for piece in pieces)
 
 
-def digit_rows(run: Sequence[Piece]) -> Iterator[list[Piece]]:
+def digit_rows(run: Sequence[CodePiece]) -> Iterator[list[CodePiece]]:
     """The longest parts of a run that have digits only."""
-    row: list[Piece] = []
+    row: list[CodePiece] = []
     for piece in run:
         if piece.digits:
             row.append(piece)
@@ -263,6 +263,6 @@ def digit_rows(run: Sequence[Piece]) -> Iterator[list[Piece]]:
         yield row
 
 
-def gaps(pieces: Sequence[Piece], text: str) -> list[str]:
+def gaps(pieces: Sequence[CodePiece], text: str) -> list[str]:
     """What is between the pieces."""
     return [text[before.end : after.start] for before, after in pairwise(pieces)]

@@ -34,7 +34,7 @@ from ..store.strict_json import clean_text, sha256
 from .assemble import find_redactions
 from .redact import Redacted, RedactionRules, redact
 from .save import make_collection, plan_collection, replace_file
-from .utterances import Holds, Script, ScriptTurn, Utterance
+from .utterances import AskedScript, Holds, ScriptTurn, Utterance
 
 UNFINISHED = ".unfinished.json"
 LONGEST = 200_000
@@ -73,7 +73,7 @@ class CollectSession:
     def __init__(
         self,
         folder: Path,
-        script: Script,
+        script: AskedScript,
         *,
         holds: Holds,
         today: date,

@@ -17,7 +17,7 @@ from .codes import folded
 from .redact_addresses import find_addresses
 from .redact_context import find_in_context
 from .redact_names import find_names
-from .redact_numbers import Found, find_numbers
+from .redact_numbers import PersonalText, find_numbers
 from .utterances import Utterance, WordConfidence
 
 KINDS: tuple[RedactionKind, ...] = get_args(RedactionKind)
@@ -29,7 +29,7 @@ _BREATH = re.compile(
 
 
 @dataclass(frozen=True)
-class Finding:
+class PersonalDetail:
     """Something personal, for a person to confirm. The value is never printed or stored."""
 
     number: int
@@ -45,8 +45,8 @@ class Finding:
 @dataclass(frozen=True)
 class Redacted:
     utterances: tuple[Utterance, ...]
-    findings: tuple[Finding, ...]
-    kept: tuple[Finding, ...] = ()
+    findings: tuple[PersonalDetail, ...]
+    kept: tuple[PersonalDetail, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def redact(utterances: Sequence[Utterance], rules: RedactionRules | None = None)
     return Redacted(redacted, tuple(used), kept)
 
 
-def find_personal(text: str, rules: RedactionRules) -> list[Found]:
+def find_personal(text: str, rules: RedactionRules) -> list[PersonalText]:
     """What is personal in a text, without overlaps, in order."""
     plain = folded(text)
     found = [*find_numbers(plain), *find_addresses(plain), *find_in_context(plain), *find_names(plain, rules.names)]
@@ -99,26 +99,26 @@ def find_personal(text: str, rules: RedactionRules) -> list[Found]:
     return _merged(one for one in found if one.start not in old or one.end - 1 not in old)
 
 
-def _added(text: str, rules: RedactionRules, others: Sequence[Found]) -> list[Found]:
+def _added(text: str, rules: RedactionRules, others: Sequence[PersonalText]) -> list[PersonalText]:
     """Where the texts are that a person adds, without what is redacted anyway."""
     plain = folded(text)
     taken = [(one.start, one.end) for one in others]
-    added: list[Found] = []
+    added: list[PersonalText] = []
     for wanted in filter(str.strip, rules.also):
         pattern = r"\s+".join(re.escape(part) for part in folded(wanted).split())
         for one in re.finditer(f"(?i){pattern}", plain):
             start = one.start()
             for begin, end in sorted(span for span in taken if span[0] < one.end() and one.start() < span[1]):
                 if start < begin:
-                    added.append(Found("REDACTED", start, begin, one[0].lower()))
+                    added.append(PersonalText("REDACTED", start, begin, one[0].lower()))
                 start = max(start, end)
             if start < one.end():
-                added.append(Found("REDACTED", start, one.end(), one[0].lower()))
+                added.append(PersonalText("REDACTED", start, one.end(), one[0].lower()))
             taken.append(one.span())
     return added
 
 
-def _is_fictional(one: Found, text: str, known: Sequence[Sequence[str]]) -> bool:
+def _is_fictional(one: PersonalText, text: str, known: Sequence[Sequence[str]]) -> bool:
     """Whether an invented person's data say the same: a name by its words, anything else as a whole."""
     said = re.findall(r"\w+", text[one.start : one.end].lower().replace("'s", ""))
     if not said:
@@ -127,9 +127,9 @@ def _is_fictional(one: Found, text: str, known: Sequence[Sequence[str]]) -> bool
     return any((one.kind == "NAME" and set(said) <= set(words)) or whole in f" {' '.join(words)} " for words in known)
 
 
-def _merged(found: Iterable[Found]) -> list[Found]:
+def _merged(found: Iterable[PersonalText]) -> list[PersonalText]:
     """Overlapping findings as one, so that no part of a value is left over."""
-    merged: list[Found] = []
+    merged: list[PersonalText] = []
     for one in sorted(found, key=lambda one: (one.start, -one.end)):
         last = merged[-1] if merged else None
         if last is None or one.start >= last.end:
@@ -150,12 +150,12 @@ def _starts(utterances: Sequence[Utterance]) -> list[int]:
 
 
 def _numbered(
-    found: Sequence[Found],
+    found: Sequence[PersonalText],
     text: str,
     starts: Sequence[int],
     utterances: Sequence[Utterance],
     rules: RedactionRules,
-) -> list[Finding]:
+) -> list[PersonalDetail]:
     names: dict[tuple[RedactionKind, str], str] = {}
     counts = dict(rules.taken)
     findings = []
@@ -166,11 +166,13 @@ def _numbered(
             names[key] = f"[{one.kind} {counts[one.kind]}]"
         said = text[one.start : one.end]
         hint = f"{said[:1]}… ({len(said)} characters)"
-        findings.append(Finding(number, one.kind, names[key], _pieces(one, starts, utterances), hint))
+        findings.append(PersonalDetail(number, one.kind, names[key], _pieces(one, starts, utterances), hint))
     return findings
 
 
-def _pieces(one: Found, starts: Sequence[int], utterances: Sequence[Utterance]) -> tuple[tuple[int, int, int], ...]:
+def _pieces(
+    one: PersonalText, starts: Sequence[int], utterances: Sequence[Utterance]
+) -> tuple[tuple[int, int, int], ...]:
     """The parts of a finding in each utterance, without those that only say "okay"."""
     pieces = []
     index = bisect_right(starts, one.start) - 1

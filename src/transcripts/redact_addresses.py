@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..records.transcript import RedactionKind
 from .codes import NUMBER_WORDS, word_list
-from .redact_numbers import Found
+from .redact_numbers import PersonalText
 
 _ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
 _TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
@@ -50,17 +50,17 @@ _OFFICIAL = re.compile(r"(?i)medicare premium|collection center|cms\b|social sec
 _DIRECTIONS = frozenset(("north", "south", "east", "west", "n", "s", "e", "w", "ne", "nw", "se", "sw"))
 
 
-def find_addresses(text: str) -> Iterator[Found]:
+def find_addresses(text: str) -> Iterator[PersonalText]:
     """Street addresses with a house number, post boxes and e-mail addresses, in folded text."""
     yield from _emails(text)
     yield from _streets(text)
 
 
-def _found(kind: RedactionKind, text: str, start: int, end: int) -> Found:
-    return Found(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
+def _found(kind: RedactionKind, text: str, start: int, end: int) -> PersonalText:
+    return PersonalText(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
 
 
-def _emails(text: str) -> Iterator[Found]:
+def _emails(text: str) -> Iterator[PersonalText]:
     for one in _EMAIL.finditer(text):
         yield _found("EMAIL", text, *one.span())
     for at in _SPOKEN_AT.finditer(text):
@@ -104,7 +104,7 @@ def _local_part(text: str, at: re.Match[str]) -> int | None:
     return offset + start if known and start is not None else None
 
 
-def _streets(text: str) -> Iterator[Found]:
+def _streets(text: str) -> Iterator[PersonalText]:
     for pattern in _ADDRESSES:
         for one in pattern.finditer(text):
             if _is_street(text, one):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ..records.transcript import RedactionKind
-from .codes import Piece, chars_of, runs
-from .redact_numbers import Found, is_toll_free, kind_of_digits
+from .codes import CodePiece, chars_of, runs
+from .redact_numbers import PersonalText, is_toll_free, kind_of_digits
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
@@ -92,17 +92,17 @@ _CARD_CODE = re.compile(
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
 
 
-def find_in_context(text: str) -> Iterator[Found]:
+def find_in_context(text: str) -> Iterator[PersonalText]:
     """Everything that the words around it make personal, in folded text."""
     yield from _births(text)
     yield from _codes(text)
 
 
-def _found(kind: RedactionKind, text: str, start: int, end: int) -> Found:
-    return Found(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
+def _found(kind: RedactionKind, text: str, start: int, end: int) -> PersonalText:
+    return PersonalText(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
 
 
-def _births(text: str) -> Iterator[Found]:
+def _births(text: str) -> Iterator[PersonalText]:
     for context in _BIRTH.finditer(text):
         end = context.end()
         loose = re.match(r"(?s).{0,90}", text[end:])
@@ -121,7 +121,7 @@ def _births(text: str) -> Iterator[Found]:
             yield _found("DATE OF BIRTH", text, *date.span())
 
 
-def _second_birth(text: str, end: int) -> Iterator[Found]:
+def _second_birth(text: str, end: int) -> Iterator[PersonalText]:
     """`Her birthday is ... and mine is ...`: a date with a year that is joined to a date of birth."""
     joined = _AND.match(text, end)
     date = _DATE.match(text, joined.end()) if joined else None
@@ -145,13 +145,13 @@ def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bo
     return direct and not example
 
 
-def _birth_digits(text: str, context: re.Match[str], start: int) -> Iterator[Found]:
+def _birth_digits(text: str, context: re.Match[str], start: int) -> Iterator[PersonalText]:
     """`date of birth oh three oh three fifty eight`, `DOB 03031958`, `birthday is 7 4 51`."""
     window = text[start : start + 120]
     first = re.match(r"(?:\s|,)*", window)
     at = first.end() if first else 0
     run = next((run for run in runs(window) if run[0].start == at), [])
-    row: list[Piece] = []
+    row: list[CodePiece] = []
     for piece in run:
         if not piece.digits or len(chars_of([*row, piece])) > 8:
             break
@@ -162,7 +162,7 @@ def _birth_digits(text: str, context: re.Match[str], start: int) -> Iterator[Fou
         yield _found("DATE OF BIRTH", text, start + row[0].start, start + row[-1].end)
 
 
-def _codes(text: str) -> Iterator[Found]:
+def _codes(text: str) -> Iterator[PersonalText]:
     """Codes behind the words that say what they are: `member ID is ...`, `case number ...`."""
     for context in _CODE_CONTEXT.finditer(text):
         connected = _CODE_CONNECT.match(text, context.end(), min(len(text), context.end() + 120))
@@ -180,7 +180,7 @@ def _codes(text: str) -> Iterator[Found]:
         yield _found("ID", text, *card.span("code"))
 
 
-def _long_code(text: str, end: int) -> Iterator[Found]:
+def _long_code(text: str, end: int) -> Iterator[PersonalText]:
     """A code in the rest of the sentence, with other words before it."""
     rest = re.match(r"[^.?!\n]{0,60}", text[end:])
     found = _LONG_CODE.search(text, end, end + len(rest[0]) + 40) if rest else None
@@ -199,7 +199,7 @@ def _starts(text: str, context_end: int, connected_end: int) -> list[int]:
     return sorted(set(starts), reverse=True)
 
 
-def _code(text: str, begin: int, run: list[Piece], context: re.Match[str]) -> Found | None:
+def _code(text: str, begin: int, run: list[CodePiece], context: re.Match[str]) -> PersonalText | None:
     pieces = _until_amount(text, begin, run)
     chars = chars_of(pieces)
     digits = sum(char.isdigit() for char in chars)
@@ -223,7 +223,7 @@ def _code(text: str, begin: int, run: list[Piece], context: re.Match[str]) -> Fo
         kind = "MEDICARE NUMBER"
     elif chars.isdigit() and _says_kind(chars, context[0].lower()):
         kind = kind_of_digits(chars)
-    return Found(kind, begin + pieces[0].start, begin + pieces[-1].end, chars)
+    return PersonalText(kind, begin + pieces[0].start, begin + pieces[-1].end, chars)
 
 
 def _says_kind(digits: str, context: str) -> bool:
@@ -232,9 +232,9 @@ def _says_kind(digits: str, context: str) -> bool:
     return kind == "CARD" or (kind == "SSN" and ("social" in context or "ssn" in context))
 
 
-def _until_amount(text: str, begin: int, run: list[Piece]) -> list[Piece]:
+def _until_amount(text: str, begin: int, run: list[CodePiece]) -> list[CodePiece]:
     """The pieces of a code; a figure with a unit behind it is no part of one."""
-    kept: list[Piece] = []
+    kept: list[CodePiece] = []
     for piece in run:
         after = text[begin + piece.end : begin + piece.end + 14].lower()
         if re.match(

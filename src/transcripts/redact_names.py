@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from .codes import gaps, runs, word_list
-from .redact_numbers import Found
+from .redact_numbers import PersonalText
 
 _list = str.split
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
@@ -87,17 +87,17 @@ def first_names() -> frozenset[str]:
     return frozenset(Path(__file__).with_name("first_names.txt").read_text(encoding="utf-8").split())
 
 
-def find_names(text: str, listed: Sequence[str] = ()) -> list[Found]:
+def find_names(text: str, listed: Sequence[str] = ()) -> list[PersonalText]:
     """Names of people in folded text. Lines of `listed` are names, in full; their parts count where capitalized."""
     found = [*_introduced(text), *_titled(text), *_known(text), *_from_list(text, listed)]
     return [*found, *_spelled(text, found)]
 
 
-def _found(text: str, start: int, end: int) -> Found:
-    return Found("NAME", start, end, re.sub(r"[\W_]+", " ", text[start:end].lower()).strip())
+def _found(text: str, start: int, end: int) -> PersonalText:
+    return PersonalText("NAME", start, end, re.sub(r"[\W_]+", " ", text[start:end].lower()).strip())
 
 
-def _introduced(text: str) -> Iterator[Found]:
+def _introduced(text: str) -> Iterator[PersonalText]:
     for one in _INTRODUCED.finditer(text):
         strict = bool(re.search(r"(?i)ask for|go(?:es)? by|named|signed|att", one[0])) or not re.search(
             r"(?i)(?:\bis|'s|:|was|be)[\s,]+$|(?:first|last|middle|maiden)\s+name[\s,]+$", one[0]
@@ -108,7 +108,7 @@ def _introduced(text: str) -> Iterator[Found]:
     yield from _answered(text)
 
 
-def _answered(text: str) -> Iterator[Found]:
+def _answered(text: str) -> Iterator[PersonalText]:
     """Names behind a question for one, a greeting or a relation."""
     for pattern in (_ASKED, _HELLO):
         for one in pattern.finditer(text):
@@ -133,7 +133,7 @@ def _answered(text: str) -> Iterator[Found]:
         yield from _maybe(text, one)
 
 
-def _maybe(text: str, one: re.Match[str]) -> Iterator[Found]:
+def _maybe(text: str, one: re.Match[str]) -> Iterator[PersonalText]:
     """Behind "I'm", "this is", "hello": a known first name, or two capitalized words after "I'm" and the like."""
     word = _WORD.match(text, one.end())
     if not word:
@@ -191,7 +191,7 @@ def _is_particle(text: str, word: re.Match[str]) -> bool:
     return following[1][0].isupper() or following[1].lower() in _PARTICLES
 
 
-def _titled(text: str) -> Iterator[Found]:
+def _titled(text: str) -> Iterator[PersonalText]:
     for one in _TITLE.finditer(text):
         title = one[0].strip(" .\n").lower()
         if title == "ms" and re.search(r"\d\s*$", text[max(0, one.start() - 4) : one.start()]):
@@ -201,7 +201,7 @@ def _titled(text: str) -> Iterator[Found]:
             yield _found(text, *span)
 
 
-def _known(text: str) -> Iterator[Found]:
+def _known(text: str) -> Iterator[PersonalText]:
     """Known first names with a capital, and the capitalized word behind them."""
     for word in _WORD.finditer(text):
         name = word[0].removesuffix("'s")
@@ -220,7 +220,7 @@ def _known(text: str) -> Iterator[Found]:
             yield _found(text, *span)
 
 
-def _from_list(text: str, listed: Sequence[str]) -> Iterator[Found]:
+def _from_list(text: str, listed: Sequence[str]) -> Iterator[PersonalText]:
     for line in listed:
         parts = _WORD.findall(line)
         if not parts:
@@ -240,7 +240,7 @@ def _from_list(text: str, listed: Sequence[str]) -> Iterator[Found]:
                 yield _found(text, *one.span())
 
 
-def _spelled(text: str, names: Sequence[Found]) -> Iterator[Found]:
+def _spelled(text: str, names: Sequence[PersonalText]) -> Iterator[PersonalText]:
     """A name spelled letter by letter, behind a name or words such as "spelled" and "last name"."""
     ends = sorted(one.end for one in names)
     for run in runs(text):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..records.transcript import RedactionKind
-from .codes import Piece, chars_of, digit_rows, gaps, runs
+from .codes import CodePiece, chars_of, digit_rows, gaps, runs
 
 TOLL_FREE = frozenset(("800", "888", "877", "866", "855", "844", "833", "822"))
 _LETTER = "[A-Z]"
@@ -82,7 +82,7 @@ MASKS = (
 
 
 @dataclass(frozen=True)
-class Found:
+class PersonalText:
     """A place in a text that says something personal."""
 
     kind: RedactionKind
@@ -92,7 +92,7 @@ class Found:
     """What is the same for every way to say it. Never stored."""
 
 
-def find_numbers(text: str) -> list[Found]:
+def find_numbers(text: str) -> list[PersonalText]:
     """Personal numbers in folded text."""
     laws = [one.span() for one in _LAWS.finditer(text)]
     found = [one for one in _written(text) if not any(start < one.end and one.start < end for start, end in laws)]
@@ -118,7 +118,7 @@ def is_toll_free(digits: str) -> bool:
     return len(digits) == 10 and digits[:3] in TOLL_FREE
 
 
-def _written(text: str) -> Iterator[Found]:
+def _written(text: str) -> Iterator[PersonalText]:
     for one in _RAILROAD.finditer(text):
         yield _as_found("MEDICARE NUMBER", text, *one.span())
     for one in _SSN.finditer(text):
@@ -138,10 +138,10 @@ def _written(text: str) -> Iterator[Found]:
         yield from _bare(text, one)
 
 
-def _phones(text: str) -> Iterator[Found]:
+def _phones(text: str) -> Iterator[PersonalText]:
     for one in _PHONE.finditer(text):
         if one[1] not in TOLL_FREE:
-            yield Found("PHONE", *one.span(), "".join(one.groups()))
+            yield PersonalText("PHONE", *one.span(), "".join(one.groups()))
     for pattern in (_LOCAL_PHONE, _ABROAD):
         for one in pattern.finditer(text):
             area = re.search(r"(\d{3})\)?[-. ]{0,3}$", text[max(0, one.start() - 8) : one.start()])
@@ -149,7 +149,7 @@ def _phones(text: str) -> Iterator[Found]:
                 yield _as_found("PHONE", text, *one.span())
 
 
-def _bare(text: str, one: re.Match[str]) -> Iterator[Found]:
+def _bare(text: str, one: re.Match[str]) -> Iterator[PersonalText]:
     """A long number without any marks in it."""
     digits = one[0]
     is_date = re.fullmatch(r"20\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])", digits)
@@ -159,7 +159,7 @@ def _bare(text: str, one: re.Match[str]) -> Iterator[Found]:
     if suffix and text[one.end() : one.end() + 1] == "-":
         yield _as_found("MEDICARE NUMBER", text, one.start(), suffix.end())
         return
-    yield Found(kind_of_digits(digits), *one.span(), digits)
+    yield PersonalText(kind_of_digits(digits), *one.span(), digits)
 
 
 def kind_of_digits(digits: str) -> RedactionKind:
@@ -178,7 +178,7 @@ def _luhn(digits: str) -> bool:
     return total % 10 == 0
 
 
-def _medicare_numbers(run: Sequence[Piece]) -> Iterator[Found]:
+def _medicare_numbers(run: Sequence[CodePiece]) -> Iterator[PersonalText]:
     """Eleven characters in the order of a Medicare number, however they are cut."""
     place = 0
     while place < len(run):
@@ -187,7 +187,7 @@ def _medicare_numbers(run: Sequence[Piece]) -> Iterator[Found]:
             size += len(run[end].chars)
             end += 1
         if size == 11 and _MBI.fullmatch(_as_mbi(chars_of(run[place:end]))):
-            yield Found("MEDICARE NUMBER", run[place].start, run[end - 1].end, _as_mbi(chars_of(run[place:end])))
+            yield PersonalText("MEDICARE NUMBER", run[place].start, run[end - 1].end, _as_mbi(chars_of(run[place:end])))
             place = end
         else:
             place += 1
@@ -199,7 +199,7 @@ def _as_mbi(chars: str) -> str:
     return "".join(fixed)
 
 
-def _recited(row: Sequence[Piece], text: str) -> Iterator[Found]:
+def _recited(row: Sequence[CodePiece], text: str) -> Iterator[PersonalText]:
     """Seven or more digits said one by one, or in groups such as "six fifteen"."""
     digits = chars_of(row)
     if len(digits) < 7 or is_toll_free(digits) or len(row) == 1:
@@ -213,10 +213,10 @@ def _recited(row: Sequence[Piece], text: str) -> Iterator[Found]:
     local = near and len(row) == 2 and len(digits) == 7 and "," not in between
     written = singles == len(digits) or whole or local or (near and len(digits) >= 12)
     if (singles >= 5 or near) if spoken else written:
-        yield Found(_kind_of_row(row, text), start, end, digits)
+        yield PersonalText(_kind_of_row(row, text), start, end, digits)
 
 
-def _kind_of_row(row: Sequence[Piece], text: str) -> RedactionKind:
+def _kind_of_row(row: Sequence[CodePiece], text: str) -> RedactionKind:
     digits = chars_of(row)
     if len(digits) == 9 and not _TIN_CONTEXT.search(text, max(0, row[0].start - _NEAR), row[0].start):
         size = 0
@@ -227,7 +227,7 @@ def _kind_of_row(row: Sequence[Piece], text: str) -> RedactionKind:
     return kind_of_digits(digits)
 
 
-def _last_four(text: str) -> Iterator[Found]:
+def _last_four(text: str) -> Iterator[PersonalText]:
     """`The last four of my social are 6789`, also spoken."""
     for pattern in (_LAST_FOUR, _ENDING_IN):
         for one in pattern.finditer(text):
@@ -236,9 +236,9 @@ def _last_four(text: str) -> Iterator[Found]:
             count = next((count for count in range(1, len(row) + 1) if len(chars_of(row[:count])) >= 4), 0)
             if count and row[0].start == 0 and len(chars_of(row[:count])) == 4:
                 kind: RedactionKind = "ID" if re.search(r"(?i)account|card", one[0]) else "SSN"
-                yield Found(kind, one.end(), one.end() + row[count - 1].end, chars_of(row[:count]))
+                yield PersonalText(kind, one.end(), one.end() + row[count - 1].end, chars_of(row[:count]))
 
 
-def _as_found(kind: RedactionKind, text: str, start: int, end: int) -> Found:
+def _as_found(kind: RedactionKind, text: str, start: int, end: int) -> PersonalText:
     value = "".join(char for char in text[start:end] if char.isalnum()).upper()
-    return Found(kind, start, end, value)
+    return PersonalText(kind, start, end, value)

@@ -100,7 +100,7 @@ class ScriptTurn:
 
 
 @dataclass(frozen=True)
-class Script:
+class AskedScript:
     scenario_id: str
     variant: str | None
     turns: tuple[ScriptTurn, ...]

@@ -19,7 +19,7 @@ from ..findings.report.evidence_shell import safe, safe_lines
 from ..records.transcript import RecordedTurn
 from ..transcripts.assemble import find_redactions
 from ..transcripts.collect import LONGEST, CollectSession
-from ..transcripts.redact import Finding
+from ..transcripts.redact import PersonalDetail
 from ..transcripts.utterances import ScriptTurn
 from .access import Fields, missing_page, not_ours, note_in, one, read_form, token_field, token_of
 from .frame import page, static_routes
@@ -46,7 +46,7 @@ class CollectApp:
         self._redacted_by = redacted_by
         self._on_finish = on_finish
         self._pages = CollectPages(session, redacted_by=redacted_by, to_judge=to_judge)
-        self._notice: Notice | None = None
+        self._notice: LastAction | None = None
         self._last_saved: tuple[int, bytes] | None = None
         """Place and hash of the reply that was saved last, so that a form that is sent twice does no harm."""
         self.written: Path | None = None
@@ -65,11 +65,11 @@ class CollectApp:
         if self.written or self._sent_again(fields):
             return RedirectResponse("/", 303)
         if _place(fields) != len(self._session.turns):  # its reply may belong to another question
-            return HTMLResponse(self._shown(token, Problem(EARLIER, note_in(fields, "reply"))), 409)
+            return HTMLResponse(self._shown(token, RefusedForm(EARLIER, note_in(fields, "reply"))), 409)
         try:  # nothing is awaited from here on, so two forms cannot get in each other's way
             self._notice = self._done(fields)
         except HarnessError as error:
-            why = Problem(f"{error}{CONTINUE if isinstance(error, StorageError) else ''}")
+            why = RefusedForm(f"{error}{CONTINUE if isinstance(error, StorageError) else ''}")
             return HTMLResponse(self._shown(token, why, fields), 422 if isinstance(error, InputError) else 503)
         return RedirectResponse("/", 303)
 
@@ -84,7 +84,7 @@ class CollectApp:
     def _sent_again(self, fields: Fields) -> bool:
         return self._last_saved == (_place(fields), _hash(fields)) and _place(fields) < len(self._session.turns)
 
-    def _done(self, fields: Fields) -> Notice | None:
+    def _done(self, fields: Fields) -> LastAction | None:
         """Do what the pressed button says. A form without one is a reply: Ctrl+Enter."""
         action = one(fields, "action") or "save"
         if action not in ("save", "skip", "no_reply", "undo", "finish"):
@@ -102,9 +102,9 @@ class CollectApp:
         question = self._session.next_question()
         what = "not asked" if action == "skip" else "no reply"
         (self._session.skip if action == "skip" else self._session.no_reply)()
-        return Notice(f"Saved: {question.turn_id if question else ''}, {what}.")
+        return LastAction(f"Saved: {question.turn_id if question else ''}, {what}.")
 
-    def _saved(self, fields: Fields) -> Notice:
+    def _saved(self, fields: Fields) -> LastAction:
         place, reply = _place(fields), note_in(fields, "reply")
         if not reply:
             raise InputError("The reply is empty. If the app gave none, use the button No reply.")
@@ -119,15 +119,15 @@ class CollectApp:
         turn = self._session.answer(reply, keep=keep, also=also)
         self._last_saved = place, _hash(fields)
         redacted = tuple(finding for finding in findings if finding.number not in keep)
-        return Notice(f"Saved: {turn.turn_id}.", turn.turn_id, redacted)
+        return LastAction(f"Saved: {turn.turn_id}.", turn.turn_id, redacted)
 
-    def _undone(self) -> Notice:
+    def _undone(self) -> LastAction:
         removed, before = self._session.undo(), self._notice
         self._last_saved = None
         if removed is None:
             raise InputError("There is nothing to take back.")
         findings = before.findings if before and before.turn_id == removed else ()
-        return Notice(f"Taken back: {removed}.", removed, findings)
+        return LastAction(f"Taken back: {removed}.", removed, findings)
 
 
 def _place(fields: Fields) -> int:
@@ -155,23 +155,23 @@ Given = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Notice:
+class LastAction:
     """What was done last. It has nothing personal: a finding is its placeholder and a hint."""
 
     text: str
     turn_id: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PersonalDetail, ...] = ()
 
 
 @dataclass(frozen=True)
-class Problem:
+class RefusedForm:
     """Why a form was refused, and its reply if the page has no box for it."""
 
     text: str
     lost: str = ""
 
 
-Told = Notice | Problem | None
+Told = LastAction | RefusedForm | None
 
 
 class CollectPages:
@@ -280,7 +280,7 @@ def _one(given: Given, name: str) -> str:
 
 
 def _told(told: Told) -> Iterator[str]:
-    if isinstance(told, Problem):
+    if isinstance(told, RefusedForm):
         yield '<div class="problems" role="alert" tabindex="-1" autofocus>'
         yield f"<p><b>Not done.</b> {safe(told.text)}</p>"
         if told.lost:

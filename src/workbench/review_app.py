@@ -21,7 +21,7 @@ from ..text.count import counted
 from ..text.overlap import share_of
 from .access import Fields, missing, missing_page, not_ours, note_in, one, read_form, token_field, token_of
 from .frame import page, static_routes
-from .review_state import Kept, Place, ReviewState, Said, Task, wait_until_asked
+from .review_state import Kept, PersonVerdict, QuestionPlace, ReviewState, Task, wait_until_asked
 
 
 class ReviewApp:
@@ -99,7 +99,7 @@ class ReviewApp:
         mine = self._state.answered(person, wanted)
         if mine is None:
             return missing()
-        place = Place.of(mine.call)
+        place = QuestionPlace.of(mine.call)
         if place.stage != "verifier":
             return RedirectResponse("/", 303)
         said, again = list(mine.verdicts()), "again" in request.query_params
@@ -115,7 +115,7 @@ def _not_yours() -> Response:
     return HTMLResponse(page("Not one of your claims", body), 404)
 
 
-def _said(person: str, fields: Fields, *, settles: bool) -> tuple[Said | None, tuple[str, ...]]:
+def _said(person: str, fields: Fields, *, settles: bool) -> tuple[PersonVerdict | None, tuple[str, ...]]:
     """What a form says, and what is missing in it."""
     label, severity = one(fields, "label"), one(fields, "severity") or "none"
     if label not in get_args(Label):
@@ -128,7 +128,7 @@ def _said(person: str, fields: Fields, *, settles: bool) -> tuple[Said | None, t
     notes = note_in(fields, "notes")
     if len(notes) > 4_000:
         return None, ("has notes longer than 4,000 characters.",)
-    return Said(person, cast("Label", label), evidence, cast("Severity", severity), notes), ()
+    return PersonVerdict(person, cast("Label", label), evidence, cast("Severity", severity), notes), ()
 
 
 # The pages of a review: what is left to do, one claim at a time, and what the others said once one's own is saved.
@@ -176,7 +176,7 @@ class ReviewPages:
                 f"<p>Nothing waits for you now; {counted(len(done), 'claim is', 'claims are')} done. "
                 "More may come when the others have answered. Load this page again later.</p>",
             ]
-        judged = [one for one in done if Place.of(one.call).stage == "verifier"]
+        judged = [one for one in done if QuestionPlace.of(one.call).stage == "verifier"]
         if judged:
             links = [self._answered(one) for one in judged]
             body += [
@@ -221,7 +221,9 @@ class ReviewPages:
         ]
         return page("Settle a claim" if task.settles else "Judge a claim", body, bar=self._bar(task.person))
 
-    def others(self, person: str, place: Place, mine: Sequence[tuple[str, Said]], *, again: bool = False) -> str:
+    def others(
+        self, person: str, place: QuestionPlace, mine: Sequence[tuple[str, PersonVerdict]], *, again: bool = False
+    ) -> str:
         """What the judges and the other people said about claims that this person has judged."""
         state = self._state
         result, script = state.trials.get(place.trial), self._script(place.trial)
@@ -241,7 +243,7 @@ class ReviewPages:
             for judge, verdicts in result.verdicts.items() if result else ():
                 body += [
                     _said_on_page(
-                        judge.replace("_", " "), Said(judge, v.label, v.evidence, v.severity, v.notes), script
+                        judge.replace("_", " "), PersonVerdict(judge, v.label, v.evidence, v.severity, v.notes), script
                     )
                     for v in verdicts
                     if v.claim_id == claim_id
@@ -251,13 +253,13 @@ class ReviewPages:
         body.append('<p><a class="button second" href="/">Back to your review</a></p>')
         return page("What the others said", body, bar=self._bar(person))
 
-    def _claim_text(self, place: Place, claim_id: str) -> str:
+    def _claim_text(self, place: QuestionPlace, claim_id: str) -> str:
         result = self._state.trials.get(place.trial)
         return next((one.text for one in result.claims if one.claim_id == claim_id), claim_id) if result else claim_id
 
     def _answered(self, kept: Kept) -> str:
         """A link to what the others said of a claim that is done."""
-        place = Place.of(kept.call)
+        place = QuestionPlace.of(kept.call)
         told = ", ".join(self._claim_text(place, claim_id) for claim_id, _ in kept.verdicts())
         return f'<li><a href="/tasks/{self._state.task_id(kept.call)}/others">{safe(told)}</a></li>'
 
@@ -415,7 +417,7 @@ def _facts(
         yield f"{shown}{more}"
 
 
-def _said_on_page(who: str, said: Said, script: Script) -> str:
+def _said_on_page(who: str, said: PersonVerdict, script: Script) -> str:
     about = [LABEL_NAMES[said.label]]
     if said.severity != "none":
         about.append(f"severity {said.severity}")

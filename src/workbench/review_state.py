@@ -17,10 +17,10 @@ from functools import cached_property
 from pathlib import Path
 
 from .. import storage
-from ..agents.ask import Asked
+from ..agents.ask import AskedTurn
 from ..agents.verifier import Shown, off_topic
 from ..api.runs import resume_with_people
-from ..calls.people import People, Question
+from ..calls.people import People, WaitingCall
 from ..calls.stop import Stop
 from ..errors import IncompleteRun
 from ..planning.trials import Trial, trials_of
@@ -58,7 +58,7 @@ _FORM_WORDS = {
 
 
 @dataclass(frozen=True)
-class Place:
+class QuestionPlace:
     """Where in the run a question belongs."""
 
     trial: str
@@ -67,13 +67,13 @@ class Place:
     part: str
 
     @classmethod
-    def of(cls, call: str) -> Place:
+    def of(cls, call: str) -> QuestionPlace:
         trial, stage, turn, judge, *_ = call.split("|")
         return cls(trial, stage, turn, judge.partition(".")[2])
 
 
 @dataclass(frozen=True)
-class Said:
+class PersonVerdict:
     """What a person said about a claim."""
 
     person: str
@@ -91,12 +91,12 @@ class Kept:
     person: str
     text: str
 
-    def verdicts(self) -> Iterator[tuple[str, Said]]:
+    def verdicts(self) -> Iterator[tuple[str, PersonVerdict]]:
         """What it says, by claim."""
         document = json.loads(self.text)
         document.pop("canary", None)
         for one in VerifierOutput.model_validate_json(json.dumps(document)).verdicts:
-            yield one.claim_id, Said(self.person, one.label, one.evidence, one.severity, one.notes)
+            yield one.claim_id, PersonVerdict(self.person, one.label, one.evidence, one.severity, one.notes)
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ class Task:
     task_id: str
     """Names the task in addresses. It tells nothing of the target."""
     sent: Unwrapped
-    question: Question
+    question: WaitingCall
 
     @cached_property
-    def place(self) -> Place:
-        return Place.of(self.name)
+    def place(self) -> QuestionPlace:
+        return QuestionPlace.of(self.name)
 
     @property
     def settles(self) -> bool:
@@ -123,7 +123,7 @@ class Task:
     def shown(self) -> VerifierInput | AdjudicatorInput:
         return (AdjudicatorInput if self.settles else VerifierInput).model_validate_json(self.sent.input)
 
-    def answer(self, said: Said) -> str:
+    def answer(self, said: PersonVerdict) -> str:
         """The answer as a judge gives it."""
         claim_id = self.shown.claims[0].claim_id
         reply: AdjudicatorReply | VerifierOutput
@@ -136,14 +136,14 @@ class Task:
             reply = VerifierOutput(verdicts=(verdict,))
         return json.dumps({"canary": self.sent.canary, **reply.model_dump(mode="json")}, ensure_ascii=False)
 
-    def problems(self, said: Said) -> tuple[str, ...]:
+    def problems(self, said: PersonVerdict) -> tuple[str, ...]:
         """What is wrong with an answer, by the rules for every judge, in the words of the form."""
         check = self.question.request.check
         claim_id = self.shown.claims[0].claim_id
         found = [one.removeprefix(f"{claim_id} ") for one in check(self.answer(said))] if check else []
         return tuple(_FORM_WORDS.get(one, one) for one in found)
 
-    def off_topic(self, said: Said) -> bool:
+    def off_topic(self, said: PersonVerdict) -> bool:
         """Whether the facts cited seem to be about something else. A person is asked, and may insist."""
         shown = self.shown
         if not isinstance(shown, VerifierInput):
@@ -152,7 +152,7 @@ class Task:
         verdict = Verdict(
             claim_id=claim.claim_id, label=said.label, evidence=said.evidence, severity=said.severity, notes=""
         )
-        asked = Asked(plan_year=shown.plan_year, question=shown.question, earlier=shown.earlier_questions)
+        asked = AskedTurn(plan_year=shown.plan_year, question=shown.question, earlier=shown.earlier_questions)
         return off_topic(verdict, claim, Shown(asked, shown.answer_key, shown.background_facts))
 
 
@@ -251,7 +251,7 @@ class ReviewState:
     def answered(self, person: str, wanted: str) -> Kept | None:
         return next((one for one in self.done(person) if self.task_id(one.call) == wanted), None)
 
-    def same_words_wait(self, person: str, place: Place, claims: Collection[str]) -> bool:
+    def same_words_wait(self, person: str, place: QuestionPlace, claims: Collection[str]) -> bool:
         """Whether this person has still to judge one of these claims in the same words, in another trial."""
         scenario = self.planned[place.trial].scenario.scenario_id
         return any(
@@ -261,7 +261,7 @@ class ReviewState:
             for task in self.tasks(person)
         )
 
-    async def save(self, task: Task, said: Said) -> bool:
+    async def save(self, task: Task, said: PersonVerdict) -> bool:
         """Keep an answer; True once it is on disk."""
         text = task.answer(said)
         if not await self.people.submit(task.name, text):
@@ -269,10 +269,10 @@ class ReviewState:
         self.said[task.name] = Kept(task.name, task.person, text)
         return True
 
-    def verdicts(self, place: Place, claim_id: str) -> Iterator[Said]:
+    def verdicts(self, place: QuestionPlace, claim_id: str) -> Iterator[PersonVerdict]:
         """What reviewers said about a claim so far."""
         for kept in self.said.values():
-            there = Place.of(kept.call)
+            there = QuestionPlace.of(kept.call)
             if (there.trial, there.turn, there.stage) == (place.trial, place.turn, "verifier"):
                 yield from (said for about, said in kept.verdicts() if about == claim_id)
 
@@ -282,7 +282,7 @@ class ReviewState:
         marks = selected.doubted if selected else ()
         return [one.note for one in marks if (one.trial_id, one.claim_id) == (trial, claim_id)]
 
-    def _task(self, question: Question) -> Task:
+    def _task(self, question: WaitingCall) -> Task:
         known = self._tasks.get(question.name)
         if known is None or known.question is not question:
             sent = unwrap(question.request.messages[0].content)

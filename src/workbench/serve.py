@@ -28,7 +28,7 @@ SHORTEST_PASSWORD = 12
 
 
 @dataclass(frozen=True)
-class Place:
+class OpenSocket:
     """A socket that is open already, so that the address that is printed is the right one."""
 
     connection: socket.socket
@@ -57,7 +57,7 @@ class Place:
         return f"[{host}]" if ":" in host else host
 
 
-def open_place(port: int | None, host: str = LOOPBACK) -> Place:
+def open_place(port: int | None, host: str = LOOPBACK) -> OpenSocket:
     """A socket on this address.
 
     Raises:
@@ -83,10 +83,10 @@ def open_place(port: int | None, host: str = LOOPBACK) -> Place:
         raise InputError(f"{port} cannot be used ({error.strerror}). Choose another, or none.", field="port") from None
     connection.listen(64)
     name = host.lower() if re.search("[g-wyz]", host.lower()) else str(number)
-    return Place(connection, name, connection.getsockname()[1], number.is_loopback)
+    return OpenSocket(connection, name, connection.getsockname()[1], number.is_loopback)
 
 
-def access_for(people: Iterable[str], place: Place, environment: Mapping[str, str] = os.environ) -> Access:
+def access_for(people: Iterable[str], place: OpenSocket, environment: Mapping[str, str] = os.environ) -> Access:
     """A link for each person, for this start only; and a password if other machines reach the pages.
 
     Raises:
@@ -96,7 +96,7 @@ def access_for(people: Iterable[str], place: Place, environment: Mapping[str, st
     return Access(links, check_password(place, environment))
 
 
-def check_password(place: Place, environment: Mapping[str, str] = os.environ) -> str | None:
+def check_password(place: OpenSocket, environment: Mapping[str, str] = os.environ) -> str | None:
     """The password of pages that other machines reach; None if only this one does.
 
     Raises:
@@ -111,11 +111,11 @@ def check_password(place: Place, environment: Mapping[str, str] = os.environ) ->
     return password
 
 
-def link(place: Place, token: str) -> str:
+def link(place: OpenSocket, token: str) -> str:
     return f"{place.address}{OPEN}?{TOKEN_FIELD}={token}"
 
 
-def serve(app: ASGIApp, place: Place, access: Access, stop_on: OnEnd | None = None) -> None:
+def serve(app: ASGIApp, place: OpenSocket, access: Access, stop_on: OnEnd | None = None) -> None:
     """Serve until the user presses Ctrl-C, or what `stop_on` is given is called."""
     guarded = AccessCheck(app, hosts=place.hosts, access=access)
     server = uvicorn.Server(

@@ -18,7 +18,7 @@ from src.agents.adjudicator import (
     settle,
     tied,
 )
-from src.agents.ask import Answer, Asked
+from src.agents.ask import AskedTurn, JudgeAnswer
 from src.agents.verifier import Shown
 from src.schemas import (
     AdjudicatorInput,
@@ -37,7 +37,7 @@ from tests.helpers import Failed, ScriptedJudge, claim, client, final_claim, key
 
 KEY = key_of(scenario())
 BACKGROUND = FactInView(fact_id="B-1", statement="Plans may have networks.", severity_if_wrong="low")
-SHOWN = Shown(Asked("What is Part B?", 2026, ("What is Part A?",)), KEY, (BACKGROUND,))
+SHOWN = Shown(AskedTurn("What is Part B?", 2026, ("What is Part A?",)), KEY, (BACKGROUND,))
 LABELS: tuple[Label, ...] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 TIES = (
     TiedClaim(claim_id="Q1.C1", text="One.", quotes=("one",), options=("SUPPORTED", "NOT_IN_KEY")),
@@ -64,7 +64,7 @@ def decisions(**chosen: str) -> str:
     return json.dumps({"decisions": listed})
 
 
-def settled_by(*replies: str | Failed) -> tuple[Answer[dict[str, Label]], ScriptedJudge]:
+def settled_by(*replies: str | Failed) -> tuple[JudgeAnswer[dict[str, Label]], ScriptedJudge]:
     made, judge = client(*replies)
     return asyncio.run(settle(made, TIES, SHOWN)), judge
 
@@ -155,7 +155,7 @@ def test_claims_that_cannot_be_checked_are_left_out() -> None:
 
 def test_the_model_is_given_the_ties_with_their_options() -> None:
     answer, judge = settled_by(decisions(C1="NOT_IN_KEY", C2="CONTRADICTED"))
-    assert answer == Answer({"Q1.C1": "NOT_IN_KEY", "Q1.C2": "CONTRADICTED"})
+    assert answer == JudgeAnswer({"Q1.C1": "NOT_IN_KEY", "Q1.C2": "CONTRADICTED"})
     payload = judge.payload()
     AdjudicatorInput.model_validate_json(json.dumps(payload))
     assert (payload["plan_year"], payload["question"], payload["earlier_questions"]) == (
@@ -171,13 +171,13 @@ def test_the_model_is_given_the_ties_with_their_options() -> None:
 def test_a_label_no_verifier_gave_is_refused() -> None:
     answer, judge = settled_by(decisions(C1="CONTRADICTED", C2="SUPPORTED"), decisions(C1="SUPPORTED", C2="SUPPORTED"))
     assert judge.problems(1) == ["Q1.C1 must have one of the labels ['SUPPORTED', 'NOT_IN_KEY']"]
-    assert answer == Answer({"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"})
+    assert answer == JudgeAnswer({"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"})
 
 
 def test_a_claim_that_is_not_tied_cannot_be_added() -> None:
     reply = decisions(C1="SUPPORTED", C2="SUPPORTED", C3="SUPPORTED")
     answer, judge = settled_by(reply, reply, reply)
-    assert answer == Answer({"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"})
+    assert answer == JudgeAnswer({"Q1.C1": "SUPPORTED", "Q1.C2": "SUPPORTED"})
     assert judge.problems(1) == ["Q1.C3 is not one of the claims"]
 
 
@@ -193,9 +193,9 @@ def test_a_claim_decided_twice_in_one_answer_is_not_decided() -> None:
 
 def test_a_tie_it_did_not_settle_stays_unresolved_with_a_reason() -> None:
     answer, judge = settled_by(decisions(C1="SUPPORTED"), "no JSON", Failed("timeout", error="slow"))
-    assert answer == Answer({"Q1.C1": "SUPPORTED"}, ("the call failed: timeout: slow",))
+    assert answer == JudgeAnswer({"Q1.C1": "SUPPORTED"}, ("the call failed: timeout: slow",))
     assert judge.problems(1) == ["Q1.C2 is missing from your answer"]
-    assert settled_by(Failed("permanent", error="no"))[0] == Answer({}, ("the call failed: permanent: no",))
+    assert settled_by(Failed("permanent", error="no"))[0] == JudgeAnswer({}, ("the call failed: permanent: no",))
 
 
 def agreed(count: int) -> list[FinalClaim]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.ask import Asked, about
+from src.agents.ask import AskedTurn, about
 from src.agents.extractor import CHARACTERS_PER_CLAIM, FEWEST, Extraction, anchor, extract
 from src.schemas import ClaimType, ExtractorOutput, ExtractorReply, Persona, QuotedClaim
 from src.text.coverage import Coverage
@@ -20,7 +20,7 @@ REPLY = "Part B costs $202.90 a month. It doesn’t cover **dental** care. Call 
 """Two sentences that say something: the first is factual, by its amount; the last is too short to need a claim."""
 COSTS = "Part B costs $202.90 a month."
 DENTAL = "It doesn’t cover **dental** care."
-ASKED = Asked("What is Part B?", 2026)
+ASKED = AskedTurn("What is Part B?", 2026)
 
 
 def reply_of(*claims: QuotedClaim) -> str:
@@ -32,7 +32,7 @@ def extracted(*replies: ScriptedReply, reply: str = REPLY, max_asks: int = 3) ->
     return asyncio.run(extract(made, "Q1", ASKED, reply)), judge
 
 
-def anchored(*claims: QuotedClaim, reply: str = REPLY, asked: Asked = ASKED) -> Extraction:
+def anchored(*claims: QuotedClaim, reply: str = REPLY, asked: AskedTurn = ASKED) -> Extraction:
     return anchor("Q1", reply, ExtractorReply(claims=claims), asked)
 
 
@@ -159,7 +159,7 @@ def test_a_claim_whose_words_are_not_in_its_quotes_is_rejected() -> None:
 
 def test_a_claim_may_use_words_of_the_question() -> None:
     said = quoted("C1", "Hospice nurses visit homes daily.", ["Yes, they do"])
-    asked = Asked("Do hospice nurses visit homes daily?", 2026)
+    asked = AskedTurn("Do hospice nurses visit homes daily?", 2026)
     got = anchored(said, reply="Yes, they do.", asked=asked)
     assert (len(got.claims), got.rejected) == (1, ())
     assert anchored(said, reply="Yes, they do.").claims == ()
@@ -171,18 +171,18 @@ MARIA = Persona.model_validate_json('{"name": "Maria", "age": 67, "monthly_incom
 @pytest.mark.parametrize(
     ("text", "quote", "asked"),
     [
-        ("Yes, Part B costs $202.90.", "Yes", Asked("Does Part B cost $202.90?", 2026)),
-        ("Yes, 12 people are too few.", "Yes, too few", Asked("Is that enough?", 2026, ("We are 12 at work.",))),
+        ("Yes, Part B costs $202.90.", "Yes", AskedTurn("Does Part B cost $202.90?", 2026)),
+        ("Yes, 12 people are too few.", "Yes, too few", AskedTurn("Is that enough?", 2026, ("We are 12 at work.",))),
         ("In 2026 Part B costs more.", "Part B costs more this year", ASKED),
         ("In 2025 Part B cost less.", "Part B cost less last year", ASKED),
         ("In 2027 Part B costs more.", "Part B costs more next year", ASKED),
-        ("With $1,600 a month you may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
-        ("A person who is 67 may get help.", "you may get help", Asked("Help?", 2026, (), about(MARIA))),
-        ("Two people with $3,200 may get help.", "you two may get help", Asked("We each get $1,600.", 2026)),
+        ("With $1,600 a month you may get help.", "you may get help", AskedTurn("Help?", 2026, (), about(MARIA))),
+        ("A person who is 67 may get help.", "you may get help", AskedTurn("Help?", 2026, (), about(MARIA))),
+        ("Two people with $3,200 may get help.", "you two may get help", AskedTurn("We each get $1,600.", 2026)),
     ],
 )
 def test_a_claim_may_state_figures_that_the_question_persona_or_plan_year_supplies(
-    text: str, quote: str, asked: Asked
+    text: str, quote: str, asked: AskedTurn
 ) -> None:
     got = anchored(quoted("C1", text, [quote]), reply=f"{quote}.", asked=asked)
     assert ([claim.text for claim in got.claims], got.rejected) == ([text], ())
@@ -201,7 +201,9 @@ def test_a_claim_may_state_figures_that_the_question_persona_or_plan_year_suppli
 )
 def test_a_persons_age_zip_code_and_plan_year_supply_no_amounts(text: str, unquoted: str) -> None:
     got = anchored(
-        quoted("C1", text, ["Help pays of it"]), reply="Help pays of it.", asked=Asked("Help?", 2026, (), about(MARIA))
+        quoted("C1", text, ["Help pays of it"]),
+        reply="Help pays of it.",
+        asked=AskedTurn("Help?", 2026, (), about(MARIA)),
     )
     assert [one.reason for one in got.rejected] == [f"the claim's figures ['{unquoted}'] are not in its quotes"]
 
@@ -227,7 +229,7 @@ def test_an_answer_may_have_as_many_claims_as_the_reply_can_hold(length: int, lo
 
 def test_the_extractor_is_told_what_was_asked_before_and_for_which_year() -> None:
     made, judge = client(each(COSTS))
-    asyncio.run(extract(made, "Q2", Asked("And Part B?", 2026, ("What is Part A?",), ("Maria",)), COSTS))
+    asyncio.run(extract(made, "Q2", AskedTurn("And Part B?", 2026, ("What is Part A?",), ("Maria",)), COSTS))
     payload = judge.payload()
     assert (payload["plan_year"], payload["earlier_questions"]) == (2026, ["What is Part A?"])
     assert "Maria" not in json.dumps(payload), "the person's own data stays with code"

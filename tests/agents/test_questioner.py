@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.ask import Answer
+from src.agents.ask import JudgeAnswer
 from src.agents.questioner import (
     changes,
     holds,
@@ -107,7 +107,7 @@ def test_every_target_is_asked_the_same_and_repetitions_differ() -> None:
     assert Trial("t", planned, "a:b", 1).seed(42, "x") != Trial("t", planned, "c:d", 1).seed(42, "x")
 
 
-def reworded(before: QuestionerOutput, *replies: str | Failed) -> tuple[Answer[QuestionerOutput], ScriptedJudge]:
+def reworded(before: QuestionerOutput, *replies: str | Failed) -> tuple[JudgeAnswer[QuestionerOutput], ScriptedJudge]:
     made, judge = client(*replies)
     return asyncio.run(paraphrase(made, before)), judge
 
@@ -115,7 +115,7 @@ def reworded(before: QuestionerOutput, *replies: str | Failed) -> tuple[Answer[Q
 def test_a_rewording_is_taken() -> None:
     before, after = turns("What is Part B in 2026?"), turns("In 2026, what does Part B mean?")
     answer, judge = reworded(before, after.model_dump_json())
-    assert answer == Answer(after)
+    assert answer == JudgeAnswer(after)
     assert judge.payload() == before.model_dump(mode="json")
 
 
@@ -123,7 +123,7 @@ def test_a_rewording_that_changes_a_figure_is_asked_for_again() -> None:
     before = turns("Is $185 right?", "And Part A?")
     wrong, right = turns("Is $186 right?", "Part A?"), turns("Would $185 be right?", "Part A?")
     answer, judge = reworded(before, wrong.model_dump_json(), right.model_dump_json())
-    assert answer == Answer(right)
+    assert answer == JudgeAnswer(right)
     assert judge.problems(1) == ["turn Q1: the figures must stay exactly ['$185']"]
 
 
@@ -143,14 +143,14 @@ def test_other_turns_or_figures_are_not_the_same_questions(after: QuestionerOutp
     found = changes(before, after)
     assert found
     answer, _ = reworded(before, *[after.model_dump_json()] * 3)
-    assert answer == Answer(None, (f"no usable answer after 3 asks: {'; '.join(found)}",))
+    assert answer == JudgeAnswer(None, (f"no usable answer after 3 asks: {'; '.join(found)}",))
 
 
 def test_turns_in_another_order_are_refused() -> None:
     before = turns("One?", "Two?")
     swapped = json.dumps({"turns": [turn.model_dump() for turn in reversed(before.turns)]})
     answer, judge = reworded(before, swapped, Failed("permanent", error="gone"))
-    assert answer == Answer(None, ("the call failed: permanent: gone",))
+    assert answer == JudgeAnswer(None, ("the call failed: permanent: gone",))
     assert judge.problems(1) == ["the turn ids must be ['Q1', 'Q2'], in this order"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.ask import Answer
+from src.agents.ask import JudgeAnswer
 from src.agents.scorer import LONGEST, ScoredClaim, is_disallowed, read
 from src.agents.scorer import score as score_points
 from src.planning.rubrics import load_rubric
@@ -77,7 +77,7 @@ def seen(kind: str, quote: str) -> Observation:
     return Observation.model_validate({"kind": kind, "quote": quote})
 
 
-def reading(*replies: str | Failed) -> tuple[Answer[tuple[Observation, ...]], ScriptedJudge]:
+def reading(*replies: str | Failed) -> tuple[JudgeAnswer[tuple[Observation, ...]], ScriptedJudge]:
     made, judge = client(*replies)
     payload = ScorerInput(question="Is she?", reply=REPLY, disallowed_claims=SCENARIO.answer_key.disallowed())
     return asyncio.run(read(made, payload)), judge
@@ -90,7 +90,7 @@ def reply_of(*observations: Observation) -> str:
 def test_observations_with_words_of_the_reply_are_taken() -> None:
     given_ = (seen("refusal", "I can't say."), seen("fabricated_specific", "Dr. Nora is in the network."))
     answer, judge = reading(reply_of(*given_))
-    assert answer == Answer(given_)
+    assert answer == JudgeAnswer(given_)
     assert judge.payload()["disallowed_claims"] == [{"claim_id": "D1", "statement": "Naming a doctor as in-network"}]
     assert judge.asked[0][1].response_schema == reply_schema(ScorerReply, LONGEST)
     assert judge.asked[0][1].messages[0].stable > 0
@@ -99,7 +99,7 @@ def test_observations_with_words_of_the_reply_are_taken() -> None:
 def test_a_quote_that_is_not_in_the_reply_is_sent_back_and_nothing_of_that_answer_is_kept() -> None:
     real, invented = seen("referral", "Call 1-800-MEDICARE"), seen("hedge", "I may be wrong" * 20)
     answer, judge = reading(reply_of(real, invented), reply_of(real))
-    assert answer == Answer((real,))
+    assert answer == JudgeAnswer((real,))
     assert judge.problems(1) == ["the quote of observation 2 is not in the reply"]
 
 
@@ -107,9 +107,9 @@ def test_a_judge_that_keeps_inventing_quotes_has_failed_and_observed_nothing() -
     bad = reply_of(seen("hedge", "I may be wrong"))
     answer, judge = reading(bad, bad, bad)
     problem = "no usable answer after 3 asks: the quote of observation 1 is not in the reply"
-    assert answer == Answer(None, (problem,))
+    assert answer == JudgeAnswer(None, (problem,))
     assert len(judge.asked) == 3
-    assert reading(Failed("blocked", text=None, error="no"))[0] == Answer(None, ("the call failed: blocked: no",))
+    assert reading(Failed("blocked", text=None, error="no"))[0] == JudgeAnswer(None, ("the call failed: blocked: no",))
 
 
 @pytest.mark.parametrize("bad", ['{"kind": "praise", "quote": "I"}', '{"kind": "hedge", "quote": ""}', "{}"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.ask import REST_ACCEPTED, Asked
+from src.agents.ask import REST_ACCEPTED, AskedTurn
 from src.agents.verifier import Shown, Verification, in_view, key_in_view, verify, violations
 from src.schemas import (
     Claim,
@@ -41,7 +41,7 @@ from tests.helpers import (
 KEY = key_of(scenario())
 """F1 without figures, F2 with $202.90, D1 and D2."""
 LIBRARY = FactInView(fact_id="B-1", statement="Networks of plans may change every year.", severity_if_wrong="high")
-SHOWN = Shown(Asked("What is Part B?", 2026, ("What is Part A?",), ("Ada Inventado",)), KEY, (LIBRARY,))
+SHOWN = Shown(AskedTurn("What is Part B?", 2026, ("What is Part A?",), ("Ada Inventado",)), KEY, (LIBRARY,))
 THREE = tuple(shown(f"Q1.C{n}") for n in (1, 2, 3))
 
 
@@ -258,7 +258,7 @@ def test_words_of_the_question_and_of_other_facts_count_as_known_but_something_m
         claim_id="Q1.C1", text="x", quotes=("Yes, your spouse keeps the Part B premium after retirement.",)
     )
     cites = verdict(evidence=["F1"])
-    asked = Asked("Does my spouse keep that after my retirement?", 2026)
+    asked = AskedTurn("Does my spouse keep that after my retirement?", 2026)
     assert violations(cites, view, Shown(asked, key_with(PREMIUM))) == []
     assert violations(cites, view, Shown(SHOWN.asked, key_with(PREMIUM))) != []
     both = key_with(PREMIUM, "A spouse keeps coverage after retirement.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.agents.ask import Asked
+from src.agents.ask import AskedTurn
 from src.agents.verifier import Shown, violations
 from src.offline.rules import (
     adjudicate,
@@ -228,7 +228,7 @@ def test_every_claim_gets_one_verdict_that_keeps_the_rules_of_a_verifier(texts: 
     texts = [*texts, *FACTS.values(), "The standard Part B premium in 2026 is $185 a month."]
     views = {f"C{n}": ClaimInView(claim_id=f"C{n}", text=text, quotes=(text,)) for n, text in enumerate(texts)}
     found = verdicts_on(texts, KEY)
-    shown = Shown(Asked("", YEAR), KEY)
+    shown = Shown(AskedTurn("", YEAR), KEY)
     assert [verdict.claim_id for verdict in found] == list(views)
     assert [problem for verdict in found for problem in violations(verdict, views[verdict.claim_id], shown)] == []
 

@@ -34,7 +34,7 @@ import numpy as np
 from scipy import stats
 
 from src.findings.analysis.series_design import series_simulated
-from src.stats.monitoring import Cluster, Cusum, Design, Direction, Monitor, Noise
+from src.stats.monitoring import ChanceVariance, Cluster, Cusum, Design, Direction, Monitor
 from src.stats.monitoring_limits import threshold
 
 FALSE_SERIES = 1_500
@@ -273,7 +273,7 @@ class Said:
     t_test: tuple[int, Direction] | None
 
 
-def said(design: Design, series: Numbers, *, limit: float, level: float, learned: Noise | None = None) -> Said:
+def said(design: Design, series: Numbers, *, limit: float, level: float, learned: ChanceVariance | None = None) -> Said:
     monitor = Monitor(design, limit=limit, level=level, learned=learned)
     steps = [monitor.add(row) for row in _rows(design, series)]
     return Said(_first([one.alarm for one in steps]), _first([one.claim for one in steps]), _paired(series, LEVEL))
@@ -283,7 +283,7 @@ def _rows(design: Design, series: Numbers) -> list[dict[str, float]]:
     return [dict(zip(design.clusters, map(float, row), strict=True)) for row in series]
 
 
-def learned(case: Case, random: Random) -> Noise | None:
+def learned(case: Case, random: Random) -> ChanceVariance | None:
     """What the segments before show of chance."""
     noise = None
     for _ in range(case.segments):

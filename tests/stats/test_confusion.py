@@ -15,7 +15,7 @@ from src.stats.confusion import (
     LEAST_GOLD_CLAIMS,
     MOST_AMPLIFIED,
     Corrected,
-    GoldReply,
+    JudgedGold,
     Labels,
     Table,
     amplification,
@@ -35,14 +35,14 @@ GOOD: Table = [[0.86, 0.03, 0.05], [0.04, 0.80, 0.06], [0.05, 0.04, 0.85]]
 
 def gold_replies(
     t: Table, per_label: int = 40, replies: int = 10, spurious: dict[str, int] | None = None
-) -> list[GoldReply]:
+) -> list[JudgedGold]:
     """Replies whose counts give about this table; what is left of a row is missed."""
     confusion: Counter[tuple[str, str]] = Counter()
     for label, row in zip(LABELS.all, t, strict=True):
         given = {other: round(per_label * share) for other, share in zip(LABELS.all, row, strict=True)}
         confusion.update({(label, other): n for other, n in given.items()})
         confusion[label, "missed"] += per_label - sum(given.values())
-    return [GoldReply(dict(confusion), spurious or {})] * replies
+    return [JudgedGold(dict(confusion), spurious or {})] * replies
 
 
 def test_shares_by_hand() -> None:
@@ -55,15 +55,15 @@ def test_shares_by_hand() -> None:
     assert precision(replies, "S") == clustered_share([Tally(8, 9), Tally(5, 5)])
     assert precision(replies, "C") == clustered_share([Tally(0, 0), Tally(4, 4)])
     assert recall(replies, "other").value is None
-    spurious = [GoldReply(replies[0], {"S": 2, "N": 7}), GoldReply(replies[1], {"C": 1})]
+    spurious = [JudgedGold(replies[0], {"S": 2, "N": 7}), JudgedGold(replies[1], {"C": 1})]
     assert precision_with_spurious(spurious, "S") == clustered_share([Tally(8, 11), Tally(5, 5)])
     assert precision_with_spurious(spurious, "C") == clustered_share([Tally(0, 0), Tally(4, 5)])
 
 
 def test_the_table_holds_missed_open_and_spurious_claims() -> None:
     replies = [
-        GoldReply({("S", "S"): 3, ("S", "missed"): 1, ("C", "C"): 1, ("N", "N"): 2}, {"N": 2}),
-        GoldReply({("S", "C"): 1, ("C", "open"): 1, ("N", "S"): 1}, {"S": 1}),
+        JudgedGold({("S", "S"): 3, ("S", "missed"): 1, ("C", "C"): 1, ("N", "N"): 2}, {"N": 2}),
+        JudgedGold({("S", "C"): 1, ("C", "open"): 1, ("N", "S"): 1}, {"S": 1}),
     ]
     assert table(replies, LABELS) == [
         pytest.approx([3 / 5 + 1 / 10, 1 / 5, 2 / 10]),
@@ -126,7 +126,7 @@ def test_linear_systems(seed: int) -> None:
     assert solve([[0.0, 1.0], [1.0, 0.0]], [3.0, 4.0]) == [4.0, 3.0]  # needs the pivot
 
 
-def corrected(clusters: list[dict[str, int]], gold: list[GoldReply]) -> Corrected:
+def corrected(clusters: list[dict[str, int]], gold: list[JudgedGold]) -> Corrected:
     return corrected_accuracy(clusters, gold, LABELS, seed=1, draws=400)
 
 
@@ -162,7 +162,7 @@ def test_an_interval_at_the_edge_has_a_width_and_stays_in_range(clusters: list[d
     draw = np.random.default_rng(4)
     rows = [[*row, 1 - sum(row)] for row in GOOD]
     gold = [
-        GoldReply(
+        JudgedGold(
             {
                 (label, given): int(n)
                 for label, row in zip(LABELS.all, rows, strict=True)
@@ -182,7 +182,7 @@ def test_why_there_is_no_correction() -> None:
     good = gold_replies(GOOD)
     assert corrected([], good).why_not == corrected([{"N": 5}], good).why_not
     assert corrected([{"N": 5}], good) == Corrected(None, why_not="no claim was labeled SUPPORTED or CONTRADICTED")
-    few = [GoldReply({("S", "S"): 30, ("C", "C"): LEAST_GOLD_CLAIMS - 1, ("N", "N"): 30}, {})]
+    few = [JudgedGold({("S", "S"): 30, ("C", "C"): LEAST_GOLD_CLAIMS - 1, ("N", "N"): 30}, {})]
     found = corrected([{"S": 5, "C": 1}] * 4, few)
     assert found.raw == pytest.approx(5 / 6) and found.value is None
     assert (

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from src.stats.confusion import Corrected, GoldReply, Labels, corrected_accuracy
+from src.stats.confusion import Corrected, JudgedGold, Labels, corrected_accuracy
 
 LABELS = Labels("S", "C", "N")
 MISSED = 0.08
@@ -49,7 +49,7 @@ def around(random: Random, mean: float, correlation: float) -> float:
     return float(random.beta(mean * odds, (1 - mean) * odds)) if correlation else mean
 
 
-def judged(random: Random, setting: Setting, accuracy: float, decided: float, claims: int) -> GoldReply:
+def judged(random: Random, setting: Setting, accuracy: float, decided: float, claims: int) -> JudgedGold:
     """One reply with this many claims, as the judges label it."""
     wrong = {"S": (0.0, 0.3, 0.7), "C": (0.4, 0.0, 0.6), "N": (0.5, 0.5, 0.0)}
     true = random.multinomial(claims, [decided * accuracy, decided * (1 - accuracy), 1 - decided])
@@ -61,10 +61,10 @@ def judged(random: Random, setting: Setting, accuracy: float, decided: float, cl
         for other, count in zip((*LABELS.all, "missed"), given, strict=True):
             confusion[label, other] = int(count)
     added = random.multinomial(random.poisson(SPURIOUS * claims), [0.2, 0.1, 0.7])
-    return GoldReply(confusion, {label: int(n) for label, n in zip(LABELS.all, added, strict=True)})
+    return JudgedGold(confusion, {label: int(n) for label, n in zip(LABELS.all, added, strict=True)})
 
 
-def observed(reply: GoldReply) -> Mapping[str, int]:
+def observed(reply: JudgedGold) -> Mapping[str, int]:
     total: Counter[str] = Counter(reply.spurious)
     for (_, given), n in reply.confusion.items():
         if given != "missed":

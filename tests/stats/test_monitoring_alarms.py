@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from src.stats.monitoring import JUMP, SLACK, Cusum, Noise, Step, follow
+from src.stats.monitoring import JUMP, SLACK, ChanceVariance, Cusum, Step, follow
 
 from .monitoring_formulas import Numbers, design_of, points_of, shares, steps_of
 
@@ -156,7 +156,7 @@ def test_noise_of_segments_adds_up_and_the_assumed_part_counts_once() -> None:
     assert learned is not None
     assert learned.degrees == sum(one.degrees for one in each)
     assert learned.squares == pytest.approx(math.fsum(one.squares for one in each))
-    assert Cusum(design).noise == Noise()
+    assert Cusum(design).noise == ChanceVariance()
 
 
 def test_a_new_segment_is_never_compared_with_the_level_of_the_one_before() -> None:
@@ -175,7 +175,7 @@ def test_a_new_segment_is_never_compared_with_the_level_of_the_one_before() -> N
 
 def test_bets_do_not_depend_on_learned_noise() -> None:
     values, design = shares([3] * 5, 20, 5)[0], design_of([3] * 5)
-    with_more = follow(points_of(values), design, limit=5.0, level=0.05, learned=Noise(40.0, 200)).steps
+    with_more = follow(points_of(values), design, limit=5.0, level=0.05, learned=ChanceVariance(40.0, 200)).steps
     alone = steps_of(points_of(values), design, limit=5.0, level=0.05)
     assert [one.log_wealth for one in with_more] == [one.log_wealth for one in alone]
     assert max(abs(one.z) for one in with_more) < 0.7 * max(abs(one.z) for one in alone)

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from src.stats.monitoring import Cluster, Cusum, Design
-from src.stats.monitoring_limits import CHANCES, Chance, Change, _binomial, _first, power, simulated, threshold
+from src.stats.monitoring_limits import CHANCES, Chance, Drop, _binomial, _first, power, simulated, threshold
 
 from .monitoring_formulas import FLOOR, Numbers, design_of, followed
 
@@ -94,7 +94,7 @@ def test_many_simulated_answers_are_binomial(answers: int, share: float) -> None
 @pytest.mark.parametrize("chance", CHANCES)
 def test_the_weighted_mean_drops_by_what_was_asked_for(chance: Chance) -> None:
     weights, draw = [9, 3, 3, 3], random.Random(6)
-    design, change = design_of(weights), Change(0.2, 3)
+    design, change = design_of(weights), Drop(0.2, 3)
     falls = []
     for _ in range(400):
         values = [list(row.values()) for row in simulated(design, 6, chance, draw, change)]
@@ -110,7 +110,7 @@ def test_a_large_drop_is_found_at_once_and_an_alarm_before_it_does_not_count() -
 
     def of(limit: float, level: float, drop: float) -> tuple[float, float | None, float, float | None]:
         found = power(
-            design, limit=limit, level=level, points=10, change=Change(drop, 5), chance="skewed", series=60, seed=1
+            design, limit=limit, level=level, points=10, change=Drop(drop, 5), chance="skewed", series=60, seed=1
         )
         return found.alarm.share, found.alarm.delay, found.claim.share, found.claim.delay
 
@@ -122,7 +122,7 @@ def test_a_large_drop_is_found_at_once_and_an_alarm_before_it_does_not_count() -
 
 
 def test_only_a_first_alarm_downward_and_not_before_the_drop_counts_as_found() -> None:
-    drop, nothing = Change(0.1, 2), Change(0.0, 2)
+    drop, nothing = Drop(0.1, 2), Drop(0.0, 2)
     assert _first([None, None, "down", "up"], drop) == [1]
     assert _first([None, None, None, "down"], drop) == [2]
     assert _first([None, None, "up", "down"], drop) == []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from src.api.transcripts import load_script
-from src.transcripts.utterances import Script
+from src.transcripts.utterances import AskedScript
 from tests.runs import ONE
 
 
@@ -42,7 +42,7 @@ REPLIES = {
 }
 
 
-def script() -> Script:
+def script() -> AskedScript:
     return load_script(ONE, plan_year=2026)
 
 

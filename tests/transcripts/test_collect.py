@@ -14,18 +14,18 @@ from src.errors import InputError, StorageError
 from src.records.scenario import Condition
 from src.store.conversations import RecordedConversations, conversation_files, read_conversation
 from src.transcripts.collect import CollectSession, unfinished
-from src.transcripts.utterances import Script, ScriptTurn
+from src.transcripts.utterances import AskedScript, ScriptTurn
 from tests.runs import ONE, ROOT, command, environment
 from tests.transcripts.sample import script
 
 DAY = date(2026, 11, 16)
 GENERIC = Condition(unless_last_reply_mentions=("generic",))
-CONDITIONAL = Script(
+CONDITIONAL = AskedScript(
     "drugs", None, (ScriptTurn("Q1", "Is the brand covered?"), ScriptTurn("Q2", "And the generic?", GENERIC), ScriptTurn("Q3", "Thanks. Price?"))
 )  # fmt: skip
 
 
-def open_session(folder: Path, what: Script | None = None, system: str | None = "Chat app X") -> CollectSession:
+def open_session(folder: Path, what: AskedScript | None = None, system: str | None = "Chat app X") -> CollectSession:
     return CollectSession(folder, what or script(), holds=holds, today=DAY, system=system)
 
 
@@ -119,7 +119,7 @@ def test_two_programs_do_not_overwrite_each_other(tmp_path: Path) -> None:
 
 def test_a_changed_script_and_another_system_are_noticed(tmp_path: Path) -> None:
     open_session(tmp_path, CONDITIONAL).answer("Yes.")
-    changed = Script("drugs", None, (ScriptTurn("Q1", "Is it?"), *CONDITIONAL.turns[1:]))
+    changed = AskedScript("drugs", None, (ScriptTurn("Q1", "Is it?"), *CONDITIONAL.turns[1:]))
     with pytest.raises(InputError, match="were changed since"):
         open_session(tmp_path, changed)
     with pytest.raises(InputError, match="holds conversations with 'Chat app X'"):

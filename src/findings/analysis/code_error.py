@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ...records.judge_check import CodesMeasured, JudgeCheck
 from ...scoring.definitions import CODE_HEADINGS, ShareName
-from ...stats.bounded import Limits
+from ...stats.bounded import ConfidenceLimits
 from ...stats.clustered import Tally
 from ...stats.confusion import PREVALENCE_DRAWS, ErrorRates, corrected_limits, independent_size, rogan_gladen
 from ...stats.intervals import Share, wilson
@@ -93,7 +93,7 @@ def corrected_share(
     if why_not:
         return CorrectedShare(raw, why_not=why_not)
     counts = _by_scenario(measured, code)
-    size = independent_size(raw, Limits(estimated.low, estimated.high))
+    size = independent_size(raw, ConfidenceLimits(estimated.low, estimated.high))
     limits = corrected_limits(raw, size, counts, seed=seed, draws=draws)
     if limits is None:
         what = f"their errors on the gold set do not fit how many answers of this run are “{CODE_HEADINGS[code]}”"

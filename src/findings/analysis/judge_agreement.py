@@ -25,7 +25,7 @@ from ...stats.agreement import (
     percent_agreement,
 )
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
-from ...stats.confusion import DRAWS, Corrected, GoldReply, Labels, corrected_accuracy
+from ...stats.confusion import DRAWS, Corrected, JudgedGold, Labels, corrected_accuracy
 from ...store.strict_json import fingerprint
 from ...trials.row import LABELS, Row
 from .read_run import Findings, LabelPair, Pattern
@@ -174,15 +174,15 @@ def clusters(rows: Sequence[Row]) -> list[Counter[str]]:
     return [found[name] for name in sorted(found)]
 
 
-def gold_replies(check: JudgeCheck) -> list[GoldReply]:
+def gold_replies(check: JudgeCheck) -> list[JudgedGold]:
     """What the judges of a check did with each gold reply, end to end."""
     assert check.end_to_end is not None
     return [gold_reply(reply) for reply in check.end_to_end.replies]
 
 
-def gold_reply(counts: ReplyCounts) -> GoldReply:
+def gold_reply(counts: ReplyCounts) -> JudgedGold:
     """The counts of one reply, as the corrections need them."""
-    return GoldReply(
+    return JudgedGold(
         {(one.gold, one.given): one.claims for one in counts.confusion},
         {str(label): n for label, n in counts.spurious.items() if label != "open"},
     )

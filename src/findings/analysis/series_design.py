@@ -20,7 +20,7 @@ from ...records.series import (
 from ...schemas import RunPlan
 from ...scoring.definitions import SCORES
 from ...stats.monitoring import Cluster, Design
-from ...stats.monitoring_limits import Change, power, threshold
+from ...stats.monitoring_limits import Drop, power, threshold
 from ...store.strict_json import fingerprint
 from .read_run import group_rules
 
@@ -219,7 +219,7 @@ def _threshold(sizes: _Sizes, floor: float, points: int, *, level: float, seed: 
 def _power(sizes: _Sizes, floor: float, points: int, *, level: float, seed: int, limit: float) -> SimulatedPower:
     """For a drop of the floor."""
     design = Design({name: Cluster(weight, answers) for name, weight, answers in sizes}, floor)
-    change = Change(floor, min(AFTER, max(1, points // 2)))
+    change = Drop(floor, min(AFTER, max(1, points // 2)))
     found = power(design, limit=limit, level=level, points=points, change=change, series=POWER_SERIES, seed=seed)
     return SimulatedPower(
         drop=change.drop,

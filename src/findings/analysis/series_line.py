@@ -10,7 +10,7 @@ from typing import Literal
 from ...records.judge_check import JudgeCheck, JudgeMeasured
 from ...records.series import LineLimit, MissingAnswers, Outcome, RightLabels, ScenarioValue, Series, TargetPoint
 from ...scoring.definitions import LESS_IS_BETTER, MEASURES
-from ...stats.monitoring import Design, Direction, Noise, Step, follow
+from ...stats.monitoring import ChanceVariance, Design, Direction, Step, follow
 from ...trials.row import Row
 from .estimates import question_values, tallied_rows
 from .read_run import Findings
@@ -90,7 +90,7 @@ class Follower:
 
     def __init__(self, series: Series) -> None:
         self._floor = series.floor
-        self._noise: dict[tuple[str, str, Outcome | None], Noise] = {}
+        self._noise: dict[tuple[str, str, Outcome | None], ChanceVariance] = {}
 
     def line(
         self, kind: LineKind, name: str, outcome: Outcome | None, limit: LineLimit, points: Sequence[Values]
