@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
 Kind = Literal["text", "category", "reason", "integer", "number", "flag"]
@@ -22,7 +23,8 @@ P = TypeVar("P")
 Source = str | Callable[[P], Cell]
 """Where a value comes from: a path of attributes, such as `trial.target.name`, or a function.
 
-A path ends in None where one of its values is None. The entries of a list are joined; an empty list is None.
+A path ends in None where one of its values is None. It may lead through lists: text lists what is found, and an integer
+counts it, or adds it up if it is numbers.
 """
 
 
@@ -92,8 +94,17 @@ class Column(Generic[P]):
         """The value in the row of such a part."""
         if callable(self.source):
             return self.source
-        path = self.source.split(".")
-        return lambda part: _at(part, path)
+        get, path = attrgetter(self.source), self.source.split(".")
+        of_list = _counted if self.kind == "integer" else listed
+
+        def cell(part: P) -> Cell:
+            try:
+                found: Any = get(part)
+            except AttributeError:  # there is a None or a list on the path
+                found = _at(part, path)
+            return of_list(found) if type(found) is tuple else found
+
+        return cell
 
     @property
     def missing(self) -> tuple[Missing, ...]:
@@ -123,11 +134,17 @@ class Column(Generic[P]):
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:
-    for name in path:
+    for place, name in enumerate(path):
         if value is None:
             return None
+        if type(value) is tuple:
+            return tuple(found for one in value if (found := _at(one, path[place:])) is not None)
         value = getattr(value, name)
-    return listed(value) if isinstance(value, tuple) else value
+    return value
+
+
+def _counted(entries: Iterable[object]) -> int:
+    return sum(one if isinstance(one, int) else 1 for one in entries)
 
 
 def listed(entries: Iterable[str]) -> str | None:
@@ -149,8 +166,22 @@ class Table(Generic[P]):
         return tuple(one for column in self.declared for one in column.with_reason())
 
     def rows(self, *about: object) -> Iterator[Row]:
-        cells = [(column.name, column.cell) for column in self.columns]
-        return ({name: cell(part) for name, cell in cells} for part in self.parts(*about))
+        made = [(column.name, column.cell) for column in self.columns if callable(column.source)]
+        at: dict[str, list[tuple[str, Callable[[P], Cell]]]] = {}
+        for column in self.columns:
+            if isinstance(column.source, str):
+                at.setdefault(column.source.partition(".")[0], []).append((column.name, column.cell))
+        known: dict[str, tuple[object, Row]] = {}
+        for part in self.parts(*about):
+            row: Row = {}
+            for owner, cells in at.items():
+                value = getattr(part, owner)
+                if owner not in known or known[owner][0] is not value:  # the rows of a trial have much in common
+                    known[owner] = value, {name: None if value is None else cell(part) for name, cell in cells}
+                row |= known[owner][1]
+            for name, cell in made:
+                row[name] = cell(part)
+            yield row
 
 
 Why = Callable[[P], str] | None

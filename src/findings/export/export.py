@@ -188,7 +188,7 @@ def _write(folder: Path, manifest: Manifest, work: Path, names: Sequence[str]) -
     tabular = any(name != "inspect" for name in names)
     try:
         about = Exported.of(manifest)
-        results = storage.StoredResults(folder, manifest)
+        results = storage.StoredResults(folder, manifest, fast=True)
         for result in results:
             listed = list(trial_rows(result, about)) if tabular else []
             for one in formats:

@@ -60,6 +60,6 @@ def to_frame(folder: Path, table: str) -> pandas.DataFrame:
 def _rows(folder: Path, wanted: Table[Any]) -> list[Row]:
     manifest = storage.read_manifest(folder)
     about = Exported.of(manifest)
-    results = storage.StoredResults(folder, manifest)
+    results = storage.StoredResults(folder, manifest, fast=True)
     listed = [row for result in results for table, row in trial_rows(result, about) if table is wanted]
     return listed + [row for table, row in run_rows(manifest, results, about) if table is wanted]

@@ -11,7 +11,7 @@ from ...records.base import SEVERITIES
 from ...records.run import Isolation
 from ...schemas import CostClass, Manifest, RunPlan, StudyCode, TrialResult
 from ...scoring.definitions import CODE_HEADINGS
-from ...trials.columns import JOINED, Column, Row, Table, category, flag, integer, number, text
+from ...trials.columns import Column, Row, Table, category, flag, integer, number, text
 from ...trials.tables import OF_TRIAL, OF_TRIALS, RUN_ID, TURN_ID, About
 from ..analysis.baseline import MODES, Baseline, BaselineGroup, BaselineNotes, Counts, load_baseline
 from ..analysis.dollars import CostlyError, Costs, costs_of, errors_of
@@ -71,124 +71,61 @@ RUN: Table[RunPart] = Table(
     (
         text("run_id", RUN_ID.meaning, "manifest.run_id"),
         text("created", "When the run started, UTC", "manifest.created"),
-        text(
-            "software_version",
-            "Version of medicare-eval",
-            lambda of: software_version(of.manifest),
-            "not recorded",
-        ),
+        text("software_version", "Version of medicare-eval", lambda of: software_version(of.manifest), "not recorded"),
         text("python_version", "Version of Python", lambda of: of.manifest.versions.get("python"), "not recorded"),
         text("plan_sha256", "Fingerprint of the whole plan", "manifest.plan_sha256"),
-        text(
-            "results_head",
-            "Last hash of the exported results; the seal of a complete run has the same value",
-            "head",
-        ),
+        text("results_head", "Last hash of the exported results; the seal of a complete run has the same value",
+            "head"),
         flag("sealed", "Whether the run was complete and sealed", "sealed"),
         integer("trials_planned", "Trials in the plan", "plan.trial_count"),
         integer("trials_here", "Trials in these tables", "trials"),
         integer("plan_year", "Medicare plan year of the answer keys", "plan.plan_year"),
-        text(
-            "seed",
-            "The run's seed; as text, because it can be too large for some packages to store exactly",
-            lambda of: str(of.plan.seed),
-        ),
+        text("seed", "The run's seed; as text, because it can be too large for some packages to store exactly",
+            lambda of: str(of.plan.seed)),
         integer("repeats", "Trials per scenario and target", "plan.repeats"),
         integer("judge_repeats", "How often each verifier judged the sampled trials again", "plan.judge_repeats"),
         number("judge_sample", "Share of trials that are judged again", "plan.judge_sample"),
-        text(
-            "scenarios",
-            "Scenarios (@variants), in plan order",
-            lambda of: JOINED.join(planned.name for planned in of.plan.scenarios),
-        ),
+        text("scenarios", "Scenarios (@variants), in plan order", "plan.scenarios.name"),
         text("targets", "Models under test", "plan.targets"),
         text("verifiers", "The model of each verifier: judge_1, judge_2, ...", "plan.verifiers"),
         text("extractor", "The model that splits replies into claims", "plan.extractor"),
         text("scorer", "The model that looks for refusals, referrals, hedges and fabricated specifics", "plan.scorer"),
         text("adjudicator", "The model that resolves ties", "plan.adjudicator", "none: ties stay open for a person"),
-        category(
-            "isolation",
-            "How many claims a verifier sees in one call: see --isolation",
-            get_args(Isolation),
-            "plan.isolation",
-        ),
-        number(
-            "audit_sample",
-            "Share of replies verified both one claim per call and in shared calls",
-            "plan.audit_sample",
-        ),
-        integer(
-            "background_facts",
-            "Facts of the shared library that verifiers could be shown",
-            lambda of: len(of.plan.background),
-        ),
+        category("isolation", "How many claims a verifier sees in one call: see --isolation", get_args(Isolation),
+            "plan.isolation"),
+        number("audit_sample", "Share of replies verified both one claim per call and in shared calls",
+            "plan.audit_sample"),
+        integer("background_facts", "Facts of the shared library that verifiers could be shown", "plan.background"),
         text("questioner", "The model that rewords questions", "plan.questioner", "no model reworded the questions"),
-        number(
-            "target_temperature",
-            "Temperature requested from the targets",
-            "plan.target_parameters.temperature",
-            "not_set",
-        ),
+        number("target_temperature", "Temperature requested from the targets", "plan.target_parameters.temperature",
+            "not_set"),
         integer("target_max_tokens", "Token limit of a target's reply", "plan.target_parameters.max_tokens"),
-        number(
-            "judge_temperature",
-            "Temperature requested from the judges",
-            "plan.judge_parameters.temperature",
-            "not_set",
-        ),
+        number("judge_temperature", "Temperature requested from the judges", "plan.judge_parameters.temperature",
+            "not_set"),
         integer("judge_max_tokens", "Token limit of a judge's answer", "plan.judge_parameters.max_tokens"),
-        text(
-            "wording_title",
-            "Title of the file that replaced our question wording",
-            "plan.wording.title",
-            "our own wording",
-        ),
+        text("wording_title", "Title of the file that replaced our question wording", "plan.wording.title",
+            "our own wording"),
         text("wording_sha256", "Hash of that file", "plan.wording.sha256", "our own wording"),
         text("expired", "Answer keys that were out of date and that the user allowed", "plan.expired", "none"),
         flag("coming", "Whether the plan year had not begun when the run was planned", "plan.coming"),
-        integer(
-            "points_left_out",
-            "Points of questions left out because the year's figures are not known",
-            "plan.points_left_out",
-        ),
-        flag(
-            "offline_judge",
-            "Whether the rule-based judge took part; do not report such scores as results",
-            lambda of: judged_offline(of.plan),
-        ),
-        flag(
-            "fake_target",
-            "Whether a target returns canned text instead of calling a model",
-            lambda of: has_fake_target(of.plan),
-        ),
-        text(
-            "transcripts_of",
-            "The earlier run whose transcripts were judged again",
-            "manifest.transcripts.run_id",
-            "this run asked the targets",
-        ),
-        text(
-            "registration_sha256",
-            "Hash of the pre-registration",
-            "manifest.registration.sha256",
-            "the run was not pre-registered",
-        ),
-        text(
-            "primary_outcome",
-            "The primary outcome as pre-registered",
-            "manifest.registration.primary_outcome",
-            "the run was not pre-registered",
-        ),
-        text(
-            "deviations",
-            "How the plan differs from the pre-registration",
-            "manifest.registration.deviations",
-            "no difference, or not pre-registered",
-        ),
+        integer("points_left_out", "Points of questions left out because the year's figures are not known",
+            "plan.points_left_out"),
+        flag("offline_judge", "Whether the rule-based judge took part; do not report such scores as results",
+            lambda of: judged_offline(of.plan)),
+        flag("fake_target", "Whether a target returns canned text instead of calling a model",
+            lambda of: has_fake_target(of.plan)),
+        text("transcripts_of", "The earlier run whose transcripts were judged again", "manifest.transcripts.run_id",
+            "this run asked the targets"),
+        text("registration_sha256", "Hash of the pre-registration", "manifest.registration.sha256",
+            "the run was not pre-registered"),
+        text("primary_outcome", "The primary outcome as pre-registered", "manifest.registration.primary_outcome",
+            "the run was not pre-registered"),
+        text("deviations", "How the plan differs from the pre-registration", "manifest.registration.deviations",
+            "no difference, or not pre-registered"),
     ),
     ("run_id",),
     _run,
-)
+)  # fmt: skip
 
 
 # dollar
@@ -223,44 +160,24 @@ DOLLAR: Table[DollarPart] = Table(
         text("turn_id", TURN_ID, "error.turn_id"),
         text("claim_id", "The wrong claim", "error.claim_id"),
         text("fact_id", "The fact of the key that it contradicts", "error.fact.fact_id"),
-        text(
-            "library_fact",
-            "The same fact in the library",
-            "error.fact.library",
-            "it is written in the scenario itself",
-        ),
-        category(
-            "cost_class",
-            "Whether the dollars follow from rules, may come, or are unknown",
-            get_args(CostClass),
-            "error.cost_class",
-        ),
+        text("library_fact", "The same fact in the library", "error.fact.library",
+            "it is written in the scenario itself"),
+        category("cost_class", "Whether the dollars follow from rules, may come, or are unknown", get_args(CostClass),
+            "error.cost_class"),
         category("severity", "How harmful the error is", SEVERITIES, "error.severity"),
-        text(
-            "formula",
-            "What it costs, in numbers; years is the column of that name",
-            "error.formula",
-            "the class is unpriced",
-        ),
-        number(
-            "stated",
-            "The dollar amount that the claim states",
+        text("formula", "What it costs, in numbers; years is the column of that name", "error.formula",
+            "the class is unpriced"),
+        number("stated", "The dollar amount that the claim states",
             lambda of: None if of.error.stated is None else float(of.error.stated),
             reasons=("unpriced", "no_single_amount", "none_needed"),
-            why=lambda of: _no_dollars(of) if of.error.needs_stated or of.error.formula is None else "none_needed",
-        ),
+            why=lambda of: _no_dollars(of) if of.error.needs_stated or of.error.formula is None else "none_needed"),
         integer("years", "For how many years", "years"),
-        number(
-            "dollars",
-            "What the error could cost",
-            _amount,
-            reasons=("unpriced", "no_single_amount"),
-            why=_no_dollars,
-        ),
+        number("dollars", "What the error could cost", _amount, reasons=("unpriced", "no_single_amount"),
+            why=_no_dollars),
     ),
     ("run_id", "trial_id", "claim_id", "fact_id", "years"),
     _dollars,
-)
+)  # fmt: skip
 
 
 # counselor
@@ -306,32 +223,20 @@ COUNSELOR: Table[CounselorPart] = Table(
         integer("study_group", "The question group's number in the published study", "group.group"),
         text("topic", "The topic", "group.topic"),
         category("mode", "How the shop was made", MODES, "mode"),
-        text(
-            "scenario",
-            "The study's scenario in which it was asked: medicare_only, dual_eligible or both",
-            "group.scenario",
-        ),
+        text("scenario", "The study's scenario in which it was asked: medicare_only, dual_eligible or both",
+            "group.scenario"),
         integer("shops", "Shops in which it was asked; the five counts add up to it", "counts.shops"),
         *(integer(code, f"Answers coded {heading}", _coded(code)) for code, heading in CODE_HEADINGS.items()),
-        flag(
-            "lookup_dependent",
-            "Whether counselors could look the answer up, which a bare model cannot",
-            "group.lookup_dependent",
-        ),
-        flag(
-            "comparable",
-            "Whether our answers are coded by the study's points and without a lookup: like for like",
-            "comparable",
-        ),
-        text(
-            "source",
-            "Where the counts are published",
-            lambda of: f"{of.notes.citation} {of.notes.address}, {of.notes.read_in}",
-        ),
+        flag("lookup_dependent", "Whether counselors could look the answer up, which a bare model cannot",
+            "group.lookup_dependent"),
+        flag("comparable", "Whether our answers are coded by the study's points and without a lookup: like for like",
+            "comparable"),
+        text("source", "Where the counts are published",
+            lambda of: f"{of.notes.citation} {of.notes.address}, {of.notes.read_in}"),
     ),
     ("run_id", "study_group", "mode"),
     _counselors,
-)
+)  # fmt: skip
 
 TABLES: tuple[Table[Any], ...] = (RUN, *OF_TRIALS, DOLLAR, COUNSELOR)
 TEXT_CUT: Column[Any] = flag(
