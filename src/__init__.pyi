@@ -6,6 +6,7 @@ from .adapters.base import Message as Message
 from .adapters.base import ModelReply as ModelReply
 from .adapters.base import ModelRequest as ModelRequest
 from .adapters.base import verbatim as verbatim
+from .api.checks import merge as merge
 from .api.checks import replay as replay
 from .api.checks import verify as verify
 from .api.findings import compare as compare
@@ -34,7 +35,6 @@ from .api.series import run_series_async as run_series_async
 from .api.series import series_status as series_status
 from .api.series_checks import VerifiedSeries as VerifiedSeries
 from .api.series_checks import verify_series as verify_series
-from .api.shards import merge as merge
 from .calls.stop import Stop as Stop
 from .cli.progress import ShowProgress as ShowProgress
 from .errors import ConfigError as ConfigError

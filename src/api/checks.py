@@ -1,12 +1,18 @@
-"""Checking a run: is it what was written, and can its results be computed again?"""
+"""Whether a run is what was written, whether its results can be computed again, and joining shards. Calls no model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from .. import audit
 from ..audit import Replayed, Verified
+from ..errors import InputError
 from ..store.run_folder import PathLike, as_path
+
+if TYPE_CHECKING:
+    from ..runner.merge import Merged
 
 WORTH_PROCESSES = 100
 """Results that are computed again in several processes; fewer are done before the processes are started."""
@@ -78,3 +84,37 @@ def replay(path: PathLike) -> Replayed:
     pieces = stored.pieces(process_count() if len(stored.places) >= WORTH_PROCESSES else 1)
     results_of([partial(recompute, piece) for piece in pieces])
     return Replayed(manifest.run_id, len(stored.places), len(planned), stored.head)
+
+
+def merge(shards: Sequence[PathLike], *, to: PathLike) -> Merged:
+    """Join all shards of a study into one run, as if one process had carried it out.
+
+    Args:
+        shards: the run folders that `run(shard="I/K")` wrote, in any order. They are read and left as they are.
+        to: the run folder to write; an existing folder is never used.
+
+    Returns:
+        The new run, counts, and the results hash.
+
+    Raises:
+        InputError: a shard is missing, is given twice, or belongs to another study.
+        IncompleteRun: a shard is not complete; the message says how to resume it.
+        IntegrityError: a shard is not what was written.
+        StorageError: the folder exists already, or the disk refused.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> study = {"scenarios": ["scenarios/v1/scenario_001.json"], "targets": ["fake:careful"], "repeats": 2}
+        >>> shards = [me.run(study, shard=f"{number}/2") for number in (1, 2)]
+        >>> me.verify(me.merge(shards, to="runs/merged").run).trials
+        2
+    """
+    from ..runner import merge as runner_merge
+
+    folders = [as_path(shard) for shard in shards]
+    if not folders:
+        raise InputError("Give the folders of all shards.")
+    runner_merge.complete_shards(folders)
+    for folder in folders:
+        audit.verify(folder)
+    return runner_merge.merge(folders, as_path(to))

@@ -162,7 +162,7 @@ COMMANDS = (
         NEW_RUN,
         *SUMMARY,
     )),
-    Command("merge", "shards:merge", "join the shards of a study into one run", (
+    Command("merge", "run:merge", "join the shards of a study into one run", (
         argument("shard", "SHARD", "the folders of all shards, in any order", nargs="+"),
         value("--to", "RUN", "the folder to write; never overwritten", Path, required=True),
         JSON,
@@ -385,6 +385,6 @@ COMMANDS = (
         value("--out", "DIR", "where runs go", Path, RUNS),
         JSON,
     )),
-    Command("plugins", "plugins:plugins", "list installed adapters, scenario packs and exporters", (JSON,)),
+    Command("plugins", "environment:plugins", "list installed adapters, scenario packs and exporters", (JSON,)),
 )
 # fmt: on

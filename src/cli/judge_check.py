@@ -39,8 +39,7 @@ from ..text.money import money_text
 from ..text.rounded import percent
 from . import tables
 from .options import given
-from .progress import ShowProgress
-from .signals import stop_on_signal
+from .progress import ShowProgress, stop_on_signal
 
 LABELS: tuple[Label, Label, Label] = ("SUPPORTED", "CONTRADICTED", "NOT_IN_KEY")
 OUTCOMES: tuple[Given, ...] = (*LABELS, "open", "missed")

@@ -1,12 +1,17 @@
-"""Progress on stderr: a bar for a person, JSON lines for a program."""
+"""While a run is in progress: a bar on stderr for a person, JSON lines for a program, and Ctrl-C."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import os
+import signal
 import sys
 import time
 from typing import Any
 
+from ..calls.stop import Stop
 from ..runner.progress import RunProgress
 from ..text.escape import plain
 
@@ -100,3 +105,25 @@ class ShowProgress:
             **({"notice": progress.notice} if progress.notice else {}),
         }
         print(json.dumps(line), file=sys.stderr, flush=True)
+
+
+def stop_on_signal(stop: Stop) -> None:
+    """The first Ctrl-C lets calls in flight finish; the second ends the process at once."""
+    asked = False
+
+    def heard() -> None:
+        nonlocal asked
+        if asked:
+            os._exit(130)
+        asked = True
+        stop.ask()
+        print(
+            "Stopping after in-flight calls finish. Press Ctrl-C again to quit immediately.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C is a KeyboardInterrupt there
+            loop.add_signal_handler(number, heard)

@@ -1,34 +1,41 @@
-"""`run`, `demo`, `resume`, `rejudge` and `freeze`: what starts or continues a run."""
+"""Commands that start, continue or join runs: `run`, `demo`, `resume`, `rejudge`, `merge` and `freeze`."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import gc
+import json
 import sys
 from collections.abc import Callable, Coroutine
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from .. import reporting
+from .. import reporting, storage
 from ..adapters.fake_adapter import NAMES as FAKE_NAMES
-from ..api import runs
+from ..api import checks, runs
+from ..calls.estimate import estimate
 from ..calls.stop import Stop
 from ..errors import IncompleteRun
+from ..planning.limits import limits_of, share_of
 from ..planning.plan import make_plan
 from ..planning.preregistration import registration_of
-from ..planning.study_file import load_study, read_study, registered_study
+from ..planning.prices import price_table
+from ..planning.study_file import as_document, as_toml, completed, load_study, read_study, registered_study
+from ..planning.trials import planned_calls
 from ..reading import Run
 from ..records.study import Study
+from ..runner import shards
 from ..runner.shards import is_divided
+from ..schemas import RunLimits, RunPlan, Shard
+from ..store.strict_json import fingerprint
 from ..text.count import counted
-from .dry_run import show_plan
+from . import tables
 from .next_steps import next_steps
 from .options import given, registration
-from .progress import ShowProgress
+from .progress import ShowProgress, stop_on_signal
 from .scenarios import house_rule_notice
-from .shards import print_divided, shard_notice
-from .signals import stop_on_signal
-from .summary import print_summary
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -144,3 +151,146 @@ def _carry_out(work: Work, arguments: argparse.Namespace) -> int:
         print(f"medicare-eval: {problem}", file=sys.stderr)
         return IncompleteRun.exit_code
     return 0
+
+
+def merge(arguments: argparse.Namespace) -> int:
+    merged = checks.merge(arguments.shard, to=arguments.to)
+    if arguments.json:
+        print(json.dumps(asdict(merged), indent=2, default=str))
+        return 0
+    trials, calls = counted(merged.trials, "trial"), counted(merged.calls, "call")
+    print(f"{merged.run}: merged {counted(merged.shards, 'shard')} with {trials} and {calls}.")
+    if merged.torn_lines:
+        print(f"  lines left incomplete by crashes, and left out: {merged.torn_lines}")
+    print(f"  results hash: {merged.head}")
+    return 0
+
+
+def shard_notice(study: Study, shard: Shard) -> str:
+    """Which part is carried out, and with which part of the limits."""
+    limits = share_of(limits_of(study), shard.of)
+    shares = _shares(limits)
+    text = f"Shard {shard.index} of {shard.of}."
+    return f"{text} Its share of the limits: {'; '.join(shares)}." if shares else text
+
+
+def _shares(limits: RunLimits) -> list[str]:
+    found = [] if limits.max_cost is None else [f"${limits.max_cost:,.2f}"]
+    for numbers, what in (
+        (limits.requests_per_minute, "requests per minute"),
+        (limits.tokens_per_minute, "tokens per minute"),
+        (limits.calls_in_flight, "calls in flight"),
+    ):
+        for provider, number in numbers.items():
+            found.append(f"{number:,} {what}" if provider == "*" else f"{provider} {number:,} {what}")
+    return found
+
+
+def print_divided(run: Run, *, as_json: bool) -> None:
+    """How far a run is whose results are not in plan order yet."""
+    done = sum(shards.results_in(shard) for shard in shards.shard_folders(run.path))
+    planned = run.manifest.trial_count
+    if as_json:
+        print(json.dumps({"run": str(run.path), "head": None, "sealed": False, "planned": planned, "done": done}))
+    else:
+        print(f"{run.path}: {done:,} of {counted(planned, 'trial')} done. Results are written when all are.")
+
+
+def print_summary(run: Run, *, as_json: bool) -> reporting.Summary:
+    """Print it, and return it for the exit code."""
+    summary = run.summary()
+    spending = summary.found.calls.spending
+    seal = storage.read_seal(run.path, run.manifest)
+    if as_json:
+        document = {
+            "run": str(run.path),
+            "head": seal.results_head if seal else None,
+            "sealed": seal is not None,
+            **reporting.summary_json(summary),
+            "errors": [vars(error) for error in summary.errors],
+            "costs": [vars(row) for row in spending],
+            "prices_as_of": run.manifest.prices_as_of,
+        }
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return summary
+    print(tables.summary_table(summary))
+    if any(tally.codes for tally in summary.by_target.values()):
+        print(f"\n{tables.code_table(summary)}")
+    print(tables.wrapped(tables.cost_text(spending, run.manifest.prices_as_of)))
+    if summary.errors:
+        print(f"\n{tables.error_text(summary.errors)}")
+    for notice in reporting.notices(summary):
+        print(f"\n{tables.wrapped(notice)}")
+    print("\nWritten:")
+    for name in (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL):
+        if (run.path / name).exists():
+            print(f"  {run.path / name}")
+    if seal:
+        print("Results hash (save this somewhere else; check it later with")
+        print("`medicare-eval verify RUN --expect HASH`):")
+        print(f"  {seal.results_head}")
+    return summary
+
+
+BATCH_NOTE = (
+    "Judges' calls go into batches, where their provider has them, and are estimated at batch prices. What of them",
+    "is read from a cache is not promised there. Batches take up to a day; a run needs three or more rounds of them.",
+)
+
+
+def show_plan(study: Study, plan: RunPlan, *, as_json: bool) -> int:
+    whole = completed(study, plan)
+    prices = price_table(Path(study.prices) if study.prices else None)
+    batch = study.batch == "judges"
+    rows = estimate(plan, prices, api_id_of=lambda name: plan.api_ids[name], batch=batch)
+    calls = planned_calls(plan)
+    calls["total"] = sum(calls.values())
+    if as_json:
+        document = {
+            "trials": plan.trial_count,
+            "scenarios": [planned.name for planned in plan.scenarios],
+            "targets": list(plan.targets),
+            "verifiers": list(plan.verifiers),
+            "adjudicator": plan.adjudicator,
+            "repeats": plan.repeats,
+            "seed": plan.seed,
+            "calls": calls,
+            "estimate": [asdict(row) for row in rows],
+            "plan_sha256": fingerprint(plan.model_dump(mode="json")),
+            "study": as_document(whole),
+        }
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return 0
+    sizes = {"scenario": len(plan.scenarios), "target": len(plan.targets), "repeat": plan.repeats}
+    print("# The study in full. Save this as a .toml file here and run it with: medicare-eval run FILE")
+    print(as_toml(whole))
+    _comment(
+        f"{counted(plan.trial_count, 'trial')}: {' x '.join(counted(n, what) for what, n in sizes.items())}",
+        f"  scenarios   {', '.join(planned.name for planned in plan.scenarios)}",
+        f"  targets     {', '.join(plan.targets)}",
+        f"  verifiers   {', '.join(plan.verifiers)}",
+        f"  adjudicator {plan.adjudicator or 'none: ties stay open for a person'}",
+        f"  isolation   {plan.isolation}",
+        *_year_notes(plan),
+        "Calls (minimum: no retries, no re-asks, no ties):",
+        *(f"  {role:<12}{count:>8,}" for role, count in calls.items()),
+        *tables.estimate_table(rows).splitlines(),
+        *(BATCH_NOTE if batch else ()),
+        "No call was made and nothing was written.",
+    )
+    return 0
+
+
+def _year_notes(plan: RunPlan) -> list[str]:
+    """What the plan year means for the keys."""
+    notes = [f"  plan year   {plan.plan_year}" + (" (coming)" if plan.coming else "")]
+    if plan.points_left_out:
+        left_out = counted(plan.points_left_out, "point")
+        notes.append(f"  left out    {left_out} of questions: figures not published, or not in the file of figures")
+    return notes
+
+
+def _comment(*lines: str) -> None:
+    """As comments, so that all of the output is a study file."""
+    for line in lines:
+        print(f"# {line}".rstrip())

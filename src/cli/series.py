@@ -26,8 +26,7 @@ from ..text.rounded import percent, rounded
 from . import tables
 from .analyze import CANNOT_TELL, DRIFTED
 from .options import given
-from .progress import ShowProgress
-from .signals import stop_on_signal
+from .progress import ShowProgress, stop_on_signal
 
 EVENTS_SHOWN = 20
 PAGE = "series.html"
