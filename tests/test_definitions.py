@@ -110,6 +110,7 @@ def test_the_readme_has_the_same_formulas() -> None:
 
 def test_changed_words_and_a_new_measure_are_everywhere_after_a_change_of_one_file(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src")
+    (tmp_path / "schemas").symlink_to(ROOT / "schemas")
     path = tmp_path / "src" / HOME
     text = path.read_text(encoding="utf-8").replace(")\n_OF_QUESTIONS = (", BREVITY)
     for name in ("plain", "brief", "formula", "methods"):

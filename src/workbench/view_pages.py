@@ -15,9 +15,9 @@ from ..findings.analysis.series import read_findings
 from ..findings.report import links
 from ..findings.report.analysis_pages import Page
 from ..findings.report.document import words
-from ..findings.report.error_section import NOTHING_LOST, error_sections
 from ..findings.report.evidence_script import Script
 from ..findings.report.evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, safe, safe_lines, way_html
+from ..findings.report.failure_section import NOTHING_LOST, error_sections
 from ..findings.report.first_section import TITLE, about, first_blocks
 from ..findings.report.html import blocks_html, line_html, sections_html
 from ..findings.report.review_section import review_sections

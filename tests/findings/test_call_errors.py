@@ -11,11 +11,11 @@ import pytest
 
 from src import storage
 from src.cli.tables import error_text
-from src.findings.analysis import call_errors
-from src.findings.analysis.call_errors import CallError, pattern_of
+from src.findings.analysis import cost
+from src.findings.analysis.cost import CallError, pattern_of
 from src.findings.analysis.judge_agreement import judging
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.report.error_section import KINDS
+from src.findings.report.failure_section import KINDS
 from src.findings.report.write import write_files
 from src.records.run import LimitsNote, RunLimits
 from src.reporting import nothing_scored, summarize
@@ -185,11 +185,11 @@ def test_a_judge_s_call_that_only_the_results_call_failed_is_counted(tmp_path: P
 def test_a_provider_that_never_repeats_itself_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_errors, "MOST_KINDS", 3)
+    monkeypatch.setattr(cost, "MOST_KINDS", 3)
     calls = [failed(f"target|Q1|0|0|{n + 1}", f"word {'abcdefgh'[n]}") for n in range(8)]
     found = read(tmp_path, calls).errors
     assert [one.attempts for one in found] == [5, 1, 1, 1]
-    assert found[0].message == call_errors.OTHERS
+    assert found[0].message == cost.OTHERS
 
 
 @pytest.mark.parametrize(
@@ -295,4 +295,4 @@ def test_counts_of_the_terminal_s_table() -> None:
 
 
 def test_every_outcome_of_a_failed_call_has_plain_words() -> None:
-    assert set(KINDS) == {*get_args(CallOutcome), call_errors.UNUSABLE} - {"ok"}
+    assert set(KINDS) == {*get_args(CallOutcome), cost.UNUSABLE} - {"ok"}

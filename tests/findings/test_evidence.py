@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from src.errors import InputError, IntegrityError, StorageError
 from src.findings.analysis.processes import in_processes
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.report import evidence, evidence_pages, evidence_shell, links, report_folder, write
+from src.findings.report import evidence, evidence_shell, links, report_folder, scenario_page, write
 from src.findings.report.evidence import evidence_pages as pages_of
 from src.findings.report.evidence_shell import page_bytes, safe, safe_lines, web_link
 from src.findings.report.series import Runs, runs_of
@@ -358,7 +358,7 @@ def test_what_incomplete_data_counts_as_is_said(tmp_path: Path) -> None:
 
 
 def test_many_repeats_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence_pages, "TRIALS_OF_A_SCENARIO_PAGE", 20)
+    monkeypatch.setattr(scenario_page, "TRIALS_OF_A_SCENARIO_PAGE", 20)
     out = written(tmp_path, repeated(45))
     folder = out / "evidence" / "1-compatible-model-a"
     there = pages(folder)
@@ -502,7 +502,7 @@ def test_a_mark_follows_the_last_of_several_quotes(tmp_path: Path) -> None:
 def test_the_same_run_gives_the_same_bytes_however_many_processes_write_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evidence_pages, "TRIALS_OF_A_SCENARIO_PAGE", 10)
+    monkeypatch.setattr(scenario_page, "TRIALS_OF_A_SCENARIO_PAGE", 10)
     out = written(tmp_path, repeated(33))
     before = read_all(out)
     assert {"codes.csv", "report.html"} < before.keys()

@@ -15,8 +15,8 @@ from src.findings.analysis.estimates import group_coverage, key_coverage
 from src.findings.analysis.read_run import Findings, GroupKey, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
 from src.findings.export.tables import Exported
-from src.findings.report.coverage_section import LEAST_COVERED, coverage_sentence
 from src.findings.report.markdown import markdown
+from src.findings.report.score_section import LEAST_COVERED, coverage_sentence
 from src.findings.report.sections import contents
 from src.reporting import summarize, summary_json
 from src.schemas import Label, TrialOutcome, TrialResult

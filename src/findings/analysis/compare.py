@@ -15,11 +15,11 @@ from ...scoring.definitions import LESS_IS_BETTER, MEASURES
 from ...stats.clustered import ClusteredShare
 from ...stats.comparison import Difference, holm, paired_difference, verdict
 from ...stats.power import detectable
-from .collector import collector_paused
 from .compare_judges import JudgesCompared, compare_judges, same_transcripts
 from .estimates import Estimated, estimate, key_coverage
 from .judge_agreement import SEED, judging
 from .pairs import PairedQuestions, System, by_system, pair_systems
+from .processes import collector_paused
 from .read_run import Findings, gather
 from .rule_judge import run_notices
 

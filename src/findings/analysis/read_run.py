@@ -34,11 +34,10 @@ from ...store import hash_chain
 from ...trials.missing import has_scores
 from ...trials.row import NOT_RECORDED, OPEN_TIE, ClaimCount, Row, claim_counts, decode, is_open_tie, row_of
 from ...trials.split_codes import NO_KEYS, Keys, keys_of, split_codes
-from .call_errors import CallError, ErrorCounts, count_judge_failure, errors_of
-from .collector import collector_paused
-from .cost import CallTotals, read_calls
+from .cost import CallError, CallTotals, ErrorCounts, count_judge_failure, errors_of, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
+from .processes import collector_paused
 from .read_parts import joined, read_in_parts
 
 EXAMPLES = 3

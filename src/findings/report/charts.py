@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from .chart_drawing import (
+from .forest import (
     BLUE,
     BOLD,
     EDGE,
-    FAINT,
     FONT,
     GREY,
     INK,
@@ -27,14 +26,17 @@ from .chart_drawing import (
     WIDTH,
     YELLOW,
     Drawing,
+    ForestChart,
     cut,
+    drawn_narrow,
+    drawn_stacked,
+    drawn_wide,
     label,
     line,
     px,
     safe,
     text,
 )
-from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick, drawn_narrow, drawn_wide
 from .time_chart import TimeChart, drawn_narrow_time, drawn_wide_time
 
 __all__ = [
@@ -46,9 +48,6 @@ __all__ = [
     "BarGroup",
     "BarPanel",
     "Chart",
-    "Dot",
-    "DotChart",
-    "DotPanel",
     "ForestChart",
     "Histogram",
     "HistogramRow",
@@ -60,38 +59,6 @@ __all__ = [
 
 BINS = 10
 THICK = 17
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """One estimate with its interval, and the text shown beside it."""
-
-    label: str
-    value: float | None
-    low: float | None
-    high: float | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DotPanel:
-    title: str
-    dots: tuple[Dot, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DotChart:
-    """Estimates from 0 to 1 with their intervals, in panels."""
-
-    name: str
-    title: str
-    panels: tuple[DotPanel, ...]
-
-    @property
-    def description(self) -> str:
-        return " ".join(
-            f"{panel.title}: {'; '.join(f'{dot.label} {dot.text}' for dot in panel.dots)}." for panel in self.panels
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +127,8 @@ def _spoken(counts: Sequence[int]) -> str:
     return "-".join(map(str, counts))
 
 
-Chart = DotChart | Histogram | StackChart | ForestChart | TimeChart
-NARROW_FORMS = (DotChart, ForestChart, TimeChart)
+Chart = Histogram | StackChart | ForestChart | TimeChart
+NARROW_FORMS = (ForestChart, TimeChart)
 """Charts that are drawn a second time for phones."""
 
 
@@ -174,14 +141,13 @@ def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
         narrow: For the width of a phone; only charts of `NARROW_FORMS` have such a form.
     """
     match chart:
-        case DotChart():
-            drawing = drawn_narrow(_as_forest(chart)) if narrow else _dots(chart)
         case Histogram():
             drawing = _bars(chart)
         case StackChart():
             drawing = _stacks(chart)
         case ForestChart():
-            drawing = drawn_narrow(chart) if narrow else drawn_wide(chart)
+            wide = drawn_stacked if chart.stacked else drawn_wide
+            drawing = drawn_narrow(chart) if narrow else wide(chart)
         case TimeChart():
             drawing = drawn_narrow_time(chart) if narrow else drawn_wide_time(chart)
     name = f"{chart.name}-narrow" if narrow else chart.name
@@ -198,53 +164,6 @@ def svg(chart: Chart, *, alone: bool, narrow: bool = False) -> str:
     if alone:
         head.append(f'<rect x="{-edge}" width="{width}" height="{height}" fill="{PAPER}"/>')
     return "\n".join([*head, *drawing.elements, "</svg>"]) + "\n"
-
-
-def _as_forest(chart: DotChart) -> ForestChart:
-    """The same estimates, for a phone. All panels have the same rows."""
-    scale = tuple(Tick(tick / 4, f"{tick / 4:.2f}") for tick in range(5))
-    rows = tuple(
-        ForestRow(dots[0].label, tuple(Mark(dot.value, dot.low, dot.high, dot.text) for dot in dots))
-        for dots in zip(*(panel.dots for panel in chart.panels), strict=True)
-    )
-    panels = tuple(ForestPanel(panel.title, scale) for panel in chart.panels)
-    return ForestChart(chart.name, chart.title, panels, (ForestGroup("", rows),))
-
-
-def _dots(chart: DotChart) -> Drawing:
-    left, right = 190, 560
-    step = 34 if any("\n" in dot.label for panel in chart.panels for dot in panel.dots) else 24
-    lines: list[str] = []
-    y = 8.0
-    for panel in chart.panels:
-        y += 18
-        lines.append(text(0, y, panel.title, extra=BOLD))
-        top = y + 8
-        bottom = top + step * len(panel.dots)
-        for tick in range(5):
-            x = left + (right - left) * tick / 4
-            lines.append(line(x, top, x, bottom, FAINT))
-            lines.append(text(x, bottom + 14, f"{tick / 4:.2f}", anchor="middle", extra=SMALL))
-        for place, dot in enumerate(panel.dots):
-            middle = top + step * (place + 0.5)
-            lines += label(left - 12, middle + 4, dot.label)
-            lines += _one_dot(dot, left, right, middle)
-            lines.append(text(right + 14, middle + 4, dot.text))
-        y = bottom + 26
-    return Drawing(lines, int(y))
-
-
-def _one_dot(dot: Dot, left: int, right: int, y: float) -> Iterator[str]:
-    def at(value: float) -> float:
-        return left + (right - left) * value
-
-    if dot.value is None:
-        return
-    if dot.low is not None and dot.high is not None:
-        ends = f'x1="{px(at(dot.low))}" y1="{px(y)}" x2="{px(at(dot.high))}" y2="{px(y)}"'
-        yield f'<line {ends} class="reach ai" stroke="{BLUE}" stroke-width="3" stroke-linecap="round"/>'
-    look = f'class="ai" fill="{BLUE}" stroke="{PAPER}" stroke-width="1.5"'
-    yield f'<circle cx="{px(at(dot.value))}" cy="{px(y)}" r="6" {look}/>'
 
 
 def _bars(chart: Histogram) -> Drawing:

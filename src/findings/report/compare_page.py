@@ -26,7 +26,6 @@ from .analysis_pages import (
     without_empty,
 )
 from .analysis_sentences import comparison_sentences
-from .coverage_section import UNDECIDED
 from .document import (
     NOTHING,
     Block,
@@ -50,6 +49,7 @@ from .document import (
     words,
 )
 from .forest import ForestChart, ForestGroup, ForestRow
+from .score_section import UNDECIDED
 
 COMPARE_NOTE = (
     "Two targets are compared on the questions that both answered in trials of the same scenario, variant and "

@@ -23,11 +23,20 @@ from ..analysis.estimates import estimate
 from ..analysis.human_comparison import STUDY_SCENARIOS, ComparedGroups
 from ..analysis.processes import Piece
 from . import links
-from .evidence_pages import ScenarioPagePlan, TrialPagePlan, planned_pages, scenarios_of
 from .evidence_script import Script, scripts_of
 from .evidence_shell import CODE_MARKS, Page, code_legend, link, page_bytes, safe, score_text
 from .report_folder import LIST
-from .scenario_page import SCORE_HEADS, Coded, CodeTotals, counts_text, scenario_page
+from .scenario_page import (
+    SCORE_HEADS,
+    Coded,
+    CodeTotals,
+    ScenarioPagePlan,
+    TrialPagePlan,
+    counts_text,
+    planned_pages,
+    scenario_page,
+    scenarios_of,
+)
 from .series import Run, Runs, Series
 from .trial_page import LEGEND, TrialPage, decode
 

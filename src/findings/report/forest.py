@@ -1,16 +1,73 @@
 """Forest plots: estimates with their intervals, one row for each, in panels side by side or, on a phone, stacked.
 
 What AI assistants and what people achieved differ in shape as well as in color. A row without an interval shows its dot
-and says why.
+and says why. All charts are drawn with the sizes, colors, texts and lines at the
+top; the same input gives the same bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from html import escape
+from typing import Literal, NamedTuple
 
-from .chart_drawing import BLUE, BOLD, PAPER, SMALL, VERMILLION, Drawing, line, px, squeezed, text
+from ...text.escape import plain
+
+WIDTH, EDGE = 720, 12
+INK, PAPER = "#1b1b1b", "#ffffff"
+BLUE, SKY, VERMILLION, YELLOW, GREY = "#0072B2", "#56B4E9", "#D55E00", "#F0E442", "#B8B8B8"
+FONT = "system-ui, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif"
+BOLD = ' font-weight="bold"'
+SMALL = ' font-size="11"'
+FAINT = ' stroke-opacity="0.25"'
+
+
+class Drawing(NamedTuple):
+    elements: list[str]
+    height: int
+    width: int = WIDTH
+    edge: int = EDGE
+    """Empty space at the left and the right."""
+
+
+def safe(text: str) -> str:
+    return escape(plain(text), quote=True)
+
+
+def px(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def cut(text: str, most: int) -> str:
+    shown = plain(text)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def squeezed(text: str, most: int) -> str:
+    """Cut after a third: the start of a model's name is its provider, and the end tells it from others."""
+    shown = plain(text)
+    head = most // 3
+    return shown if len(shown) <= most else f"{shown[: head - 1]}…{shown[-(most - head) :]}"
+
+
+def text(x: float, y: float, content: str, *, anchor: str = "start", extra: str = "") -> str:
+    place = f'x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"'
+    return f'<text {place} fill="currentColor"{extra}>{safe(content)}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, extra: str = "") -> str:
+    ends = f'x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"'
+    return f'<line {ends} stroke="currentColor"{extra}/>'
+
+
+def label(x: float, y: float, name: str) -> Iterator[str]:
+    """The label of a row: a target, and below it the run if there are several."""
+    target, _, run = name.partition("\n")
+    yield text(x, y - 6 if run else y, squeezed(target, 23), anchor="end")
+    if run:
+        yield text(x, y + 7, squeezed(run, 27), anchor="end", extra=SMALL)
+
 
 WIDE, NARROW = 976, 356
 NAMES = 204
@@ -82,6 +139,8 @@ class ForestChart:
     title: str
     panels: tuple[ForestPanel, ...]
     groups: tuple[ForestGroup, ...]
+    stacked: bool = False
+    """Whether panels are one below the other in the wide form, too."""
 
     @property
     def description(self) -> str:
@@ -115,6 +174,27 @@ def drawn_wide(chart: ForestChart) -> Drawing:
             y += step
     scales = [element for plot in plots for element in _scale(plot, top, y + 4)]
     return Drawing([*scales, *elements], int(y + 26), WIDE, 0)
+
+
+def drawn_stacked(chart: ForestChart) -> Drawing:
+    """Panels one below the other, with the names on the left; for one group."""
+    rows = [row for group in chart.groups for row in group.rows]
+    step = 34 if any("\n" in row.label for row in rows) else 24
+    elements: list[str] = []
+    y = 8.0
+    for place, panel in enumerate(chart.panels):
+        plot = _Plot(panel, 190, 560)
+        y += 18
+        elements.append(text(0, y, panel.title, extra=BOLD))
+        top = y + 8
+        bottom = top + step * len(rows)
+        elements += _scale(plot, top, bottom, FAINT)
+        for number, row in enumerate(rows):
+            middle = top + step * (number + 0.5)
+            elements += (*label(plot.left - 12, middle + 4, row.label), *_mark(plot, row.marks[place], row.who, middle))
+            elements.append(text(plot.right + 14, middle + 4, row.marks[place].text))
+        y = bottom + 26
+    return Drawing(elements, int(y))
 
 
 def drawn_narrow(chart: ForestChart) -> Drawing:
@@ -165,10 +245,10 @@ class _Plot:
         return self.left + (self.right - self.left) * self.panel.share(value)
 
 
-def _scale(plot: _Plot, top: float, bottom: float) -> Iterator[str]:
+def _scale(plot: _Plot, top: float, bottom: float, look: str = ' stroke-opacity="0.15"') -> Iterator[str]:
     for tick in plot.panel.ticks:
         x = plot.at(tick.at)
-        yield line(x, top, x, bottom, ' stroke-opacity="0.15"')
+        yield line(x, top, x, bottom, look)
         yield text(x, bottom + 14, tick.text, anchor="middle", extra=SMALL)
     if plot.panel.reference is not None:
         x = plot.at(plot.panel.reference)

@@ -13,7 +13,7 @@ from itertools import chain, groupby
 
 from ...text.escape import plain
 from ..analysis.human_comparison import CounselorShare
-from .charts import NARROW_FORMS, Chart, ForestChart, TimeChart, svg
+from .charts import NARROW_FORMS, Chart, ForestChart, svg
 from .document import (
     NOTHING,
     Block,
@@ -199,7 +199,7 @@ def _block(block: Block, level: int) -> Iterator[str]:
 def _figure(chart: Chart, beside: str) -> Iterator[str]:
     title = _safe(chart.title)
     if isinstance(chart, NARROW_FORMS):
-        yield f'<figure class="both{" forest" if isinstance(chart, ForestChart | TimeChart) else ""}">'
+        yield f'<figure class="both{" forest" if not (isinstance(chart, ForestChart) and chart.stacked) else ""}">'
         yield svg(chart, alone=False).rstrip("\n")
         yield svg(chart, alone=False, narrow=True).rstrip("\n")
     else:

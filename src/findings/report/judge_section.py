@@ -15,7 +15,6 @@ from ..analysis.code_error import JudgeError
 from ..analysis.estimates import key_coverage
 from ..analysis.judge_agreement import METHOD, Judging
 from ..analysis.read_run import Findings
-from .coverage_section import COVERAGE_COLUMNS
 from .document import (
     NOTHING,
     Block,
@@ -36,7 +35,7 @@ from .document import (
     words,
 )
 from .judge_error import bounds_text, corrected_text
-from .score_section import knows_tampered
+from .score_section import COVERAGE_COLUMNS, knows_tampered
 from .series import Run, Runs
 
 

@@ -11,10 +11,9 @@ from ..analysis.read_run import Findings
 from ..analysis.review import is_review
 from ..analysis.rule_judge import offline_notices
 from .document import Cell, Text, say, words
-from .error_section import nothing_scored
-from .run_section import SHORT_HASH
+from .failure_section import nothing_scored
+from .run_section import KINDS_NOTICE, SEARCH_NOTICE, SHORT_HASH, kinds_of
 from .series import Runs
-from .target_section import KINDS_NOTICE, SEARCH_NOTICE, kinds_of
 
 FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
 REVIEW_NOTICE = (

@@ -1,20 +1,24 @@
-"""The report's sections on what happened to the trials, how they scored, and how stable answers are."""
+"""The report's sections on what happened to the trials, how they scored, and how stable answers are.
+
+Beside accuracy is key coverage: how much of what was said the answer keys could decide.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ...schemas import TrialOutcome
 from ...scoring.definitions import KEY_COVERAGE, MEASURES, SCORES
 from ...stats.bounded import LEAST_UNITS
+from ...stats.clustered import ClusteredShare
 from ...trials.row import OUTCOMES, Row
-from ..analysis.estimates import estimate
+from ..analysis.estimates import estimate, group_coverage, key_coverage
 from ..analysis.pairs import values_of
-from ..analysis.read_run import Findings
+from ..analysis.read_run import Findings, GroupKey
 from ..analysis.sensitivity import stability
-from .charts import BINS, Dot, DotChart, DotPanel, Histogram, HistogramRow
-from .coverage_section import COVERAGE_COLUMNS, coverage_paragraphs, least_covered_table, of_rows
+from .charts import BINS, Histogram, HistogramRow
 from .document import (
     Block,
     Cell,
@@ -31,10 +35,102 @@ from .document import (
     Table,
     Text,
     estimate_text,
+    say,
+    share_text,
     words,
 )
-from .links import of_scenario
+from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
+from .links import of_question, of_scenario
 from .series import Runs, Series
+
+LEAST_COVERED = 10
+"""Question groups with the lowest key coverage that a report lists."""
+UNDECIDED = "the judges found nothing in the keys that decides the rest"
+
+
+def coverage_sentence(share: ClusteredShare) -> str:
+    """What accuracy speaks of, and what it is silent about."""
+    if not share.n:
+        return "Key coverage: no factual claim has a final label, so accuracy speaks of none."
+    return f"Key coverage: accuracy speaks of {share_text(share)} of the factual claims; {UNDECIDED}."
+
+
+COVERAGE_COLUMNS = (
+    Column("key coverage (95% interval)", "share", "key_coverage"),
+    Column("key decided", key="key_decided", where="csv"),
+    Column("factual claims", key="factual_claims", where="csv"),
+)
+
+
+def coverage_cells(share: ClusteredShare) -> tuple[Cell, ...]:
+    return Proportion(share), Count(share.count), Count(share.n)
+
+
+def coverage_paragraphs(runs: Runs) -> list[Paragraph]:
+    """One sentence per run."""
+    return [
+        Paragraph(
+            say(
+                *((Text(run.name), ": ") if runs.several else ()),
+                coverage_sentence(key_coverage(run.found.rows)),
+            )
+        )
+        for run in runs.runs
+    ]
+
+
+def of_group(series: Series, scenario_id: str, group: str) -> ClusteredShare:
+    counts = series.run.found.group_claims.get(GroupKey(series.target, scenario_id, group))
+    return group_coverage(counts or Counter())
+
+
+class _Group(NamedTuple):
+    series: Series
+    scenario_id: str
+    group: str
+    share: ClusteredShare
+
+    def evidence(self) -> str:
+        """A turn outside all question groups has no place of its own on the page of its scenario."""
+        known = (self.scenario_id, self.group) in self.series.run.found.rules
+        where = of_question(self.series, self.scenario_id, self.group)
+        return where if known else of_scenario(self.series, self.scenario_id)
+
+
+def least_covered_table(runs: Runs) -> Table:
+    """The question groups about which the keys say least, so that one knows where to extend them."""
+    groups = [
+        _Group(series, key.scenario_id, key.group, group_coverage(counts))
+        for series in runs.series
+        for key, counts in series.run.found.group_claims.items()
+        if key.target == series.target
+    ]
+    groups.sort(key=lambda one: (one.share.value or 0.0, -one.share.n, one.scenario_id, one.group))
+    rows = tuple(
+        (
+            *runs.lead(one.series),
+            Text(one.scenario_id),
+            Linked(Text(one.group), one.evidence()),
+            Of(one.share.count, one.share.n),
+            Proportion(one.share),
+        )
+        for one in groups[:LEAST_COVERED]
+    )
+    columns = (
+        *runs.lead_columns(),
+        Column("scenario", "text"),
+        Column("question group", "text"),
+        Column("claims decided", "other"),
+        COVERAGE_COLUMNS[0],
+    )
+    left = len(groups) - len(rows)
+    more = f"; {left} more are in per_question.csv" if left > 0 else ""
+    return Table(f"Question groups with the lowest key coverage{more}.", columns, rows)
+
+
+def of_rows(rows: Sequence[Row]) -> tuple[Cell, ...]:
+    return coverage_cells(key_coverage(rows))
+
 
 ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
 UNANSWERED: tuple[TrialOutcome, ...] = ("questioner_failure", "failed", "refused", "blocked", "truncated", "empty")
@@ -42,6 +138,7 @@ OUTCOME_NAMES = {outcome: outcome.replace("_", " ") for outcome in OUTCOMES} | {
 SCORE_NAMES = {name: MEASURES[name].heading for name in SCORES}
 MARKING = 3
 """The first format in which replies that speak to their checkers are marked and scored."""
+_QUARTERS = tuple(Tick(tick / 4, f"{tick / 4:.2f}") for tick in range(5))
 SEE_TABLE = "See the table above for the numbers."
 
 
@@ -169,10 +266,10 @@ def score_section(runs: Runs, per_scenario: Table) -> Section:
         *_missing_table(runs),
     ]
     if any(scored(series.rows) for series in runs.series):
-        panels = tuple(
-            DotPanel(SCORE_NAMES[name], tuple(_dot(series, name) for series in runs.series)) for name in SCORES
-        )
-        blocks.append(Figure(DotChart("scores", "Scores with 95% intervals", panels), SEE_TABLE))
+        panels = tuple(ForestPanel(heading, _QUARTERS) for heading in SCORE_NAMES.values())
+        marks = tuple(ForestRow(one.chart_label, tuple(_mark(one, name) for name in SCORES)) for one in runs.series)
+        chart = ForestChart("scores", "Scores with 95% intervals", panels, (ForestGroup("", marks),), stacked=True)
+        blocks.append(Figure(chart, SEE_TABLE))
     return Section(words("Scores"), (*blocks, per_scenario, least_covered_table(runs)))
 
 
@@ -194,9 +291,9 @@ def _missing_table(runs: Runs) -> list[Block]:
     return [Table(caption, columns, tuple(rows))] if rows else []
 
 
-def _dot(series: Series, name: str) -> Dot:
+def _mark(series: Series, name: str) -> Mark:
     found = estimate(series.rows, name)
-    return Dot(series.chart_label, found.value, found.low, found.high, estimate_text(found))
+    return Mark(found.value, found.low, found.high, estimate_text(found))
 
 
 def distribution_section(runs: Runs) -> Section:

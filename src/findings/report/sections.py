@@ -9,27 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..analysis.collector import collector_paused
 from ..analysis.judge_agreement import Judging
+from ..analysis.processes import collector_paused
 from ..analysis.read_run import Findings
-from .answer_chart import group_figures
 from .citation_section import citation_sections
 from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
 from .dollar_section import dollar_sections
-from .error_section import error_sections
 from .exhibits import example_section, review_section
-from .failure_section import cost_section, failure_section, strength_section
-from .first_section import LIMITS_ANCHOR, NOTICES_ANCHOR, TITLE, about, first_blocks
+from .failure_section import cost_section, error_sections, failure_section, strength_section
+from .first_section import LIMITS_ANCHOR, NOTICES_ANCHOR, TITLE, about, first_blocks, group_figures
 from .glossary import glossary_section
 from .judge_section import judging_section
 from .marked_section import marked_section
 from .notices import notices_of
 from .review_section import review_sections
-from .run_section import run_section
+from .run_section import run_section, target_sections
 from .score_section import distribution_section, flow_section, scenario_table, score_section, stability_section
 from .series import Runs, runs_of
 from .study_section import Counted, count_codes, question_table, study_section, topic_section
-from .target_section import target_sections
 
 ETHICS = (
     "This system evaluates AI-generated information for research purposes only. "

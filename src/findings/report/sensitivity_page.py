@@ -10,7 +10,6 @@ from ...text.rounded import percent, rounded
 from ..analysis.sensitivity import Sensitivities, Sensitivity
 from .analysis_pages import CHART_ROWS, Page, answers, caveat, methods_section, notice_sections
 from .analysis_sentences import level_name, points, sensitivity_sentence
-from .answer_chart import OF_HUNDRED
 from .document import (
     NOTHING,
     Block,
@@ -28,6 +27,7 @@ from .document import (
     say,
     words,
 )
+from .first_section import OF_HUNDRED
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark
 
 _CHART_NAMES = {

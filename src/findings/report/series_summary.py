@@ -26,7 +26,6 @@ from ..analysis.series import (
 )
 from ..analysis.series_verdict import judge_drifted
 from .analysis_pages import signed_points
-from .chart_drawing import cut
 from .document import (
     NOTHING,
     Block,
@@ -42,6 +41,7 @@ from .document import (
     say,
     words,
 )
+from .forest import cut
 from .markdown import markdown
 from .series_chart import KINDS, capital, value_cell
 from .series_sections import judge_value, judged

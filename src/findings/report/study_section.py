@@ -22,7 +22,6 @@ from ..analysis.human_comparison import (
     study_rules,
 )
 from .charts import Bar, BarGroup, BarPanel, StackChart
-from .coverage_section import COVERAGE_COLUMNS, coverage_cells, of_group
 from .document import (
     NOTHING,
     Block,
@@ -47,6 +46,7 @@ from .document import (
 from .judge_error import judge_error_cell, study_judge_errors
 from .links import of_scenario, of_study, of_study_group, slug
 from .own_points import own_points_section
+from .score_section import COVERAGE_COLUMNS, coverage_cells, of_group
 from .series import Runs, Series
 
 MODE_NAMES = {"phone": "phone", "face_to_face": "face to face"}

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .chart_drawing import BLUE, BOLD, PAPER, SMALL, VERMILLION, Drawing, line, px, squeezed, text
-from .forest import NARROW, WIDE, Tick
+from .forest import BLUE, BOLD, NARROW, PAPER, SMALL, VERMILLION, WIDE, Drawing, Tick, line, px, squeezed, text
 
 EventLook = Literal["segment", "alarm", "other"]
 TITLE = 24

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from ... import storage
-from ..analysis.collector import collector_paused
 from ..analysis.judge_agreement import Judging, judging, read_check
-from ..analysis.processes import Piece, in_processes, process_count
+from ..analysis.processes import Piece, collector_paused, in_processes, process_count
 from ..analysis.read_run import Findings, gather
 from . import links
 from .charts import renderer, svg
@@ -19,8 +18,8 @@ from .checklist import ChecklistName, checklists, chosen_checklists, file_name
 from .csv import table_csv, write_codes
 from .document import Contents, Linked
 from .dollar_section import DOLLARS_CSV, write_dollars
-from .error_section import ERRORS_CSV, error_table
 from .evidence import evidence_pages
+from .failure_section import ERRORS_CSV, error_table
 from .html import html
 from .links import FOLDER
 from .markdown import markdown
