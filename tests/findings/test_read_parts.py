@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 
 from src.errors import InputError, IntegrityError, StorageError
-from src.findings.analysis import read_parts
+from src.findings.analysis import processes
 from src.findings.analysis.estimates import estimate
-from src.findings.analysis.processes import in_processes, process_count, results_of
-from src.findings.analysis.read_parts import joined
+from src.findings.analysis.processes import in_processes, joined, process_count, results_of
 from src.findings.analysis.read_run import Findings, gather
 from src.schemas import TrialResult
 from tests.findings import made_runs
@@ -42,8 +41,8 @@ def many_results() -> list[TrialResult]:
 
 
 def in_parts(folder: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> Findings:
-    monkeypatch.setattr(read_parts, "WORTH_IT", 1)
-    monkeypatch.setattr(read_parts, "process_count", lambda: count)
+    monkeypatch.setattr(processes, "WORTH_IT", 1)
+    monkeypatch.setattr(processes, "process_count", lambda: count)
     return gather(folder)
 
 
@@ -61,7 +60,7 @@ def test_findings_are_the_same_in_any_number_of_parts(
         read.append(len(pieces))
         return results_of(pieces)
 
-    monkeypatch.setattr(read_parts, "results_of", counted)
+    monkeypatch.setattr(processes, "results_of", counted)
     found = in_parts(tmp_path / "run", count, monkeypatch)
     assert read == [count]
     assert found == whole
@@ -140,7 +139,7 @@ def test_a_line_that_a_crash_cut_off_is_tolerated_at_the_end(tmp_path: Path, mon
 
 def test_small_files_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path / "run", many_results(), small_manifest())
-    monkeypatch.setattr(read_parts, "results_of", None)
+    monkeypatch.setattr(processes, "results_of", None)
     assert len(gather(tmp_path / "run").rows) == 100
 
 

@@ -37,8 +37,7 @@ from ...trials.split_codes import NO_KEYS, Keys, keys_of, split_codes
 from .cost import CallError, CallTotals, ErrorCounts, count_judge_failure, errors_of, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
-from .processes import collector_paused
-from .read_parts import joined, read_in_parts
+from .processes import collector_paused, joined, read_in_parts
 
 EXAMPLES = 3
 """Trials with wrong claims remembered for each target."""
