@@ -13,11 +13,7 @@ from ..records.model_name import split_name
 from ..schemas import Usage
 from ..store.package_data import data_folder
 from ..store.strict_json import encode, loads
-from .base import (
-    CallFailure,
-    ModelReply,
-    ModelRequest,
-)
+from .base import CallFailure, ModelReply, ModelRequest
 
 Replies = dict[str, dict[str, str | dict[str, str]]]
 NAMES = ("careful", "wrong", "evasive", "partial")

@@ -24,21 +24,8 @@ from ..records.target import WebCitation, WebSearch
 from ..schemas import Usage
 from ..store.strict_json import clean_text
 from .addresses import proxy_for
-from .base import (
-    BatchReply,
-    CallFailure,
-    FailureOutcome,
-    ModelReply,
-    ModelRequest,
-    ReplyOutcome,
-    verbatim,
-)
-from .capabilities import (
-    Call,
-    StrictSchemas,
-    UnfitSchema,
-    fitted,
-)
+from .base import BatchReply, CallFailure, FailureOutcome, ModelReply, ModelRequest, ReplyOutcome, verbatim
+from .capabilities import Call, StrictSchemas, UnfitSchema, fitted
 from .classify import (
     LARGEST_COUNT,
     WITHOUT_LIST,

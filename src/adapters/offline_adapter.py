@@ -12,22 +12,10 @@ from typing import Any
 from ..errors import InputError
 from ..offline import rules
 from ..records.model_name import split_name
-from ..schemas import (
-    AdjudicatorInput,
-    ExtractorInput,
-    QuestionerOutput,
-    Record,
-    ScorerInput,
-    Usage,
-    VerifierInput,
-)
+from ..schemas import AdjudicatorInput, ExtractorInput, QuestionerOutput, Record, ScorerInput, Usage, VerifierInput
 from ..store.strict_json import encode
 from ..text.fence import unwrap
-from .base import (
-    CallFailure,
-    ModelReply,
-    ModelRequest,
-)
+from .base import CallFailure, ModelReply, ModelRequest
 
 ROLE_OF_SCHEMA: dict[str, tuple[type[Record], Callable[[Any], Record]]] = {
     "ExtractorReply": (ExtractorInput, rules.extract),

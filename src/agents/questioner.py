@@ -10,13 +10,7 @@ from __future__ import annotations
 import random
 import re
 
-from ..schemas import (
-    SLOT,
-    Condition,
-    PlannedTurn,
-    QuestionerInput,
-    QuestionerOutput,
-)
+from ..schemas import SLOT, Condition, PlannedTurn, QuestionerInput, QuestionerOutput
 from ..store.strict_json import derive_seed
 from ..text.figures import figures
 from ..text.quotes import fold

@@ -19,14 +19,7 @@ from pydantic import Field
 from ..errors import InputError
 from ..records.model_name import split_name
 from ..records.price import BatchPrice, SearchPrice
-from ..schemas import (
-    CallOutcome,
-    IsoDate,
-    ModelName,
-    Price,
-    Record,
-    Usage,
-)
+from ..schemas import CallOutcome, IsoDate, ModelName, Price, Record, Usage
 from ..store.input_files import read_user_file
 
 PRICE_FILE = Path(__file__).resolve().parent / "prices.json"

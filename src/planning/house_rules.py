@@ -15,16 +15,7 @@ from pydantic import Field, ValidationError
 from .. import errors
 from ..errors import InputError
 from ..records.base import Ident, Line, Record, Scalar
-from ..schemas import (
-    SLOT,
-    Persona,
-    PlannedScenario,
-    Rubric,
-    Scenario,
-    ScriptedTurn,
-    point_facts,
-    point_name,
-)
+from ..schemas import SLOT, Persona, PlannedScenario, Rubric, Scenario, ScriptedTurn, point_facts, point_name
 from ..store.input_files import problems_of
 from ..text.figures import figures, kind, telling
 from ..text.formula import names_in

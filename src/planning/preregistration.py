@@ -12,19 +12,10 @@ from typing import Any
 
 from .. import storage
 from ..errors import InputError
-from ..records.preregistration import (
-    Preregistration,
-    RegisteredPrompt,
-    RegisteredScenario,
-    Registration,
-)
+from ..records.preregistration import Preregistration, RegisteredPrompt, RegisteredScenario, Registration
 from ..records.study import RegistrationText
 from ..records.target import TargetSettings
-from ..schemas import (
-    PlannedScenario,
-    Record,
-    RunPlan,
-)
+from ..schemas import PlannedScenario, Record, RunPlan
 from ..store.strict_json import StrictJSONError, fingerprint, loads, sha256
 from ..text.escape import plain
 

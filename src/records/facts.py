@@ -7,12 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from .base import (
-    Ident,
-    Line,
-    Record,
-    Text,
-)
+from .base import Ident, Line, Record, Text
 
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=500)]
 ConfirmedBy = Literal["primary", "secondary", "derived"]

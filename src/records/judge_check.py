@@ -8,18 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from .background import BackgroundFact
-from .base import (
-    Ident,
-    Label,
-    Line,
-    ModelName,
-    Record,
-    Severity,
-    Sha256,
-    Text,
-    is_empty,
-    is_none,
-)
+from .base import Ident, Label, Line, ModelName, Record, Severity, Sha256, Text, is_empty, is_none
 from .facts import PlanYear
 from .rubric import StudyCode
 from .run import CallParameters, CallPolicy, Isolation, Prompt, Role

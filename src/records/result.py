@@ -8,14 +8,7 @@ from pydantic import Field
 
 from .base import Ident, Line, ModelName, Record, Sha256, TrialOutcome, TurnOutcome, is_empty, is_none
 from .citation import CheckedCitation
-from .contracts import (
-    Claim,
-    FinalClaim,
-    Observation,
-    ScorerOutput,
-    Scores,
-    Verdict,
-)
+from .contracts import Claim, FinalClaim, Observation, ScorerOutput, Scores, Verdict
 from .run import Format, Role, Stage, is_first, is_zero
 from .study_code import QuestionCode
 from .target import WebSearch

@@ -19,16 +19,7 @@ from ..calls.stop import Stop
 from ..planning.limits import EVERY_PROVIDER, trials_at_once
 from ..records.model_name import family_of_id
 from ..records.study import ExecutionOptions
-from ..schemas import (
-    CallHead,
-    CallParameters,
-    CallRecord,
-    LimitsNote,
-    Manifest,
-    Prompt,
-    Role,
-    RunLimits,
-)
+from ..schemas import CallHead, CallParameters, CallRecord, LimitsNote, Manifest, Prompt, Role, RunLimits
 from .progress import ProgressCounter
 from .shards import call_heads
 

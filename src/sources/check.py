@@ -14,13 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..records.base import Label
-from ..records.citation import (
-    CheckedCitation,
-    Citation,
-    CitationOutcome,
-    FigureFinding,
-    SnapshotPage,
-)
+from ..records.citation import CheckedCitation, Citation, CitationOutcome, FigureFinding, SnapshotPage
 from ..records.contracts import Claim, ClaimInView, FactInView, KeyInView
 from ..text.figures import TextFigure, figures, find_figures, fold, kind
 from ..text.quantities import says_as_much

@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .bounded import DIFFERENCE, bounded_by_cluster
-from .comparison import (
-    Difference,
-    Pairs,
-    holm,
-    paired_difference,
-    sign_test,
-)
+from .comparison import Difference, Pairs, holm, paired_difference, sign_test
 from .intervals import Share, wilson
 
 DriftVerdict = Literal["drifted", "no change", "no evidence", "cannot tell"]
