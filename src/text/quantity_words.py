@@ -4,50 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from pathlib import Path
 
 from .figures import TextFigure, find_figures, fold
+from .patterns import load_patterns
 
-_MONTHLY = re.compile(
-    r"\bmonthly\b|\b(?:per|a|each|every|one|al|por|cada) (?:month|mes)\b|/ ?mo(?:nth)?\b|\bmensual",
-    re.IGNORECASE,
-)
-_YEARLY = re.compile(
-    r"\b(?:yearly|annual|annually)\b|\b(?:per|a|each|every|one|full|whole|the|al|por|cada) (?:year|a[nñ]o)\b|"
-    r"/ ?y(?:ea)?r\b|\banual|\b(?:12|twelve) months\b",
-    re.IGNORECASE,
-)
-_MARK = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|approx\.?|nearly|almost|just (?:over|under|above|below)|more than|"
-    r"close to|some|un[oa]s|alrededor de|casi)|[~≈])(?: (?:an?|another|only|just))?[ *]{0,3}(?:US)?[ $*]{0,4}$",
-    re.IGNORECASE,
-)
-_ZERO = re.compile(
-    r"\b(?:pay|pays|paid|paying|owes?|costs?|charged?|charges?)\b[^.;]{0,30}?\b(?:nothing|zero)\b|"
-    r"\bnothing (?:for|extra|more|out of pocket)\b|"
-    r"(?<![\w-])(?:(?:premium|cost|copay|charge)-)?free\b(?!-| to\b| from\b| up\b)|"
-    r"\b(?:no|zero|without(?: any)?) (?:additional |extra |further |out-of-pocket |monthly |annual |yearly |upfront )?"
-    r"(?:costs?|charges?|fees?|copay(?:ment)?s?|coinsurance|premiums?|deductibles?)\b"
-    r"(?![- ](?:higher|above|over|more|increases?|limits?|caps?|shar|changes?))|"
-    r"(?:\bnot|n['’]t)\b[^.;]{0,12}\b(?:pay|cost|owe)\b[^.;]{0,12}\banything\b|\b(?:fully covered|covered in full)\b|"
-    r"\bgrat(?:is|uit[oa]s?)\b|\bsin (?:costo|cargo)\b|\bno (?:cuesta|paga) nada\b",
-    re.IGNORECASE,
-)
-_NOT_ZERO = re.compile(
-    r"(?:\bnot|\bnever|n['’]t)(?: (?:quite|always|entirely|completely|really|a|at|for|come|be|get)){0,2} "
-    r"(?:(?:premium|cost|copay)-)?(?:free|without|no)\b[^.;,]{0,20}|\btoll[- ]free\b|\bfeel free\b|\bno es gratis\b",
-    re.IGNORECASE,
-)
+_PATTERNS = load_patterns(Path(__file__).with_suffix(".toml"))
+_MONTHLY = _PATTERNS["monthly"]
+_YEARLY = _PATTERNS["yearly"]
+_MARK = _PATTERNS["mark"]
+_ZERO = _PATTERNS["zero"]
+_NOT_ZERO = _PATTERNS["not_zero"]
 _ORDINAL = re.compile(r"(?<![0-9.,$])([0-9]{1,3})(?:st|nd|rd|th)\b")
-_ONE_UNIT = re.compile(
-    r"\b(?:a|an|per|each|every|the|this|next|first|last|whole|full|entire|cada|un|una) "
-    r"(?:full |whole |entire |single )?(day|week|month|year)\b",
-    re.IGNORECASE,
-)
-_LASTING = re.compile(
-    r"\b(?:within|for|after|in|lasts?|least|to|than|about|during|over) (?:a|an) (?:full |whole |entire |single )?"
-    r"(week|month|year)\b",
-    re.IGNORECASE,
-)
+_ONE_UNIT = _PATTERNS["one_unit"]
+_LASTING = _PATTERNS["lasting"]
 _NAMES = (
     (re.compile(r"\ba quarter of\b", re.IGNORECASE), "25%"),
     (re.compile(r"\bhalf (?:of|the)\b", re.IGNORECASE), "50%"),
@@ -58,23 +28,10 @@ _NEARBY_YEAR = (
     (re.compile(r"\b(?:next|following|coming) (?:\w+ )?year\b|\bpr[oó]ximo a[nñ]o\b", re.IGNORECASE), 1),
     (re.compile(r"\b(?:last|previous|prior) (?:\w+ )?year\b|\ba[nñ]o pasado\b", re.IGNORECASE), -1),
 )
-_AGE_BEFORE = re.compile(
-    r"\b(?:aged?|ages|edad de|turn(?:s|ed|ing)?|(?:older|younger) than|cumpl\w{1,4})(?: of| between)?"
-    r"(?: [0-9]{1,3}(?: to| through| and| or|-))? ?$",
-    re.IGNORECASE,
-)
-_AGE_AFTER = re.compile(
-    r"-? ?(?:(?:or|and) (?:older|over|above|up|younger|under)\b|\+? ?years? (?:old|of age)|-?year-olds?|"
-    r"(?:st|nd|rd|th)? birthday|(?:or|o) m[aá]s a[nñ]os|a[nñ]os de edad)",
-    re.IGNORECASE,
-)
-_AGE_PLACE = re.compile(
-    r"\b(?:at|by|until|before|past|over|under|after|is|are|be|reach(?:es|ed|ing)?) $", re.IGNORECASE
-)
-_NO_NOUN = re.compile(
-    r" ?(?:$|[.,;:)!?]|(?:and|or|who|with|without|can|may|for|if|when|because|has|have|is|are|gets?|on|but|to)\b)",
-    re.IGNORECASE,
-)
+_AGE_BEFORE = _PATTERNS["age_before"]
+_AGE_AFTER = _PATTERNS["age_after"]
+_AGE_PLACE = _PATTERNS["age_place"]
+_NO_NOUN = _PATTERNS["no_noun"]
 _OLDEST, _YOUNGEST = 110, 18
 
 

@@ -14,6 +14,9 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from ..text.patterns import load_patterns
+
+PATTERNS = load_patterns(Path(__file__).with_name("redact_patterns.toml"))
 _list = str.split
 DIGITS = {word: str(value) for value, word in enumerate(_list("zero one two three four five six seven eight nine"))}
 DIGITS |= {"oh": "0", "o": "0", "nought": "0", "niner": "9"}

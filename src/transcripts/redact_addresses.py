@@ -5,47 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..records.transcript import RedactionKind
-from .codes import NUMBER_WORDS, word_list
-from .redact_numbers import PersonalText
+from .codes import NUMBER_WORDS, PATTERNS, word_list
+from .redact_numbers import PersonalText, personal_text
 
-_ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
-_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
-_TEENS = r"(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)"
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_TLD = r"(?:com|net|org|edu|gov|us|info|io|co|biz|me)"
-_SPOKEN_AT = re.compile(rf"(?i)\b(?:at|@)(?: sign)? (?P<domain>(?:[\w-]+ ){{1,3}}?)(?:dot|period|\.) ?{_TLD}\b")
+_SPOKEN_AT = PATTERNS["spoken_at"]
 _list = str.split
 _MAIL = re.compile(r"(?i)\be-?mails?\b|\be mail\b")
 _NOT_LOCAL = frozenset(_list("at is it's i'm its to me my the on or and address email mail was that's us"))
 _LOCAL_MARKS = frozenset(("dot", "underscore", "dash", "hyphen", "period", "plus"))
-_SUFFIX = (
-    r"(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|court|ct|boulevard|blvd|way|place|pl|circle|cir|terrace|ter|"
-    r"trail|trl|"
-    r"parkway|pkwy|highway|hwy|loop|square|sq|pike|row|run|alley|crossing|point|ridge|plaza|cove|bend|heights|path|"
-    r"pass|walk|"
-    r"route|turnpike|expressway|hollow|manor|meadows?|landing|crescent|close|grove|hill|hills|glen|park|spur|broadway)"
-)
-_WORD = r"(?:[A-Za-z][A-Za-z'.-]*|\d{1,3}(?:st|nd|rd|th))"
-_SAID = rf"(?:{_ONES}|{_TENS}|{_TEENS}|oh|o|zero|hundred|thousand)"
-_HOUSE = rf"(?:\d{{1,6}}[A-Za-z]?|(?:{_SAID}[ -]){{0,8}}{_SAID})"
-_UNIT = (
-    r"(?:,?\s*(?:apt|apartment|unit|suite|ste|lot|room|number|#)\.?\s*#?\s*(?:\d+[A-Za-z]?|[A-Za-z](?!\w)|"
-    rf"{_ONES}|{_TEENS}|{_TENS}(?:[ -]{_ONES})?)(?:\s?[A-Za-z](?!\w))?)?"
-)
-_ADDRESSES = tuple(
-    re.compile(
-        rf"(?i)(?<![\w$.,%/-])(?P<house>{_HOUSE})\s+(?P<name>{_WORD}(?:\s+{_WORD}){{0,3}}{lazy})\s+"
-        rf"(?P<suffix>{_SUFFIX})\b(?:\.(?=[ ,]+\S))?{_UNIT}"
-    )
-    for lazy in ("?", "")
-)
-"""Up to the first word that ends a street's name, and up to the last: "Pleasant Ridge Road"."""
-_NUMBERED_ROAD = re.compile(
-    r"(?i)(?<![\w$.,%/-])\d{1,6}\s+(?:(?:county|state|us|u\.s\.|old|rural)\s+)?(?:highway|hwy|route|rte|road|county "
-    r"road|avenue)\s+\d{1,4}(?!\w)"
-)
-_PO_BOX = re.compile(r"(?i)\bp\.?\s?o\.?\s?box\s+(?:#\s?)?(?:\d+|(?:(?:zero|oh|double|" + _ONES[3:] + r"[ -]?)+)")
+_ADDRESSES = (PATTERNS["address_to_first_end"], PATTERNS["address_to_last_end"])
+_NUMBERED_ROAD = PATTERNS["numbered_road"]
+_PO_BOX = PATTERNS["po_box"]
 _OFFICIAL = re.compile(r"(?i)medicare premium|collection center|cms\b|social security admin|department of")
 _DIRECTIONS = frozenset(("north", "south", "east", "west", "n", "s", "e", "w", "ne", "nw", "se", "sw"))
 
@@ -56,17 +27,13 @@ def find_addresses(text: str) -> Iterator[PersonalText]:
     yield from _streets(text)
 
 
-def _found(kind: RedactionKind, text: str, start: int, end: int) -> PersonalText:
-    return PersonalText(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
-
-
 def _emails(text: str) -> Iterator[PersonalText]:
     for one in _EMAIL.finditer(text):
-        yield _found("EMAIL", text, *one.span())
+        yield personal_text("EMAIL", text, *one.span())
     for at in _SPOKEN_AT.finditer(text):
         start = _local_part(text, at)
         if start is not None:
-            yield _found("EMAIL", text, start, at.end())
+            yield personal_text("EMAIL", text, start, at.end())
 
 
 def _local_part(text: str, at: re.Match[str]) -> int | None:
@@ -108,12 +75,12 @@ def _streets(text: str) -> Iterator[PersonalText]:
     for pattern in _ADDRESSES:
         for one in pattern.finditer(text):
             if _is_street(text, one):
-                yield _found("ADDRESS", text, *one.span())
+                yield personal_text("ADDRESS", text, *one.span())
     for one in _NUMBERED_ROAD.finditer(text):
-        yield _found("ADDRESS", text, *one.span())
+        yield personal_text("ADDRESS", text, *one.span())
     for one in _PO_BOX.finditer(text):
         if not _OFFICIAL.search(text, max(0, one.start() - 100), min(len(text), one.end() + 60)):
-            yield _found("ADDRESS", text, *one.span())
+            yield personal_text("ADDRESS", text, *one.span())
 
 
 def _is_street(text: str, one: re.Match[str]) -> bool:

@@ -6,89 +6,19 @@ import re
 from collections.abc import Iterator
 
 from ..records.transcript import RedactionKind
-from .codes import CodePiece, chars_of, runs
-from .redact_numbers import PersonalText, is_toll_free, kind_of_digits
+from .codes import PATTERNS, CodePiece, chars_of, runs
+from .redact_numbers import PersonalText, is_toll_free, kind_of_digits, personal_text
 
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    r"nov(?:ember)?|dec(?:ember)?)\.?"
-)
-_ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
-_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
-_TEENS = r"(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)"
-_ORDINAL = (
-    r"(?:(?:twenty|thirty)[- ](?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|first|second|third|fourth|"
-    r"fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|"
-    r"eighteenth|nineteenth|twentieth|thirtieth)"
-)
-_DAY = (
-    r"(?:(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?|"
-    rf"{_ORDINAL}|(?:twenty|thirty)[- ]{_ONES}|{_TEENS}|twenty|thirty|{_ONES})"
-)
-_BIRTH_YEAR = (
-    rf"(?:(?:19\d\d|200\d|201\d)|'\d\d|nineteen[ -](?:hundred(?: and)?|oh|o|{_TENS}|{_TEENS})?[ -]?{_ONES}?|"
-    rf"two thousand(?: and)?(?: {_ONES}| {_TEENS})?|{_TENS}[- ]{_ONES}|{_TENS}|\d\d)"
-)
-_DATE = re.compile(
-    rf"(?i)\b(?:{_MONTH}\s+(?:the\s+)?{_DAY}(?!\d)(?:(?:\s*,\s*|\s+)(?:of\s+|in\s+)?(?P<year1>{_BIRTH_YEAR}))?"
-    rf"|(?:the\s+)?{_DAY}\s+(?:day\s+)?(?:of\s+)?{_MONTH}(?:(?:\s*,\s*|\s+)(?:of\s+|in\s+)?(?P<year2>{_BIRTH_YEAR}))?"
-    rf"|{_MONTH}\s*,?\s*(?:of\s+)?(?P<year3>19\d\d|nineteen[ -]{_TENS}(?:[ -]{_ONES})?)"
-    r"|\d{1,2}\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?P<year4>\d{4}|\d{2})|(?P<year5>19\d\d)[-/]\d{1,2}[-/]\d{1,2}|"
-    r"\d{1,2}/\d{1,2})(?![\w/])"
-)
-_BIRTH = re.compile(
-    r"(?i)\b(?:dates? of birth|birth ?dates?|birth ?days?|d\.?o\.?b\b\.?|was born|were born|is born|i'm born|born "
-    r"on|born in|born)"
-)
-_IS_BIRTH = re.compile(
-    r"(?i)^[\s,]*(?:is|was|that's|which is|being)\s+(?:my|his|her|the|their|your|when)\b[^.?!]{0,20}?\b(?:birth|"
-    r"born|dob)"
-)
-_CONNECT = re.compile(
-    r"(?i)(?:[\s,:;.?#!-]|\b(?:is|was|on|the|it's|its|it|are|that's|that|um|uh|sure|yes|yeah|okay|ok|and|would|be|"
-    r"my|of|please|"
-    r"in|here|so|for|me|your|listed|as|well|right|his|her|number|caller|i|am)\b)*"
-)
-_AND = re.compile(
-    r"(?i)\s*[,;]?\s*(?:and|while|but)\s+(?:[a-z]+(?:'s)?\s+){0,4}?(?:(?:is|was|in|on|born)\s+){1,2}(?:on\s+|in\s+)?"
-)
-"""What joins a second date of birth to the first."""
-_IF = re.compile(
-    r"(?i)\b(?:if|when|suppose|say|anyone|someone|people|everyone|those|example|person|whose)\b[^.?!\n]{0,40}$"
-)
-_CODE_CONTEXT = re.compile(
-    r"(?i)\b(?:(?P<license>(?:driver'?s?'? )?licen[sc]e|state id|passport)(?: (?:number|no\.?|id|#))?"
-    r"|(?P<medicare>medicare (?:number|id|card number|card|claim number|beneficiary (?:number|identifier))|mbi|hicn|"
-    r"beneficiary (?:number|identifier|id))"
-    r"|(?:member(?:ship)?|policy|case|confirmation|group|subscriber|claim|account|acct\.?|routing|bank|checking|"
-    r"savings|card|"
-    r"credit card|debit card|medicaid|reference|ticket|record|medical record|customer|enrollee|enrollment|application|"
-    r"certificate|contract holder|patient|insurance|prescription|rx|badge|employee|tracking|file|personal|client|order|"
-    r"authorization|referral|social security|social|tax|taxpayer|identification|my|your|her|his|plan member|health "
-    r"plan)"
-    r"(?:'s)? (?:id|i\.d\.|ids|number|numbers|no\.?|num|code|#|identifier|identification)(?: number| code)?"
-    r"|ssn|rxbin|rxpcn|rxgrp|mrn|npi|social security|my social|your social|pin|cvv|cvc|security code|code on the "
-    r"back|routing|"
-    r"checking account|"
-    r"bank account|id number|identification number|confirmation)(?![\w])"
-)
-_CODE_CONNECT = re.compile(
-    r"(?i)(?:'s\b)?(?:[\s,:;.?#!-]|\b(?:is|was|on|the|it's|its|it|are|that's|that|um|uh|sure|yes|yeah|okay|ok|would|"
-    r"be|my|of|please|"
-    r"here|so|for|you|me|your|ends?|ending|with|in|starts?|starting|begins?|reads?|says?|card|number|as|follows|and|"
-    r"let|see|have|"
-    r"caller|gave|got|given|received|they|again|go|ahead|oh|well|right|am|i|id|code|new|old|current|one moment|"
-    r"hold)\b)*"
-)
-_LONG_CODE = re.compile(
-    r"(?<![\w$.-])(?:(?=[A-Z0-9-]*[A-Z])(?=(?:[A-Z-]*\d){5})[A-Z0-9-]{8,}|\d{7,})(?![\w%])", re.IGNORECASE
-)
-"""Letters and at least five digits in one word, or seven digits: a code, wherever it is in a sentence that says so."""
-_CARD_CODE = re.compile(
-    r"(?i)(?:\d[ -]?){12,18}\d[^.?!\n]{0,60}?\b(?:code|cvv2?|cvc2?|cid|security)\b[^.?!\n\d]{0,20}"
-    r"(?P<code>\d{3,4})(?!\w)"
-)
-"""The security code of a card whose number was said before it."""
+_DATE = PATTERNS["date"]
+_BIRTH = PATTERNS["birth"]
+_IS_BIRTH = PATTERNS["is_birth"]
+_CONNECT = PATTERNS["connect"]
+_AND = PATTERNS["and"]
+_IF = PATTERNS["if"]
+_CODE_CONTEXT = PATTERNS["code_context"]
+_CODE_CONNECT = PATTERNS["code_connect"]
+_LONG_CODE = PATTERNS["long_code"]
+_CARD_CODE = PATTERNS["card_code"]
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
 
 
@@ -96,10 +26,6 @@ def find_in_context(text: str) -> Iterator[PersonalText]:
     """Everything that the words around it make personal, in folded text."""
     yield from _births(text)
     yield from _codes(text)
-
-
-def _found(kind: RedactionKind, text: str, start: int, end: int) -> PersonalText:
-    return PersonalText(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
 
 
 def _births(text: str) -> Iterator[PersonalText]:
@@ -112,13 +38,13 @@ def _births(text: str) -> Iterator[PersonalText]:
         if date and date.start() - end <= 90:
             direct = date.start() - end <= connected
             if _is_birth(text, context, date, direct):
-                yield _found("DATE OF BIRTH", text, *date.span())
+                yield personal_text("DATE OF BIRTH", text, *date.span())
                 yield from _second_birth(text, date.end())
                 continue
         yield from _birth_digits(text, context, end + connected)
     for date in _DATE.finditer(text):
         if _IS_BIRTH.match(text[date.end() : date.end() + 60]):
-            yield _found("DATE OF BIRTH", text, *date.span())
+            yield personal_text("DATE OF BIRTH", text, *date.span())
 
 
 def _second_birth(text: str, end: int) -> Iterator[PersonalText]:
@@ -126,7 +52,7 @@ def _second_birth(text: str, end: int) -> Iterator[PersonalText]:
     joined = _AND.match(text, end)
     date = _DATE.match(text, joined.end()) if joined else None
     if date and any(value for name, value in date.groupdict().items() if name.startswith("year")):
-        yield _found("DATE OF BIRTH", text, *date.span())
+        yield personal_text("DATE OF BIRTH", text, *date.span())
 
 
 def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bool) -> bool:
@@ -159,7 +85,7 @@ def _birth_digits(text: str, context: re.Match[str], start: int) -> Iterator[Per
     digits = chars_of(row)
     whole_year = re.fullmatch(r"(?:19|20)\d\d", digits)
     if 3 <= len(digits) <= 8 and not whole_year and (len(row) > 1 or len(digits) >= 6):
-        yield _found("DATE OF BIRTH", text, start + row[0].start, start + row[-1].end)
+        yield personal_text("DATE OF BIRTH", text, start + row[0].start, start + row[-1].end)
 
 
 def _codes(text: str) -> Iterator[PersonalText]:
@@ -177,7 +103,7 @@ def _codes(text: str) -> Iterator[PersonalText]:
         else:
             yield from _long_code(text, context.end())
     for card in _CARD_CODE.finditer(text):
-        yield _found("ID", text, *card.span("code"))
+        yield personal_text("ID", text, *card.span("code"))
 
 
 def _long_code(text: str, end: int) -> Iterator[PersonalText]:
@@ -189,7 +115,7 @@ def _long_code(text: str, end: int) -> Iterator[PersonalText]:
         and found.start() <= end + len(rest[0] if rest else "")
         and not _PLAN_ID.fullmatch(found[0].replace("-", ""))
     ):
-        yield _found("ID", text, *found.span())
+        yield personal_text("ID", text, *found.span())
 
 
 def _starts(text: str, context_end: int, connected_end: int) -> list[int]:

@@ -8,73 +8,24 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from .codes import gaps, runs, word_list
+from .codes import PATTERNS, gaps, runs, word_list
 from .redact_numbers import PersonalText
 
 _list = str.split
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _PLACE_AFTER = re.compile(r"\s+(?:County|Parish|Borough|City|Springs|Falls|Beach|Township|Valley|Heights)\b")
 _PLACE_BEFORE = re.compile(r"(?:\bSt\.?|\bSaint|\bFort|\bLake|\bMount|\bSan|\bSanta|\bPort|\bCape)\s+$")
-_INTRODUCED = re.compile(
-    r"(?i)\b(?P<sure>(?:my|his|her|their|your|husband's|wife's|son's|daughter's|spouse's|mother's|father's|"
-    r"doctor's|"
-    r"first|last|middle|maiden|full|legal|mother's maiden|married|sur)\s?(?:(?:first|last|middle|maiden|full|legal|"
-    r"given|family) )?name"
-    r"(?:'s| is|:| was| would be| again is)?(?:,? (?:it's|it is|that's|is))?"
-    r"|(?:i am|i'm|he is|she is|he's|she's) (?:called|named)|(?:named|goes by|signed(?: by)?:?|under the name(?: "
-    r"of)?|in the name of|"
-    r"go by|ask for|attention:?|attn:?))[\s,]+"
-)
-_MAYBE = re.compile(
-    r"(?i)\b(?:this is|it's|it is|i'm|i am|you're speaking (?:with|to)|speaking (?:with|to)|spoke (?:with|to)|"
-    r"talk(?:ed|ing)? (?:with|to)|"
-    r"call me|you can call me|you've reached|you have reached|here is|from|with|by|see|saw|contact|tell|told|hi|"
-    r"hello|hey|thanks|thank you|dear|"
-    r"goodbye|bye|"
-    r"good morning|good afternoon|okay|ok|well|so|alright|sure|yes|no|sorry|"
-    r"(?:my|your|his|her) (?:late |older |younger |oldest |youngest |ex-)?(?:husband|wife|son|daughter|mother|"
-    r"father|mom|dad|brother|sister|friend|neighbor|spouse|"
-    r"partner|"
-    r"caregiver|aunt|uncle|grandson|granddaughter|nephew|niece|cousin|fianc[eé]e?|counselor|agent|broker|doctor|"
-    r"boss|ex))[\s,]+"
-)
-_RELATION = re.compile(
-    r"(?i)husband|wife|son|daughter|mother|father|mom|dad|brother|sister|friend|neighbor|spouse|partner|aunt|uncle"
-)
-_SPEAKING = re.compile(
-    r"(?i)\b(?:this is|it's|you've got|you have reached|here's)\s+(?P<name>[^\W\d_]+(?:[ "
-    r"'-][^\W\d_]+){0,2}?)\s+(?:speaking|calling|here)\b"
-)
-_TITLE = re.compile(
-    r"\b(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Rr]ev|MRS?|MS|DR)\b\.?|(?:[Mm]ister|[Mm]issus|[Mm]iz|Miss|[Dd]octor|Sister|"
-    r"Father|Pastor|Nurse|Professor|Reverend)\b)\s+"
-)
+_INTRODUCED = PATTERNS["introduced"]
+_MAYBE = PATTERNS["maybe"]
+_RELATION = PATTERNS["relation"]
+_SPEAKING = PATTERNS["speaking"]
+_TITLE = PATTERNS["title"]
 _LOWER_TITLES = frozenset(("mr", "mrs", "ms", "mister", "missus", "miz", "dr"))
-_ASKED = re.compile(
-    r"(?i)\b(?:(?:your|his|her|their|the) (?:(?:first|last|full|middle|maiden|legal|and) )*names?\b(?:[^?\n]{0,12}|"
-    r"[^?\n]{0,40}\?)|"
-    r"who (?:am i|do i have|i'm|i am) (?:the pleasure of )?(?:speaking|talking)[^?\n]{0,20}|"
-    r"who(?:'s| is) (?:calling|this|speaking)[^?\n]{0,20})[?.]?[ ]*\n"
-    r"(?:(?:sure|yes|yeah|of course|okay|ok|uh|um|well|it's|it is|my name is|that's|this is|hi|hello|absolutely|"
-    r"certainly)"
-    r"\b[\s,.]*)*"
-)
-"""A question about a name, and how an answer begins."""
-_HELLO = re.compile(
-    r"(?i)\b(?:hello|hi|hey|good morning|good afternoon),? this is (?=(?:\S+ ){1,3}(?:i|i'm|and|calling|from|with|"
-    r"at|in)\b)"
-)
-_OWN = re.compile(
-    r"(?i)\b(?:my|his|her|our) (?:primary care )?(?:doctor|physician|cardiologist|specialist|pharmacist|husband|"
-    r"wife|son|daughter|"
-    r"mother|father|mom|dad|brother|sister|neighbor|counselor|agent|broker|caregiver|spouse) is "
-)
-_FIELD = re.compile(
-    r"(?i)(?<!plan )(?<!drug )(?<!brand )(?<!company )(?<!program )(?<!generic )(?<!file )\bname: *(?=(?-i:[A-Z]))"
-)
-_THANKED = re.compile(
-    r"\b(?:[Tt]hanks|[Tt]hank you|[Hh]i|[Hh]ello|[Hh]ey|[Gg]oodbye|[Bb]ye),? (?=[A-Z][a-z]+(?:[!.,?]|$))"
-)
+_ASKED = PATTERNS["asked"]
+_HELLO = PATTERNS["hello"]
+_OWN = PATTERNS["own"]
+_FIELD = PATTERNS["field"]
+_THANKED = PATTERNS["thanked"]
 _GREETED = re.compile(r"(?i)\b(?:hello|hi|hey|yes|yeah|good morning|good afternoon),? this is (?=[^\n]{2,40}(?:\n|$))")
 _PARTICLES = frozenset(_list("van von der den de la del di da le bin al el ten ter st"))
 _SPELL_CONTEXT = re.compile(r"(?i)\b(?:spell\w*|names?|letters?|that's|that is)\b")

@@ -11,50 +11,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..records.transcript import RedactionKind
-from .codes import CodePiece, chars_of, digit_rows, gaps, runs
+from .codes import PATTERNS, CodePiece, chars_of, digit_rows, gaps, runs
 
 TOLL_FREE = frozenset(("800", "888", "877", "866", "855", "844", "833", "822"))
 _LETTER = "[A-Z]"
 _MBI = re.compile(rf"[1-9]{_LETTER}[A-Z0-9][0-9]{_LETTER}[A-Z0-9][0-9]{_LETTER}{{2}}[0-9]{{2}}")
 """The pattern of CMS, with all letters: people misread S, L, O, I, B and Z into it."""
 _MBI_DIGITS = (0, 3, 6, 9, 10)
-_PHONE = re.compile(
-    r"(?<![\w$.-])(?:\+?1[-. ]{0,2})?\(?([2-9]\d\d)\)?[-. /]{0,3}(\d{3})[-. ]{1,3}(\d{4})"
-    r"(?![\w]|-\d)(?:,?\s*(?:ext\.?|extension|x)\s*\d{1,6})?"
-)
+_PHONE = PATTERNS["phone"]
 _LOCAL_PHONE = re.compile(r"(?<![\w$.,/-])[2-9]\d\d-\d{4}(?![\w-]|\.\d)")
 _ABROAD = re.compile(r"(?<!\w)\+(?!1\D?\d{3}\D)\d{1,3}[-. ]?\d(?:[-. ]?\d){6,12}(?!\d)")
 _SSN = re.compile(r"(?<![\w$.-])(?:\d{3}[- .]\d{2}[- .]\d{4})(?![\d]|[-.]\d)")
 _MASKED_SSN = re.compile(r"(?i)(?<!\w)[x*#]{3}[- ]?[x*#]{2}[- ]?\d{4}(?!\d)")
 _HICN_SUFFIX = re.compile(r"[- ]?[A-HJ-MTW](?:[0-9A-Z])?(?![\w'])")
-_RAILROAD = re.compile(
-    r"(?<!\w)(?:A|MA|WA|WD|WCA|WCD|PA|PD|JA|MH|WH|WCH|PH|JH)[- ]?(?:\d{3}-?\d{2}-?\d{4}|\d{6})(?!\w)"
-)
+_RAILROAD = PATTERNS["railroad"]
 _ZIP4 = re.compile(r"(?<![\w$.-])\d{5}-\d{4}(?![\w-])")
 _CARD = re.compile(r"(?<![\w$.])(?:\d{4}[- ]){3}\d{1,7}(?!\w)|(?<![\w$.])3\d{3}[- ]\d{6}[- ]\d{5}(?!\w)")
 _BARE = re.compile(r"(?<![\w$.,/-])\d{7,25}(?![\w,/]|\.\d)")
-_LAST_FOUR = re.compile(
-    r"(?i)\b(?:last|final) (?:four|4)(?: digits)?(?: of)?(?: (?:my|your|his|her|the|their))?"
-    r"(?: (?:social(?: security)?|ssn|card|account|medicare)(?: number)?)?(?: (?:is|are|would be|being|were|"
-    r"was))?[:,]?\s+"
-)
-_ENDING_IN = re.compile(
-    r"(?i)\b(?:social(?: security)?(?: number)?|ssn|card|account)\b[^.?!\n]{0,25}?\b(?:ends?|ending) (?:in|"
-    r"with)[:,]?\s+"
-)
+_LAST_FOUR = PATTERNS["last_four"]
+_ENDING_IN = PATTERNS["ending_in"]
 _TIN_CONTEXT = re.compile(r"(?i)social|ssn|tax|itin")
-_CONTEXT = re.compile(
-    r"(?i)\b(?:socials?|ssn|phone|cell|mobile|landline|call (?:me|him|her|us|back)|reach|number|numbers|account|"
-    r"routing|card|"
-    r"fax|text me|area code|digits|contact|dial|ids?|mbi|home|work)\b"
-)
+_CONTEXT = PATTERNS["context"]
 _NEAR = 90
-_LAWS = re.compile(
-    r"(?i)\b(?:\d+ )?(?:csr|oar|rcw|wac|nycrr|cmr|arsd|iac|tac|nac|ccr|comar|u\.?s\.?c\.?|cfr|rules?|regulations?|"
-    r"statutes?|"
-    r"bulletin|§+|section|sec\.)\s*[\d][\w.():-]*"
-)
-"""References to laws, which can look like a phone number: OAR 836-052-0143."""
+_LAWS = PATTERNS["laws"]
 MASKS = (
     _LAWS,
     re.compile(r"[$€£]\s?\d[\d,]*(?:\.\d+)?"),
@@ -90,6 +69,10 @@ class PersonalText:
     end: int
     value: str
     """What is the same for every way to say it. Never stored."""
+
+
+def personal_text(kind: RedactionKind, text: str, start: int, end: int) -> PersonalText:
+    return PersonalText(kind, start, end, "".join(char for char in text[start:end].lower() if char.isalnum()))
 
 
 def find_numbers(text: str) -> list[PersonalText]:

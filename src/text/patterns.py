@@ -1,0 +1,18 @@
+"""Regular expressions that are too long for a line of Python, from a file beside the code that uses them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+
+def load_patterns(file: Path) -> dict[str, re.Pattern[str]]:
+    """The patterns of a TOML file. A line ends nowhere in a pattern, and `{name}` stands for an entry of `[parts]`."""
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    parts = tables.pop("parts", {})
+
+    def whole(text: str) -> str:
+        return re.sub(r"\{([a-z_]+)\}", lambda found: whole(parts[found[1]]), text.replace("\n", ""))
+
+    return {name: re.compile(whole(text)) for name, text in tables.items()}
