@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from src import storage
-from src.store.failpoints import NAMES, VARIABLE
+from src.store.failpoints import VARIABLE
 from tests.batch_server import BatchServer, Provider, redirect, redirected
+from tests.failpoint_names import NAMES
 from tests.runs import call, newest, process, replays, verifies
 from tests.suites import sample
 from tests.test_batches import JUDGES, judged

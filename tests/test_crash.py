@@ -9,8 +9,9 @@ import pytest
 
 from src import storage
 from src.audit import verify
-from src.store.failpoints import NAMES, VARIABLE
+from src.store.failpoints import VARIABLE
 from tests import crash
+from tests.failpoint_names import NAMES
 from tests.runs import ONE, call, make_run, newest, process, replays, resumes
 from tests.suites import sample
 

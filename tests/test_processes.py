@@ -16,8 +16,9 @@ import pytest
 import src as me
 from src import storage
 from src.runner import shards
-from src.store.failpoints import SHARD_NAMES, VARIABLE
+from src.store.failpoints import VARIABLE
 from tests import sharded
+from tests.failpoint_names import SHARD_NAMES
 from tests.loopback import Received, Scripted
 from tests.runs import THREE, call, make_run, newest, process, replays, resumes, verifies
 from tests.sharded import STUDY, WORDS, billed, ends, interrupt, journaled, keys, kill, start, wait_until

@@ -13,8 +13,9 @@ import pytest
 import src as me
 from src import storage
 from src.records.series import Point
-from src.store.failpoints import SERIES_NAMES, VARIABLE
+from src.store.failpoints import VARIABLE
 from src.store.series_folder import FOLDER, POINTS, read_lines
+from tests.failpoint_names import SERIES_NAMES
 from tests.runs import ONE, call, process
 
 JUNE, JULY = "2026-06-05", "2026-07-05"

@@ -54,14 +54,8 @@ _BY_ID: tuple[tuple[str, str], ...] = (
     (r"smollm", "smollm"),
     (r"(^|[^a-z])gpt[-\d]|chatgpt|openai|davinci|codex|(^|[^a-z0-9])o\d", "openai"),
 )
-_BY_PROVIDER = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "google": "google",
-    "xai": "xai",
-    "fake": "fake",
-    "offline": "offline",
-}
+_OF_ONE_FAMILY = frozenset({"openai", "anthropic", "google", "xai", "fake", "offline"})
+"""Providers that serve models of their own family alone, whatever the models' names are."""
 
 
 def family(name: str) -> str:
@@ -71,7 +65,7 @@ def family(name: str) -> str:
         return provider
     if is_person(name):
         return name  # a person is of no model's family
-    return _company(model) or _BY_PROVIDER.get(provider, model.lower())
+    return _company(model) or (provider if provider in _OF_ONE_FAMILY else model.lower())
 
 
 def family_of_id(model_id: str) -> str:
@@ -94,7 +88,7 @@ def names_another(name: str, served: str) -> bool:
     """
     provider, model = split_name(name)
     company = _company(served.rpartition("/")[2])
-    if provider in _BY_PROVIDER:
+    if provider in _OF_ONE_FAMILY:
         return company is not None
     return None not in (company, _company(model)) and company != _company(model)
 

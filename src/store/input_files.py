@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, get_args
@@ -106,7 +108,7 @@ def _what(problem: Any, kind: type[Record], table: str) -> str:
         return str(context["error"]).rstrip(".")
     if problem["type"] == "extra_forbidden":
         return f"unknown field ({_meant(kind, problem['loc'])})"
-    says = _SAYS.get(_case(problem["type"], given, context))
+    says = _words().get(_case(problem["type"], given, context))
     if says is None:
         message = problem["msg"]
         return f"{message[0].lower()}{message[1:]} (got {_short(given)})"
@@ -115,7 +117,7 @@ def _what(problem: Any, kind: type[Record], table: str) -> str:
 
 
 def _case(name: str, given: object, context: dict[str, Any]) -> str:
-    """The key in `_SAYS`: the validator's name of the problem, or one of ours where we say more."""
+    """The key in `problem_words.json`: the validator's name of the problem, or one of ours where we say more."""
     if name in ("tuple_type", "list_type"):
         return "one_item" if isinstance(given, str) else "list_type"
     if context.get("min_length") == 1:
@@ -123,32 +125,11 @@ def _case(name: str, given: object, context: dict[str, Any]) -> str:
     return "id" if "0,63" in context.get("pattern", "") else name
 
 
-_SAYS = {
-    "missing": "required but missing",
-    "literal_error": "{given} is not allowed; use {expected}",
-    "id": "{given} is not an id; use up to 64 letters, digits, - and _ (D1, D2, ... are reserved)",
-    "string_pattern_mismatch": "{given} has the wrong format",
-    "one_item": "must be a list, for example [{quoted}]",
-    "list_type": "must be a list (got {given})",
-    "model_type": "must be {table} (got {given})",
-    "model_attributes_type": "must be {table} (got {given})",
-    "dict_type": "must be {table} (got {given})",
-    "int_type": "must be a whole number (got {given})",
-    "int_from_float": "must be a whole number (got {given})",
-    "float_type": "must be a number (got {given})",
-    "bool_type": "must be true or false (got {given})",
-    "string_type": "must be text (got {given})",
-    "date_type": "must be a date such as 2026-01-31 (got {given})",
-    "date_from_datetime_parsing": "must be a date such as 2026-01-31 (got {given})",
-    "greater_than": "must be above {gt} (got {given})",
-    "greater_than_equal": "must be at least {ge} (got {given})",
-    "less_than": "must be below {lt} (got {given})",
-    "less_than_equal": "must be at most {le} (got {given})",
-    "empty": "must not be empty",
-    "string_too_long": "must have at most {max_length} characters (got {given})",
-    "too_long": "must have at most {max_length} items (got {actual_length})",
-    "too_short": "must have at least {min_length} items (got {actual_length})",
-}
+@cache
+def _words() -> dict[str, str]:
+    """What is said of a problem, by its key."""
+    words: dict[str, str] = json.loads(Path(__file__).with_name("problem_words.json").read_text(encoding="utf-8"))
+    return words
 
 
 def _number(value: object) -> str:
