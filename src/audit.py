@@ -318,7 +318,7 @@ def dangling(result: TrialResult, known: Collection[str]) -> list[str]:
     judged += [(final.claim_id, final.evidence) for final in result.final_claims]
     problems = _broken(replies, result.claims, judged, known)
     if without := result.without_marked:
-        from .text.passages import cut
+        from .text.sentences import cut
 
         marked = {reading.turn_id: reading.marked for reading in result.readings if reading.marked}
         shorter = {turn: cut(reply, marked.get(turn, ())) for turn, reply in replies.items()}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.records.thresholds import COVERAGE_BELOW
 from src.schemas import Claim, QuoteSpan
 from src.text.coverage import (
+    COVERAGE_BELOW,
     Coverage,
     coverage,
     factual_sentences,

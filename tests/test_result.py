@@ -31,7 +31,7 @@ from src.scoring.result import (
     assemble,
     failed,
 )
-from src.text.passages import cut
+from src.text.sentences import cut
 from tests.helpers import scenario_json
 
 REPLY = "Plans have networks. The premium is $202.90."

@@ -23,7 +23,7 @@ from src.api.reviews import start_review
 from src.cli import review as review_commands
 from src.errors import InputError
 from src.reading import Run
-from src.records.doubt import Doubt
+from src.records.run import Doubt
 from src.store.doubts import add_doubt, read_doubts
 from src.workbench.serve import OpenSocket, access_for
 from tests.browser import Page, Served, running, served

@@ -15,8 +15,7 @@ from ..judge_check.review_gold import ExportedGold, export_gold
 from ..planning.plan import replan
 from ..planning.study_file import make_judge_options
 from ..reading import Run
-from ..records.doubt import Doubt
-from ..records.run import SelectedTrials
+from ..records.run import Doubt, SelectedTrials
 from ..records.study import ExecutionOptions
 from ..runner.new_run import create_run, transcripts_of
 from ..schemas import TrialResult

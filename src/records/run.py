@@ -10,7 +10,6 @@ from pydantic import ConfigDict, Field
 from .background import BackgroundFact, StateCode
 from .base import CallOutcome, Ident, Line, ModelName, Record, Sha256, is_empty, is_false, is_none
 from .citation import SnapshotPage
-from .doubt import Doubt
 from .facts import PlanYear
 from .ids import repeats_in, repeats_of, scenario_name
 from .price import Price
@@ -240,6 +239,17 @@ class RunPlan(Record):
     def judge_models(self) -> tuple[str, ...]:
         named = (self.extractor, *self.verifiers, self.scorer, *filter(None, [self.adjudicator]))
         return tuple(dict.fromkeys(named))
+
+
+# A verdict that a reader doubts. It is kept beside runs and changes none; a review takes it up.
+class Doubt(Record):
+    run_id: str
+    trial_id: str
+    claim_id: str
+    note: Line
+    """Why, in the reader's words."""
+    marked_at: str
+    """UTC."""
 
 
 class SelectedTrials(Record):

@@ -40,9 +40,9 @@ from ..sources.snapshot import Snapshot
 from ..store.strict_json import derive_seed
 from ..text.coverage import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
 from ..text.overlap import is_english, share_of
-from ..text.passages import cut
 from ..text.retrieval import Retriever
 from ..text.screen import marked_passages
+from ..text.sentences import cut
 from .call_resources import JudgeClients
 from .check_citations import CitingReply, check_citations
 

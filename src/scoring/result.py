@@ -45,7 +45,7 @@ from ..schemas import (
     Verdict,
     WithoutMarked,
 )
-from ..text.passages import cut
+from ..text.sentences import cut
 from . import study_codes
 from .points import Conversation, missing_points
 from .review import review_reasons

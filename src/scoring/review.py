@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..agents import adjudicator
-from ..records.thresholds import COVERAGE_BELOW, LONG_REPLY_WORDS, REJECTED_ABOVE, REVIEW_ABOVE
 from ..schemas import (
     Claim,
     Exchange,
@@ -17,6 +16,14 @@ from ..schemas import (
     TurnReading,
 )
 from ..text.count import counted
+from ..text.coverage import COVERAGE_BELOW
+
+REVIEW_ABOVE = 0.2
+"""Fraction of claims on which the verifiers disagree."""
+REJECTED_ABOVE = 0.2
+"""Fraction of claims without a real quote: above it, the extractor did not read the reply well."""
+LONG_REPLY_WORDS = 20
+"""If the extractor finds nothing to check in a reply with more words than this, it probably missed something."""
 
 
 def review_reasons(

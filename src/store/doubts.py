@@ -10,7 +10,7 @@ from typing import IO
 from pydantic import ValidationError
 
 from ..errors import StorageError
-from ..records.doubt import Doubt
+from ..records.run import Doubt
 from . import locking
 from .run_files import encode_record
 

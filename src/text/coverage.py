@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..records.thresholds import COVERAGE_BELOW
 from ..schemas import Claim
 from .figures import figures, kind
 from .quantities import unstated
@@ -32,6 +31,8 @@ _RULE = re.compile(
     r"don['’]t|have|has|gets?|keeps?|loses?|adds?|es|son|debe|puede|cubre|paga|tiene|ofrece)\b",
     re.IGNORECASE,
 )
+COVERAGE_BELOW = 0.8
+"""Fraction of factual sentences that claims must cover; below it the extractor is asked once more for the rest."""
 
 
 def names_a_program(text: str) -> bool:

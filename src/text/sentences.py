@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 _LINE_MARK = re.compile(
     r"[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+|(?:[-+*•‣◦▪–—·]|\(?[0-9]{1,3}[.)]|[a-zA-Z][)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
@@ -153,3 +154,19 @@ def _is_boundary(text: str, start: int, match: re.Match[str], end: int) -> bool:
         if not before or (before[-1].lower() not in _LETTER_BEFORE and before[-1][:1].isupper()):
             return False
     return not next_word[:1].islower()
+
+
+class TextPassage(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+def cut(text: str, passages: Iterable[TextPassage]) -> str:
+    """A text without some of its passages, which are in order."""
+    kept, at = [], 0
+    for passage in passages:
+        kept.append(text[at : passage.start])
+        at = passage.end
+    return "".join([*kept, text[at:]])

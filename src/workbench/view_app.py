@@ -16,7 +16,7 @@ from starlette.routing import Route
 from ..errors import HarnessError
 from ..findings.report.evidence_shell import safe
 from ..findings.report.links import claim_anchor
-from ..records.doubt import Doubt
+from ..records.run import Doubt
 from ..store.doubts import add_doubt, read_doubts
 from .access import missing, missing_page, not_ours, note_in, read_form, token_of
 from .frame import href_of, page, static_routes

@@ -24,7 +24,7 @@ from ..findings.report.review_section import review_sections
 from ..findings.report.sections import LIMITS
 from ..findings.report.series_page import series_page
 from ..findings.report.trial_page import LABEL_NAMES, LEGEND, TrialPage
-from ..records.doubt import Doubt
+from ..records.run import Doubt
 from ..records.scenario import SLOT
 from ..records.series import RunReference
 from ..schemas import FinalClaim, TrialResult

@@ -30,7 +30,7 @@ from src.findings.report.write import write_report
 from src.judge_check.check import CheckOptions, check_judges
 from src.judge_check.gold import load_gold
 from src.reading import Run
-from src.records.doubt import Doubt
+from src.records.run import Doubt
 from src.records.study import JudgeOptions
 from src.store.doubts import add_doubt
 from src.trials.row import LABELS
