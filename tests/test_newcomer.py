@@ -132,3 +132,59 @@ def test_a_new_flag_is_a_study_key_and_a_keyword_too_and_is_explained_and_checke
 def test_a_new_flag_touches_two_files_of_the_source(flagged: Path) -> None:
     assert touched(flagged) == FLAG.keys()
     assert len(FLAG) <= MOST_FILES
+
+
+# A new column, in the export, the codebook and the report: how often a trial's replies hedge
+
+COLUMN = {
+    "src/trials/tables.py": (
+        '        integer("judge_failures", "Times a judge gave no usable answer", "trial.judge_failures"),\n',
+        '        integer("hedged", "Passages of all replies that hedge",\n'
+        '            lambda of: sum(one.observation.kind == "hedge" for one in of.trial.observations),\n'
+        '            in_report="passages that hedge", reads={"observations.observation": "kind"}),\n',
+    ),
+}
+MADE = f"""
+import contextlib, csv, io, json, os, pathlib
+import src as me
+from src.cli import main
+assert me.__file__.startswith(os.getcwd())
+def call(*words):
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main([*words]) == 0
+call("run", "--scenario", "{ONE}", "--target", "fake:careful", "--target", "fake:evasive", "--out", "runs", "--quiet")
+(run,) = pathlib.Path("runs").iterdir()
+call("export", str(run), "--out", "export", "--to", "csv")
+call("report", str(run), "--out", "report")
+def rows(name):
+    return list(csv.DictReader(open(f"export/{{name}}.csv", encoding="utf-8")))
+print(json.dumps({{
+    "trials": [row["hedged"] for row in rows("trial")],
+    "turns": sum(int(row["hedges"]) for row in rows("turn")),
+    "codebook": [row["meaning"] for row in rows("codebook") if row["column"] == "hedged"],
+    "report": pathlib.Path("report/report.md").read_text(encoding="utf-8"),
+}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_column(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = checkout(tmp_path_factory.mktemp("column"))
+    patch(folder, COLUMN)
+    return folder
+
+
+def test_a_new_column_is_in_the_export_the_codebook_and_the_report(with_column: Path) -> None:
+    seen: dict[str, Any] = json.loads(python(with_column, "-c", MADE))
+    assert len(seen["trials"]) == 2
+    assert sum(map(int, seen["trials"])) == seen["turns"] > 0
+    assert seen["codebook"] == ["Passages of all replies that hedge"]
+    lines = seen["report"].splitlines()
+    (heading,) = [place for place, line in enumerate(lines) if "| passages that hedge" in line]
+    place = lines[heading].split("|").index(" passages that hedge ")
+    assert lines[heading + 2].split("|")[place].strip() == str(seen["turns"])
+
+
+def test_a_new_column_touches_one_file_of_the_source(with_column: Path) -> None:
+    assert touched(with_column) == COLUMN.keys()
+    assert len(COLUMN) <= MOST_FILES

@@ -8,10 +8,12 @@ only one possible reason, the codebook names it. Statistics packages get a separ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
+
+from ..store.projection import Fields
 
 Kind = Literal["text", "category", "reason", "integer", "number", "flag"]
 Cell = str | int | float | bool | None
@@ -88,6 +90,10 @@ class Column(Generic[P]):
     """Names of `MISSING`, if there are several possible reasons; the column beside it says which."""
     why: Callable[[P], str] | None = None
     """Which of the reasons it is, if the cell is empty."""
+    in_report: str = ""
+    """The heading of its sum over a run, in the report's table of how replies were read; empty if it is in none."""
+    reads: Fields = field(default_factory=dict)
+    """Of a counted column whose source is a function: the fields of a trial that it reads, as in `projection`."""
 
     @cached_property
     def cell(self) -> Callable[[P], Cell]:
@@ -204,8 +210,16 @@ def category(
     return Column(name, "category", meaning, source, tuple(values), absent, tuple(reasons), why)
 
 
-def integer(name: str, meaning: str, source: Source[P], absent: str | None = None) -> Column[P]:
-    return Column(name, "integer", meaning, source, absent=absent)
+def integer(
+    name: str,
+    meaning: str,
+    source: Source[P],
+    absent: str | None = None,
+    *,
+    in_report: str = "",
+    reads: Fields | None = None,
+) -> Column[P]:
+    return Column(name, "integer", meaning, source, absent=absent, in_report=in_report, reads=reads or {})
 
 
 def number(

@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeVar, cast, get_args
 
 from ..schemas import Label, QuestionCode, RunPlan, Scores, TrialOutcome, TrialResult
 from ..scoring.definitions import SCORES
-from ..store.projection import projection
 from ..store.strict_json import sha256
 from .missing import counted_code
 from .split_codes import SplitCode
@@ -25,36 +24,6 @@ OPEN_TIE = "open_tie"
 """In place of `unresolved`: verifiers are tied, and no model of a third family was there to settle it."""
 NOT_RECORDED = "not recorded by release 0.1"
 """In place of review reasons, in runs of format 1."""
-_CODE = "question_group turn_ids code answer lookup_dependent"
-decode = projection(
-    TrialResult,
-    {
-        "": "trial_id scenario_id variant repetition outcome error_categories needs_manual_review "
-        "severity_disagreements flags final_scores",
-        "target": "name served_models served_as_requested fingerprints not_applied",
-        "conversation": "turn_id question_group user_message outcome",
-        "claims": "claim_id type confidence",
-        "rejected_claims": "turn_id",
-        "verdicts": "claim_id label",
-        "repeat_verdicts": "claim_id label",
-        "shared_verdicts": "claim_id label",
-        "scores_by_judge.scores": "accuracy",
-        "final_claims": "claim_id turn_id text label evidence severity decided_by labels_given",
-        "study_codes": _CODE,
-        "study_codes.own": "code points_missed",
-        "study_codes.own.points_met": "point",
-        "without_marked": "final_scores",
-        "without_marked.study_codes": _CODE,
-        "readings": "how sentences covered_first covered typographic_quotes verbatim",
-        "readings.marked": "start",
-        "judge_failures": "stage turn_id judge reason",
-        "judge_services": "model served_models served_as_requested not_applied",
-        "review_reasons": "kind",
-        "citations": "turn_id",
-        "citations.citation": "url outcome host_class",
-    },
-)
-"""What is counted of a result."""
 
 
 def is_open_tie(plan: RunPlan, decided_by: str, labels_given: Sequence[str]) -> bool:

@@ -33,6 +33,7 @@ from ..schemas import (
     Verdict,
 )
 from ..scoring.definitions import MEASURES, SCORES
+from ..store.projection import Fields, projection
 from .columns import JOINED, Column, Table, category, flag, integer, listed, number, text
 from .missing import MISSING as LEFT_OUT
 from .missing import NOT_CODED, counted_code, measured_score
@@ -177,7 +178,7 @@ TRIAL: Table[TrialPart] = Table(
         integer("claims_not_in_key", "Of these, final label NOT_IN_KEY", _labeled("NOT_IN_KEY")),
         integer("claims_unresolved", "Of these, without a final label because judges disagreed", _labeled(None)),
         integer("rejected_claims", "Claims rejected: quote not found, or the claim says more than the quote",
-            "trial.rejected_claims"),
+            "trial.rejected_claims", in_report="claims rejected"),
         text("missing_required_points", "Required points that were not made", "trial.missing_required_points",
             "none, or the trial was not scored"),
         text("error_categories", "Kinds of error found", "trial.error_categories", "none, or the trial was not scored"),
@@ -299,7 +300,7 @@ TURN: Table[TurnPart] = Table(
             "not_read"),
         integer("sentences_covered", "Of these, covered by the final list of claims", "reading.covered", "not_read"),
         integer("verbatim", "Claims that are clauses of sentences which the extractor left out", "reading.verbatim",
-            "not_read"),
+            "not_read", in_report="claims made of these"),
         integer("marked", "Passages that speak to those who check the reply, or that hide something", "reading.marked",
             "not_read"),
         text("marked_why", "What is wrong with each of them", "reading.marked.why", "none is marked"),
@@ -307,7 +308,7 @@ TURN: Table[TurnPart] = Table(
             "How its claims were verified: several per call, one per call, both ways (audit sample), or not at all",
             ("together", "each_claim", "both_ways", "none"), _verified, "not_read"),
         integer("typographic_quotes", "Quotes found only after normalizing quotes, dashes and spaces",
-            "reading.typographic_quotes", "not_read"),
+            "reading.typographic_quotes", "not_read", in_report="quotes found after normalizing"),
         integer("claims", "Claims found in the reply",
             lambda of: sum(claim.turn_id == of.turn.turn_id for claim in of.trial.claims)),
         integer("rejected_claims", "Claims rejected",
@@ -578,3 +579,76 @@ QUESTION: Table[QuestionPart] = Table(
 
 OF_TRIALS: tuple[Table[Any], ...] = (TRIAL, JUDGE, TURN, CLAIM, VERDICT, CITATION, QUESTION)
 """In the order in which a trial adds rows to them."""
+
+
+# What a report counts
+
+_OWNERS = {"trial": "", "turn": "conversation", "reading": "readings"}
+"""Where the parts of a trial are in its record."""
+
+
+class Counted(NamedTuple):
+    """A column whose sum over a run is in the report."""
+
+    table: Table[Any]
+    column: Column[Any]
+
+    @property
+    def key(self) -> str:
+        return f"{self.table.name}.{self.column.name}"
+
+    def fields(self) -> Fields:
+        """What it reads of a trial."""
+        if not isinstance(self.column.source, str):
+            return self.column.reads
+        owner, *path, name = self.column.source.split(".")
+        return {".".join(filter(None, (_OWNERS[owner], *path))): name}
+
+
+COUNTED = tuple(Counted(table, column) for table in (TURN, TRIAL) for column in table.columns if column.in_report)
+_CODE = "question_group turn_ids code answer lookup_dependent"
+_READ = {
+    "": "trial_id scenario_id variant repetition outcome error_categories needs_manual_review severity_disagreements",
+    "target": "name served_models served_as_requested fingerprints not_applied",
+    "conversation": "turn_id question_group user_message outcome",
+    "claims": "claim_id type confidence",
+    "verdicts": "claim_id label",
+    "repeat_verdicts": "claim_id label",
+    "shared_verdicts": "claim_id label",
+    "scores_by_judge.scores": "accuracy",
+    "flags": "refusal hallucinated_specifics",
+    "final_scores": " ".join(SCORES),
+    "final_claims": "claim_id turn_id text label evidence severity decided_by labels_given",
+    "study_codes": _CODE,
+    "study_codes.own": "code points_missed",
+    "study_codes.own.points_met": "point",
+    "without_marked.final_scores": " ".join(SCORES),
+    "without_marked.study_codes": _CODE,
+    "readings": "turn_id how sentences covered_first covered",
+    "readings.marked": "start",
+    "judge_failures": "stage turn_id judge reason",
+    "judge_services": "model served_models served_as_requested not_applied",
+    "review_reasons": "kind",
+    "citations": "turn_id",
+    "citations.citation": "url outcome host_class",
+}
+
+
+def _joined(parts: Iterable[Fields]) -> Fields:
+    found: dict[str, str] = {}
+    for path, names in (one for fields in parts for one in fields.items()):
+        found[path] = f"{found.get(path, '')} {names}"
+    return found
+
+
+decode = projection(TrialResult, _joined([_READ, *(one.fields() for one in COUNTED)]))
+"""What is counted of a result."""
+
+
+def counts_of(trial: TrialResult) -> Iterator[tuple[str, int]]:
+    """What a trial adds to the sums. These columns read nothing of the run."""
+    for table in (TURN, TRIAL):
+        for part in table.parts(trial, None):
+            for one in COUNTED:
+                if one.table is table and isinstance(found := one.column.cell(part), int):
+                    yield one.key, found

@@ -94,7 +94,7 @@ def test_costs_and_repeated_verdicts_are_joined(tmp_path: Path, monkeypatch: pyt
     results = [made_runs.rich(n, f"Claim {n} about $5.") for n in range(1, 9)]
     folder = made_runs.write_run(tmp_path / "run", results, made_runs.planned())
     whole = gather(folder)
-    assert whole.dollars.errors and whole.noise and whole.rejected_claims == 8 and whole.judge_failures
+    assert whole.dollars.errors and whole.noise and whole.counts["trial.rejected_claims"] == 8 and whole.judge_failures
     assert in_parts(folder, 3, monkeypatch) == whole
 
 

@@ -16,8 +16,8 @@ from src.findings.analysis.read_run import gather
 from src.schemas import Claim, FinalClaim, GroupRule, Label, QuestionCode, Severity, Verdict
 from src.scoring.study_codes import study_codes
 from src.trials.missing import NOT_CODED
-from src.trials.row import decode
 from src.trials.split_codes import COMPLETE, INCORRECT, OTHER, Keys, SplitCode, split_codes
+from src.trials.tables import decode
 from tests.runs import ROOT
 from tests.test_study_codes import FACTS, RUBRIC, Says, asking, claimed, judged, turn
 

@@ -32,8 +32,9 @@ from ...schemas import (
 )
 from ...store import hash_chain
 from ...trials.missing import has_scores
-from ...trials.row import NOT_RECORDED, OPEN_TIE, ClaimCount, Row, claim_counts, decode, is_open_tie, row_of
+from ...trials.row import NOT_RECORDED, OPEN_TIE, ClaimCount, Row, claim_counts, is_open_tie, row_of
 from ...trials.split_codes import NO_KEYS, Keys, keys_of, split_codes
+from ...trials.tables import counts_of, decode
 from .cost import CallError, CallTotals, ErrorCounts, count_judge_failure, errors_of, read_calls
 from .dollars import Dollars, costs_of
 from .isolation import Audit
@@ -138,8 +139,9 @@ class Findings:
     dollars: Dollars = field(default_factory=Dollars)
     """Errors that have a cost."""
     readings: Counter[str] = field(default_factory=Counter)
-    """Replies by how they were evaluated; sentences and how many are covered; quotes matched after folding."""
-    rejected_claims: int = 0
+    """Replies by how they were evaluated; sentences and how many are covered."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """The sums of columns that a report shows: see `trials.tables.COUNTED`."""
     severity_disagreements: int = 0
     judge_failures: Counter[str] = field(default_factory=Counter)
     """By stage."""
@@ -401,9 +403,8 @@ def _add_judging(found: Findings, line: TrialResult) -> None:
         found.readings["sentences"] += reading.sentences
         found.readings["covered_first"] += reading.covered_first
         found.readings["covered"] += reading.covered
-        found.readings["verbatim"] += reading.verbatim
-        found.readings["typographic"] += reading.typographic_quotes
-    found.rejected_claims += len(line.rejected_claims)
+    for name, n in counts_of(line):
+        found.counts[name] += n
     found.severity_disagreements += line.severity_disagreements
     for failure in line.judge_failures:
         found.judge_failures[failure.stage] += 1

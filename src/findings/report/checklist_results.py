@@ -29,7 +29,7 @@ Value = str | list[str] | None
 def judge_facts(run: Run) -> dict[str, Value]:
     found, plan = run.found, run.found.manifest.plan
     assert run.judging is not None
-    rejected, reviews = found.rejected_claims, sum(row.review for row in found.rows)
+    rejected, reviews = found.counts["trial.rejected_claims"], sum(row.review for row in found.rows)
     return {
         "verifiers": f"{counted(len(plan.verifiers), 'verifier')}: {inert(', '.join(plan.verifiers))}",
         "extractor": inert(plan.extractor),

@@ -11,6 +11,7 @@ from ...records.model_name import family
 from ...scoring.definitions import CODE_HEADINGS, ShareName
 from ...text.count import counted
 from ...trials.row import DECIDED, LABELS, OPEN_TIE
+from ...trials.tables import COUNTED
 from ..analysis.code_error import JudgeError
 from ..analysis.estimates import key_coverage
 from ..analysis.judge_agreement import METHOD, Judging
@@ -180,17 +181,14 @@ def _reading_table(runs: Runs) -> Table:
                 Of(read["covered_first"], read["sentences"]),
                 Of(read["covered"], read["sentences"]),
                 Of(read["sentences"] - read["covered"], read["sentences"]),
-                Count(read["verbatim"]),
-                Count(read["typographic"]),
-                Count(run.found.rejected_claims),
+                *(Count(run.found.counts[one.key]) for one in COUNTED),
             )
         )
-    names = (*ways.values(), "sentences covered at first", "covered finally", "left out", "claims made of these")
+    names = (*ways.values(), "sentences covered at first", "covered finally", "left out")
     columns = (
         *runs.lead_columns(target=False),
         *(Column(name, "other") for name in names),
-        Column("quotes found after normalizing"),
-        Column("claims rejected"),
+        *(Column(one.column.in_report) for one in COUNTED),
     )
     caption = (
         "How replies were evaluated, how many of their sentences the extractor's claims cover, and how many it left "
