@@ -5,9 +5,11 @@ PY := $(VENV)/bin/python
 SEED ?= 42
 WORKERS ?= auto
 PYTEST = $(PY) -m pytest --numprocesses $(WORKERS) --dist worksteal
+# Tests start the program often, and pytest compiles their asserts: without byte code each time anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types unit slow coverage crash faults fuzz bench docs guide lock schemas clean
+.PHONY: help demo test test-slow nightly lint types unit coverage crash faults fuzz bench docs guide lock schemas clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -42,9 +44,15 @@ $(VENV)/.slow: $(VENV)/.dev requirements-slow.lock
 demo: $(VENV)/.base ## a complete evaluation of four fake targets, without key or network
 	@$(VENV)/bin/medicare-eval demo
 
-test: lint types unit ## ruff, mypy --strict and the fast tests; run it before every commit (WORKERS=n processes)
+test: lint ## ruff, mypy --strict and the fast tests; run it before every commit (WORKERS=n processes)
+	@$(MAKE) --no-print-directory --jobs 2 types unit
 
-test-slow: slow coverage ## the slow tests, then the fast ones under coverage with more examples; CI runs it after make test
+test-slow: $(VENV)/.slow ## kills, secrets, browsers, packaging, documents; CI runs it after make test
+	$(PYTEST) -m 'slow and not nightly'
+
+nightly: $(VENV)/.slow ## what is rarely broken and takes long: all simulations, faults and kills; then test coverage
+	$(PYTEST) -m nightly
+	$(MAKE) --no-print-directory crash fuzz coverage
 
 lint: $(VENV)/.dev
 	$(PY) -m ruff check .
@@ -56,10 +64,7 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(PYTEST)
 
-slow: $(VENV)/.slow
-	$(PYTEST) -m slow
-
-coverage: $(VENV)/.dev
+coverage: $(VENV)/.dev ## the fast tests under coverage (at least 90%), with more examples
 	$(PYTEST) --cov --cov-report term --hypothesis-profile thorough
 
 crash: $(VENV)/.dev ## at least 200 random kill -9 on a running study, each followed by a resume (SEED=n to vary)
@@ -70,7 +75,7 @@ faults: $(VENV)/.dev ## every provider x fault x role through the whole pipeline
 
 fuzz: $(VENV)/.dev ## 100,000 damaged answers of judges through every agent, and all attacks on judges (SEED=n to vary)
 	$(PY) -m tests.fuzz_judges --answers 100000 --seed $(SEED)
-	$(PYTEST) -m 'slow or not slow' tests/test_attacks.py
+	$(PYTEST) -m '' tests/test_attacks.py
 
 bench: $(VENV)/.slow ## speed and memory against a bare SDK loop and Inspect AI; writes docs/bench.md
 	$(PY) -m bench --write docs/bench.md
@@ -95,3 +100,4 @@ lock: $(VENV)/.slow ## resolve dependencies again; lock files hold versions and 
 
 clean: ## remove what can be made again (never runs/)
 	rm -rf $(VENV) build dist *.egg-info .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests bench -name __pycache__ -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """Tests give the same result in any year and on any machine: the date is fixed, and no test has a time limit of its own.
 
 Hypothesis would fail an example that takes more than 200 ms and a test whose data is slow to make. Both happen to good
-code on a busy machine, so both are off. `make test-slow` tries more examples (`--hypothesis-profile thorough`).
+code on a busy machine, so both are off. `make nightly` tries more examples (`--hypothesis-profile thorough`).
 """
 
 from __future__ import annotations

@@ -339,7 +339,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("length", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("length", [20_000, pytest.param(200_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("shape", LONG)
 def test_the_work_for_a_long_reply_grows_linearly_with_its_length(shape: str, length: int) -> None:
     whole = "".join(LONG[shape].format(number) for number in range(length // (len(LONG[shape]) - 2) + 1))

@@ -110,7 +110,7 @@ def test_a_disk_that_is_full_before_the_manifest_leaves_an_empty_folder(
 
 @pytest.mark.slow
 def test_random_kills_lose_nothing_and_pay_for_nothing_twice(tmp_path: Path) -> None:
-    tally = crash.soak(kills=20, seed=7, parent=tmp_path)
+    tally = crash.soak(kills=6, seed=7, parent=tmp_path)
     assert tally.problems == []
-    assert tally.kills >= 20
+    assert tally.kills >= 6
     assert tally.studies >= 1

@@ -1,7 +1,8 @@
-"""A sample of the fault matrix in every run of the suite, and all of it in the slow one (also: `make faults`)."""
+"""A sample of the fault matrix in the fast suite, every fault in every role in the slow one, and all of it nightly."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,21 @@ from tests.loopback import Scripted
 BY_NAME = {fault.name: fault for fault in (NO_FAULT, *FAULTS)}
 SAMPLE = ("no fault", "400", "401", "429", "500", "reset", "malformed JSON")
 """One fault of each class that is over at once, and the control."""
+
+
+HOW_MANY = [1, pytest.param(len(PROVIDERS), marks=pytest.mark.nightly)]
+"""Providers that meet each fault of a role."""
+
+
+def at_some(every: Sequence[Cell], providers: int, first: int = 0) -> list[Cell]:
+    """The cells of so many providers for each fault, of others for the next fault."""
+    faults = list(dict.fromkeys(cell.fault for cell in every))
+    chosen = []
+    for place, fault in enumerate(faults):
+        turn = {PROVIDERS[(first + place + number) % len(PROVIDERS)] for number in range(providers)}
+        chosen += [cell for cell in every if cell.fault == fault and cell.provider in turn]
+    assert {cell.fault for cell in chosen} == set(faults)
+    return chosen
 
 
 def test_the_matrix_has_every_fault_in_every_role_at_every_provider() -> None:
@@ -42,8 +58,9 @@ def test_a_sample_of_faults_has_the_expected_outcome_in_every_role(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ["target", "verifier"])
-def test_an_outage_at_every_provider_is_never_a_result(tmp_path: Path, role: Role) -> None:
-    chosen = outages([role])
+@pytest.mark.parametrize("providers", HOW_MANY)
+def test_an_outage_at_every_provider_is_never_a_result(tmp_path: Path, role: Role, providers: int) -> None:
+    chosen = at_some(outages([role]), providers)
     found = matrix.run(chosen, tmp_path)
     assert found.problems == []
     assert found.findings == {cell: expected(cell) for cell in chosen}
@@ -51,8 +68,9 @@ def test_an_outage_at_every_provider_is_never_a_result(tmp_path: Path, role: Rol
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
-def test_every_fault_at_every_provider_has_the_expected_outcome(tmp_path: Path, role: Role) -> None:
-    chosen = cells([role], [NO_FAULT, *FAULTS])
+@pytest.mark.parametrize("providers", HOW_MANY)
+def test_every_fault_at_every_provider_has_the_expected_outcome(tmp_path: Path, role: Role, providers: int) -> None:
+    chosen = at_some(cells([role], [NO_FAULT, *FAULTS]), providers, first=ROLES.index(role))
     found = matrix.run(chosen, tmp_path)
     assert found.problems == []
     assert found.findings == {cell: expected(cell) for cell in chosen}

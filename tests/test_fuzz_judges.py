@@ -7,7 +7,7 @@ import pytest
 from tests.fuzz_judges import OUTCOMES, ROLES, fuzz, main, table
 
 
-@pytest.mark.parametrize("answers", [600, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("answers", [600, pytest.param(4_000, marks=pytest.mark.slow)])
 def test_damaged_answers_are_accepted_by_the_rules_or_fail_with_a_reason(answers: int) -> None:
     tally = fuzz(answers, 42)
     assert tally.problems == []

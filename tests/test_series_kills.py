@@ -17,6 +17,7 @@ from src.store.failpoints import VARIABLE
 from src.store.series_folder import FOLDER, POINTS, read_lines
 from tests.failpoint_names import SERIES_NAMES
 from tests.runs import ONE, call, process
+from tests.suites import sample
 
 JUNE, JULY = "2026-06-05", "2026-07-05"
 KILLED = -9
@@ -75,7 +76,7 @@ ENDS_OF_STEPS = ("seal.after_link:1", "check.after_link:1", "seal.after_link:1")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", sample(PLACES, ["journal.torn_write:9", "series.before_line:1"]))
 def test_a_point_that_was_killed_anywhere_ends_as_if_it_had_not_been(
     place: str, june: Path, july: Point, tmp_path: Path
 ) -> None:
@@ -104,7 +105,10 @@ def test_a_point_that_was_killed_anywhere_ends_as_if_it_had_not_been(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["series.before_link", "series.after_link", "series.before_line", "series.torn_line"])
+@pytest.mark.parametrize(
+    "place",
+    sample(["series.before_link", "series.after_link", "series.before_line", "series.torn_line"], ["series.torn_line"]),
+)
 def test_a_series_that_was_killed_while_it_was_made_can_be_used_or_made_again(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "monthly"
     env = {"MEDICARE_EVAL_TODAY": JUNE}

@@ -34,7 +34,7 @@ from src.store import hash_chain, run_files, run_folder, strict_json, structs
 from tests.runs import ONE, ROOT, make_run
 
 FORMATS = sorted((ROOT / "tests" / "formats").glob("*/run"))
-ROUNDS = [200, pytest.param(2_000, marks=pytest.mark.slow)]
+ROUNDS = [200, pytest.param(2_000, marks=pytest.mark.nightly)]
 SHA = "0123456789abcdef" * 4
 NOTES = [
     LimitsNote(limits=RunLimits(max_cost=2.5, requests_per_minute={"openai": 60}, batch="judges"), started="now"),
@@ -255,7 +255,7 @@ def test_a_changed_recovery_record_or_seal_is_accepted_only_if_the_record_accept
     assert 0 < accepted < rounds / 2
 
 
-@pytest.mark.parametrize("rounds", [100, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [100, pytest.param(2_000, marks=pytest.mark.nightly)])
 def test_a_forged_manifest_is_accepted_only_if_no_schema_could_tell(run: Path, rounds: int, tmp_path: Path) -> None:
     """Plan hash and journal are computed again. What is left to records is named in `src.audit`."""
     copy = Path(shutil.copytree(run, tmp_path / "run"))
@@ -289,7 +289,7 @@ def test_a_forged_manifest_is_accepted_only_if_no_schema_could_tell(run: Path, r
     assert rounds * 0.3 < refused
 
 
-@pytest.mark.parametrize("rounds", [100, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [100, pytest.param(2_000, marks=pytest.mark.nightly)])
 def test_a_manifest_that_was_changed_afterward_is_refused(run: Path, rounds: int, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     path = copy / run_folder.MANIFEST

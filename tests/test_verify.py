@@ -86,7 +86,7 @@ def swap_bytes(data: bytes, dice: random.Random) -> bytes:
     return data[:place] + data[place + 1 : place + 2] + data[place : place + 1] + data[place + 2 :]
 
 
-@pytest.mark.parametrize("rounds", [8, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [8, pytest.param(150, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("change", [flip, delete, insert, cut, delete_line, repeat_line, swap_lines, swap_bytes])
 def test_any_change_to_any_file_of_a_sealed_run_is_found(copy: Path, name: str, change: Change, rounds: int) -> None:

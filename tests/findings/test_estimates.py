@@ -270,7 +270,7 @@ def test_the_headline_has_all_questions_and_those_of_the_study() -> None:
     assert headline(others, compare_with_counselors(others, {}, load_baseline())).study is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("repeats", [1, 3, 10])
 def test_estimates_cover_end_to_end(repeats: int) -> None:
     """Trials with questions, variants and repeats, as a run has them; 20 scenarios of unequal size."""

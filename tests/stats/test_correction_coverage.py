@@ -107,7 +107,7 @@ def test_the_interval_covers_in_a_few_simulations(setting: Setting) -> None:
     assert coverage(setting, 60) >= least(60)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("gold", [100, 900])
 @pytest.mark.parametrize("right", [0.8, 0.95, 0.99])
@@ -117,7 +117,7 @@ def test_the_interval_covers(accuracy: float, right: float, gold: int, clustered
     assert coverage(setting, 200) >= least(200)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("accuracy", [0.02, 0.5, 0.97])
 def test_the_interval_covers_with_poor_judges_and_a_large_gold_set(accuracy: float) -> None:
     assert coverage(Setting(accuracy, 0.6, 900, 0.1, 0.05), 200) >= least(200)

@@ -111,17 +111,17 @@ def too_many_claims(values: Numbers) -> bool:
     return float(np.mean(found)) > 0.05 + 2 * math.sqrt(0.05 * 0.95 / len(values))
 
 
-@pytest.mark.parametrize("share", [0.99, pytest.param(0.95, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [0.99, pytest.param(0.95, marks=pytest.mark.nightly)])
 def test_scenarios_that_rarely_fail_as_a_whole_make_no_more_claims_than_the_level(share: float) -> None:
     assert not too_many_claims((np.random.default_rng(2).random((120, 25, 34)) < share).astype(float))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_answers_that_are_rarely_wrong_make_no_more_claims_than_the_level() -> None:
     assert not too_many_claims(np.random.default_rng(2).binomial(6, 0.993, (300, 25, 34)) / 6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("share", [0.5, 0.85])
 def test_answers_that_vary_make_no_more_claims_than_the_level(share: float) -> None:
     assert not too_many_claims(np.random.default_rng(2).binomial(6, share, (120, 25, 34)) / 6)

@@ -166,7 +166,7 @@ def test_the_interval_covers_in_a_few_simulations(setting: Setting) -> None:
     assert coverage(setting, 80) >= 0.94 - allowed(80)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("alike", [0.0, 0.2])
 @pytest.mark.parametrize("found", [0.9, 0.75])
 @pytest.mark.parametrize("answers", [10, 100])
