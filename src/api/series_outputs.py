@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..findings.analysis.series import SeriesFindings
 from ..findings.report.analysis_pages import require_page, write_page
-from ..findings.report.own_files import require_own, write_own
+from ..findings.report.report_folder import require_own, write_own
 from ..findings.report.series_page import series_page
 from ..findings.report.series_summary import JUNIT_MARK, SUMMARY_MARK, junit_xml, summary_markdown
 from ..store.run_folder import PathLike, as_path

@@ -35,10 +35,10 @@ class Measure(Definition):
 
     name: MeasureName
     better: Literal["higher", "lower"]
-    formula: str
-    """How it is computed."""
-    methods: str
-    """What it is or does, for the Methods section of a paper; follows its name."""
+    formula: str = ""
+    """Of a score: how it is computed."""
+    methods: str = ""
+    """Of a score: what it is or does, for the Methods section of a paper; follows its name."""
     if_refused: float | None = None
     """The score of a trial in which every question was refused. None: it has none, because nothing was said."""
     short: str = ""
@@ -133,8 +133,6 @@ _OF_QUESTIONS = (
         better="higher",
         plain="The answer makes every point that the question calls for, and nothing in it that matters is wrong.",
         brief="the share of questions answered accurately and completely",
-        formula="questions coded accurate_complete / questions with a code",
-        methods="is the share of questions answered accurately and completely",
         found_by=r"accurate(,| and) complete|accurately and completely",
         noun="answers that are accurate and complete",
         word="complete",
@@ -147,8 +145,6 @@ _OF_QUESTIONS = (
         better="lower",
         plain="The answer says something wrong that matters.",
         brief="the share of questions answered wrongly",
-        formula="questions coded incorrect / questions with a code",
-        methods="is the share of questions answered wrongly",
         found_by=r"\b(incorrect|wrongly)\b",
         short="wrong",
         noun="wrong answers",

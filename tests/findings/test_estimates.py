@@ -8,10 +8,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from src.findings.analysis.baseline import Counts, load_baseline
 from src.findings.analysis.compare import compare_systems
 from src.findings.analysis.estimates import estimate, estimate_groups
-from src.findings.analysis.human_comparison import compare_with_counselors, counselor_share, headline
+from src.findings.analysis.human_comparison import (
+    Counts,
+    compare_with_counselors,
+    counselor_share,
+    headline,
+    load_baseline,
+)
 from src.findings.analysis.pairs import System, pair, pair_questions, pair_systems, value
 from src.schemas import GroupRule, TrialOutcome
 from src.trials.missing import MISSING, counted_code, measured_score

@@ -22,7 +22,7 @@ from src.errors import (
     IntegrityError,
     StorageError,
 )
-from src.findings.analysis.baseline import load_baseline
+from src.findings.analysis.human_comparison import load_baseline
 from src.findings.export import export as exporting
 from src.findings.export import stats_writers, tables, writers
 from src.findings.export.export import FORMATS, STARTERS, export

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from src.errors import StorageError
-from src.findings.analysis.baseline import MODES, load_baseline
+from src.findings.analysis.human_comparison import MODES, load_baseline
 from src.findings.analysis.judge_agreement import Judging, judging
 from src.findings.analysis.read_run import REVIEWS_SHOWN, Findings, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from src.findings.analysis.baseline import load_baseline
-from src.findings.analysis.human_comparison import Headline, compare_with_counselors, headline
+from src.findings.analysis.human_comparison import Headline, compare_with_counselors, headline, load_baseline
 from src.findings.analysis.read_run import gather
 from src.findings.export.export import STARTERS, export
 from src.schemas import Exchange, QuestionCode, RunPlan, StudyCode, TrialResult, TurnOutcome

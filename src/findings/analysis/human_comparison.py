@@ -4,22 +4,85 @@ Both sides leave out what is missing. A target's interval is over the scripts in
 question group every shop counts once, so the counselors' interval is that of a proportion; for several groups together
 it is that of as many answers as there were shops, because how alike the answers of one shop are was not published.
 
-`Headline` is what a report says first about a target.
+The baseline has published counts of mystery shops with SHIP counselors, and their caveats. `Headline` is what a
+report says first about a target.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
-from ...schemas import GroupRule, StudyCode
+from pydantic import Field
+
+from ...errors import ConfigError
+from ...records.base import Line, Record
+from ...schemas import CODES, GroupRule, StudyCode
 from ...scoring.definitions import SHARES, ShareName
 from ...stats.bounded import mid_p_limits
+from ...store.input_files import read_user_file
+from ...store.package_data import data_folder
 from ...trials.row import Row
-from .baseline import MODES, Baseline, BaselineGroup, Counts
 from .estimates import Estimated, Question, Tallies, estimate, estimate_questions, tallied_rows
+
+MODES = ("phone", "face_to_face")
+
+
+class BaselineNotes(Record):
+    baseline_id: Line
+    citation: Line
+    address: Line
+    read_in: Line
+    shops: dict[str, int]
+    caveats: tuple[Line, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many answers to one question group, in one mode, got each code."""
+
+    shops: int
+    codes: dict[StudyCode, int]
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineGroup:
+    group: int
+    topic: str
+    scenario: str
+    lookup_dependent: bool
+    by_mode: dict[str, Counts]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    notes: BaselineNotes
+    groups: dict[int, BaselineGroup]
+
+
+@cache
+def load_baseline(name: str = "ship_2025") -> Baseline:
+    folder = data_folder("baseline")
+    _, notes = read_user_file(folder / f"{name}.json", BaselineNotes)
+    text = (folder / f"{name}.csv").read_text(encoding="utf-8")
+    groups: dict[int, BaselineGroup] = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        number = int(row["group"])
+        counts = Counts(int(row["shops"]), {code: int(row[code]) for code in CODES})
+        if sum(counts.codes.values()) != counts.shops:
+            raise ConfigError(
+                f"baseline/{name}.csv: group {number} {row['mode']}: the codes do not add up to the number of shops."
+            )
+        looked_up = row["lookup_dependent"] == "yes"
+        group = groups.setdefault(number, BaselineGroup(number, row["topic"], row["scenario"], looked_up, {}))
+        group.by_mode[row["mode"]] = counts
+    return Baseline(notes, groups)
+
 
 STUDY_SCENARIOS = ("medicare_only", "dual_eligible")
 FIRST_EDITION_OWN_POINTS = frozenset({3, 8, 10, 11})

@@ -13,9 +13,19 @@ from ...schemas import CostClass, Manifest, RunPlan, StudyCode, TrialResult
 from ...scoring.definitions import CODE_HEADINGS
 from ...trials.columns import Column, Row, Table, category, flag, integer, number, text
 from ...trials.tables import OF_TRIAL, OF_TRIALS, RUN_ID, TURN_ID, About
-from ..analysis.baseline import MODES, Baseline, BaselineGroup, BaselineNotes, Counts, load_baseline
 from ..analysis.dollars import CostlyError, Costs, costs_of, errors_of
-from ..analysis.human_comparison import Rules, kind_of, study_questions, study_rules
+from ..analysis.human_comparison import (
+    MODES,
+    Baseline,
+    BaselineGroup,
+    BaselineNotes,
+    Counts,
+    Rules,
+    kind_of,
+    load_baseline,
+    study_questions,
+    study_rules,
+)
 from ..analysis.read_run import group_rules, has_fake_target, judged_offline, software_version
 
 

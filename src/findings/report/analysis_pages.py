@@ -15,8 +15,8 @@ from .analysis_sentences import interval_text, point_range
 from .document import NOTHING, Block, Bullets, Cell, Paragraph, Section, Table, Text, Words, shown, words
 from .forest import ForestPanel, Mark, Tick
 from .html import blocks_html, line_html, navigation_of, sections_html, shell
-from .own_files import require_own, write_own
 from .page_style import GENERATOR
+from .report_folder import require_own, write_own
 
 SENTENCES = 6
 """Sentences on the first screen."""

@@ -10,11 +10,10 @@ from itertools import count
 from ...planning.trials import trials_of
 from ...scoring.definitions import SHARES, ShareName
 from ...trials.row import Row
-from ..analysis.baseline import load_baseline
 from ..analysis.code_error import JudgeError, judge_error
 from ..analysis.cost import CallTotals
 from ..analysis.estimates import estimate
-from ..analysis.human_comparison import HumanComparison, compare_with_counselors
+from ..analysis.human_comparison import HumanComparison, compare_with_counselors, load_baseline
 from ..analysis.judge_agreement import Judging
 from ..analysis.read_run import Findings
 from .document import Cell, Column, Linked, Text

@@ -10,15 +10,17 @@ from typing import NamedTuple, cast
 from ...schemas import CODES, StudyCode
 from ...scoring.definitions import CODE_HEADINGS, MEASURES, SHARES, ShareName
 from ...text.rounded import rounded
-from ..analysis.baseline import MODES, Baseline, load_baseline
 from ..analysis.code_error import JudgeError
 from ..analysis.estimates import Estimated, estimate, estimate_questions, tallied_rows
 from ..analysis.human_comparison import (
+    MODES,
     STUDY_SCENARIOS,
+    Baseline,
     ComparedGroups,
     HumanComparison,
     Kind,
     corrected_gaps,
+    load_baseline,
     study_rules,
 )
 from .charts import Bar, BarGroup, BarPanel, StackChart
