@@ -28,7 +28,7 @@ FOLLOW = """
 import contextlib, io
 from src.cli.parser import build_parser
 from src.findings.export.codebook import codebook_md
-from src.findings.report.glossary import TERMS
+from src.trials.terms import TERMS
 from src.findings.report.methods import MISSING_RULE, outcomes_text
 from src.findings.report.score_section import SCORE_NAMES
 print(codebook_md(), TERMS, MISSING_RULE, outcomes_text(), SCORE_NAMES, sep="\\n")

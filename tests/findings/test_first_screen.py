@@ -34,6 +34,7 @@ from src.findings.report.html import OPEN_EXHIBITS, OPEN_ROWS, blocks_html, html
 from src.findings.report.markdown import markdown
 from src.findings.report.sections import contents
 from src.schemas import Registration, Scenario, StudyCode, TrialResult
+from src.trials.terms import TERMS
 from tests.findings.report_run import A, code, coded, small_manifest, study_scenario, write_run
 from tests.helpers import HASH, plan, result, scenario
 
@@ -284,7 +285,7 @@ def test_a_term_is_explained_in_the_section_that_uses_it_first() -> None:
     text = "\n".join(sections_html([first, second]))
     assert text.count("<dfn>key coverage</dfn>") == 1
     listed = markdown(Contents(words("t"), (), (), (), (glossary.glossary_section(),), EMPTY, EMPTY))
-    assert all(f"**{term.name}**: {term.meaning}" in listed for term in glossary.TERMS)
+    assert all(f"**{term.name}**: {term.meaning}" in listed for term in TERMS)
 
 
 def test_the_title_of_a_page_is_escaped() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from ...scoring.definitions import IF_REFUSED_TEXT, MEASURES
 from ...text.escape import defused, inert
 from ...trials.columns import JOINED, MISSING, Column, Kind, Table
+from ...trials.terms import alphabetical
 from .tables import TABLES, TEXT_CUT, TEXTS
 
 CODEBOOK_CSV, CODEBOOK_MD = "codebook.csv", "codebook.md"
@@ -96,4 +97,6 @@ def codebook_md() -> str:
             row = _row(table, column)
             cells = (inert(row[name]) for name in ("type", "meaning", "values", "missing"))
             lines.append(f"| `{column.name}` | {' | '.join(cells)} |")
+    lines += ["", "## Words", ""]
+    lines += [f"- **{one.name}**: {inert(one.meaning)}" for one in alphabetical("\n".join(lines))]
     return "\n".join([*lines, ""])

@@ -12,6 +12,7 @@ from html import escape
 from itertools import chain, groupby
 
 from ...text.escape import plain
+from ...trials.terms import Term
 from ..analysis.human_comparison import CounselorShare
 from .charts import NARROW_FORMS, Chart, ForestChart, svg
 from .document import (
@@ -36,7 +37,7 @@ from .document import (
     own_address,
     shown,
 )
-from .glossary import Term, first_uses
+from .glossary import first_uses
 from .links import INDEX, SAFE_ADDRESS, slug
 from .page_style import STYLE, opening, policy
 
