@@ -27,14 +27,6 @@ from .api.runs import resume_async as resume_async
 from .api.runs import run as run
 from .api.runs import run_async as run_async
 from .api.runs import study as study
-from .api.series import add_to_series as add_to_series
-from .api.series import init_series as init_series
-from .api.series import plot_series as plot_series
-from .api.series import run_series as run_series
-from .api.series import run_series_async as run_series_async
-from .api.series import series_status as series_status
-from .api.series_checks import VerifiedSeries as VerifiedSeries
-from .api.series_checks import verify_series as verify_series
 from .calls.stop import Stop as Stop
 from .cli.progress import ShowProgress as ShowProgress
 from .errors import ConfigError as ConfigError
@@ -54,6 +46,14 @@ from .runner.progress import RunProgress as RunProgress
 from .schemas import RunPlan as RunPlan
 from .schemas import TrialResult as TrialResult
 from .schemas import Usage as Usage
+from .series.actions import VerifiedSeries as VerifiedSeries
+from .series.actions import add_to_series as add_to_series
+from .series.actions import init_series as init_series
+from .series.actions import plot_series as plot_series
+from .series.actions import run_series as run_series
+from .series.actions import run_series_async as run_series_async
+from .series.actions import series_status as series_status
+from .series.actions import verify_series as verify_series
 
 __all__: list[str]
 __version__: str

@@ -21,6 +21,7 @@ SRC = ROOT / "src"
 LAYERS: list[set[str]] = [
     {"cli"},
     {"workbench"},
+    {"series"},
     {"api"},
     {"engines"},
     {"reading", "orchestrator", "judge_check", "authoring", "audit"},

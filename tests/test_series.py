@@ -14,18 +14,18 @@ import pytest
 import src as me
 from src import storage
 from src.adapters import models
-from src.api.series_lines import period_of
 from src.errors import ConfigError, InputError, IntegrityError
 from src.findings.analysis.estimates import estimate
 from src.findings.analysis.read_run import gather
-from src.findings.analysis.series import SeriesFindings
-from src.findings.analysis.series_design import plan_parts
 from src.judge_check.check import CheckOptions, check_judges
 from src.planning.plan import make_plan
 from src.planning.study_file import make_judge_options
 from src.records.series import Cadence, Point, Segment
+from src.series.design import plan_parts
+from src.series.findings import SeriesFindings
+from src.series.folder import POINTS, read_lines
+from src.series.points import period_of
 from src.store.run_folder import SERIES
-from src.store.series_folder import POINTS, read_lines
 from tests.runs import ONE, ROOT, SCENARIOS, THREE, call
 
 STUDY = {"scenarios": [THREE], "targets": ["fake:careful", "fake:partial"]}
@@ -210,7 +210,7 @@ def test_changed_judging_is_refused_until_the_user_says_so(
         prompt = plan.prompts["verifier"].model_copy(update={"text": "Judge strictly."})
         return plan.model_copy(update={"prompts": {**plan.prompts, "verifier": prompt}})
 
-    monkeypatch.setattr("src.api.series_plan.make_plan", reworded)
+    monkeypatch.setattr("src.series.carry_out.make_plan", reworded)
     with pytest.raises(InputError, match="the judging changed since the last point"):
         run_on(with_two, "2026-08-05")
     assert not (with_two / "points" / "2026-08").exists()
@@ -396,8 +396,8 @@ def test_verify_finds_what_was_changed(with_two: Path, tmp_path: Path) -> None:
 
 def test_verify_computes_every_number_of_a_point_again(with_two: Path) -> None:
     """A whole chain with other numbers is still not what the runs say."""
+    from src.series.folder import append_lines
     from src.store.failpoints import Failpoints
-    from src.store.series_folder import append_lines
 
     lines = read_lines(with_two).lines
     changed: list[Segment | Point] = [
@@ -491,14 +491,14 @@ def test_an_unfinished_point_can_be_set_aside_and_begun_again(
     with_two: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its judges and targets stay as they were begun, unless the user sets it aside. Nothing is removed."""
-    from src.api import series_steps
     from src.errors import IncompleteRun
+    from src.series import carry_out
 
     async def stops(*given: Any, **settings: Any) -> None:
         raise IncompleteRun("The model does not answer.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(series_steps, "execute", stops)
+        broken.setattr(carry_out, "execute", stops)
         with pytest.raises(IncompleteRun, match="To continue: medicare-eval series run"):
             run_on(with_two, "2026-08-05")
     with pytest.raises(InputError, match="2026-08 was begun and is not finished"):
@@ -512,13 +512,13 @@ def test_an_unfinished_point_can_be_set_aside_and_begun_again(
 def test_a_point_for_which_nothing_was_called_is_decided_anew(
     with_two: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from src.api import series_steps
+    from src.series import carry_out
 
     def refused(*given: Any, **settings: Any) -> None:
         raise ConfigError("no price is known")
 
     with monkeypatch.context() as broken:
-        broken.setattr(series_steps, "create_run", refused)
+        broken.setattr(carry_out, "create_run", refused)
         with pytest.raises(ConfigError):
             run_on(with_two, "2026-08-05")
     found = run_on(with_two, "2026-08-06", end=["fake:partial"])

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from src.findings.analysis.series import read_findings
 from src.findings.report.analysis_pages import write_page
-from src.findings.report.series_page import series_page
+from src.series.findings import read_findings
+from src.series.page import series_page
 from tests.browser import NEEDS_CHROMIUM, chromium, click, opened, served
 from tests.findings.made_series import CHANGED, RIGHT, WRONG, Made, make_series
 from tests.findings.test_pages_in_browser import SIZES, check, context_of, visit

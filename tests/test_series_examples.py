@@ -22,7 +22,7 @@ import pytest
 import src as me
 from src import storage
 from src.calls.budget import PASSES_MAX_COST
-from src.store.series_folder import read_lines
+from src.series.folder import read_lines
 from tests.batch_server import BatchServer, redirected
 from tests.runs import HANGS_S, ONE, ROOT, SCENARIOS
 from tests.test_examples import filled

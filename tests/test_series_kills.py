@@ -13,8 +13,8 @@ import pytest
 import src as me
 from src import storage
 from src.records.series import Point
+from src.series.folder import FOLDER, POINTS, read_lines
 from src.store.failpoints import VARIABLE
-from src.store.series_folder import FOLDER, POINTS, read_lines
 from tests.failpoint_names import SERIES_NAMES
 from tests.runs import ONE, call, process
 from tests.suites import sample

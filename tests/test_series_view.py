@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from src.series.folder import POINTS
 from src.store.run_folder import SERIES
-from src.store.series_folder import POINTS
 from src.workbench.run_folders import RunFolders
 from src.workbench.view_pages import SeriesViews, runs_page, trial_page
 from tests.findings.made_series import Made, make_series

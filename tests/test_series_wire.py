@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import src as me
-from src.api.series_steps import spent_in
 from src.errors import IncompleteRun
-from src.findings.analysis.series import SeriesFindings
 from src.records.series import Point
-from src.store.series_folder import FOLDER, read_lines
+from src.series.carry_out import spent_in
+from src.series.findings import SeriesFindings
+from src.series.folder import FOLDER, read_lines
 from tests.batch_server import BatchServer
 from tests.batch_server import redirect as redirect_batches
 from tests.loopback import Loopback
@@ -228,9 +228,9 @@ def test_missing_answers_are_not_taken_for_no_change(tmp_path: Path, monkeypatch
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-07-05")
     me.run_series(folder, max_cost=1.0)
     lines = read_lines(folder)
-    from src.findings.analysis.series import series_findings
     from src.records.series import MissingAnswers
-    from src.store.series_folder import SeriesLines, read_series
+    from src.series.findings import series_findings
+    from src.series.folder import SeriesLines, read_series
 
     last = lines.points[-1]
     target = last.targets["fake:careful"]

@@ -31,7 +31,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_series(arguments: argparse.Namespace) -> int:
-    from ..api.series_checks import verify_series
+    from ..series.actions import verify_series
 
     found = verify_series(arguments.run, arguments.expect)
     if arguments.json:

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..api import series as api
-from ..api.series_outputs import check_outputs, write_outputs
 from ..calls.stop import Stop
-from ..findings.analysis.series import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
 from ..findings.report.document import share_text
-from ..findings.report.series_summary import summary_json
 from ..scoring.definitions import SHARES
-from ..store.series_folder import read_lines
+from ..series import actions
+from ..series.findings import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
+from ..series.folder import read_lines
+from ..series.summary import check_outputs, summary_json, write_outputs
 from ..text.count import counted
 from ..text.escape import plain_lines
 from ..text.money import money_text
@@ -33,7 +32,7 @@ PAGE = "series.html"
 
 
 def init(arguments: argparse.Namespace) -> int:
-    found = api.init_series(
+    found = actions.init_series(
         arguments.series,
         arguments.study,
         every=arguments.every,
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     async def main() -> SeriesFindings:
         stop = Stop()
         stop_on_signal(stop)
-        return await api.run_series_async(
+        return await actions.run_series_async(
             arguments.series,
             max_cost=arguments.max_cost,
             end=arguments.end,
@@ -101,7 +100,7 @@ def _say(stage: str) -> None:
 
 def add(arguments: argparse.Namespace) -> int:
     check_outputs(**_outputs(arguments))
-    found = api.add_to_series(
+    found = actions.add_to_series(
         arguments.series, arguments.run, check=arguments.check, frozen=arguments.frozen, day=arguments.day
     )
     return _tell(found, arguments)
@@ -109,11 +108,11 @@ def add(arguments: argparse.Namespace) -> int:
 
 def status(arguments: argparse.Namespace) -> int:
     check_outputs(**_outputs(arguments))
-    return _tell(api.series_status(arguments.series), arguments)
+    return _tell(actions.series_status(arguments.series), arguments)
 
 
 def plot(arguments: argparse.Namespace) -> int:
-    print(api.plot_series(arguments.series, arguments.html or arguments.series / PAGE))
+    print(actions.plot_series(arguments.series, arguments.html or arguments.series / PAGE))
     return 0
 
 

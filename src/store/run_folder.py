@@ -17,7 +17,7 @@ MANIFEST, JOURNAL, RESULTS, SEAL = "manifest.json", "calls.jsonl", "results.json
 SEALED = (MANIFEST, JOURNAL, RESULTS)
 """The files whose hashes the seal has."""
 SERIES = "series.json"
-"""The file that makes a folder a series (`series_folder`)."""
+"""The file that makes a folder a series (`series.folder`)."""
 RESTORE = "Restore the run folder from a copy"
 
 

@@ -24,9 +24,9 @@ from ..findings.report.series import Runs, Series, runs_of
 from ..findings.report.trial_page import decode
 from ..records.model_name import is_person
 from ..schemas import Manifest, TrialResult
+from ..series.folder import FOLDER
 from ..store.projection import projection
 from ..store.run_folder import SERIES, is_series
-from ..store.series_folder import FOLDER
 from ..text.count import counted
 
 FRESH_S = 30.0

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 from ..errors import HarnessError
-from ..findings.analysis.series import read_findings
 from ..findings.report import links
 from ..findings.report.analysis_pages import Page
 from ..findings.report.document import words
@@ -22,14 +21,15 @@ from ..findings.report.first_section import TITLE, about, first_blocks
 from ..findings.report.html import blocks_html, line_html, sections_html
 from ..findings.report.review_section import review_sections
 from ..findings.report.sections import LIMITS
-from ..findings.report.series_page import series_page
 from ..findings.report.trial_page import LABEL_NAMES, LEGEND, TrialPage
 from ..records.run import Doubt
 from ..records.scenario import SLOT
 from ..records.series import RunReference
 from ..schemas import FinalClaim, TrialResult
+from ..series.findings import read_findings
+from ..series.folder import POINTS
+from ..series.page import series_page
 from ..store.run_folder import SERIES
-from ..store.series_folder import POINTS
 from ..text.count import counted
 from ..trials.row import Row
 from .access import token_field

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from src import storage
 from src.findings.analysis.read_run import Findings, gather
-from src.findings.analysis.series_line import target_points, values_of_targets
 from src.records.series import (
     Anchors,
     ClusterDesign,
@@ -26,10 +25,11 @@ from src.records.series import (
     SimulatedPower,
 )
 from src.schemas import StudyCode, TrialResult
+from src.series.folder import append_lines
+from src.series.points import target_points, values_of_targets
 from src.store.failpoints import Failpoints
 from src.store.run_files import encode_record
 from src.store.run_folder import SERIES
-from src.store.series_folder import append_lines
 from src.store.strict_json import fingerprint, sha256
 from tests.helpers import HASH, manifest, plan, result, scenario
 

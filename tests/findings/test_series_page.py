@@ -12,18 +12,17 @@ from typing import get_args
 import pytest
 from markdown_it import MarkdownIt
 
-from src.findings.analysis.series import EventKind, SeriesFindings, read_findings
 from src.findings.report.analysis_pages import page_html
 from src.findings.report.charts import svg
 from src.findings.report.document import Contents, Entry, Figure, SideBySide, Table, Text, say, words
 from src.findings.report.forest import Tick
 from src.findings.report.html import blocks_html
 from src.findings.report.markdown import markdown
-from src.findings.report.series_chart import KINDS, chart_of, events_of, numbered, plain_value, target_names
-from src.findings.report.series_page import series_page
-from src.findings.report.series_sections import e_value
-from src.findings.report.series_summary import JUNIT_MARK, junit_xml, marker, summary_json, summary_markdown
 from src.findings.report.time_chart import TimeChart, TimePanel, TimePoint
+from src.series.chart import KINDS, chart_of, events_of, numbered, plain_value, target_names
+from src.series.findings import EventKind, SeriesFindings, read_findings
+from src.series.page import e_value, series_page
+from src.series.summary import JUNIT_MARK, junit_xml, marker, summary_json, summary_markdown
 
 from .made_series import CHANGED, RIGHT, STEADY, WRONG, Made, make_series, month
 from .test_report import ATTRIBUTES, HOSTILE, TAGS, check_page
@@ -199,7 +198,7 @@ def test_both_answers_are_side_by_side(drifted: SeriesFindings) -> None:
 
 
 def test_more_answers_than_fit_are_counted(drifted: SeriesFindings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("src.findings.report.series_page.SHOWN_ANSWERS", 2)
+    monkeypatch.setattr("src.series.page.SHOWN_ANSWERS", 2)
     assert re.search(r"2 of \d+ are shown\.", text_of(drifted))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from src.findings.analysis.series import SeriesFindings, series_findings
 from src.records.series import (
     ClusterDesign,
     LineLimit,
@@ -21,7 +20,8 @@ from src.records.series import (
     Series,
     TargetPoint,
 )
-from src.store.series_folder import SeriesLines
+from src.series.findings import SeriesFindings, series_findings
+from src.series.folder import SeriesLines
 
 HASH, OTHER = "0" * 64, "1" * 64
 GOOD: Outcome = "accurate_complete"

@@ -1,51 +1,68 @@
-"""A study that is run again and again: begin a series, add points to it, and read what it says."""
+"""A study that is run again and again: begin a series, add points to it, read what it says, and verify it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from .. import storage
+from .. import audit, storage
+from ..api.runs import study as make_study_of
 from ..calls.stop import Stop
-from ..errors import InputError, from_origin
-from ..findings.analysis.series import SeriesFindings, read_findings
+from ..errors import InputError, IntegrityError, from_origin
+from ..findings.analysis.judge_agreement import RECORD
 from ..judge_check.gold import load_gold
 from ..planning import clock
 from ..planning.plan import make_plan
 from ..planning.study_file import as_document, completed, given, make_study, origin_of, seen_from
 from ..records.model_name import is_person
-from ..records.series import Anchors, Cadence, EndedTarget, Outcome, PointIntent, Segment, Series
+from ..records.series import Anchors, Cadence, EndedTarget, Outcome, Point, PointIntent, Segment, Series
 from ..records.study import JudgeOptions, Study
 from ..runner.new_run import versions
 from ..runner.progress import OnProgress
 from ..runner.wait import wait
 from ..schemas import Manifest, RunPlan
 from ..scoring.definitions import SHARES
+from ..store import hash_chain
 from ..store.failpoints import Failpoints
 from ..store.input_files import problems_of
 from ..store.run_folder import SERIES, PathLike, as_path
-from ..store.series_folder import SeriesLines, append_lines, read_lines, read_series
 from ..text.escape import plain
-from .runs import study as make_study_of
-from .series_lines import ended_before, first_segment, period_of, reasons_for, relative, run_reference
-from .series_plan import (
+from .carry_out import (
     Asked,
+    OnStage,
+    Work,
     begin_point,
+    carry_out,
     decide_point,
     ensure_segment,
-    pending_point,
+    finish,
     refuse_other_study,
     refuse_period,
     refuse_unlike_check,
     refuse_unlike_frozen,
     unfinished_point,
 )
-from .series_steps import OnStage, Work, carry_out, finish
+from .design import design_of, plan_parts, segment_of, simulated_limit
+from .findings import SeriesFindings, read_findings
+from .folder import (
+    INTENT,
+    SeriesLines,
+    append_lines,
+    pending_point,
+    point_folder,
+    read_intent,
+    read_lines,
+    read_series,
+    relative,
+    run_reference,
+)
+from .points import AboutPoint, PointFolders, ended_before, first_segment, make_point, period_of, reasons_for
 
 ANCHORS = 40
 """Labeled replies that judges label at every point, unless the user says otherwise."""
@@ -413,8 +430,120 @@ def plot_series(folder: PathLike, html: PathLike) -> Path:
         'drawn.html'
     """
     from ..findings.report.analysis_pages import require_page, write_page
-    from ..findings.report.series_page import series_page
+    from .page import series_page
 
     page = as_path(html)
     require_page(page)
     return write_page(series_page(read_findings(as_path(folder))), page)
+
+
+@dataclass(frozen=True)
+class VerifiedSeries:
+    """A series that is what was written."""
+
+    title: str
+    points: int
+    runs: int
+    """Runs of its points, each checked in full."""
+    checks: int
+    head: str
+    """The last chain value of `points.jsonl`."""
+
+
+def verify_series(folder: PathLike, expect: str | None = None) -> VerifiedSeries:
+    """Check that a series is exactly what was written: its chain, its runs, and every number of every point.
+
+    Args:
+        folder: the series.
+        expect: the chain value of its last line that was kept elsewhere.
+
+    Returns:
+        How much was checked.
+
+    Raises:
+        IntegrityError: names the first thing that is wrong.
+
+    Example:
+        >>> import medicare_eval as me
+        >>> _ = me.init_series("sound", scenarios=["scenarios/v1/*.json"], targets=["fake:wrong"], anchors=0, points=3)
+        >>> me.verify_series("sound").points
+        0
+    """
+    path = as_path(folder)
+    series, lines = read_series(path), read_lines(path)
+    if expect is not None and expect != lines.head:
+        raise IntegrityError(f"{path}: the last chain value is {lines.head}, not {expect}.")
+    pending_point(path)  # whether lines are gone
+    runs: set[str] = set()
+    for point in lines.points:
+        for one in (point.run, point.transcripts, point.frozen):
+            if one and one.folder not in runs:
+                audit.verify(path / one.folder, one.results_head)
+                runs.add(one.folder)
+        _verify_check(path, point)
+        _verify_point(path, series, lines, point)
+    for segment in lines.segments:
+        _verify_segment(path, series, lines, segment)
+    checks = sum(point.check is not None for point in lines.points)
+    return VerifiedSeries(series.title, len(lines.points), len(runs), checks, lines.head)
+
+
+def _verify_check(path: Path, point: Point) -> None:
+    """The journal of a judge check is a whole chain, and what was begun for the point is still there."""
+    if not point.restated and read_intent(path, point.period) is None:
+        raise IntegrityError(f"{point_folder(path, point.period) / INTENT} is gone. Restore it from a copy.")
+    if point.check is None:
+        return
+    folder = path / point.check.folder
+    if not (folder / RECORD).is_file() or not (folder / storage.MANIFEST).is_file():
+        raise IntegrityError(f"{folder} is not the judge check of {point.period}. Restore it from a copy.")
+    reader = hash_chain.ChainReader(folder / storage.JOURNAL, storage.manifest_sha256(folder))
+    for _ in reader:
+        pass
+    if reader.torn:
+        raise reader.broken()
+
+
+def _verify_point(path: Path, series: Series, lines: SeriesLines, point: Point) -> None:
+    """Compute a point again from its runs and its check."""
+    mine = [one for one in lines.points if one.segment == point.segment]
+    about = AboutPoint(
+        point.segment, point.period, point.date, first=mine[0] is point, ended=point.ended, restated=point.restated
+    )
+    parts = PointFolders(
+        path / point.run.folder,
+        path / point.frozen.folder if point.frozen else None,
+        path / point.check.folder if point.check else None,
+        path / point.transcripts.folder if point.transcripts else None,
+    )
+    if make_point(path, series, about, parts) != point:
+        raise IntegrityError(f"{path}: the point {point.period} is not what its runs and its check say.")
+    segment = next(one for one in lines.segments if one.number == point.segment)
+    made = plan_parts(storage.read_manifest(parts.run).plan)
+    kept = {name: digest for name, digest in segment.parts.targets.items() if name in made.targets}
+    if made != segment.parts.model_copy(update={"targets": kept, "files": made.files}):
+        raise IntegrityError(f"{path}: the run of {point.period} is not of segment {segment.number}.")
+
+
+def _verify_segment(path: Path, series: Series, lines: SeriesLines, segment: Segment) -> None:
+    """Simulate the thresholds again, for the design of the segment's first run."""
+    anchors = segment.anchors
+    limits = [*segment.targets.values(), *segment.frozen.values(), *([anchors] if anchors else [])]
+    for limit in limits:
+        if simulated_limit(design_of(limit, series.floor), limit) != limit.limit:
+            raise IntegrityError(f"{path}: a threshold of segment {segment.number} is not what its design gives.")
+    first = next((point for point in lines.points if point.segment == segment.number), None)
+    plan = storage.read_manifest(path / first.run.folder).plan if first else None
+    if plan is None or set(plan.targets) != set(segment.parts.targets):
+        return  # there is no run of this design
+    made = segment_of(
+        series,
+        plan,
+        segment.study,
+        number=segment.number,
+        judging=segment.judging,
+        reasons=segment.reasons,
+        anchors={name: int(one.weight) for name, one in anchors.clusters.items()} if anchors else None,
+    )
+    if made.model_copy(update={"parts": segment.parts}) != segment:
+        raise IntegrityError(f"{path}: segment {segment.number} is not what its first run and the series say.")

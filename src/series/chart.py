@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import date
 from math import ceil, floor
 
-from ...records.series import Outcome
-from ...scoring.definitions import SHARES
-from ...stats.bounded import Bounded
-from ...stats.monitoring import Step
-from ...text.rounded import percent, rounded
-from ..analysis.series import Event, EventKind, Level, Line, SeriesFindings, TargetSegment, outcome_name
-from .document import Cell, Column, Count, Figure, Number, Proportion, Table, Text, Words, shown
-from .forest import Tick
-from .links import slug
-from .time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
+from ..findings.report.document import Cell, Column, Count, Figure, Number, Proportion, Table, Text, Words, shown
+from ..findings.report.forest import Tick
+from ..findings.report.links import slug
+from ..findings.report.time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
+from ..records.series import Outcome
+from ..scoring.definitions import SHARES
+from ..stats.bounded import Bounded
+from ..stats.monitoring import Step
+from ..text.rounded import percent, rounded
+from .findings import Event, EventKind, Level, Line, SeriesFindings, TargetSegment, outcome_name
 
 KINDS: dict[EventKind, str] = {
     "segment": "new segment",

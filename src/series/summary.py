@@ -1,4 +1,4 @@
-"""What a series says, for machines and bots: one issue as Markdown, a JSON document, and JUnit XML.
+"""What a series says, for machines and bots: one issue as Markdown, a JSON document, JUnit XML; the files it writes.
 
 Names and titles may come from anyone. In Markdown they cannot ping, link or add markup; in XML they have no characters
 that XML forbids.
@@ -9,24 +9,11 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from ...store.strict_json import sha256
-from ...text.count import counted
-from ...text.escape import plain
-from ...text.money import money_text
-from ..analysis.series import (
-    Event,
-    Level,
-    Line,
-    SegmentFindings,
-    SeriesFindings,
-    TargetSegment,
-    outcome_name,
-)
-from ..analysis.series_verdict import judge_drifted
-from .analysis_pages import signed_points
-from .document import (
+from ..findings.report.analysis_pages import require_page, signed_points, write_page
+from ..findings.report.document import (
     NOTHING,
     Block,
     Bullets,
@@ -41,10 +28,17 @@ from .document import (
     say,
     words,
 )
-from .forest import cut
-from .markdown import markdown
-from .series_chart import KINDS, capital, value_cell
-from .series_sections import judge_value, judged
+from ..findings.report.forest import cut
+from ..findings.report.markdown import markdown
+from ..findings.report.report_folder import require_own, write_own
+from ..store.run_folder import PathLike, as_path
+from ..store.strict_json import sha256
+from ..text.count import counted
+from ..text.escape import plain
+from ..text.money import money_text
+from .chart import KINDS, capital, value_cell
+from .findings import Event, Level, Line, SegmentFindings, SeriesFindings, TargetSegment, judge_drifted, outcome_name
+from .page import judge_value, judged, series_page
 
 SUMMARY_FORMAT = 1
 SUMMARY_MARK = "<!-- medicare-eval series:"
@@ -265,3 +259,34 @@ def _said(case: ET.Element, kind: str, what: str, why: str) -> None:
 def _xml(text: str) -> str:
     """Without control characters, and without the two that XML forbids besides."""
     return plain(text).replace("\ufffe", "").replace("\uffff", "")
+
+
+def check_outputs(
+    *, summary: PathLike | None = None, junit: PathLike | None = None, html: PathLike | None = None
+) -> None:
+    """Refuse places that cannot be written to, before anything is called. Only our own files are replaced."""
+    if summary is not None:
+        require_own(as_path(summary), SUMMARY_MARK, "summary")
+    if junit is not None:
+        require_own(as_path(junit), JUNIT_MARK, "JUnit file")
+    if html is not None:
+        require_page(as_path(html))
+
+
+def write_outputs(
+    found: SeriesFindings,
+    *,
+    summary: PathLike | None = None,
+    junit: PathLike | None = None,
+    html: PathLike | None = None,
+) -> list[Path]:
+    """Write what is asked for; the files written."""
+    check_outputs(summary=summary, junit=junit, html=html)
+    written: list[Path] = []
+    if summary is not None:
+        written.append(write_own(as_path(summary), summary_markdown(found)))
+    if junit is not None:
+        written.append(write_own(as_path(junit), junit_xml(found)))
+    if html is not None:
+        written.append(write_page(series_page(found), as_path(html)))
+    return written

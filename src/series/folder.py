@@ -19,13 +19,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..errors import InputError, IntegrityError, StorageError
-from ..records.series import Point, PointIntent, Segment, Series, SeriesLine
-from . import hash_chain
-from .failpoints import Failpoints
-from .run_files import encode_record, read_record
-from .run_folder import SERIES, is_series
-from .strict_json import sha256
+from .. import storage
+from ..errors import IncompleteRun, InputError, IntegrityError, StorageError
+from ..records.series import Point, PointIntent, RunReference, Segment, Series, SeriesLine
+from ..store import hash_chain
+from ..store.failpoints import Failpoints
+from ..store.run_files import encode_record, read_record
+from ..store.run_folder import SERIES, is_series
+from ..store.strict_json import sha256
 
 POINTS, FOLDER, INTENT = "points.jsonl", "points", "point.json"
 _LINE: TypeAdapter[Segment | Point] = TypeAdapter(SeriesLine)
@@ -143,3 +144,32 @@ def intents(folder: Path) -> list[PointIntent]:
     """Everything that was begun and not set aside, in order."""
     periods = sorted(path.parent.name for path in (folder / FOLDER).glob(f"*/{INTENT}") if "." not in path.parent.name)
     return [intent for period in periods if (intent := read_intent(folder, period))]
+
+
+def run_reference(folder: Path, run: Path) -> RunReference:
+    """A complete run as a line names it."""
+    manifest = storage.read_manifest(run)
+    seal = storage.read_seal(run, manifest)
+    if seal is None:
+        raise IncompleteRun(f"{run} is not complete. First run: medicare-eval resume {run}", run=run)
+    return RunReference(
+        folder=relative(folder, run),
+        run_id=manifest.run_id,
+        results_head=seal.results_head,
+        manifest_sha256=seal.files[storage.MANIFEST],
+    )
+
+
+def relative(folder: Path, path: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def pending_point(path: Path) -> PointIntent | None:
+    """A point that was begun and has not all of its lines. IntegrityError: lines of finished points are gone."""
+    lines, begun = read_lines(path), intents(path)
+    done = {point.period for point in lines.points if not point.restated}
+    pending = [intent for intent in begun if intent.period not in done]
+    lost = len(pending) > 1 or any(intent.period < max(done, default="") for intent in pending)
+    if lost or any(intent.lines > len(lines.lines) for intent in begun):
+        raise IntegrityError(f"{path / POINTS} has lost lines of finished points. Restore it from a copy.")
+    return pending[0] if pending else None

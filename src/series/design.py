@@ -7,22 +7,13 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from ...records.series import (
-    ClusterDesign,
-    FoundShare,
-    LineLimit,
-    Outcome,
-    PlanParts,
-    Segment,
-    Series,
-    SimulatedPower,
-)
-from ...schemas import RunPlan
-from ...scoring.definitions import SCORES
-from ...stats.monitoring import Cluster, Design
-from ...stats.monitoring_limits import Drop, power, threshold
-from ...store.strict_json import fingerprint
-from .read_run import group_rules
+from ..findings.analysis.read_run import group_rules
+from ..records.series import ClusterDesign, FoundShare, LineLimit, Outcome, PlanParts, Segment, Series, SimulatedPower
+from ..schemas import RunPlan
+from ..scoring.definitions import SCORES
+from ..stats.monitoring import Cluster, Design
+from ..stats.monitoring_limits import Drop, power, threshold
+from ..store.strict_json import fingerprint
 
 CLUSTERS_SIMULATED = 24_000
 """For each kind of chance; so many series that a threshold takes some seconds, however many clusters there are."""

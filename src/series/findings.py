@@ -1,0 +1,533 @@
+"""What a series says: every line followed over its points with alarms and claims, verdicts, segments and events.
+
+Targets are compared only within a segment, with the thresholds recorded at its beginning. A change of judge looks like
+a change of target, so the judges come first: a verdict on a target is "cannot tell" if its judges drifted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, get_args
+
+from ..records.model_name import split_name
+from ..records.series import (
+    LineLimit,
+    Outcome,
+    Point,
+    ScenarioValue,
+    Segment,
+    Series,
+)
+from ..scoring.definitions import LESS_IS_BETTER, MEASURES
+from ..stats.bounded import Bounded, Unit, bounded_mean
+from ..stats.monitoring import ChanceVariance, Design, Direction, Step, follow
+from .design import design_of
+from .folder import SeriesLines, read_lines, read_series
+
+LineKind = Literal["target", "frozen", "anchors"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number followed over the points of a segment, or over all segments with the same judges."""
+
+    kind: LineKind
+    """A target's answers; the first transcripts of the segment, judged again; the labeled replies."""
+    name: str
+    """The target, also for its transcripts that are judged again; or the judge."""
+    outcome: Outcome | None
+    """None for anchors: the share of claims labeled correctly."""
+    limit: LineLimit
+    periods: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def alarm(self) -> int | None:
+        """The place of the first point with an alarm, or with a claim if that comes first."""
+        return _first(self.steps, _said)
+
+    @property
+    def claim(self) -> int | None:
+        """The place of the point at which the claim was made."""
+        return _first(self.steps, lambda step: step.claim)
+
+    @property
+    def since(self) -> int | None:
+        """The first point after the change that the first alarm is about."""
+        if self.alarm is None:
+            return None
+        since = self.steps[self.alarm].since
+        return self.alarm if since is None else since
+
+    @property
+    def from_period(self) -> str | None:
+        """The period of that point."""
+        return None if self.since is None else self.periods[self.since]
+
+    @property
+    def direction(self) -> Direction | None:
+        return None if self.alarm is None else _said(self.steps[self.alarm])
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is a claim in the direction of the alarm."""
+        return self.claim is not None and self.steps[self.claim].claim == self.direction
+
+    def place(self, period: str) -> int | None:
+        """The place of a period's point, if the line has it."""
+        return self.periods.index(period) if period in self.periods else None
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether the alarm is about a change for the worse; None without an alarm."""
+        if self.direction is None:
+            return None
+        return (self.direction == "up") == (self.outcome in LESS_IS_BETTER)
+
+
+def _said(step: Step) -> Direction | None:
+    return step.alarm or step.claim
+
+
+def _first(steps: Sequence[Step], said: Callable[[Step], str | None]) -> int | None:
+    return next((place for place, step in enumerate(steps) if said(step)), None)
+
+
+class Follower:
+    """Follows lines. What one segment shows of chance is used in the next; levels are never compared across them."""
+
+    def __init__(self, series: Series) -> None:
+        self._floor = series.floor
+        self._noise: dict[tuple[str, str, Outcome | None], ChanceVariance] = {}
+
+    def line(
+        self, kind: LineKind, name: str, outcome: Outcome | None, limit: LineLimit, points: Sequence[Values]
+    ) -> Line:
+        found = follow(
+            [one.by_cluster for one in points],
+            _asked_design(design_of(limit, self._floor), points),
+            limit=limit.limit,
+            level=limit.level,
+            learned=self._noise.get((kind, name, outcome)),
+        )
+        self._noise[kind, name, outcome] = found.noise
+        return Line(kind, name, outcome, limit, tuple(one.period for one in points), tuple(found.steps))
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was measured at one point."""
+
+    period: str
+    by_cluster: Mapping[str, float]
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Questions that have a value. Empty: as planned."""
+
+    @classmethod
+    def of(cls, period: str, values: Mapping[str, ScenarioValue]) -> Values:
+        return cls(
+            period,
+            {name: one.value for name, one in values.items()},
+            {name: float(one.questions) for name, one in values.items()},
+        )
+
+
+def _asked_design(design: Design, points: Sequence[Values]) -> Design:
+    """A scenario counts as many questions as it had at its first point: some are asked only of some targets."""
+    first: dict[str, float] = {}
+    for one in points:
+        first = {**one.weights, **first}
+    clusters = {name: replace(one, weight=first.get(name, one.weight)) for name, one in design.clusters.items()}
+    return Design(clusters, design.floor)
+
+
+def judge_name(line: Line) -> str:
+    """The judge, or the judges, of a line."""
+    if line.kind == "frozen":
+        return f"the judging of unchanged transcripts of {line.name}"
+    return f"the judge {line.name}" if ":" in line.name else "the panel of judges"
+
+
+def outcome_name(outcome: Outcome | None) -> str:
+    return MEASURES[outcome].subject if outcome else "labels"
+
+
+Verdict = Literal["drifted", "cannot tell", "no alarm"]
+EXPLAINED = 0.5
+"""If the judges moved by this share of what a target seems to have moved, it may have been the judges."""
+
+
+class Decided(NamedTuple):
+    verdict: Verdict
+    why: str
+    """A sentence without its full stop."""
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    order: tuple[Verdict, ...] = ("drifted", "cannot tell", "no alarm")
+    return next((one for one in order if one in verdicts), "no alarm")
+
+
+def most_serious(decided: Sequence[Decided]) -> Decided:
+    """The verdict on a target is that of its most serious line."""
+    found = worst([one.verdict for one in decided])
+    return next(one for one in decided if one.verdict == found)
+
+
+def decide_line(
+    series: Series, segment: Segment, points: Sequence[Point], line: Line, judges: Sequence[Line]
+) -> Decided:
+    drifted = sorted((judge for judge in judges if judge.alarm is not None), key=_named_first)
+    if line.alarm is not None:
+        raised = line.periods[line.alarm]
+        point = next(point for point in points if point.period == raised)
+        doubt = _doubt(line, segment, point, judges, drifted) or _missing(series, line, point)
+        if doubt:
+            return Decided("cannot tell", f"{moved(line)}, but {doubt}")
+        sure = " and the claim holds at any number of looks" if line.sure else ""
+        return Decided("drifted", f"{moved(line)}: the alarm was raised in {raised}{sure}")
+    if drifted:
+        return Decided("cannot tell", judge_drifted(drifted[0]))
+    if lost := _missing(series, line, points[-1]):
+        return Decided("cannot tell", lost)
+    if len(points) == 1:
+        text = f"{points[0].period} is the first point of its segment, so there is nothing to compare yet"
+        return Decided("no alarm", text)
+    return Decided("no alarm", f"no alarm in {len(points)} points")
+
+
+def _missing(series: Series, line: Line, point: Point) -> str | None:
+    """That answers are missing which could hide or make a change, if so many are."""
+    assert line.outcome is not None
+    lost = point.targets[line.name].missing[line.outcome]
+    if not lost.of or lost.missing / lost.of < series.floor:
+        return None
+    return f"{lost.missing:,} of {lost.of:,} answers are missing in {point.period}"
+
+
+def moved(line: Line) -> str:
+    """What an alarm is about."""
+    assert line.alarm is not None
+    way = "rose" if line.direction == "up" else "fell"
+    return f"{outcome_name(line.outcome)} {way} from {line.from_period} on"
+
+
+def judge_drifted(line: Line) -> str:
+    return f"{judge_name(line)} drifted from {line.from_period} on"
+
+
+def _named_first(line: Line) -> tuple[bool, str]:
+    """A single judge before all of them together, then the earliest."""
+    return line.kind != "anchors" or ":" not in line.name, line.from_period or ""
+
+
+def _doubt(line: Line, segment: Segment, point: Point, judges: Sequence[Line], drifted: Sequence[Line]) -> str | None:
+    """Why an alarm about a target may be about its judges; None if it is not."""
+    for judge in drifted:
+        if (judge.from_period or "") <= point.period:
+            return judge_drifted(judge)
+    # Points that were restated were judged by one panel, at one time.
+    if not point.restated and not _offline(segment) and not any(_compared(judge, point.period) for judge in judges):
+        return f"the judges were not checked in {point.period}"
+    share = _by_judges(line, judges)
+    if share >= EXPLAINED:
+        return f"the judges moved as well, by {share:.0%} of it on transcripts that did not change"
+    return None
+
+
+def _compared(line: Line, period: str) -> bool:
+    """Whether a judge's point of this period could be compared with an earlier one."""
+    place = line.place(period)
+    return place is not None and line.steps[place].reference is not None
+
+
+def _by_judges(line: Line, judges: Sequence[Line]) -> float:
+    """What share of a target's move the judges made on its unchanged transcripts, in the same direction."""
+    same = [one for one in judges if (one.kind, one.name, one.outcome) == ("frozen", line.name, line.outcome)]
+    mine = _shift(line, line)
+    theirs = _shift(same[0], line) if same else None
+    return max(0.0, theirs / mine) if mine and theirs else 0.0
+
+
+def _shift(line: Line, alarmed: Line) -> float | None:
+    """The mean from the change to the alarm of a line, minus the mean before."""
+    since, raised = alarmed.from_period or "", alarmed.periods[alarmed.alarm or 0]
+    known = [
+        (period, step.value) for period, step in zip(line.periods, line.steps, strict=True) if step.value is not None
+    ]
+    before = [value for period, value in known if period < since]
+    after = [value for period, value in known if since <= period <= raised]
+    return sum(after) / len(after) - sum(before) / len(before) if before and after else None
+
+
+def _offline(segment: Segment) -> bool:
+    models = (*segment.verifiers, segment.extractor, segment.scorer, *filter(None, [segment.adjudicator]))
+    return all(split_name(model).provider == "offline" for model in models)
+
+
+EventKind = Literal["segment", "ended", "facts", "judge served", "judge drifted", "served", "alarm", "claim"]
+
+
+class TargetLines(Protocol):
+    @property
+    def lines(self) -> tuple[Line, ...]: ...
+
+
+class SegmentLines(Protocol):
+    """A segment with its points and its lines."""
+
+    @property
+    def segment(self) -> Segment: ...
+
+    @property
+    def points(self) -> tuple[Point, ...]: ...
+
+    @property
+    def targets(self) -> Sequence[TargetLines]: ...
+
+    @property
+    def judges(self) -> tuple[Line, ...]: ...
+
+
+@dataclass(frozen=True)
+class Event:
+    period: str
+    kind: EventKind
+    subject: str
+    """A target or a judge; empty if it is about all."""
+    text: str
+
+
+def events_of(segments: Sequence[SegmentLines], anchors: Sequence[Line]) -> list[Event]:
+    found = [event for one in segments for event in _segment_events(one)]
+    found += [event for line in anchors for event in _line_events(line)]
+    found += _served_events(segments)
+    order = get_args(EventKind)
+    return sorted(found, key=lambda event: (event.period, order.index(event.kind), event.subject))
+
+
+def _segment_events(one: SegmentLines) -> Iterator[Event]:
+    if one.segment.reasons:
+        yield Event(one.points[0].period, "segment", "", "; ".join(one.segment.reasons))
+    for point in one.points:
+        yield from (Event(point.period, "ended", end.target, end.why) for end in point.ended)
+    for before, point in pairwise(one.points):
+        if before.facts != point.facts and not point.restated:
+            yield Event(point.period, "facts", "", "the library has other facts, because of their dates or of an edit")
+    for line in (*(line for target in one.targets for line in target.lines), *one.judges):
+        if line.kind != "anchors":
+            yield from _line_events(line)
+
+
+def _line_events(line: Line) -> Iterator[Event]:
+    if line.alarm is not None:
+        if line.kind == "target":
+            yield Event(line.periods[line.alarm], "alarm", line.name, moved(line))
+        else:
+            yield Event(line.periods[line.alarm], "judge drifted", line.name, judge_drifted(line))
+    if line.claim is not None and line.kind == "target":
+        text = f"that {outcome_name(line.outcome)} changed holds at any number of looks"
+        yield Event(line.periods[line.claim], "claim", line.name, text)
+
+
+def _served_events(segments: Sequence[SegmentLines]) -> Iterator[Event]:
+    """Also across segments: a model that changed in January changed."""
+    targets: dict[str, tuple[str, ...]] = {}
+    judges: dict[str, tuple[str, ...]] = {}
+    for one in segments:
+        for point in one.points:
+            for kind, known, now in (
+                ("served", targets, {name: target.served for name, target in point.targets.items()}),
+                ("judge served", judges, dict(point.judges)),
+            ):
+                for name, ids in now.items():
+                    before = known.get(name)
+                    if before and ids and before != ids:
+                        text = f"served by {', '.join(ids)}, before by {', '.join(before)}"
+                        yield Event(point.period, "served" if kind == "served" else "judge served", name, text)
+                    known[name] = ids or before or ()
+
+
+@dataclass(frozen=True)
+class Level:
+    """The value of an outcome at one point, with its interval over scenarios."""
+
+    period: str
+    share: Bounded
+
+
+@dataclass(frozen=True)
+class TargetSegment:
+    """One target in one segment."""
+
+    target: str
+    lines: tuple[Line, ...]
+    """One per outcome."""
+    levels: dict[Outcome, tuple[Level, ...]]
+    by_line: tuple[Decided, ...]
+    """What is decided of each line."""
+    verdict: Verdict
+    why: str
+    """A sentence without its full stop."""
+    ended: str | None
+    """Why its line ended, if it did."""
+
+
+@dataclass(frozen=True)
+class SegmentFindings:
+    segment: Segment
+    points: tuple[Point, ...]
+    targets: tuple[TargetSegment, ...]
+    judges: tuple[Line, ...]
+    """On the first transcripts of the segment, and on the labeled replies."""
+
+    @property
+    def baseline(self) -> Point:
+        return self.points[0]
+
+
+@dataclass(frozen=True)
+class SeriesFindings:
+    folder: Path
+    series: Series
+    segments: tuple[SegmentFindings, ...]
+    """Those that were restated by other judges are left out."""
+    events: tuple[Event, ...]
+    verdict: Verdict
+    """The most serious of the targets' verdicts in the last segment."""
+    head: str
+    """The last chain value of `points.jsonl`: keep it elsewhere."""
+    replaced: int
+    """Points of earlier judges, which are kept in the file and not shown."""
+
+    @property
+    def current(self) -> SegmentFindings | None:
+        return self.segments[-1] if self.segments else None
+
+    @property
+    def last_period(self) -> str | None:
+        return self.current.points[-1].period if self.current else None
+
+
+def read_findings(folder: Path) -> SeriesFindings:
+    """InputError: not a series. IntegrityError: a line of it was changed."""
+    return series_findings(folder, read_series(folder), read_lines(folder))
+
+
+def series_findings(folder: Path, series: Series, lines: SeriesLines) -> SeriesFindings:
+    segments = lines.segments
+    judging = segments[-1].judging if segments else 0
+    shown = [segment for segment in segments if segment.judging == judging]
+    numbers = {segment.number for segment in shown}
+    points = [point for point in lines.points if point.segment in numbers]
+    follower = Follower(series)
+    anchors = _anchor_lines(follower, shown, points)
+    found = tuple(
+        _segment(series, segment, mine, anchors, follower)
+        for segment in shown
+        if (mine := tuple(point for point in points if point.segment == segment.number))
+    )
+    verdicts = [target.verdict for target in found[-1].targets] if found else []
+    return SeriesFindings(
+        folder,
+        series,
+        found,
+        tuple(events_of(found, anchors)),
+        worst(verdicts),
+        lines.head,
+        len(lines.points) - len(points),
+    )
+
+
+def _segment(
+    series: Series, segment: Segment, points: tuple[Point, ...], anchors: Sequence[Line], follower: Follower
+) -> SegmentFindings:
+    frozen = tuple(
+        follower.line(
+            "frozen",
+            target,
+            outcome,
+            limit,
+            [Values.of(point.period, again(point, target, outcome)) for point in points],
+        )
+        for target in points[0].rejudged
+        for outcome, limit in segment.frozen.items()
+    )
+    judges = (*frozen, *anchors)
+    targets = tuple(
+        _target(series, segment, _of_target(target, points), judges, follower)
+        for target in dict.fromkeys(name for point in points for name in point.targets)
+    )
+    return SegmentFindings(segment, points, targets, judges)
+
+
+def again(point: Point, target: str, outcome: Outcome) -> Mapping[str, ScenarioValue]:
+    """What a target's first transcripts were judged at a point."""
+    return point.rejudged.get(target, {}).get(outcome, {})
+
+
+def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Sequence[Point]) -> tuple[Line, ...]:
+    """The labeled replies do not depend on the plan year, so these lines go on over segments of the same judges.
+
+    If the labels changed, for example with a release, other lines begin; what the old ones showed stays.
+    """
+    limit = next((segment.anchors for segment in segments if segment.anchors), None)
+    if limit is None:
+        return ()
+    by_gold: dict[tuple[str | None, str], list[Point]] = {}
+    for point in points:
+        for name in point.anchors:
+            by_gold.setdefault((point.gold, name), []).append(point)
+    return tuple(
+        follower.line("anchors", name, None, limit, [Values(point.period, _right(point, name)) for point in checked])
+        for (_, name), checked in by_gold.items()
+    )
+
+
+def _right(point: Point, judge: str) -> dict[str, float]:
+    """The share of right labels by reply."""
+    return {reply: one.right / one.of for reply, one in point.anchors.get(judge, {}).items() if one.of}
+
+
+@dataclass(frozen=True)
+class _TargetPoints:
+    target: str
+    points: tuple[Point, ...]
+    """Those that have it."""
+    ended: str | None
+
+
+def _of_target(target: str, points: Sequence[Point]) -> _TargetPoints:
+    ended = next((one.why for point in points for one in point.ended if one.target == target), None)
+    return _TargetPoints(target, tuple(point for point in points if target in point.targets), ended)
+
+
+def _target(
+    series: Series, segment: Segment, of: _TargetPoints, judges: Sequence[Line], follower: Follower
+) -> TargetSegment:
+    target, mine = of.target, of.points
+    lines = tuple(
+        follower.line(
+            "target",
+            target,
+            outcome,
+            limit,
+            [Values.of(point.period, point.targets[target].values[outcome]) for point in mine],
+        )
+        for outcome, limit in segment.targets.items()
+    )
+    levels = {
+        outcome: tuple(Level(point.period, _level(point.targets[target].values[outcome])) for point in mine)
+        for outcome in segment.targets
+    }
+    each = tuple(decide_line(series, segment, mine, line, judges) for line in lines)
+    decided = most_serious(each)
+    return TargetSegment(target, lines, levels, each, decided.verdict, decided.why, of.ended)
+
+
+def _level(values: Mapping[str, ScenarioValue]) -> Bounded:
+    """As in the report of the run: every question has the same weight, and scenarios are the independent units."""
+    return bounded_mean([Unit(one.value, one.questions) for one in values.values()])
