@@ -36,6 +36,7 @@ for command in ("compare", "sensitivity", "power"):
     with contextlib.suppress(SystemExit):
         build_parser().parse_args([command, "--help"])
 """
+FIELD = "    calibration: Unit | None\n"
 BREVITY = """    Measure(
         name="brevity",
         heading="brevity",
@@ -108,7 +109,8 @@ def test_the_readme_has_the_same_formulas() -> None:
         assert f"| {name} | {MEASURES[name].formula.replace(' - ', ' − ')} |\n" in text
 
 
-def test_changed_words_and_a_new_measure_are_everywhere_after_a_change_of_one_file(tmp_path: Path) -> None:
+def test_changed_words_and_a_new_score_are_everywhere(tmp_path: Path) -> None:
+    """One file defines it; one more has the field that results store."""
     shutil.copytree(ROOT / "src", tmp_path / "src")
     (tmp_path / "schemas").symlink_to(ROOT / "schemas")
     path = tmp_path / "src" / HOME
@@ -118,6 +120,10 @@ def test_changed_words_and_a_new_measure_are_everywhere_after_a_change_of_one_fi
         assert f'{name}="{changed}"' in text
         text = text.replace(f'{name}="{changed}"', f'{name}="{name} in other words"')
     path.write_text(text, encoding="utf-8")
+    stored = tmp_path / "src" / "records" / "contracts.py"
+    text = stored.read_text(encoding="utf-8")
+    assert FIELD in text
+    stored.write_text(text.replace(FIELD, f"{FIELD}    brevity: Unit | None = None\n"), encoding="utf-8")
     run = subprocess.run([sys.executable, "-c", FOLLOW], cwd=tmp_path, capture_output=True, text=True, check=True)
     for said in ("plain", "formula", "methods"):
         assert f"{said} in other words" in run.stdout.lower()
