@@ -105,6 +105,11 @@ def test_a_record_that_is_only_named_is_read_in_full() -> None:
     assert (found.inner.name, found.inner.size, found.many[0].size) == ("x", 2, 0)
 
 
+def test_a_record_that_is_named_is_read_in_full_also_if_some_of_its_fields_are_listed() -> None:
+    for fields in ({"inner": "name", "": "inner"}, {"": "inner", "inner": "name"}):
+        assert projection(Outer, fields)(LINE).inner.size == 2
+
+
 def test_what_is_not_listed_is_not_read() -> None:
     found = projection(Outer, {"inner": "name"})(b'{"kind":7,"inner":{"name":"x","size":"none"}}')
     assert found.inner.name == "x"

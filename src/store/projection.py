@@ -22,9 +22,11 @@ R = TypeVar("R", bound=BaseModel)
 Fields = Mapping[str, str]
 """By the path of a record inside the record, "" for itself: names of its fields, separated by spaces.
 
-A field that is named and has no entry of its own is read in full. Names of lists and mappings stand for their entries.
+A field that is named is read in full; of one that is only in a path, the fields that are named there. Names of lists
+and mappings stand for their entries.
 """
 _Tree = dict[str, "_Tree"]
+_IN_FULL = "*"
 
 
 def projection(record: type[R], fields: Fields) -> Callable[[bytes], R]:
@@ -39,7 +41,7 @@ def projection(record: type[R], fields: Fields) -> Callable[[bytes], R]:
         for part in path.split(".") if path else ():
             inside = inside.setdefault(part, {})
         for name in names.split():
-            inside.setdefault(name, {})
+            inside.setdefault(name, {})[_IN_FULL] = {}
     return cast("Callable[[bytes], R]", msgspec.json.Decoder(_struct(record, tree)).decode)
 
 
@@ -64,6 +66,7 @@ def _struct(record: type[BaseModel], tree: _Tree) -> type[msgspec.Struct]:
 
 def _type(given: Any, tree: _Tree) -> Any:
     """A type of a record without its constraints, and with projections in place of records."""
+    tree = {} if _IN_FULL in tree else tree
     if isinstance(given, type) and issubclass(given, BaseModel):
         return _struct(given, tree)
     origin, arguments = get_origin(given), get_args(given)

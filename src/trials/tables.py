@@ -608,7 +608,8 @@ class Counted(NamedTuple):
 COUNTED = tuple(Counted(table, column) for table in (TURN, TRIAL) for column in table.columns if column.in_report)
 _CODE = "question_group turn_ids code answer lookup_dependent"
 _READ = {
-    "": "trial_id scenario_id variant repetition outcome error_categories needs_manual_review severity_disagreements",
+    "": "trial_id scenario_id variant repetition outcome final_scores error_categories needs_manual_review "
+    "severity_disagreements",
     "target": "name served_models served_as_requested fingerprints not_applied",
     "conversation": "turn_id question_group user_message outcome",
     "claims": "claim_id type confidence",
@@ -617,12 +618,11 @@ _READ = {
     "shared_verdicts": "claim_id label",
     "scores_by_judge.scores": "accuracy",
     "flags": "refusal hallucinated_specifics",
-    "final_scores": " ".join(SCORES),
     "final_claims": "claim_id turn_id text label evidence severity decided_by labels_given",
     "study_codes": _CODE,
     "study_codes.own": "code points_missed",
     "study_codes.own.points_met": "point",
-    "without_marked.final_scores": " ".join(SCORES),
+    "without_marked": "final_scores",
     "without_marked.study_codes": _CODE,
     "readings": "turn_id how sentences covered_first covered",
     "readings.marked": "start",
