@@ -7,30 +7,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from ..schemas import Claim
 from .figures import figures, kind
+from .patterns import load_patterns
 from .quantities import unstated
 from .sentences import Span, sentences
 
 _FEWEST_WORDS = 4
 _IN_BOLD = re.compile(r"(\*\*|__)[^*_]+\1[.:]?")
 _CHECKABLE_KINDS = frozenset({"money", "percent", "date"})
-_PROGRAM = re.compile(
-    r"\b(?:medicare|medicaid|medigap|medi-cal|parts?\s+[abcd]|qmb|slmb|qi|qdwi|irmaa|cobra|hmos?|ppos?|d-?snps?|"
-    r"extra\s+help|low[- ]income\s+subsidy|savings\s+programs?|advantage|social\s+security|open\s+enrollment|"
-    r"enrollment\s+periods?|premiums?|deductibles?|coinsurance|copays?|copayments?|penalt(?:y|ies)|coverage|insurers?|"
-    r"policy|policies|plans?|benefits?|networks?|covered|enroll(?:ed|ing|s)?|"
-    r"prima|deducible|cobertura|seguro|inscripci[oó]n)\b",
-    re.IGNORECASE,
-)
-_RULE = re.compile(
-    r"\b(?:must|may|can(?:not|['’]t)?|will|won['’]t|need(?:s|n['’]t)?|requires?|required|has to|have to|never|always|"
-    r"only|is|are|isn['’]t|aren['’]t|was|covers?|covered|pays?|costs?|starts?|begins?|ends?|lasts?|runs?|applies|apply|"
-    r"limits?|limited|includes?|charges?|bills?|qualif(?:y|ies)|eligible|automatic(?:ally)?|allows?|does|do|doesn['’]t|"
-    r"don['’]t|have|has|gets?|keeps?|loses?|adds?|es|son|debe|puede|cubre|paga|tiene|ofrece)\b",
-    re.IGNORECASE,
-)
+_PATTERNS = load_patterns(Path(__file__).with_suffix(".toml"))
+_PROGRAM = _PATTERNS["program"]
+_RULE = _PATTERNS["rule"]
 COVERAGE_BELOW = 0.8
 """Fraction of factual sentences that claims must cover; below it the extractor is asked once more for the rest."""
 
@@ -147,14 +137,7 @@ def _covers(sentence: str, quoted: bytes, texts: Sequence[str]) -> bool:
 
 # Replies that no judge needs to read: without a letter or digit, a stock refusal, or a few words without a fact.
 
-_BOILERPLATE = re.compile(
-    r"\bas an ai\b|\bi(?:['’]m| am) (?:sorry(?! to hear)|unable|not able|afraid|not allowed|"
-    r"not in a position)\b|"
-    r"\bi (?:can(?:no|['’])t|cannot|won['’]t|will not|do not|don['’]t) (?:help|assist|provide|"
-    r"answer|discuss|comment|advise|"
-    r"offer|give|respond|do that)\b|\bno (?:puedo|podemos) ayudar",
-    re.IGNORECASE,
-)
+_BOILERPLATE = _PATTERNS["boilerplate"]
 _ANSWERS = re.compile(r"\b(?:yes|no|nothing|free|ask|call|must|need|have to|never|always)\b", re.IGNORECASE)
 """Words that make even a short reply an answer."""
 SHORT = 3
