@@ -28,16 +28,7 @@ from .records.result import ResultLine
 from .records.rubric import *
 from .records.rubric import Rubric
 from .records.run import *
-from .records.run import (
-    BatchCreated,
-    BatchEnded,
-    BatchIntent,
-    CallRecord,
-    LimitsNote,
-    Manifest,
-    RecoveryRecord,
-    Seal,
-)
+from .records.run import BatchCreated, BatchEnded, BatchIntent, CallRecord, LimitsNote, Manifest, RecoveryRecord, Seal
 from .records.scenario import *
 from .records.scenario import Scenario
 from .records.series import Point, PointIntent, Segment, Series

@@ -23,8 +23,7 @@ from .base import (
     ReplyOutcome,
 )
 from .batches import CLOCK_SKEW, TIMEOUT_S, WITHOUT_RESPONSE, HttpBatches, decoded_lines, given, parsed
-from .caching import rule_for, text_parts
-from .capabilities import Call
+from .capabilities import Call, rule_for, text_parts
 from .http import HttpAdapter, ParsedReply, ShapeError, client_options, count_of, inner_object, opened, text_of, total
 from .secrets import Secret, checked_key
 from .web_search import LONGEST_URL, PAUSED, ReplySpan, SearchTool, citation, objects, texts

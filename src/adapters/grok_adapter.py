@@ -10,8 +10,7 @@ import msgspec
 
 from .base import BatchLimits, BatchReply, BatchRequest, BatchState, FoundBatch, KnownBatch, LostBatch
 from .batches import TIMEOUT_S, WITHOUT_RESPONSE, decoded, http_status, parsed
-from .caching import cache_key, rule_for
-from .capabilities import Call
+from .capabilities import Call, cache_key, rule_for
 from .http import count_of, inner_object, text_of
 from .openai_adapter import Headers, OpenAIBatches, ThirdPartyChat
 

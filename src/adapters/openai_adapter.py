@@ -24,8 +24,7 @@ from .base import (
     ReplyOutcome,
 )
 from .batches import CLOCK_SKEW, TIMEOUT_S, WITHOUT_RESPONSE, HttpBatches, decoded_lines, iso, parsed
-from .caching import cache_key, rule_for, text_parts
-from .capabilities import Call
+from .capabilities import Call, cache_key, rule_for, text_parts
 from .http import (
     HttpAdapter,
     ParsedReply,

@@ -13,8 +13,7 @@ from ..records.answer_key import LibraryFactId
 from ..records.base import FactId
 from ..schemas import BackgroundFact
 from . import spreadsheet_layout as layout
-from .spreadsheet_forms import read_json
-from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, STATEMENT, Path, Sheet
+from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, STATEMENT, Path, Sheet, read_json
 from .spreadsheet_read import Fault, ReadBook, ReadRow
 from .spreadsheet_write import STATE_SLOT, library_statement
 

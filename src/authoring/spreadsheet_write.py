@@ -15,8 +15,20 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError, InputError, StorageError
 from ..schemas import BackgroundFact, Scenario, Variant
 from . import spreadsheet_layout as layout
-from .spreadsheet_forms import LINES, MAX_CELL, Cell, show_json, shown
-from .spreadsheet_layout import LIBRARY_ID, REST, SCENARIO, STATEMENT, Path, Sheet, SheetColumn
+from .spreadsheet_layout import (
+    LIBRARY_ID,
+    LINES,
+    MAX_CELL,
+    REST,
+    SCENARIO,
+    STATEMENT,
+    Cell,
+    Path,
+    Sheet,
+    SheetColumn,
+    show_json,
+    shown,
+)
 
 if TYPE_CHECKING:
     from openpyxl import Workbook

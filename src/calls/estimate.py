@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from ..adapters.caching import cache_rule
+from ..adapters.capabilities import cache_rule
 from ..records.model_name import split_name
 from ..schemas import PlannedScenario, Price, Role, RunPlan, Stage, Usage
 from .batches import NEVER_BATCHED

@@ -18,7 +18,7 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 from ..adapters.base import RETRYABLE, CallFailure, ModelReply, ModelRequest
-from ..adapters.caching import cache_key, rule_for
+from ..adapters.capabilities import cache_key, rule_for
 from ..adapters.classify import classify_status
 from ..adapters.registry import PROVIDERS
 from ..errors import IntegrityError

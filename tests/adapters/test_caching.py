@@ -15,8 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.adapters.base import Message, ModelRequest
-from src.adapters.caching import RULES, cache_key, cache_rule, text_parts
-from src.adapters.capabilities import KEPT_SCHEMAS, MOST_ITEMS, StrictSchemas, strict_schema
+from src.adapters.capabilities import (
+    KEPT_SCHEMAS,
+    MOST_ITEMS,
+    RULES,
+    StrictSchemas,
+    cache_key,
+    cache_rule,
+    strict_schema,
+    text_parts,
+)
 from src.schemas import ExtractorReply, Usage, VerifierOutput
 from src.store.strict_json import encode
 from tests.adapters.test_contract import BY_NAME, AdapterCase, asked, call, clean_environment, every_adapter

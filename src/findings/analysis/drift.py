@@ -18,12 +18,7 @@ from ...records.model_name import split_name
 from ...schemas import Manifest, TrialResult
 from ...scoring.definitions import CODE_HEADINGS, MEASURES
 from ...stats.clustered import ClusteredShare, Tally, share_by_unit
-from ...stats.drift import (
-    Drift,
-    QuestionDrift,
-    drift,
-    question_drift,
-)
+from ...stats.drift import Drift, QuestionDrift, drift, question_drift
 from ...store import hash_chain
 from ...trials.missing import MISSING, NOT_CODED
 from ...trials.row import Row

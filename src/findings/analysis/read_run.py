@@ -22,14 +22,7 @@ from ...errors import IntegrityError
 from ...planning.trials import trials_of
 from ...records.base import severity_rank
 from ...records.model_name import is_person, is_version_of, names_another, split_name
-from ...schemas import (
-    GroupRule,
-    JudgeFailure,
-    Manifest,
-    RunPlan,
-    TrialResult,
-    Verdict,
-)
+from ...schemas import GroupRule, JudgeFailure, Manifest, RunPlan, TrialResult, Verdict
 from ...store import hash_chain
 from ...trials.missing import has_scores
 from ...trials.row import NOT_RECORDED, OPEN_TIE, ClaimCount, Row, claim_counts, is_open_tie, row_of

@@ -16,12 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...schemas import (
-    Manifest,
-    Scenario,
-    TrialResult,
-    point_facts,
-)
+from ...schemas import Manifest, Scenario, TrialResult, point_facts
 from ...scoring.definitions import SCORES
 from ...trials.columns import MISSING, Row
 from ...trials.missing import MISSING as LEFT_OUT

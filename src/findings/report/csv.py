@@ -14,16 +14,7 @@ from ...stats.clustered import ClusteredShare
 from ...store.projection import projection
 from ...text.escape import defused, plain
 from ..analysis.estimates import Estimated
-from .document import (
-    Cell,
-    Column,
-    Count,
-    Mean,
-    Proportion,
-    Table,
-    shown,
-    unlinked,
-)
+from .document import Cell, Column, Count, Mean, Proportion, Table, shown, unlinked
 from .series import Runs
 
 _PARTS = {

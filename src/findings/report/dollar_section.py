@@ -15,21 +15,7 @@ from ...text.count import counted
 from ...text.money import dollars_text
 from ..analysis.dollars import CostlyError, spread
 from .csv import safe
-from .document import (
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Count,
-    Entry,
-    Exhibit,
-    Paragraph,
-    Section,
-    Table,
-    Text,
-    Words,
-    words,
-)
+from .document import Block, Bullets, Cell, Column, Count, Entry, Exhibit, Paragraph, Section, Table, Text, Words, words
 from .exhibits import claim_title, contradicted, in_reply
 from .series import Run, Runs, Series
 

@@ -8,12 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...records.base import severity_rank
-from ...schemas import (
-    FinalClaim,
-    QuoteSpan,
-    TrialResult,
-    Verdict,
-)
+from ...schemas import FinalClaim, QuoteSpan, TrialResult, Verdict
 from ...trials.row import NOT_RECORDED
 from ..analysis.read_run import Findings
 from .document import (
