@@ -7,11 +7,23 @@ code on a busy machine, so both are off. `make nightly` tries more examples (`--
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from src.findings.report import charts
 
 os.environ["MEDICARE_EVAL_TODAY"] = "2026-11-16"
 
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
 settings.load_profile("quick")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _small_pictures() -> Iterator[None]:
+    """Charts as PNG are drawn small: at full size, they take half of the time of writing a report."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charts, "PNG_WIDTH", 60)
+        yield

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from src import __version__
 from tests.browser import served
-from tests.runs import ROOT, call, newest
+from tests.runs import ROOT, call, shared
 
 KEPT = ROOT / "tests" / "frozen"
 INDEX = "index.txt"
@@ -43,15 +43,14 @@ def outputs(folder: Path) -> None:
     runs = folder / "runs"
     for version in ("0.1", "0.5"):
         shutil.copytree(ROOT / "tests" / "formats" / version / "run", runs / f"kept-{version}")
-    summary = _said("demo", "--quiet", "--out", folder / "made")
-    demo = newest(folder / "made")
+    demo = shared("demo")
+    summary = demo.printed.replace(str(demo.folder.parent), str(folder / "made"))
     (folder / "demo.txt").write_text(summary, encoding="utf-8")
-    demo.rename(runs / "demo")
+    shutil.copytree(demo.folder, runs / "demo")
     for run in sorted(runs.iterdir()):
         _of_run(run, folder / run.name)
     _pages(runs, folder / "pages")
     shutil.rmtree(runs)
-    shutil.rmtree(folder / "made")
 
 
 def _of_run(run: Path, to: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,12 +14,16 @@ from typing import NamedTuple
 
 from src import storage
 from src.cli import main
+from tests.made_once import Made, made_once
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "scenarios" / "v1"
 ONE = str(SCENARIOS / "scenario_001.json")
 THREE = str(SCENARIOS / "*.json")
 """The first three scenarios, without the study and the topics below them."""
+END_TO_END = ("--split", "dev", "--only", "end-to-end")
+"""A check of the rule-based judge that several tests read."""
+PARTIAL = ("--scenario", ONE, "--target", "fake:partial")
 HANGS_S = 600
 """When a process is given up, so that a test that hangs ends. No test takes that long, even on a busy machine."""
 
@@ -59,10 +64,31 @@ def call(*arguments: object) -> Called:
 
 def make_run(out: Path, *arguments: object) -> Path:
     """A finished run of one scenario and one fake target, or of what the arguments say."""
-    given = arguments or ("--scenario", ONE, "--target", "fake:partial")
-    code, _, err = call("run", *given, "--out", out, "--quiet")
+    code, _, err = call("run", *(arguments or PARTIAL), "--out", out, "--quiet")
     assert code == 0, err
     return newest(out)
+
+
+def shared(*command: object) -> Made:
+    """What a command made, with fake models only, and printed; many tests read it, and none may change it."""
+
+    def make(out: Path) -> Made:
+        code, printed, err = call(*command, "--out", out, "--quiet")
+        assert code == 0, err
+        return Made(newest(out), printed)
+
+    return made_once(tuple(map(str, command)), make)
+
+
+def shared_run(*arguments: object) -> Path:
+    """A run as `make_run` makes it, shared by all tests that read it."""
+    return shared("run", *(arguments or PARTIAL)).folder
+
+
+def copied_run(out: Path, *arguments: object) -> Path:
+    """A run as `make_run` makes it, copied for a test that changes it or cares where it lies."""
+    run = shared_run(*arguments)
+    return Path(shutil.copytree(run, out / run.name))
 
 
 def newest(out: Path) -> Path:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
-import pytest
-
 from src import orchestrator
 from src.adapters.base import ModelRequest
 from src.audit import dangling
@@ -28,6 +26,7 @@ from src.store.package_data import data_folder
 from src.store.run_files import encode_record
 from src.text.screen import marked_passages
 from src.text.sentences import sentences
+from tests.cases import each_case
 from tests.helpers import ROOT, call_record, plan
 from tests.obedient import Attack, Judge, shares
 
@@ -140,7 +139,7 @@ def test_there_are_60_of_each_and_the_passages_are_in_the_replies() -> None:
         assert any(claim.label == "CONTRADICTED" for claim in attack.claims)
 
 
-@pytest.mark.parametrize("isolation", ["claim", "flagged", "reply"])
+@each_case("isolation", ["claim", "flagged", "reply"])
 def test_no_attack_voids_a_trial(isolation: Isolation) -> None:
     for attack in attacks():
         for obeys in (True, False):

@@ -16,6 +16,7 @@ from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from src.schemas import BackgroundFact, RunPlan
 from src.store.strict_json import sha256
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, plan, scenario_json
 
 TODAY = date(2026, 11, 16)
@@ -99,7 +100,7 @@ def test_neither_the_order_of_facts_nor_that_of_files_matters(tmp_path: Path) ->
     assert found(tmp_path / "x").facts == found(tmp_path / "y").facts
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "reason"),
     [
         ({"valid_until": "2025-12-31"}, "it is valid only until 2025-12-31"),
@@ -119,7 +120,7 @@ def test_what_does_not_hold_on_the_day_is_left_out_with_its_reason(
     assert background.left_out == {"B-not": reason}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("today", "year", "used"),
     [
         ("2026-06-30", 2026, "B-first-half"),
@@ -179,7 +180,7 @@ def test_a_fact_with_a_figure_that_only_another_year_has_is_left_out(tmp_path: P
     assert background.left_out == {"B-not": "it needs a figure that is not known for 2025"}
 
 
-@pytest.mark.parametrize("where", ["statement", "rationale"])
+@each_case("where", ["statement", "rationale"])
 def test_a_misspelled_figure_is_an_error_and_not_left_out(tmp_path: Path, where: str) -> None:
     write(tmp_path, "a", background_json("B-not", **{where: "It is {{figure.part_b_premum}}."}), background_json())
     assert refused(tmp_path) == (
@@ -208,7 +209,7 @@ def test_an_id_that_one_file_uses_twice_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path) == f"{path}: fact_id 'B-one' appears more than once."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "said"),
     [
         (
@@ -270,7 +271,7 @@ def test_a_plan_without_background_facts_has_the_bytes_it_always_had() -> None:
     assert RunPlan.model_validate_json(carries.model_dump_json()) == carries
 
 
-@pytest.mark.parametrize("year", YEARS)
+@each_case("year", YEARS)
 def test_every_shipped_fact_can_be_filled_for_every_year_it_is_for(year: int) -> None:
     """A misspelled figure must not slip by as one that is not known yet."""
     library = Library()

@@ -12,6 +12,7 @@ from src.errors import ConfigError
 from src.findings.analysis import human_comparison
 from src.schemas import CODES
 from src.stats.intervals import wilson
+from tests.cases import each_case
 from tests.runs import ROOT
 
 ROWS = list(csv.DictReader((ROOT / "baseline" / "ship_2025.csv").read_text(encoding="utf-8").splitlines()))
@@ -39,7 +40,7 @@ def test_shops_agree_with_the_design_of_the_study() -> None:
     assert human_comparison.load_baseline().notes.shops == {"phone": 139, "face_to_face": 45}
 
 
-@pytest.mark.parametrize(("mode", "share", "instances"), [("phone", "36.5%", 1363), ("face_to_face", "53.4%", 453)])
+@each_case(("mode", "share", "instances"), [("phone", "36.5%", 1363), ("face_to_face", "53.4%", 453)])
 def test_pooled_shares_are_those_the_caveats_speak_of(mode: str, share: str, instances: int) -> None:
     counts = [group.by_mode[mode] for group in human_comparison.load_baseline().groups.values()]
     shops = sum(one.shops for one in counts)

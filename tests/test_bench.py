@@ -20,6 +20,7 @@ from src.agents.extractor import anchor
 from src.schemas import ExtractorReply
 from src.text.coverage import coverage
 from src.text.screen import marked_passages
+from tests.cases import each_case
 
 NUMBER = re.compile(r"[0-9][0-9,]*(?:\.[0-9]+)?%?")
 PARTS = {
@@ -61,8 +62,8 @@ def test_the_canned_replies_are_of_realistic_size_and_cite_the_scenario_they_ans
         assert not any(reply.question in other.text() for other in REPLIES)
 
 
-@pytest.mark.parametrize("left_out", [0, 3])
-@pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: reply.turn_id)
+@each_case("left_out", [0, 3])
+@each_case("reply", REPLIES, ids=lambda reply: reply.turn_id)
 def test_judges_are_asked_once_because_the_canned_claims_cover_the_reply_and_nothing_is_marked(
     reply: Reply, left_out: int
 ) -> None:

@@ -16,6 +16,7 @@ from src.calls.probes import PROBE, ProbeResult
 from src.calls.resources import CallResources
 from src.calls.stop import Stop, Stopping
 from src.schemas import CallPolicy, CallRecord
+from tests.cases import each_case
 from tests.test_gateway import REQUEST, Memory, reply, run
 from tests.virtual_time import VirtualTime
 
@@ -108,9 +109,9 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("failure", FAULTS, ids=lambda failure: failure.message)
-@pytest.mark.parametrize("at_once", [1, 4, 20])
-@pytest.mark.parametrize("lasts", [3.0, 60.0, 1_200.0])
+@each_case("failure", FAULTS, ids=lambda failure: failure.message)
+@each_case("at_once", [1, 4, 20])
+@each_case("lasts", [3.0, 60.0, 1_200.0])
 def test_an_outage_is_waited_out_and_every_call_is_answered(failure: CallFailure, at_once: int, lasts: float) -> None:
     found = ran(down(0.25, 0.25 + lasts, failure), at_once=at_once)
     assert [one.outcome for one in found.records] == ["ok"] * 20
@@ -131,7 +132,7 @@ def test_a_model_that_stays_down_stops_the_run_and_nothing_is_final() -> None:
     assert any("does not answer (HTTP 503); trying again in 4 s" in notice for notice in found.notices)
 
 
-@pytest.mark.parametrize("at_once", [1, 4])
+@each_case("at_once", [1, 4])
 def test_a_question_that_always_fails_is_given_up_and_the_others_are_answered(at_once: int) -> None:
     def answers(request: ModelRequest, now: float) -> ModelReply | CallFailure:
         return FAULTS[0] if request.messages[0].content == "question 3" else reply("Yes.")
@@ -141,8 +142,8 @@ def test_a_question_that_always_fails_is_given_up_and_the_others_are_answered(at
     assert sum(one.call.startswith("t3|") for one in found.attempts) <= POLICY.max_attempts + 1
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404])
-@pytest.mark.parametrize("outcome", ["denied", "permanent"])
+@each_case("status", [401, 402, 403, 404])
+@each_case("outcome", ["denied", "permanent"])
 def test_a_denied_call_stops_the_run_at_once(status: int, outcome: str) -> None:
     refused = CallFailure(outcome, f"HTTP {status}: no", status=status, address="http://127.0.0.1/v1/chat")  # type: ignore[arg-type]
     with pytest.raises(
@@ -194,7 +195,7 @@ def test_models_that_answer_pass_the_probe() -> None:
     probed(up, lambda request, now: reply("", "refused"), lambda request, now: FAULTS[0] if now < 0.5 else reply("OK"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "failure",
     [*FAULTS, CallFailure("permanent", "HTTP 400: unknown parameter", status=400)],
     ids=lambda one: one.message,

@@ -18,6 +18,7 @@ from src.planning.fill_facts import background_for
 from src.planning.house_rules import PLACEHOLDER
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios
+from tests.cases import each_case
 from tests.helpers import ROOT
 from tests.runs import ONE, call
 from tests.test_lint import BANK, COBRA, Document, good
@@ -138,7 +139,7 @@ def test_the_library_of_another_year_has_that_year_s_figures() -> None:
     assert "--plan-year: figures are available only for 2025, 2026 and 2027, not for 2028." in err
 
 
-@pytest.mark.parametrize("year", [2025, 2026])
+@each_case("year", [2025, 2026])
 def test_every_fact_of_a_year_is_shown_with_that_year_s_figures(year: int) -> None:
     rows = as_json("scenarios", "facts", "--plan-year", str(year))
     shown = {(row["scenario_id"], row["fact_id"], row["statement"]) for row in rows}
@@ -352,7 +353,7 @@ def test_a_new_scenario_never_overwrites(tmp_path: Path) -> None:
     assert call("new-scenario", "mine", "--out", tmp_path)[0] == 2
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a/b", "two words", "-x", "é", "x" * 65, "a.json"])
+@each_case("name", ["", "../up", "a/b", "two words", "-x", "é", "x" * 65, "a.json"])
 def test_a_bad_id_is_refused_and_nothing_is_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = call("new-scenario", name)

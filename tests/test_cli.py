@@ -18,8 +18,9 @@ import pytest
 
 from src import __version__, storage
 from src.cli.parser import build_parser
+from tests.cases import each_case
 from tests.helpers import fact_json
-from tests.runs import ONE, ROOT, THREE, call, command, environment, make_run, newest
+from tests.runs import ONE, ROOT, THREE, call, command, copied_run, environment, make_run, newest, shared
 
 SENTINEL = "sk-sentinel-4f1d9c"
 RUN = ("run", "--target", "fake:careful")
@@ -65,7 +66,7 @@ def with_library(**facts: str) -> str:
     return with_key(library_facts={**scenario()["answer_key"]["library_facts"], **facts})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "says"),
     [
         ("", "invalid JSON"),
@@ -111,7 +112,7 @@ def test_a_bad_scenario_gets_one_sentence_and_nothing_is_written(text: str | byt
     assert says in refused(tmp_path, text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "code", "says"),
     [
         (["--scenario", "nowhere.json", "--target", "fake:careful"], 2, "--scenario: nowhere.json: no scenario file found"),
@@ -187,7 +188,7 @@ def test_validate_names_every_good_file_and_every_bad_one(tmp_path: Path) -> Non
         assert f"{tmp_path / name}: field scenario_id: required but missing" in err
 
 
-@pytest.mark.parametrize("given", ["resume", "verify", "replay", "report"])
+@each_case("given", ["resume", "verify", "replay", "report"])
 def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
     code, out, err = call(given, tmp_path / "nowhere")
     assert (code, out) == (2, "")
@@ -195,7 +196,7 @@ def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "says"),
     [
         (("rejudge", "--judges", "1"), "--judges: must be at least 2 (got 1)."),
@@ -210,7 +211,7 @@ def test_a_run_that_is_not_there_is_named(given: str, tmp_path: Path) -> None:
 def test_bad_settings_of_a_run_that_exists_leave_it_as_it_is(
     arguments: tuple[str, ...], says: str, tmp_path: Path
 ) -> None:
-    run = make_run(tmp_path / "runs")
+    run = copied_run(tmp_path / "runs")
     if arguments[0] == "resume":
         (run / storage.SEAL).unlink()
         (run / storage.RESULTS).write_bytes(b"")
@@ -262,13 +263,12 @@ def test_a_dry_run_for_the_coming_year_says_so_and_counts_the_points_left_out(tm
     assert f"#   plan year   2027 (coming)\n#   left out    {why}\n" in out
 
 
-def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
-    code, out, _ = call("demo", "--out", tmp_path / "runs")
-    assert code == 0
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    run, out = shared("demo")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown, _, _ = out.partition("Written:")
     assert shown in readme
-    assert json.loads((newest(tmp_path / "runs") / storage.SEAL).read_text(encoding="utf-8"))["results_head"] in readme
+    assert json.loads((run / storage.SEAL).read_text(encoding="utf-8"))["results_head"] in readme
 
 
 def test_help_teaches_and_is_quick() -> None:
@@ -282,7 +282,7 @@ def test_help_teaches_and_is_quick() -> None:
     assert not set(heavy) & set(modules)
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@each_case("name", ["", *COMMANDS])
 def test_help_fits_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     code, out, err = call(*filter(None, [name]), "--help")
@@ -291,7 +291,7 @@ def test_help_fits_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert [line for line in out.splitlines() if len(line) > 80] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "says"),
     [
         ("power --trials x", "argument --trials: 'x' is not a whole number. Try: medicare-eval power --help"),
@@ -325,7 +325,7 @@ def test_a_judge_check_with_bad_settings_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_bad_settings_of_a_complete_run_are_refused_too(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "runs")
+    run = copied_run(tmp_path / "runs")
     code, out, err = call("resume", run, "--concurrency", "0")
     assert (code, out) == (2, "")
     assert err == "medicare-eval: --concurrency: must be at least 1 (got 0).\n"
@@ -382,7 +382,7 @@ def test_paraphrase_is_recorded_shared_by_targets_and_kept_to_the_figures(tmp_pa
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@each_case("number", [signal.SIGINT, signal.SIGTERM])
 def test_one_ctrl_c_drains_and_leaves_a_resumable_run(number: signal.Signals, tmp_path: Path) -> None:
     arguments = command(*RUN, "--scenario", THREE, "--repeats", 400, "--out", tmp_path, "--concurrency", 4)
     child = subprocess.Popen(

@@ -17,6 +17,7 @@ import pytest
 from src.store.conversations import conversation_files, read_conversation
 from src.transcripts.collect import UNFINISHED, unfinished
 from tests.browser import NEEDS_CHROMIUM, Page, Served, chromium, click, go, opened, served
+from tests.cases import each_case
 from tests.findings.test_report import HOSTILE
 from tests.runs import ONE, call
 from tests.test_workbench_browser import inert, sideways, tab_to, violations, watched
@@ -199,7 +200,7 @@ def test_a_form_that_is_sent_twice_or_late_never_answers_the_next_question(page:
     assert send(page, first, reply="One.").status == 409  # it was taken back, so it is not saved
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "why"),
     [
         ({"reply": " \n "}, "The reply is empty"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from src.planning.house_rules import compound
 from src.planning.library import Library
+from tests.cases import each_case
 
 TABLE_ROWS = ("B-irmaa-t", "B-irmaa-separate-", "B-msp-1600-limit")
 """Rows of a table: the figures before the last say whom the row is for, and the last is the one assertion."""
@@ -18,7 +17,7 @@ ONE_RULE = {
 """Statements that read as two by their verbs, and why each is one."""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("statement", "why"),
     [
         ("Part A has a deductible; Part B has one too.", "has a semicolon"),
@@ -36,7 +35,7 @@ def test_several_assertions_are_found(statement: str, why: str) -> None:
     assert compound(statement) == why
 
 
-@pytest.mark.parametrize(
+@each_case(
     "statement",
     [
         "Medicare Advantage plans have provider networks.",
@@ -67,6 +66,6 @@ def test_no_fact_of_the_library_is_compound() -> None:
     assert {fact_id: why for fact_id, why in found.items() if fact_id not in rows | ONE_RULE.keys()} == {}
 
 
-@pytest.mark.parametrize("fact_id", sorted(ONE_RULE))
+@each_case("fact_id", sorted(ONE_RULE))
 def test_an_exception_is_still_needed(fact_id: str) -> None:
     assert compound(Library().facts[fact_id].statement) == "joins two statements"

@@ -30,28 +30,27 @@ from src.schemas import VerifierInput
 from src.stats.confusion import DRAWS, Labels, corrected_accuracy
 from src.text.fence import unwrap
 from src.trials.split_codes import SplitCode
+from tests.cases import each_case
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
-from tests.runs import ONE, ROOT, call, make_run, newest
+from tests.runs import END_TO_END, ONE, ROOT, SCENARIOS, call, make_run, newest, shared, shared_run
 from tests.test_wire_runs import redirect, said, sensible
 
 Document = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All scenarios, so that the rule-based judge decides some claims."""
-    scenarios = ROOT / "scenarios" / "v1"
-    return make_run(tmp_path_factory.mktemp("runs"), "--scenario", scenarios, "--target", "fake:careful")
+def run() -> Path:
+    """The study, and topics on which the rule-based judge decides some claims."""
+    topics = ("cobra", "employer_large", "irmaa", "late_penalties", "veterans")
+    paths = (SCENARIOS / "study", *(SCENARIOS / "topics" / f"{name}.json" for name in topics))
+    return shared_run(*(word for path in paths for word in ("--scenario", path)), "--target", "fake:careful")
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> JudgeCheck:
+def measured() -> JudgeCheck:
     """A real check of the judges of `run`, with the counts of better judges."""
-    out = tmp_path_factory.mktemp("checks")
-    code, _, err = call("judge-check", "--split", "dev", "--only", "end-to-end", "--out", out, "--quiet")
-    assert code == 0, err
-    record = read_check(newest(out))
+    record = read_check(shared("judge-check", *END_TO_END).folder)
     rows = {
         "SUPPORTED": {"SUPPORTED": 9, "NOT_IN_KEY": 2, "missed": 1},
         "CONTRADICTED": {"CONTRADICTED": 5, "SUPPORTED": 1, "open": 1},
@@ -159,7 +158,7 @@ def other_version(document: Document) -> None:
     document["api_ids"]["offline:rules"] = "rules-0"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "said"),
     [
         (lambda d: d.update(end_to_end=None), "it measured verifiers on gold claims alone"),
@@ -304,7 +303,7 @@ JUDGES = ("--judge-model", "anthropic:claude-sonnet-4-6", "--judge-model", "goog
 TARGET = ("--target", "openai:gpt-4.1")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "of_run", "of_check", "adjudicator"),
     [
         pytest.param(3, JUDGES, JUDGES, None, id="named judges, no key of a fourth family"),

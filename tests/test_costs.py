@@ -22,6 +22,7 @@ from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
 from src.schemas import BackgroundFact, CostIfWrong, Scenario, Variant
 from src.text.formula import dollars, names_in
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario
 
 TODAY = date(2026, 11, 16)
@@ -61,7 +62,7 @@ def price(name: str, plan_year: int = 2026, years: int = 1, stated: str = "0") -
     return dollars(formula, values)
 
 
-@pytest.mark.parametrize("plan_year", YEARS)
+@each_case("plan_year", YEARS)
 def test_every_formula_of_the_library_can_be_computed(plan_year: int) -> None:
     known = figures(plan_year)
     computed = 0
@@ -83,7 +84,7 @@ def test_every_formula_of_the_library_can_be_computed(plan_year: int) -> None:
     assert computed > 30
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "plan_year", "years", "stated", "amount"),
     [
         ("B-part-b-penalty-percent-12-months", 2026, 1, "0", "243.60"),  # 20.29 to 20.30, times 12
@@ -133,7 +134,7 @@ def test_amounts_are_as_published_or_worked_out_by_hand(
     assert str(price(name, plan_year, years, stated)) == amount
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "B-medigap-return-no-guarantee",
@@ -168,7 +169,7 @@ def test_every_name_in_a_formula_of_the_library_has_a_meaning() -> None:
     assert unknown_names("part_b_premium * years + bil", ("bill",), library()) == {"bil"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("attributes", "formula"),
     [
         ({"bill": "2,000"}, "0.20 * 2000"),
@@ -182,7 +183,7 @@ def test_a_bill_of_the_persona_gives_the_amount(attributes: dict[str, object], f
     assert one and one.formula == formula
 
 
-@pytest.mark.parametrize("attributes", [{}, {"bill": "large"}, {"bill": True}, {"bill": "20%"}])
+@each_case("attributes", [{}, {"bill": "large"}, {"bill": True}, {"bill": "20%"}])
 def test_without_a_bill_the_fact_has_no_cost(attributes: dict[str, object]) -> None:
     assert asked_by(attributes) is None
 
@@ -212,7 +213,7 @@ def priced(formula: str, *horizon: int, **attributes: object) -> Scenario:
     return scenario(answer_key=key, persona={"name": "Ada", "attributes": attributes})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "reason"),
     [
         (priced("100 / (years - 1)"), r"100 / \(years - 1\) with years = 1: division by zero"),

@@ -20,6 +20,7 @@ from src.text.coverage import (
     names_a_program,
 )
 from src.text.sentences import Span, sentences
+from tests.cases import each_case
 
 
 def covered_by(reply: str, checked: Sequence[QuoteSpan], others: Sequence[QuoteSpan]) -> Coverage:
@@ -45,7 +46,7 @@ def found(reply: str) -> list[str]:
     return [reply[span.start : span.end] for span in factual_sentences(reply)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sentence",
     [
         "The premium is $202.90.",
@@ -79,7 +80,7 @@ def test_sentences_that_a_key_could_check_are_factual(sentence: str) -> None:
     assert found(sentence)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sentence",
     [
         "",
@@ -107,7 +108,7 @@ def test_greetings_questions_labels_and_bare_years_are_not_factual(sentence: str
     assert found(sentence) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "expected"),
     [
         ("# Part B costs $202.90\n\nGood to know.", []),
@@ -146,18 +147,18 @@ def test_the_factual_sentences_of_a_reply(reply: str, expected: list[str] | None
         assert found(reply) == expected
 
 
-@pytest.mark.parametrize("text", ["MEDICARE", "your Part B premium", "D-SNP", "una cobertura", "Medi-Cal"])
+@each_case("text", ["MEDICARE", "your Part B premium", "D-SNP", "una cobertura", "Medi-Cal"])
 def test_programs_are_recognized_by_name(text: str) -> None:
     assert names_a_program(text)
 
 
-@pytest.mark.parametrize("text", ["Part\u00a0B", "Extra\u202fHelp", "Social\u00a0Security", "Part  D"])
+@each_case("text", ["Part\u00a0B", "Extra\u202fHelp", "Social\u00a0Security", "Part  D"])
 def test_programs_are_recognized_with_any_space_in_their_name(text: str) -> None:
     assert names_a_program(text)
     assert is_factual(f"You must choose {text} now.")
 
 
-@pytest.mark.parametrize("text", ["", "my planet", "departed", "it depends", "a party b"])
+@each_case("text", ["", "my planet", "departed", "it depends", "a party b"])
 def test_parts_of_other_words_are_not_programs(text: str) -> None:
     assert not names_a_program(text)
 
@@ -175,7 +176,7 @@ THREE = "Part A covers hospital care. Part B covers doctors. Part D covers drugs
 A, B, D = "Part A covers hospital care.", "Part B covers doctors.", "Part D covers drugs."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("quotes", "left"),
     [
         ([], [A, B, D]),
@@ -199,14 +200,14 @@ def test_a_sentence_is_covered_if_half_of_its_letters_are_quoted(quotes: list[st
     assert (got.sentences, got.covered) == (3, 3 - len(left))
 
 
-@pytest.mark.parametrize(("letters", "covered"), [(4, False), (5, True)])
+@each_case(("letters", "covered"), [(4, False), (5, True)])
 def test_exactly_half_of_the_letters_is_enough(letters: int, covered: bool) -> None:
     reply = "Ab cd ef gh ij"
     words = " ".join(reply.split()[: letters // 2]) + (f" {reply.split()[letters // 2][0]}" if letters % 2 else "")
     assert (covered_by(reply, spans(reply, words), []).left_out == ()) is covered
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sentence", "quote", "figure"),
     [
         ("You pay a monthly premium for Part B, which is $202.90.", "You pay a monthly premium for Part B", "$202.90"),
@@ -243,7 +244,7 @@ def test_half_of_a_factual_sentence_from_each_kind_of_claim_does_not_cover_it() 
     assert left_out(A, ["hospital"], ["Part A covers", "care"]) == [A]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "nothing",
     ["Thanks!", "Good for you.", "Do you have Part B?", "Is there a premium for this?", "# What Part B costs you"],
 )
@@ -311,7 +312,7 @@ def steps(work: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sentence",
     [
         "You must wait 2 years.",
@@ -361,7 +362,7 @@ def test_a_very_long_reply_is_counted_to_its_end() -> None:
     assert got.left_out[0].start == 1_000 * len(sentence)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "reply",
     [
         "It costs $185.",

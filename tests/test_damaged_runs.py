@@ -14,15 +14,16 @@ import pytest
 import src as me
 from src import storage
 from src.store import hash_chain, strict_json
-from tests.runs import ONE, call, make_run
+from tests.cases import each_case
+from tests.runs import ONE, call, shared_run
 
 FORMAT_1 = Path(__file__).parent / "formats" / "0.1" / "run"
 
 
 @pytest.fixture(scope="module")
-def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def new() -> Path:
     targets = ("--target", "fake:careful", "--target", "fake:wrong")
-    return make_run(tmp_path_factory.mktemp("runs"), "--scenario", ONE, *targets)
+    return shared_run("--scenario", ONE, *targets)
 
 
 @pytest.fixture
@@ -209,8 +210,8 @@ def test_without_a_seal_fewer_results_are_an_incomplete_run(
     assert len(list(opened.trials())) == opened.summary().done == left
 
 
-@pytest.mark.parametrize("name", [storage.RESULTS, storage.JOURNAL])
-@pytest.mark.parametrize("damage", [without_its_last_line, deleted])
+@each_case("name", [storage.RESULTS, storage.JOURNAL])
+@each_case("damage", [without_its_last_line, deleted])
 def test_a_damaged_run_of_0_1_is_refused(name: str, damage: Callable[[Path, str], None], tmp_path: Path) -> None:
     run = Path(shutil.copytree(FORMAT_1, tmp_path / "run"))
     assert me.open_run(run).complete

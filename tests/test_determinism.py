@@ -10,6 +10,7 @@ import pytest
 
 import src as me
 from src import storage
+from tests.cases import each_case
 from tests.runs import THREE, call, make_run, newest, process
 
 STUDY = ("--scenario", THREE, "--target", "fake:careful", "--target", "fake:wrong", "--repeats", "2")
@@ -24,7 +25,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return results(make_run(tmp_path_factory.mktemp("reference"), *STUDY))
 
 
-@pytest.mark.parametrize("concurrency", ["1", "32"])
+@each_case("concurrency", ["1", "32"])
 def test_concurrency_changes_no_byte(concurrency: str, tmp_path: Path, reference: bytes) -> None:
     assert results(make_run(tmp_path, *STUDY, "--concurrency", concurrency)) == reference
 
@@ -87,7 +88,7 @@ def with_claims(trial: dict[str, Any]) -> set[str]:
     return {claim["turn_id"] for claim in trial["claims"] if claim["verifiable"]}
 
 
-@pytest.mark.parametrize("isolation", ["claim", "reply"])
+@each_case("isolation", ["claim", "reply"])
 def test_isolation_changes_calls_and_not_what_a_judge_of_single_claims_says(
     isolation: str, tmp_path: Path, reference: bytes
 ) -> None:

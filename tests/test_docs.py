@@ -14,6 +14,7 @@ import src
 from src.cli.parser import build_parser
 from src.planning.study_file import make_study
 
+from .cases import each_case
 from .docs import DOCUMENTS, MARKER, PROGRAM, ROOT, cut, fits, stale
 from .docs import Block as DocBlock
 
@@ -56,7 +57,7 @@ def fences(path: Path) -> list[tuple[int, str, str, list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+@each_case("path", DOCUMENTS, ids=name)
 def test_every_block_is_generated_or_says_what_it_is(path: Path) -> None:
     if path.name in GENERATED:
         return
@@ -85,7 +86,7 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("where", "command"), commands(), ids=lambda value: str(value)[:60])
+@each_case(("where", "command"), commands(), ids=lambda value: str(value)[:60])
 def test_every_command_shown_parses(where: str, command: str) -> None:
     words = shlex.split(command, comments=True)
     words = words[1:] if words[0] == PROGRAM else words[3:]
@@ -97,7 +98,7 @@ def test_every_command_shown_parses(where: str, command: str) -> None:
         pytest.fail(f"{where}: {command}: the parser refuses it ({error.code})")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+@each_case("path", DOCUMENTS, ids=name)
 def test_every_study_file_shown_is_valid(path: Path) -> None:
     for line, _, language, text in fences(path):
         document = tomllib.loads("\n".join(text)) if language == "toml" else {}
@@ -105,7 +106,7 @@ def test_every_study_file_shown_is_valid(path: Path) -> None:
             assert make_study(document).targets, f"{name(path)}:{line}"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+@each_case("path", DOCUMENTS, ids=name)
 def test_every_file_named_exists(path: Path) -> None:
     for named in PATH.findall(path.read_text(encoding="utf-8")):
         if re.search(r"\b(?:NAME|ID|N)(?:\b|_)", named) or "part_b_basics" in named:
@@ -113,7 +114,7 @@ def test_every_file_named_exists(path: Path) -> None:
         assert (ROOT / named).exists(), f"{name(path)} names {named}, which does not exist"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+@each_case("path", DOCUMENTS, ids=name)
 def test_every_link_leads_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), f"{name(path)} links to {target}, which does not exist"

@@ -13,6 +13,7 @@ from src.calls.estimate import EstimateRow, estimate
 from src.calls.prices import load_prices
 from src.planning.trials import planned_calls
 from src.schemas import CallParameters, RunPlan
+from tests.cases import each_case
 from tests.runs import ONE
 
 
@@ -131,7 +132,7 @@ def test_the_start_of_verifier_calls_is_cached_by_the_provider_once_per_scenario
     assert all(row.cached_tokens == 0 for (role, _, _), row in rows.items() if role == "target")
 
 
-@pytest.mark.parametrize(("model", "cached"), [("claude-opus-5", True), ("claude-opus-4-6", False)])
+@each_case(("model", "cached"), [("claude-opus-5", True), ("claude-opus-4-6", False)])
 def test_a_start_that_is_too_short_for_the_models_cache_is_not_assumed_to_be_cached(
     plan: RunPlan, model: str, cached: bool
 ) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-import pytest
-
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 HELP_DESKS = ("freshdesk", "zendesk", "helpscout", "intercom", "helpjuice", "groovehq", "kayako", "uservoice")
@@ -32,7 +31,7 @@ def is_help_desk(address: str) -> bool:
     return not official and (named or path.startswith(("/support/solutions", "/hc/")))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@each_case("path", FILES, ids=lambda path: path.stem)
 def test_no_fact_cites_a_help_desk(path: Path) -> None:
     assert [one for one in addresses(json.loads(path.read_bytes())) if is_help_desk(one)] == []
 

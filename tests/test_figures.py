@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +17,10 @@ from src.text.figures import (
     kind,
     telling,
 )
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("$2,000", {"$2000"}),
@@ -110,7 +110,7 @@ def test_a_figure_has_the_same_token_in_every_spelling(text: str, expected: set[
     assert figures(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("token", "expected", "amount"),
     [
         ("$35", "money", True),

@@ -27,8 +27,9 @@ from src.schemas import (
     point_name,
 )
 from src.store.strict_json import sha256
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario, scenario_json
-from tests.runs import ONE, call, make_run
+from tests.runs import ONE, call, make_run, shared_run
 
 COBRA = ROOT / "scenarios" / "v1" / "topics" / "cobra.json"
 STUDY = ROOT / "scenarios" / "v1" / "study"
@@ -118,7 +119,7 @@ def refused(folder: Path, *arguments: object) -> str:
 # Figures
 
 
-@pytest.mark.parametrize(("year", "value"), [(2025, "$222.00"), (2026, "$243.50")])
+@each_case(("year", "value"), [(2025, "$222.00"), (2026, "$243.50")])
 def test_the_same_file_has_other_figures_in_another_year(year: int, value: str) -> None:
     library = Library()
     for one in read_scenario(COBRA).planned(year, library):
@@ -129,7 +130,7 @@ def test_the_same_file_has_other_figures_in_another_year(year: int, value: str) 
     assert library.used.keys() - background_files().keys() == {f"facts/{year}.json"}
 
 
-@pytest.mark.parametrize("year", [2025, 2026])
+@each_case("year", [2025, 2026])
 def test_every_figure_of_the_bank_is_the_one_in_its_years_file(year: int) -> None:
     figures = json.loads((ROOT / "facts" / f"{year}.json").read_text(encoding="utf-8"))["figures"]
     seen, library = 0, Library()
@@ -176,7 +177,7 @@ def lacking(statement_: str = "All is well.", variant: dict[str, Any] | None = N
     return document(fact_json("F1", statement_), variants=variants, **changes)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("made", "says"),
     [
         (lacking("It is {{figure.none}}."), "answer_key fact F1: facts/2026.json has no figure 'none'. Add it or check the name."),
@@ -219,7 +220,7 @@ def test_a_key_without_figures_needs_no_figures(tmp_path: Path) -> None:
     assert one.answer_key.canonical_facts[0].plan_year is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "says"),
     [
         ({"plan_year": "2027"}, "field plan_year: must be a whole number (got '2027')."),
@@ -351,8 +352,8 @@ def test_a_variant_that_no_scenario_has_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_the_variant_of_a_trial_is_in_its_results_and_manifest(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", COBRA, "--target", "fake:partial", "--variant", "misinformed")
+def test_the_variant_of_a_trial_is_in_its_results_and_manifest() -> None:
+    run = shared_run("--scenario", COBRA, "--target", "fake:partial", "--variant", "misinformed")
     assert [one.variant for one in storage.read_manifest(run).plan.scenarios] == ["misinformed"]
     (line,) = (run / storage.RESULTS).read_text(encoding="utf-8").splitlines()
     result = json.loads(line)
@@ -449,7 +450,7 @@ def test_a_point_that_shrinks_into_another_is_kept_once(tmp_path: Path) -> None:
 # Provenance
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("own", "figures", "confirmed"),
     [
         (None, ["primary"], "primary"),
@@ -527,7 +528,7 @@ def test_a_fact_of_a_plan_and_a_figure_is_valid_as_long_as_both(tmp_path: Path) 
 # Dates
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("today", "year", "why"),
     [
         ("2026-03-01", 2026, None),
@@ -557,7 +558,7 @@ def test_a_key_without_an_end_says_so() -> None:
     assert found == "its key is valid from 2026-02-01 on, and today is 2026-01-31"
 
 
-@pytest.mark.parametrize("begins", ["2019-01-01", "2026-01-01"])
+@each_case("begins", ["2019-01-01", "2026-01-01"])
 def test_a_plan_year_opens_on_october_15_and_ends_on_december_31_for_every_key(begins: str) -> None:
     """Also for a key without figures, whose facts hold before and after."""
     made = scenario(effective_date=begins)
@@ -709,8 +710,8 @@ def test_a_file_of_invented_plans_replaces_ours(tmp_path: Path) -> None:
     assert "plans/invented.json" not in hmo.references
 
 
-def test_a_manifest_holds_the_hashes_of_its_references_and_no_open_slot(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", MEDICARE_ONLY, "--target", "fake:partial", "--variant", "ppo")
+def test_a_manifest_holds_the_hashes_of_its_references_and_no_open_slot() -> None:
+    run = shared_run("--scenario", MEDICARE_ONLY, "--target", "fake:partial", "--variant", "ppo")
     plan = storage.read_manifest(run).plan
     assert plan.references == {
         **{name: sha256((ROOT / name).read_bytes()) for name in ("facts/2026.json", "plans/invented.json")},
@@ -795,7 +796,7 @@ def test_one_overlay_serves_both_scenarios_of_the_study(tmp_path: Path) -> None:
     assert [messages(one)["Q1"] for one in made.scenarios] == ["One?", "One?", "Other?", "Other?"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("scenarios", "says"),
     [
         ({"cobra": {"Q9": "What?"}}, "field scenarios.cobra.Q9: that scenario has no such turn. Its turns are Q1, Q2, Q3, Q4, Q5."),
@@ -814,7 +815,7 @@ def test_an_overlay_of_unknown_turns_or_scenarios_is_refused(
     assert says in err
 
 
-@pytest.mark.parametrize("words", ["In {{persona.shoe}}?", "Is it {{figure.none}}?", "Is {{ it?"])
+@each_case("words", ["In {{persona.shoe}}?", "Is it {{figure.none}}?", "Is {{ it?"])
 def test_a_slot_that_names_nothing_in_an_overlay_names_the_overlay(words: str, tmp_path: Path) -> None:
     path = overlay(tmp_path, {"cobra": {"Q1": words}})
     assert str(path) in refused(tmp_path, "--scenario", COBRA, "--wording", path)

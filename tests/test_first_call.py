@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-import pytest
-
 from src.adapters.base import Message, ModelRequest
 from src.calls.gateway import FirstCalls
+from tests.cases import each_case
 
 JUDGE = "anthropic:claude-opus-5"
 KEY = "the answer key, "
@@ -45,7 +44,7 @@ AT_ONCE = ["start 0", "start 1", "start 2", "end 0", "end 1", "end 2"]
 FIRST_ALONE = ["start 0", "end 0", "start 1", "start 2", "end 1", "end 2"]
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@each_case("fails", [False, True])
 def test_the_others_wait_for_the_first_however_it_ends_and_then_go_together(fails: bool) -> None:
     assert order([request("a"), request("b"), request("c")], fails=fails) == FIRST_ALONE
 
@@ -55,7 +54,7 @@ def test_other_keys_and_other_models_do_not_wait() -> None:
     assert order([request("a"), other_model, request("c", key="another key, ")]) == AT_ONCE
 
 
-@pytest.mark.parametrize("model", ["compatible:qwen3:8b", "offline:rules", "fake:careful", "openai:gpt-4-turbo"])
+@each_case("model", ["compatible:qwen3:8b", "offline:rules", "fake:careful", "openai:gpt-4-turbo"])
 def test_models_that_cache_nothing_are_not_held_up(model: str) -> None:
     assert order([request(own, model=model) for own in "abc"]) == AT_ONCE
 

@@ -18,7 +18,7 @@ from src.findings.analysis.compare import Compared
 from src.findings.analysis.compare_judges import JudgesCompared
 from src.records.run import FORMAT, REPLAYABLE
 from src.store import hash_chain
-from tests.runs import ONE, ROOT, call, make_run
+from tests.runs import ONE, ROOT, call, shared_run
 
 
 @dataclass(frozen=True)
@@ -244,8 +244,8 @@ def test_a_run_of_a_later_release_is_refused(old: Kept, command: str, tmp_path: 
 
 
 @pytest.fixture(scope="module")
-def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("new"), "--scenario", ONE, "--target", "fake:careful")
+def new() -> Path:
+    return shared_run("--scenario", ONE, "--target", "fake:careful")
 
 
 def lines(path: Path) -> list[dict[str, object]]:

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.text.formula import dollars, fill, names_in
+from tests.cases import each_case
 
 VALUES = {"premium": Decimal("202.90"), "years": Decimal(10), "stated": Decimal("185")}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("formula", "amount"),
     [
         ("0", "0.00"),
@@ -36,9 +37,7 @@ def test_amounts_are_exact_to_the_cent(formula: str, amount: str) -> None:
     assert str(dollars(formula, VALUES)) == amount
 
 
-@pytest.mark.parametrize(
-    ("amount", "rounded"), [("20.29", "20.30"), ("20.25", "20.30"), ("20.24", "20.20"), ("9.3576", "9.40")]
-)
+@each_case(("amount", "rounded"), [("20.29", "20.30"), ("20.25", "20.30"), ("20.24", "20.20"), ("9.3576", "9.40")])
 def test_a_dime_rounds_to_the_nearest_ten_cents_and_half_a_dime_up(amount: str, rounded: str) -> None:
     assert str(dollars(f"dime({amount})")) == rounded
 
@@ -53,7 +52,7 @@ def test_a_formula_is_filled_name_by_name() -> None:
     assert fill("dime(part_b * 2) + part * years", values) == "dime(202.90 * 2) + 1 * years"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "formula",
     [
         "",
@@ -114,7 +113,7 @@ def test_what_is_no_formula_is_refused(formula: str) -> None:
         dollars(formula, VALUES)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("formula", "reason"),
     [
         ("1 / 0", "division by zero"),

@@ -11,6 +11,7 @@ import pytest
 import src as me
 from src.records.model_name import family, family_of_id
 from src.storage import read_manifest
+from tests.cases import each_case
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import ONE, call, newest, replays, resumes, verifies
 from tests.test_search_runs import is_target, searched, without_network
@@ -176,7 +177,7 @@ def test_a_recorded_target_has_the_same_name_and_plan_from_any_folder(
     assert "its recorded conversations changed" in err
 
 
-@pytest.mark.parametrize("system", ["Claude app", "Gemini app", "ChatGPT", "Grok"])
+@each_case("system", ["Claude app", "Gemini app", "ChatGPT", "Grok"])
 def test_default_judges_are_not_of_the_family_that_answered_in_an_app(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ from src.calls.resources import CallResources
 from src.calls.stop import Stop, Stopping
 from src.errors import IntegrityError
 from src.schemas import CallPolicy, CallRecord, Usage
+from tests.cases import each_case
 from tests.helpers import call_record
 from tests.virtual_time import VirtualTime
 
@@ -163,7 +164,7 @@ def test_a_call_is_made_recorded_and_then_returned() -> None:
     assert record.latency_ms >= 0
 
 
-@pytest.mark.parametrize("outcome", ["refused", "blocked", "truncated", "empty"])
+@each_case("outcome", ["refused", "blocked", "truncated", "empty"])
 def test_a_refusal_or_an_empty_or_cut_off_answer_is_final(outcome: ReplyOutcome) -> None:
     record, memory = call(Scripted([reply("", outcome)]))
     assert (record.outcome, record.final, record.text, len(memory.records)) == (outcome, True, "", 1)
@@ -290,7 +291,7 @@ CHANGED = [
 ]
 
 
-@pytest.mark.parametrize("request_", CHANGED)
+@each_case("request_", CHANGED)
 def test_a_recorded_call_that_asked_something_else_is_refused(request_: ModelRequest) -> None:
     memory = recorded("ok")
     for made in (ReplayGateway(memory), opened(Scripted([]), memory)[0]):
@@ -465,7 +466,7 @@ def test_every_attempt_reserves_money_and_a_call_past_the_limit_is_not_made() ->
     run(go())
 
 
-@pytest.mark.parametrize(("price", "second"), [(0, "ok"), (1, "stopped")])
+@each_case(("price", "second"), [(0, "ok"), (1, "stopped")])
 def test_a_call_waits_while_calls_in_flight_have_the_money_reserved(price: int, second: str) -> None:
     async def go() -> None:
         finish = asyncio.Event()

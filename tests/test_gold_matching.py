@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from src.judge_check.measure import Matches, PlacedGold, match
 from src.schemas import QuoteSpan
+from tests.cases import each_case
 
 REPLY = "You have eight months to enroll. COBRA does not extend that, and a retiree plan does not either. Call us."
 
@@ -33,7 +32,7 @@ def test_what_nobody_extracted_is_missed_and_what_is_no_gold_claim_is_spurious()
     assert match([MONTHS], []) == Matches(((),), ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("quote", "matches"),
     [
         ("eight months to enroll. COBRA does", True),  # 23 characters are in both, the shorter has 32

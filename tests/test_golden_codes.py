@@ -37,6 +37,7 @@ from src.schemas import (
 from src.scoring.points import group_of
 from src.scoring.study_codes import CodingInput, study_codes
 from src.text.quotes import find_quote
+from tests.cases import each_case
 from tests.helpers import quoted
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -303,7 +304,7 @@ def test_every_hand_code_says_why(path: Path) -> None:
     assert all(coded["why"].strip() for coded in raw(path)["codes"].values())
 
 
-@pytest.mark.parametrize("scenario_id", sorted(path.stem for path in STUDY.glob("*.json")))
+@each_case("scenario_id", sorted(path.stem for path in STUDY.glob("*.json")))
 def test_each_study_scenario_has_a_right_a_partial_and_a_wrong_transcript(scenario_id: str) -> None:
     qualities = [raw(path)["quality"] for path in FILES if raw(path)["scenario_id"] == scenario_id]
     assert len(qualities) >= 3
@@ -315,7 +316,7 @@ def test_a_skipped_follow_up_and_an_asked_one_are_both_among_the_transcripts() -
     assert outcomes == {"answered", "skipped"}
 
 
-@pytest.mark.parametrize(("plan_year", "program"), [(2025, "QI"), (2026, "SLMB")])
+@each_case(("plan_year", "program"), [(2025, "QI"), (2026, "SLMB")])
 def test_the_program_open_at_1600_dollars_goes_by_the_plan_year(plan_year: int, program: str) -> None:
     scenario = planned("dual_eligible", "maple_hollow", plan_year)
     facts = {fact.fact_id: fact.statement for fact in scenario.answer_key.canonical_facts}

@@ -44,6 +44,7 @@ from src.stats.confusion import (
 from src.stats.confusion import table as label_table
 from src.storage import read_manifest
 from src.store.package_data import DataKind, data_folder
+from tests.cases import each_case
 from tests.docs import fits
 from tests.helpers import ROOT
 from tests.runs import call
@@ -269,7 +270,7 @@ def test_every_message_in_the_table_has_a_fault_that_causes_it() -> None:
     assert sorted(shown_messages()) == sorted([*FAULTS, "no scenario file found"])
 
 
-@pytest.mark.parametrize("message", FAULTS)
+@each_case("message", FAULTS)
 def test_validate_prints_the_message_in_the_table(message: str, tmp_path: Path) -> None:
     fault, path = FAULTS[message], tmp_path / "planted.json"
     made = good()
@@ -365,7 +366,7 @@ def test_the_agreement_table_is_computed_correctly() -> None:
         assert row[1:] == [f"{measure(ratings):.2f}" for measure in measures]
 
 
-@pytest.mark.parametrize("split", get_args(Split))
+@each_case("split", get_args(Split))
 def test_the_gold_set_has_the_counts_of_the_guide(split: Split) -> None:
     (row,) = (row for row in table(text_of("judging.md"), "split | replies") if row[0] == split)
     gold = load_gold(split)
@@ -425,7 +426,7 @@ def test_the_report_shows_as_many_reviews_as_the_guide_says() -> None:
 # All guides
 
 
-@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
+@each_case("path", GUIDES, ids=lambda path: path.name)
 def test_every_path_and_link_of_a_guide_exists(path: Path) -> None:
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     named = re.findall(r"`((?:src|tests|docs|scenarios|rubrics|plans|facts|gold|prompts|baseline)/[\w./-]+\w)`", text)

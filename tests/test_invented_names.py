@@ -9,12 +9,12 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-import pytest
 import zipcodes
 
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios
 from src.schemas import Persona
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 ANNOUNCES_A_TEST = re.compile(
@@ -165,7 +165,7 @@ def test_no_question_announces_a_test() -> None:
             )
 
 
-@pytest.mark.parametrize("where", sorted(invented()))
+@each_case("where", sorted(invented()))
 def test_no_invented_name_contains_that_of_a_real_business(where: str) -> None:
     name = invented()[where]
     assert a_real_business(name) is None, (name, a_real_business(name))
@@ -177,7 +177,7 @@ def test_no_invented_town_is_real() -> None:
     assert [one.zip_code for one in plans.places.values() if one.zip_code in real_codes()] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "Fairmeadow Example HMO",
@@ -193,7 +193,7 @@ def test_a_name_that_announces_a_test_is_found(name: str) -> None:
     assert ANNOUNCES_A_TEST.search(name)
 
 
-@pytest.mark.parametrize("name", ["Humana Gold Plus HMO", "Kaiser Choice", "Novo Care", "blue cross of Lakemont"])
+@each_case("name", ["Humana Gold Plus HMO", "Kaiser Choice", "Novo Care", "blue cross of Lakemont"])
 def test_the_name_of_a_real_business_is_found(name: str) -> None:
     assert a_real_business(name)
 

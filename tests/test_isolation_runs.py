@@ -8,6 +8,7 @@ import pytest
 
 import src as me
 from src.schemas import TrialResult
+from tests.cases import each_case
 from tests.runs import newest
 from tests.test_readings import MARKED, NETWORKS, NOTE, PREMIUM, assert_replayed, assert_verified, calls, fakes_say, run
 
@@ -47,7 +48,7 @@ def test_the_isolation_is_in_the_ids_of_the_calls(runs: dict[str, Path]) -> None
     assert parts(runs["flagged"]) == {"c1", "c2", "s1"}
 
 
-@pytest.mark.parametrize("name", ["claim", "flagged", "reply"])
+@each_case("name", ["claim", "flagged", "reply"])
 def test_no_call_id_is_used_twice_and_replay_gives_every_byte_again(runs: dict[str, Path], name: str) -> None:
     made = [record.call for record in calls(runs[name])]
     assert len(set(made)) == len(made)

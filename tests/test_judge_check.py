@@ -35,9 +35,10 @@ from src.scoring.definitions import SHARES
 from src.scoring.result import TurnJudgment, failed
 from src.stats.confusion import precision, recall, share_right
 from src.text.fence import unwrap
+from tests.cases import each_case
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
-from tests.runs import ROOT, call, newest
+from tests.runs import END_TO_END, ROOT, call, newest, shared
 from tests.test_wire_runs import redirect, said, sensible
 
 SPLITS: tuple[Split, ...] = ("dev", "held_out", "second", "third")
@@ -58,8 +59,8 @@ def checked(out: Path, *arguments: object) -> tuple[Path, str]:
 
 
 @pytest.fixture(scope="module")
-def dev(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    return checked(tmp_path_factory.mktemp("dev"), "--split", "dev", "--worst", 20)
+def dev() -> tuple[Path, str]:
+    return shared("judge-check", "--split", "dev", "--worst", 20)
 
 
 def own_gold(folder: Path, change: Callable[[Document], None] = lambda document: None, replies: int = 2) -> Path:
@@ -248,12 +249,12 @@ def test_a_limit_draws_replies_by_the_seed_and_is_part_of_the_plan(tmp_path: Pat
     assert few.replies == len(set(names[0])) == 5
     assert names[0] == names[1] != names[2]
     assert few.plan_sha256 == again.plan_sha256
-    everything = drawn("d")
+    everything = read_check(shared("judge-check", *END_TO_END).folder)
     assert set(names[0]) <= {one.reply_id for one in end_to_end(everything).replies}
     assert few.plan_sha256 != everything.plan_sha256
 
 
-@pytest.mark.parametrize(("split", "replies", "claims"), [("second", 48, 966), ("third", 40, 754)])
+@each_case(("split", "replies", "claims"), [("second", 48, 966), ("third", 40, 754)])
 def test_the_later_parts_are_measured_like_the_others(
     split: Split, replies: int, claims: int, tmp_path: Path, gold: dict[Split, Gold]
 ) -> None:
@@ -300,7 +301,7 @@ def test_a_judge_that_failed_gives_no_code(gold: dict[Split, Gold]) -> None:
     assert code.given == "incomplete_data"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rule", "reason"),
     [
         ({"fabricated": "incorrect"}, "not_labeled"),
@@ -572,15 +573,15 @@ def test_a_stopped_check_says_how_to_resume_it(tmp_path: Path, monkeypatch: pyte
     assert f"--resume {newest(tmp_path / 'out')}" in err, err
 
 
-def test_a_dev_check_is_resumed_without_giving_its_split_again(tmp_path: Path) -> None:
-    folder, printed = checked(tmp_path, "--split", "dev")
+def test_a_dev_check_is_resumed_without_giving_its_split_again(dev: tuple[Path, str]) -> None:
+    folder, printed = dev
     record = (folder / RECORD).read_bytes()
-    code, again, err = call("judge-check", "--resume", folder, "--quiet")
+    code, again, err = call("judge-check", "--resume", folder, "--worst", 20, "--quiet")
     assert (code, again) == (0, printed), err
     assert (folder / RECORD).read_bytes() == record
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("flags", "kept"),
     [
         (("--split", "held_out"), "dev"),
@@ -740,7 +741,7 @@ def same_claim_id(document: Document) -> None:
     first_reply(document)["claims"][1]["claim_id"] = first_reply(document)["claims"][0]["claim_id"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "printed"),
     [
         (bad_quote, "cobra-1 G1: a quote is not in the reply"),
@@ -765,7 +766,7 @@ def test_a_gold_set_with_a_fault_is_rejected_in_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "code", "printed"),
     [
         (

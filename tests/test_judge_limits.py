@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import src as me
 from src.planning.plan import replan
 from src.planning.study_file import make_judge_options
 from src.schemas import CallParameters, RunPlan
+from tests.cases import each_case
 from tests.runs import ONE
 
 JUDGE = "offline:rules"
@@ -47,7 +46,7 @@ def test_a_re_judging_has_its_own_limit() -> None:
     assert longest(again(plan(judges=[{"model": JUDGE, "max_tokens": 500}]), keep_claims=False)) == 500
 
 
-@pytest.mark.parametrize("own", [{}, {"judges": [{"model": JUDGE, "max_tokens": 600}]}])
+@each_case("own", [{}, {"judges": [{"model": JUDGE, "max_tokens": 600}]}])
 def test_an_extractor_whose_calls_are_reused_keeps_its_limit(own: dict[str, Any]) -> None:
     """A request with another limit is another request, which the earlier run does not have."""
     before = plan(judge_max_tokens=900)

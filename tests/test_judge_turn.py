@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-import pytest
-
 from src.adapters.base import ModelRequest
 from src.calls.gateway import CallId
 from src.schemas import BackgroundFact, CallRecord, Isolation, Verdict
+from tests.cases import each_case
 from tests.scripted_judges import (
     ADVICE,
     CATS,
@@ -42,7 +41,7 @@ ALONE = {"c1": (NETWORKS,), "c2": (PREMIUM,), "c3": (CATS,), "c4": (RIVERS,), "c
 SHARED = {"s1": (NETWORKS, PREMIUM), "s2": (CATS, RIVERS), "c5": (ADVICE,)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("isolation", "parts"),
     [("claim", ALONE), ("flagged", SHARED), ("reply", {"": tuple(sorted([NETWORKS, PREMIUM, CATS, RIVERS, ADVICE]))})],
 )
@@ -90,7 +89,7 @@ def test_claims_that_cannot_be_checked_reach_no_verifier() -> None:
     assert list(judges.parts()) == ["c1", "c2", "c3", "c4"]
 
 
-@pytest.mark.parametrize(("left", "escalated"), [(1, False), (2, True)])
+@each_case(("left", "escalated"), [(1, False), (2, True)])
 def test_an_extractor_that_leaves_out_more_than_a_fifth_is_not_trusted_with_shared_calls(
     left: int, escalated: bool
 ) -> None:
@@ -151,7 +150,7 @@ def test_the_audit_sample_is_drawn_by_the_seed_alone() -> None:
     assert not any(sampled(seed, 0.0) for seed in range(10))
 
 
-@pytest.mark.parametrize("isolation", ["claim", "reply"])
+@each_case("isolation", ["claim", "reply"])
 def test_only_flagged_runs_have_an_audit_sample(isolation: Isolation) -> None:
     found = judged(turn(), Judges(), a_plan(isolation, audit_sample=1.0))
     assert (found.shared, reading(found).verified == "both_ways") == ([], False)
@@ -228,7 +227,7 @@ def test_ties_stay_open_without_an_adjudicator() -> None:
     assert (found.settled, found.failures, judges.of("adjudicator")) == ({}, [], [])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("isolation", "parts"),
     [
         ("claim", {"c1": (NETWORKS,), "c2": (PREMIUM,)}),
@@ -386,7 +385,7 @@ def test_the_adjudicator_is_shown_the_same_background_facts() -> None:
     assert [f["fact_id"] for f in one.payload["background_facts"]] == ["B-same"]
 
 
-@pytest.mark.parametrize("isolation", ["claim", "flagged", "reply"])
+@each_case("isolation", ["claim", "flagged", "reply"])
 def test_no_call_id_is_used_twice_and_the_same_turn_makes_the_same_calls(isolation: Isolation) -> None:
     used = a_plan(isolation, audit_sample=1.0, background=(library("B-cats", CATS),))
     everything = f"{REPLY} {MARKED}"

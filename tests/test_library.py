@@ -11,13 +11,12 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-
 from src.planning.fill_facts import FREE_NAMES
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios
 from src.records.scenario import SLOT
 from src.text.formula import names_in
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 FACTS = ROOT / "facts"
@@ -87,7 +86,7 @@ def well_formed(address: str) -> bool:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "address",
     [
         "medicare.gov/x",

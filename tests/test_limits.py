@@ -18,6 +18,7 @@ from src.calls.limits import (
     Limits,
     backoff_s,
 )
+from tests.cases import each_case
 from tests.virtual_time import VirtualTime
 
 
@@ -65,7 +66,7 @@ def test_no_more_than_the_limit_are_let_in_and_in_the_order_they_came() -> None:
     run(go())
 
 
-@pytest.mark.parametrize(("outcome", "status"), [("rate_limited", 429), ("transient", 529), ("transient", 503)])
+@each_case(("outcome", "status"), [("rate_limited", 429), ("transient", 529), ("transient", 503)])
 def test_an_overloaded_provider_gets_half_as_many_calls_once_per_round(outcome: str, status: int) -> None:
     clock = VirtualTime()
 

@@ -15,6 +15,7 @@ from src.authoring.lint import Linted, lint, lint_files
 from src.planning.house_rules import BrokenRule
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario
+from tests.cases import each_case
 from tests.helpers import ROOT
 from tests.runs import call
 
@@ -147,7 +148,7 @@ def test_what_the_planted_faults_start_from_passes(tmp_path: Path) -> None:
 F1, F2 = "answer_key.canonical_facts[0]", "answer_key.canonical_facts[1]"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "said"),
     [
         pytest.param(turn(required_points=["F1", "F9"]), "turn Q1 required_points names 'F9', which is not a fact of this key (F1, F2)", id="unknown fact"),
@@ -256,7 +257,7 @@ def test_a_fact_of_another_state_is_an_error(tmp_path: Path) -> None:
     assert call("validate", tmp_path / "planted.json").code == 2
 
 
-@pytest.mark.parametrize("state", ["Ohio", "OH", " ohio ", "new york", "Puerto Rico", "DC", "Hawaii"])
+@each_case("state", ["Ohio", "OH", " ohio ", "new york", "Puerto Rico", "DC", "Hawaii"])
 def test_a_state_may_be_written_in_any_case_or_as_its_code(state: str, tmp_path: Path) -> None:
     passes(tmp_path, good(), persona(state=state))
 
@@ -273,7 +274,7 @@ def test_a_state_that_is_none_is_a_warning_with_its_variant(tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize("state", ["Hawaii", None])
+@each_case("state", ["Hawaii", None])
 def test_facts_of_a_state_without_a_file_are_a_warning(state: str | None, tmp_path: Path) -> None:
     asked = (refers_to("B-{{state}}-medigap-right"), turn(background=["F2", "F3"]), field("variants", []))
     passes(tmp_path, good(), persona(state="georgia"), *asked)
@@ -309,7 +310,7 @@ def test_a_number_inside_a_persona_field_is_found(tmp_path: Path) -> None:
     assert number.startswith("persona: '614-234-5678' looks like a phone number")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         pytest.param([second_fact(valid_until="2026-11-16")], id="last day"),
@@ -451,7 +452,7 @@ def test_validate_lists_secondary_and_derived_facts(tmp_path: Path) -> None:
 # Without --strict
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         without("valid_from"),
@@ -476,7 +477,7 @@ def test_a_broken_house_rule_is_a_warning(change: Change, tmp_path: Path) -> Non
     assert f"1 scenario valid, {warnings}." in out
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         field("title", "REPLACE: a title"),

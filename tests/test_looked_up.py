@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-import pytest
-
 from src.records.citation import CheckedCitation, CitationOutcome
 from src.records.target import RecordedSet, TargetSettings
 from src.schemas import QuestionCode, TurnCitation
 from src.scoring.result import look_up_of
 from src.scoring.review import review_reasons
 from src.scoring.study_codes import CodingInput, LookUp
+from tests.cases import each_case
 from tests.runs import ONE
 from tests.test_fill_slots import planned
 from tests.test_study_codes import (
@@ -53,7 +52,7 @@ def answered(look_up: LookUp, *citations: TurnCitation, asked: CodingInput | Non
     return only(replace(trial, look_up=look_up, citations=citations))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("look_up", "outcome", "code", "fabricated"),
     [
         ("none", None, "incorrect", True),
@@ -133,7 +132,7 @@ def test_an_invented_address_is_fabricated_whoever_said_it() -> None:
     assert (found.code, bool(found.fabricated)) == ("incorrect", True)
 
 
-@pytest.mark.parametrize(("kind", "look_up"), [("phone", "person"), ("chat", "search")])
+@each_case(("kind", "look_up"), [("phone", "person"), ("chat", "search")])
 def test_a_chat_app_is_no_person_with_look_up_tools(kind: Literal["phone", "chat"], look_up: str) -> None:
     recorded = RecordedSet(folder="x", kind=kind, sha256="0" * 64, system="x", conversations={})
     plan = planned(ONE).model_copy(update={"target_settings": {"fake:careful": TargetSettings(recorded=recorded)}})

@@ -30,6 +30,7 @@ from src.schemas import (
     Price,
     Usage,
 )
+from tests.cases import each_case
 
 ROW = {"input": 2.0, "output": 8.0, "cached": 0.5, "source": "a page", "read": "2026-11-16"}
 
@@ -96,7 +97,7 @@ def test_a_price_file_may_use_friendly_names(tmp_path: Path) -> None:
         load_prices(twice, full_id=lambda name: full_id(canonical_name(name)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "said"),
     [
         ({"input": -1}, "prices.openai:x.input"),
@@ -117,7 +118,7 @@ def test_a_bad_row_is_named_with_file_and_field(tmp_path: Path, change: dict[str
     assert str(own) in str(caught.value) and said in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         (b"{", "invalid JSON"),
@@ -170,7 +171,7 @@ def test_no_price_is_guessed() -> None:
     assert price_for({"google:gemini-1.5-pro": price()}, "google", "gemini-1.5-pro-002") is None
 
 
-@pytest.mark.parametrize("provider", ["fake", "offline"])
+@each_case("provider", ["fake", "offline"])
 def test_fake_and_offline_models_are_free(provider: str) -> None:
     free = price_for({}, provider, "anything")
     assert free is not None and cost(free, Usage(input_tokens=10**9, output_tokens=10**9)) == 0
@@ -213,7 +214,7 @@ def test_the_worst_case_rounds_up() -> None:
 USED = Usage(input_tokens=1_000, output_tokens=1_000)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("outcome", "status", "usage", "charged"),
     [
         ("ok", None, USED, 0.01),
@@ -301,7 +302,7 @@ def test_without_a_limit_every_call_is_granted_and_counted() -> None:
     assert (budget.spent, budget.reserved) == (3, 0)
 
 
-@pytest.mark.parametrize("amount", [-0.01, float("nan"), float("inf")])
+@each_case("amount", [-0.01, float("nan"), float("inf")])
 def test_an_amount_that_is_negative_or_not_finite_is_refused(amount: float) -> None:
     attempts: list[Callable[[], object]] = [
         lambda: Budget(amount), lambda: Budget(1).reserve(amount), lambda: Budget(1).settle(0, amount),

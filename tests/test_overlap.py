@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,12 +15,13 @@ from src.text.overlap import (
     shares_enough_words,
     words,
 )
+from tests.cases import each_case
 
 SPANISH = "La prima estándar de la Parte B cuesta más cada año que pasa."
 GERMAN = "Die monatliche Prämie für Teil B steigt von Jahr zu Jahr ein wenig."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("", set()),
@@ -42,7 +42,7 @@ def test_words_count_by_their_first_letters_and_function_words_do_not_count(text
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -59,7 +59,7 @@ def test_text_counts_as_english_unless_several_signs_speak_against_it(text: str)
     assert is_english(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         SPANISH,
@@ -99,7 +99,7 @@ def test_inflections_match() -> None:
     assert shares_enough_words(["enrolling"], "Enrollment.")
 
 
-@pytest.mark.parametrize("claim", ["", "It is.", "$202.90", "20% in 2026", "They do not."])
+@each_case("claim", ["", "It is.", "$202.90", "20% in 2026", "They do not."])
 def test_a_claim_without_words_that_count_always_passes(claim: str) -> None:
     assert shares_enough_words([""], claim)
     assert shares_enough_words(["Plans have networks."], claim)
@@ -138,7 +138,7 @@ SPLITS: tuple[Split, ...] = ("dev", "held_out", "second", "third")
 FACT = "The late enrollment penalty for Part D is 1% of the base premium for each month."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "rests"),
     [
         ("The Part D penalty is 1% per month.", True),
@@ -177,16 +177,14 @@ def test_the_share_refuses_hardly_any_supported_gold_claim() -> None:
     assert (refused, supported) == (8, 1_437)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"), [("plan", "plans"), ("drug", "drugs"), ("cost", "costs"), ("part", "parts"), ("bill", "billed")]
 )
 def test_short_words_match_their_inflections_too(one: str, other: str) -> None:
     assert words(one) == words(other)
 
 
-@pytest.mark.parametrize(
-    "quote", ["No tiene que pagar la prima de la Parte A.", "A las personas mayores no se les niega la póliza."]
-)
+@each_case("quote", ["No tiene que pagar la prima de la Parte A.", "A las personas mayores no se les niega la póliza."])
 def test_spanish_with_words_that_also_exist_in_english_is_not_english(quote: str) -> None:
     assert not is_english(quote)
     assert shares_enough_words([quote], "Nobody owes that premium.")

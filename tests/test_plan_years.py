@@ -19,6 +19,7 @@ from src.planning.rubrics import check_study_points
 from src.planning.scenario_files import read_scenario, read_scenarios
 from src.planning.study_file import make_study
 from src.schemas import PlannedScenario, RunPlan, Scenario
+from tests.cases import each_case
 from tests.helpers import ROOT
 from tests.runs import Called, call, newest
 from tests.test_fill_slots import facts_file, figure
@@ -126,7 +127,7 @@ def test_a_run_of_this_year_is_neither_coming_nor_short_of_points(tmp_path: Path
     assert "unpublished" not in plan.scenarios[0].model_dump()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("today", "coming_"), [("2026-10-15", True), ("2026-12-31", True), ("2027-01-01", False), ("2027-12-31", False)]
 )
 def test_the_key_of_2027_may_be_used_from_october_15(today: str, coming_: bool) -> None:
@@ -148,9 +149,7 @@ EARLY = "the key of 2027 may be used from 2026-10-15, and today is 2026-10-14"
 LATE = "its plan year 2027 ended on 2027-12-31, and today is 2028-01-01"
 
 
-@pytest.mark.parametrize(
-    ("today", "why"), [("2026-10-14", EARLY), ("2026-10-15", None), ("2027-01-02", None), ("2028-01-01", LATE)]
-)
+@each_case(("today", "why"), [("2026-10-14", EARLY), ("2026-10-15", None), ("2027-01-02", None), ("2028-01-01", LATE)])
 def test_every_key_of_the_bank_opens_and_ends_with_its_plan_year(today: str, why: str | None) -> None:
     """Also those without a figure, whose facts hold before and after."""
     plan = planned(BANK, today=date.fromisoformat(today), plan_year=2027, allow_expired=True)
@@ -159,7 +158,7 @@ def test_every_key_of_the_bank_opens_and_ends_with_its_plan_year(today: str, why
     assert sorted(plan.expired) == ([f"{name}: {why}" for name in names] if why else [])
 
 
-@pytest.mark.parametrize("year", [2026, 2027])
+@each_case("year", [2026, 2027])
 def test_every_scenario_of_the_bank_can_be_run_for_this_year_and_the_next(year: int) -> None:
     plan = planned(BANK, plan_year=year)
     assert plan.expired == ()
@@ -331,19 +330,19 @@ def test_a_figure_of_2027_is_published_or_says_when_it_will_be() -> None:
             assert "2026-11" <= one.expected <= "2027-02", name
 
 
-@pytest.mark.parametrize("name", ["part_b_premium", "part_a_deductible", "qmb_income_one"])
+@each_case("name", ["part_b_premium", "part_a_deductible", "qmb_income_one"])
 def test_what_is_announced_late_is_not_published_yet(name: str) -> None:
     assert Library().year(2027).figures[name].value is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value"), [("part_d_cap", "$2,400"), ("part_d_deductible_max", "$700"), ("base_beneficiary_premium", "$41.33")]
 )  # fmt: skip
 def test_what_is_announced_early_is_there(name: str, value: str) -> None:
     assert Library().year(2027).figures[name].value == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "says"),
     [
         ({"value": None}, "a published figure has a value and no expected month"),
@@ -362,7 +361,7 @@ def test_a_figure_is_either_published_or_awaited(tmp_path: Path, changes: dict[s
     assert says in err
 
 
-@pytest.mark.parametrize("year", [2025, 2026, 2027])
+@each_case("year", [2025, 2026, 2027])
 def test_no_key_of_the_bank_is_left_without_points_for_lack_of_figures(year: int) -> None:
     library = Library()
     for file in read_scenarios([str(BANK)]):

@@ -22,6 +22,7 @@ from src.planning.trials import in_noise_sample, planned_calls, trials
 from src.records.model_name import family, family_of_id
 from src.schemas import PlannedRubric, RunPlan
 from src.store.strict_json import sha256
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, plan, scenario, scenario_json
 
 KEYS = {
@@ -481,7 +482,7 @@ def test_a_plan_of_absurd_size_is_refused(planned: Planner) -> None:
         planned(targets, keys="openai anthropic", repeats=10_000)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "expected"),
     [
         ("openai:gpt-4.1", "openai"),
@@ -511,7 +512,7 @@ def test_families(name: str, expected: str) -> None:
     assert family(name) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model_id", "expected"),
     [
         ("gpt-4.1-2025-04-14", "openai"),
@@ -586,7 +587,7 @@ def test_every_role_has_a_prompt_filled_with_its_schema() -> None:
         assert json.dumps(reply_schema(role), separators=(",", ":"), ensure_ascii=False) in prompt.text
 
 
-@pytest.mark.parametrize("template", ["No slot.", "{{output_schema}} {{other}}", "{{outputschema}}", "{{}}"])
+@each_case("template", ["No slot.", "{{output_schema}} {{other}}", "{{outputschema}}", "{{}}"])
 def test_a_prompt_with_other_slots_is_refused(template: str) -> None:
     assert fill("A {{ output_schema }} b", "x.txt", {"a": "\\1"}) == 'A {"a":"\\\\1"} b'
     with pytest.raises(
@@ -621,9 +622,7 @@ def test_a_model_has_one_set_of_parameters(planned: Planner) -> None:
         planned(["fake:careful"], judges=twice)
 
 
-@pytest.mark.parametrize(
-    ("repeats", "fraction", "low", "high"), [(0, 1.0, 0, 0), (2, 1.0, 400, 400), (2, 0.25, 70, 130)]
-)
+@each_case(("repeats", "fraction", "low", "high"), [(0, 1.0, 0, 0), (2, 1.0, 400, 400), (2, 0.25, 70, 130)])
 def test_the_noise_sample_is_drawn_by_the_seed(repeats: int, fraction: float, low: int, high: int) -> None:
     made = plan(repeats=400).model_copy(update={"judge_repeats": repeats, "judge_sample": fraction})
     drawn = [trial.trial_id for trial in trials(made) if in_noise_sample(made, trial)]

@@ -16,7 +16,7 @@ from src.errors import ConfigError, InputError
 from src.findings.export import export as exporting
 from src.planning.scenario_files import read_scenarios
 from src.records.model_name import PROVIDER_ALIASES
-from tests.runs import ONE, call, make_run
+from tests.runs import ONE, call, make_run, shared_run
 
 ADAPTER = """
 from src.errors import ConfigError, InputError
@@ -208,7 +208,7 @@ class Counter:
 
 def test_an_exporter_writes_beside_the_built_in_formats(site: Site, tmp_path: Path) -> None:
     site.install("acme-counts", "exporter counts = acme_counts_code:Counter", module=SINK)
-    run = make_run(tmp_path / "runs")
+    run = shared_run()
     files = exporting.export(run, tmp_path / "out", ["counts", "jsonl"])
     assert {path.name for path in files} >= {"counts.txt", "trial.jsonl", "codebook.md"}
     counts = dict(eval((tmp_path / "out" / "counts.txt").read_text()))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from src.planning.rubrics import load_rubric
 from src.schemas import Claim, Exchange, FinalClaim, Label, QuoteSpan, Rubric, Scenario, TurnOutcome
 from src.scoring.points import Conversation, missing_points, owed_points, points_made
 from src.scoring.study_codes import CodingInput, study_codes
+from tests.cases import each_case
 from tests.helpers import fact_json, scenario
 
 RUBRIC = load_rubric("v1").rubric
@@ -131,7 +131,7 @@ def test_two_claims_make_a_point_together() -> None:
     assert makes(statement, "You pay 20%.", "The deductible is $283.")
 
 
-@pytest.mark.parametrize("label", ["CONTRADICTED", "NOT_IN_KEY", None])
+@each_case("label", ["CONTRADICTED", "NOT_IN_KEY", None])
 def test_only_supported_claims_count(label: Label | None) -> None:
     one = scenario(answer_key=key(fact("F1", "You pay 20% after the $283 deductible.")))
     first, second = Said("You pay 20%."), Said("The deductible is $283.", label=label)
@@ -164,7 +164,7 @@ def test_what_a_fact_tells_replaces_its_amounts() -> None:
     assert not makes(dated, "The fee of $15 is due on January 1.", tells=["January 1", "July 1"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("quote", "made"),
     [
         ("You have 7 months.", True),
@@ -184,7 +184,7 @@ def test_with_amounts_durations_and_dates_are_not_needed() -> None:
     assert makes("The deductible is $283 from January 1, for 12 months.", "There is a deductible of $283.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "statement",
     [
         "It began in 2026.",
@@ -198,7 +198,7 @@ def test_years_phone_numbers_ages_and_a_persons_own_figures_are_never_needed(sta
     assert not makes(statement), "but something must be said"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("statement", "figure"),
     [
         ("The penalty is 1% for each month.", "1%"),
@@ -235,7 +235,7 @@ def test_a_question_that_was_never_asked_gives_nothing() -> None:
     assert missing(one, Said("There is a premium.")) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("statement", "quote"),
     [
         (PREMIUM, "That is $2,434.80 a year."),
@@ -254,7 +254,7 @@ def test_equal_quantities_make_the_point(statement: str, quote: str) -> None:
     assert makes(statement, quote)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("statement", "quote"),
     [
         (PREMIUM, "That is $2,434.80."),

@@ -30,6 +30,7 @@ from src.runner.new_run import write_preregistration
 from src.schemas import CallParameters, CitationChecks, RunPlan, UsedWording
 from src.storage import file_sha256
 
+from .cases import each_case
 from .helpers import HASH, fact_json, plan, scenario, scenario_json
 from .runs import ONE, SCENARIOS
 
@@ -138,7 +139,7 @@ CASES: list[tuple[Callable[[RunPlan], RunPlan], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "sentences"), CASES)
+@each_case(("change", "sentences"), CASES)
 def test_every_change_is_one_plain_sentence(change: Callable[[RunPlan], RunPlan], sentences: list[str]) -> None:
     assert deviations(frozen_of(plan()), change(plan())) == sentences
 
@@ -284,7 +285,7 @@ def test_a_file_that_was_edited_or_is_none_is_refused(tmp_path: Path) -> None:
             read_frozen(path)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given_", "field"),
     [
         ({"primary_outcome": ""}, "primary_outcome"),

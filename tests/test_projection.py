@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from src.schemas import CallRecord, Manifest, TrialResult
 from src.store import hash_chain, run_folder
 from src.store.projection import projection
-from tests.runs import ROOT, THREE, make_run
+from tests.runs import ROOT, THREE, shared_run
 
 FORMATS = sorted((ROOT / "tests" / "formats").glob("*/run"))
 RECORDS: dict[str, type[BaseModel]] = {one.__name__: one for one in (CallRecord, Manifest, TrialResult)}
@@ -54,9 +54,9 @@ def same(found: Any, record: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run() -> Path:
     targets = [word for name in ("partial", "wrong", "evasive") for word in ("--target", f"fake:{name}")]
-    return make_run(tmp_path_factory.mktemp("run"), "--scenario", THREE, *targets)
+    return shared_run("--scenario", THREE, *targets)
 
 
 @pytest.mark.parametrize("module", modules())

@@ -25,6 +25,7 @@ from src.findings.analysis.compare_judges import JudgesCompared
 from src.findings.analysis.cost import CallError
 from src.reading import RunClaim, RunVerdict
 from src.reporting import Summary
+from tests.cases import each_case
 from tests.runs import ROOT
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "public_api.txt"
@@ -165,7 +166,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert not {"pydantic", "rich", "openai", "anthropic", "asyncio", "pandas"} & set(modules)
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in AWAITED])
+@each_case("name", [name for name in FUNCTIONS if name not in AWAITED])
 def test_a_public_function_says_what_it_takes_returns_and_raises_with_an_example(name: str) -> None:
     function = getattr(me, name)
     text = inspect.getdoc(function) or ""
@@ -178,7 +179,7 @@ def test_a_public_function_says_what_it_takes_returns_and_raises_with_an_example
     assert ">>> " in text[places[3] :]
 
 
-@pytest.mark.parametrize("name", AWAITED)
+@each_case("name", AWAITED)
 def test_what_is_awaited_is_like_what_waits(name: str) -> None:
     waits = getattr(me, name.removesuffix("_async"))
     assert inspect.iscoroutinefunction(getattr(me, name))
@@ -188,7 +189,7 @@ def test_what_is_awaited_is_like_what_waits(name: str) -> None:
     assert awaited == dict(inspect.signature(waits).parameters)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@each_case("name", CLASSES)
 def test_a_public_class_says_what_it_is(name: str) -> None:
     kind = getattr(me, name)
     assert kind.__doc__

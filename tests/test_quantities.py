@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from src.text.figures import figures
 from src.text.quantities import PointNeeds, conveys, point_needs, unstated
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 
@@ -30,7 +31,7 @@ def same(one: str, other: str) -> bool:
     return same_quantity(only(one), one, other)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("$2,100", "2100 dollars"),
@@ -73,7 +74,7 @@ def test_equal_quantities_are_equal_in_both_directions(one: str, other: str) -> 
     assert same(other, one)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("$202.90", "$2,434.80"),
@@ -145,7 +146,7 @@ def test_a_text_states_its_own_figures_whatever_else_is_given(text: str, more: s
     assert set(unstated(text, [more])) <= figures(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "quotes", "context"),
     [
         ("In 2026 the premium is $202.90.", ["This year the premium is $202.90"], ["2026"]),
@@ -176,7 +177,7 @@ def test_a_claim_may_say_what_quotes_or_context_supply(claim: str, quotes: list[
     assert unstated(claim, quotes, given=context) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "quotes", "context", "missing"),
     [
         ("It costs $99 in 2026.", ["It costs $98"], [], ("$99", "2026")),
@@ -202,7 +203,7 @@ def test_what_nobody_said_is_returned_in_order(
     assert unstated(claim, quotes, given=context) == missing
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("statement", "tells", "context", "needs"),
     [
         ("The cap is $2,100 in 2026.", (), (), (("$2100",), ())),
@@ -230,7 +231,7 @@ def test_a_point_needs_the_listed_figures_else_amounts_else_any_other(
     assert point_needs(statement, tells, given=context) == PointNeeds(*needs)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "age",
     [
         "around age 65",
@@ -254,14 +255,12 @@ def test_an_age_is_never_needed(age: str) -> None:
     assert point_needs(age, ()) == PointNeeds((), ())
 
 
-@pytest.mark.parametrize(
-    "count", ["20 or more employees", "fewer than 20 employees", "after 20 visits", "at 20 clinics"]
-)
+@each_case("count", ["20 or more employees", "fewer than 20 employees", "after 20 visits", "at 20 clinics"])
 def test_a_count_is_not_an_age(count: str) -> None:
     assert point_needs(count, ()) == PointNeeds((), ("n20",))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("statement", "quotes", "made"),
     [
         ("The premium is $202.90 a month.", ["about $200"], True),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from src.text.quotes import find_quote
+from tests.cases import each_case
 
 TYPOGRAPHY = "'\"-’‘“”–—… \u00a0\u202f\u200b\u00ad*_#`"
 REPLIES = st.text(alphabet=st.sampled_from("abcdeAB.,$0129\n\t" + TYPOGRAPHY) | st.characters(codec="utf-8"))
@@ -25,7 +25,7 @@ def test_an_exact_quote_is_found_at_its_first_position() -> None:
     assert (span.start, span.end, span.match) == (0, 13, "exact")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "quote", "words"),
     [
         ("You don’t pay twice.", "don't pay", "don’t pay"),
@@ -53,7 +53,7 @@ def test_an_exact_match_is_preferred_to_an_earlier_folded_one() -> None:
     assert found("don’t pay; don't pay", "don't pay") == ("don't pay", "exact")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "quote"),
     [
         ("You pay a premium.", "You pay no premium."),
@@ -70,7 +70,7 @@ def test_other_words_are_not_found(reply: str, quote: str) -> None:
     assert find_quote(reply, quote) is None
 
 
-@pytest.mark.parametrize("quote", ["", " ", "\n\t", "\u00a0", "\u200b", "***", "_ _"])
+@each_case("quote", ["", " ", "\n\t", "\u00a0", "\u200b", "***", "_ _"])
 def test_a_quote_without_words_is_not_found(quote: str) -> None:
     assert find_quote("Plain words.", quote) is None
 
@@ -86,7 +86,7 @@ def test_any_run_of_whole_words_is_found_exactly(words: list[str], data: st.Data
     assert found(" ".join(words), quote) == (quote, "exact")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "quote"),
     [
         ("Dental is uncovered", "covered"),

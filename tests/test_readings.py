@@ -15,6 +15,7 @@ from src.reporting import summarize
 from src.schemas import CallRecord, ExtractorInput, TrialResult
 from src.text.coverage import says_nothing
 from src.text.fence import unwrap
+from tests.cases import each_case
 from tests.helpers import fact_json, quoted, scenario_json, with_canary
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import call, newest
@@ -119,7 +120,7 @@ def readings(result: TrialResult) -> dict[str, tuple[str, str]]:
     return {reading.turn_id: (reading.how, reading.why) for reading in result.readings}
 
 
-@pytest.mark.parametrize("name", SAID)
+@each_case("name", SAID)
 def test_no_judge_is_called_for_a_reply_that_no_judge_reads(finished: Path, name: str) -> None:
     made = [record.call.split("|") for record in calls(finished) if f"fake-{name}." in record.call]
     stages: dict[str, set[str]] = {}
@@ -272,7 +273,7 @@ def test_every_planned_trial_is_in_the_flow_once(finished: Path) -> None:
     assert code == 0, err
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("second", "outcome"),
     [
         ({"Q2": MARKED, "Q3": EMPTY}, "empty"),
@@ -296,7 +297,7 @@ def test_the_outcome_of_a_trial_in_which_several_things_happen(
     assert_replayed(folder, 1)
 
 
-@pytest.mark.parametrize("letter", ["x", "é", "-", "🙂"])
+@each_case("letter", ["x", "é", "-", "🙂"])
 def test_a_refusal_with_a_very_long_word_is_judged_like_any_answer(
     letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,14 +308,12 @@ def test_a_refusal_with_a_very_long_word_is_judged_like_any_answer(
     assert_verified(folder, 1)
 
 
-@pytest.mark.parametrize(
-    "reply", [REFUSAL, SHORT, "Hello!", "As an AI, I cannot provide that.", "No puedo ayudar con eso."]
-)
+@each_case("reply", [REFUSAL, SHORT, "Hello!", "As an AI, I cannot provide that.", "No puedo ayudar con eso."])
 def test_replies_that_need_no_judge(reply: str) -> None:
     assert says_nothing(reply)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "reply",
     [
         PREMIUM,
@@ -332,7 +331,7 @@ def test_replies_that_a_judge_must_read(reply: str) -> None:
     assert says_nothing(reply) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "reply",
     [
         "Yes, Dr. Elena Marsh is in that network.",

@@ -19,9 +19,10 @@ from src.findings.analysis.read_run import gather
 from src.offline import rules
 from src.schemas import VerifierInput
 from src.text.fence import unwrap
+from tests.cases import each_case
 from tests.helpers import with_canary
 from tests.loopback import Loopback, Received, Scripted
-from tests.runs import ONE, SCENARIOS, call, make_run, newest, replays, resumes, verifies
+from tests.runs import ONE, SCENARIOS, call, copied_run, make_run, newest, replays, resumes, shared_run, verifies
 from tests.test_wire_runs import redirect, results, said, sensible
 
 TWO = ("--scenario", ONE, "--scenario", SCENARIOS / "scenario_003.json")
@@ -80,8 +81,8 @@ def moody(request: Received) -> Scripted:
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("old"), *TWO, "--target", "fake:partial", "--target", "fake:careful")
+def old() -> Path:
+    return shared_run(*TWO, "--target", "fake:partial", "--target", "fake:careful")
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def wired(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
 # --- judging again ---
 
 
-@pytest.mark.parametrize("flags", [(), ("--keep-claims",)])
+@each_case("flags", [(), ("--keep-claims",)])
 def test_rejudge_leaves_the_old_run_unchanged_and_the_new_one_verifies(
     flags: tuple[str, ...], old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +118,7 @@ def test_rejudge_leaves_the_old_run_unchanged_and_the_new_one_verifies(
 
 
 def test_a_run_judged_again_replays_and_verifies_without_the_old_one(tmp_path: Path) -> None:
-    first = make_run(tmp_path)
+    first = copied_run(tmp_path)
     new = again(first, tmp_path)
     shutil.rmtree(first)
     verifies(new)
@@ -164,14 +165,14 @@ def test_kept_claims_are_the_old_ones_and_their_extractor_is_not_asked(
 
 
 def test_a_run_judged_again_can_be_judged_once_more(tmp_path: Path) -> None:
-    first = make_run(tmp_path / "1")
+    first = shared_run()
     third = again(again(first, tmp_path / "2"), tmp_path / "3")
     verifies(third)
     assert calls(third, "target") == calls(first, "target")
     assert labels(third) == labels(first)
 
 
-@pytest.mark.parametrize(("isolation", "sample"), [("claim", 0.0), ("flagged", 0.1), ("reply", 0.0)])
+@each_case(("isolation", "sample"), [("claim", 0.0), ("flagged", 0.1), ("reply", 0.0)])
 def test_a_rejudging_may_divide_claims_into_calls_otherwise(
     isolation: str, sample: float, old: Path, tmp_path: Path
 ) -> None:
@@ -189,7 +190,7 @@ def test_a_rejudging_may_divide_claims_into_calls_otherwise(
     replays(new)
 
 
-@pytest.mark.parametrize("order", [("offline:rules", JUDGE), (JUDGE, "offline:rules")])
+@each_case("order", [("offline:rules", JUDGE), (JUDGE, "offline:rules")])
 def test_ties_stay_open_where_no_third_family_judges(
     order: tuple[str, str], old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +224,7 @@ def test_a_verifier_never_settles_its_own_ties(old: Path, tmp_path: Path) -> Non
 
 
 def test_a_run_that_is_incomplete_or_missing_is_not_judged_again(tmp_path: Path) -> None:
-    first = make_run(tmp_path / "old")
+    first = copied_run(tmp_path / "old")
     (first / storage.SEAL).unlink()
     code, _, err = call("rejudge", first, "--out", tmp_path / "new", "--quiet")
     assert code == 4
@@ -235,7 +236,7 @@ def test_a_run_that_is_incomplete_or_missing_is_not_judged_again(tmp_path: Path)
 
 
 def test_a_run_whose_journal_was_changed_is_not_judged_again(tmp_path: Path) -> None:
-    first = make_run(tmp_path / "old")
+    first = copied_run(tmp_path / "old")
     journal = first / storage.JOURNAL
     journal.write_bytes(journal.read_bytes().replace(b"Medicare", b"Medicaid"))
     code, _, err = call("rejudge", first, "--out", tmp_path / "new", "--quiet")
@@ -245,7 +246,7 @@ def test_a_run_whose_journal_was_changed_is_not_judged_again(tmp_path: Path) -> 
 
 def unfinished(tmp_path: Path) -> tuple[Path, Path]:
     """A run, and one that judges it again and was stopped right before its seal and results."""
-    first = make_run(tmp_path)
+    first = copied_run(tmp_path)
     new = again(first, tmp_path)
     (new / storage.SEAL).unlink()
     (new / storage.RESULTS).unlink()
@@ -260,7 +261,7 @@ def test_an_interrupted_rejudge_is_resumed_where_it_stopped(tmp_path: Path, monk
     assert (new / storage.JOURNAL).read_bytes() == journal
 
 
-@pytest.mark.parametrize("name", [storage.JOURNAL, storage.MANIFEST])
+@each_case("name", [storage.JOURNAL, storage.MANIFEST])
 def test_resume_of_a_rejudge_refuses_an_old_run_that_was_changed_or_is_gone(name: str, tmp_path: Path) -> None:
     first, new = unfinished(tmp_path)
     path = first / name
@@ -275,7 +276,7 @@ def test_resume_of_a_rejudge_refuses_an_old_run_that_was_changed_or_is_gone(name
 
 
 def test_a_rejudge_into_another_folder_can_be_resumed(tmp_path: Path) -> None:
-    first = make_run(tmp_path / "old")
+    first = copied_run(tmp_path / "old")
     new = again(first, tmp_path / "new")
     (new / storage.SEAL).unlink()
     resumes(new)
@@ -284,7 +285,7 @@ def test_a_rejudge_into_another_folder_can_be_resumed(tmp_path: Path) -> None:
 def test_rejudge_records_the_old_run_s_folder_name_even_if_given_as_a_dot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = make_run(tmp_path / "old")
+    first = copied_run(tmp_path / "old")
     monkeypatch.chdir(first)
     new = again(Path(), tmp_path / "new")
     transcripts = storage.read_manifest(new).transcripts
@@ -292,7 +293,7 @@ def test_rejudge_records_the_old_run_s_folder_name_even_if_given_as_a_dot(
     assert transcripts.run_id == first.name
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("flags", "option"),
     [
         (("--judges", "1"), "--judges"),
@@ -386,8 +387,8 @@ def test_compare_prints_two_judgings_as_json(old: Path, doubted: Path) -> None:
     assert len(found["changed"]) == len(compare_judges(old, doubted).changed)
 
 
-def test_other_transcripts_are_not_compared_as_judgings(old: Path, tmp_path: Path) -> None:
-    other = make_run(tmp_path, "--scenario", ONE, "--target", "fake:wrong")
+def test_other_transcripts_are_not_compared_as_judgings(old: Path) -> None:
+    other = shared_run("--scenario", ONE, "--target", "fake:wrong")
     assert not same_transcripts(old, other)
     code, _, err = call("compare", old, other, "--by", "judges")
     assert code == 2
@@ -398,9 +399,9 @@ def test_other_transcripts_are_not_compared_as_judgings(old: Path, tmp_path: Pat
 # --- judges asked again: their noise ---
 
 
-def test_a_rule_based_judge_has_no_noise(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, *TWO, "--target", "fake:partial", "--judge-repeats", 2, "--judge-sample", 1)
-    plain = make_run(tmp_path / "plain", *TWO, "--target", "fake:partial")
+def test_a_rule_based_judge_has_no_noise() -> None:
+    folder = shared_run(*TWO, "--target", "fake:partial", "--judge-repeats", 2, "--judge-sample", 1)
+    plain = shared_run(*TWO, "--target", "fake:partial")
     assert labels(folder) == labels(plain)
     for one in results(folder):
         assert set(one["repeat_verdicts"]) == {"judge_1", "judge_2"}
@@ -465,7 +466,7 @@ def test_the_order_of_judges_changes_no_final_label(old: Path, tmp_path: Path, m
     assert decided > {"unanimous"}
 
 
-@pytest.mark.parametrize("judges", [3, 5])
+@each_case("judges", [3, 5])
 def test_more_judges_by_rule_change_no_final_label(judges: int, old: Path, tmp_path: Path) -> None:
     new = again(old, tmp_path, "--judges", judges)
     assert labels(new) == labels(old)

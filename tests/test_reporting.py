@@ -30,6 +30,7 @@ from src.reporting import (
 from src.schemas import RunPlan, Scores, TrialResult
 from src.storage import RESULTS
 from src.text.escape import defused, inert
+from tests.cases import each_case
 from tests.helpers import manifest, plan, result, scenario, write_results
 
 PARSER = MarkdownIt("gfm-like", {"linkify": False})
@@ -66,7 +67,7 @@ def test_results_are_tallied_by_target_and_by_scenario(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("model", ["x" * 190, "gpt-4.1", "organisation/a-rather-long-name-of-a-model-2026-01-01"])
+@each_case("model", ["x" * 190, "gpt-4.1", "organisation/a-rather-long-name-of-a-model-2026-01-01"])
 def test_the_table_fits_a_terminal_and_cuts_no_name(tmp_path: Path, model: str) -> None:
     name = f"openai:{model}"
     scenarios = [scenario(scenario_id=f"s{n}") for n in (1, 2, 3)]
@@ -119,12 +120,12 @@ def test_the_summary_as_json_can_be_written_and_holds_the_numbers(tmp_path: Path
     assert (target["outcomes"], target["fabricated_specifics"]) == ({"scored": 2}, 1)
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+@each_case("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_cells_a_spreadsheet_would_run_are_defused(cell: str) -> None:
     assert defused(cell) == "'" + cell
 
 
-@pytest.mark.parametrize("cell", ["openai:gpt-4.1", "", "a=b", "1"])
+@each_case("cell", ["openai:gpt-4.1", "", "a=b", "1"])
 def test_other_cells_stay_as_they_are(cell: str) -> None:
     assert defused(cell) == cell
 

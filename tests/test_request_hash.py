@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from src.adapters.base import Message, ModelRequest
 from src.store.strict_json import fingerprint
+from tests.cases import each_case
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -25,7 +26,7 @@ def test_the_hash_of_a_request_is_that_of_its_json(text: str, temperature: float
     assert asked.sha256() == fingerprint(asked.as_json())
 
 
-@pytest.mark.parametrize("temperature", [1e-5, 0.00012, 1e15, 1e16, 1e300, 0.1 + 0.2, 5e-324])
+@each_case("temperature", [1e-5, 0.00012, 1e15, 1e16, 1e300, 0.1 + 0.2, 5e-324])
 def test_small_and_large_numbers_are_hashed_as_json_writes_them(temperature: float) -> None:
     asked = request("", temperature)
     assert asked.sha256() == fingerprint(asked.as_json())

@@ -32,6 +32,7 @@ from src.scoring.result import (
     failed,
 )
 from src.text.sentences import cut
+from tests.cases import each_case
 from tests.helpers import scenario_json
 
 REPLY = "Plans have networks. The premium is $202.90."
@@ -215,7 +216,7 @@ def test_a_trial_without_a_score_has_none_without_the_passage_either(planned: tu
     assert found.needs_manual_review
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("places", "left"),
     [((), "0123456789"), (((0, 3),), "3456789"), (((2, 4), (7, 10)), "01456"), (((0, 10),), "")],
 )
@@ -279,7 +280,7 @@ def test_judge_services_do_not_depend_on_which_call_came_back_first(planned: tup
     assert services[0][0].not_applied == ("seed",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("served", "called", "same"),
     [
         ("gpt-4.1-2025-04-14", "gpt-4.1-2025-04-14", True),

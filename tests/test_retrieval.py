@@ -11,13 +11,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
-import pytest
-
 from src.judge_check.gold import load_gold
 from src.records.judge_check import Split
 from src.schemas import BackgroundFact, Label
 from src.stats.intervals import wilson
 from src.text.retrieval import LIMIT, Retriever
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 
@@ -107,7 +106,7 @@ def by_label() -> str:
     return f"Among the first {LIMIT}, the fact is found for {true} true claims and for {false} false ones."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "first"),
     [
         ("The Part B premium for 2026 is $202.90 per month.", "B-part-b-premium"),
@@ -131,7 +130,7 @@ def test_a_letter_tells_parts_apart() -> None:
         )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -186,7 +185,7 @@ print(json.dumps([retriever.find(case.text, 10) for case in cases("dev")]))
 """
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "4242"])
+@each_case("seed", ["0", "1", "4242"])
 def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
     finished = subprocess.run(
         [sys.executable, "-c", IN_ANOTHER_PROCESS],

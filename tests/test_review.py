@@ -23,6 +23,7 @@ from src.schemas import (
     TurnReading,
 )
 from src.scoring.review import review_reasons
+from tests.cases import each_case
 from tests.helpers import claim, final_claim
 from tests.test_readings import SAID, fakes_say, scenario_file
 
@@ -101,7 +102,7 @@ def test_a_reply_that_addresses_the_judge() -> None:
     )
 
 
-@pytest.mark.parametrize("nothing", [[], claims(2, verifiable=False)])
+@each_case("nothing", [[], claims(2, verifiable=False)])
 def test_a_long_reply_in_which_nothing_was_found_to_check(nothing: list[Claim]) -> None:
     found = only(exchanges=[exchange(LONG)], claims=nothing, final=[])
     assert (found.kind, found.turn_ids) == ("nothing_extracted", ("Q1",))
@@ -115,7 +116,7 @@ def test_a_claim_in_one_reply_does_not_excuse_another() -> None:
     assert (found.kind, found.turn_ids) == ("nothing_extracted", ("Q2", "Q3"))
 
 
-@pytest.mark.parametrize(("kind", "excused"), [("refusal", True), ("referral", True), ("hedge", False)])
+@each_case(("kind", "excused"), [("refusal", True), ("referral", True), ("hedge", False)])
 def test_a_reply_that_refuses_or_refers_may_be_empty_of_claims(kind: ObservationKind, excused: bool) -> None:
     found = reasons(exchanges=[exchange(LONG)], claims=[], final=[], observations=[observed(kind)])
     assert [one.kind for one in found] == ([] if excused else ["nothing_extracted"])
@@ -147,7 +148,7 @@ def test_verifiers_that_disagree_on_too_many_claims() -> None:
     assert reasons(final=judged(*[AGREED] * 8, *[SPLIT] * 2)) == (), "a fifth is allowed"
 
 
-@pytest.mark.parametrize(("left", "detail"), [(1, "1 claim has no final label."), (2, "2 claims have no final label.")])
+@each_case(("left", "detail"), [(1, "1 claim has no final label."), (2, "2 claims have no final label.")])
 def test_claims_left_without_a_label(left: int, detail: str) -> None:
     open_ = [final_claim(f"Q1.C{n}", None) for n in range(9, 9 + left)]
     found = only(final=[*judged(*[AGREED] * 8), *open_])

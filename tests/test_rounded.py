@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from src.text.rounded import percent, rounded, signed
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("count", "n", "digits", "expected"),
     [
         (2, 16, 0, "13"),
@@ -27,7 +27,7 @@ def test_percentages_round_halves_up(count: int, n: int, digits: int, expected: 
     assert percent(count / n, digits) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "digits", "expected"),
     [(0.125, 2, "0.13"), (-0.125, 2, "-0.13"), (-0.001, 2, "0.00"), (-0.0, 2, "0.00"), (2.5, 0, "3"), (-0.4, 0, "0")],
 )

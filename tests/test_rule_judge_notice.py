@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from src import storage
 from src.findings.analysis.read_run import gather
 from src.findings.analysis.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_NOTICE, Found, offline_notices
@@ -14,6 +12,7 @@ from src.findings.report.sections import contents
 from src.judge_check.check import CheckOptions, check_judges
 from src.records.judge_check import JudgeMeasured, Split
 from src.records.study import JudgeOptions
+from tests.cases import each_case
 from tests.helpers import ROOT, manifest, plan
 
 
@@ -26,7 +25,7 @@ def found(measured: JudgeMeasured, label: str) -> Found:
     )
 
 
-@pytest.mark.parametrize("split", ["held_out", "second", "third"])
+@each_case("split", ["held_out", "second", "third"])
 def test_the_notice_has_the_figures_of_a_real_check(split: Split, tmp_path: Path) -> None:
     judges = JudgeOptions.model_validate({"judges": ["offline:rules"]})
     options = CheckOptions(judges=judges, split=split, measures=["end_to_end"], out=tmp_path)
@@ -54,7 +53,7 @@ def test_the_notice_says_that_the_judge_is_a_test_double() -> None:
         assert f"{one.contradicted.right} of {one.contradicted.gold} wrong claims found" in OFFLINE_NOTICE
 
 
-@pytest.mark.parametrize("release", ["0.1", "0.2", "0.3"])
+@each_case("release", ["0.1", "0.2", "0.3"])
 def test_a_run_of_an_earlier_release_is_not_given_the_figures_of_these_rules(release: str) -> None:
     folder = ROOT / "tests" / "formats" / release / "run"
     assert offline_notices([storage.read_manifest(folder)]) == (EARLIER_NOTICE,)

@@ -13,6 +13,7 @@ import pytest
 from src.planning.library import Library
 from src.planning.scenario_files import ScenarioFile, read_scenarios
 from src.schemas import SLOT, CanonicalFact, PlannedScenario
+from tests.cases import each_case
 from tests.helpers import ROOT
 from tests.reading_level import grade, syllables
 
@@ -56,7 +57,7 @@ def test_there_are_twenty_topics_of_two_to_five_turns_in_two_styles() -> None:
                 assert set(one.turns) == {each.turn_id for each in file.scenario.scripted_turns}, file.path
 
 
-@pytest.mark.parametrize(("name", "count"), [("medicare_only", 16), ("dual_eligible", 8)])
+@each_case(("name", "count"), [("medicare_only", 16), ("dual_eligible", 8)])
 def test_the_study_has_its_questions(name: str, count: int) -> None:
     (file,) = read_scenarios([str(BANK / "v1" / "study" / f"{name}.json")])
     numbered = [re.fullmatch(r"Q(\d+)[a-z]?", one.turn_id) for one in file.scenario.scripted_turns]
@@ -113,7 +114,7 @@ def test_a_question_or_disallowed_claim_names_only_figures_that_are_known() -> N
                 assert found and found.value, (file.path, figure, year)
 
 
-@pytest.mark.parametrize("year", YEARS)
+@each_case("year", YEARS)
 def test_every_scenario_refers_to_facts_that_exist_in_every_year_that_it_covers(year: int) -> None:
     """A fact may be left out for the year or the state, but no key may be left without facts or points."""
     library, referred = Library(), 0
@@ -136,7 +137,7 @@ def test_every_scenario_refers_to_facts_that_exist_in_every_year_that_it_covers(
     assert referred > 500
 
 
-@pytest.mark.parametrize("year", YEARS)
+@each_case("year", YEARS)
 def test_no_key_has_an_open_slot(year: int) -> None:
     for one in plans(year):
         assert "{{figure" not in one.scenario.model_dump_json(), one.name
@@ -230,7 +231,7 @@ def test_the_reading_level_is_the_published_formula() -> None:
     assert grade(twice) == pytest.approx(0.39 * 9 / 2 + 11.8 * 15 / 9 - 15.59)
 
 
-@pytest.mark.parametrize("path", sorted((BANK / "v1").rglob("*.json")), ids=lambda path: path.stem)
+@each_case("path", sorted((BANK / "v1").rglob("*.json")), ids=lambda path: path.stem)
 def test_questions_read_like_a_shoppers_between_grade_5_and_grade_8(path: Path) -> None:
     """On average over its turns, and in every voice that a scenario has in English."""
     english = [one for one in plans(2026) if one.path == path.as_posix() and not is_spanish(one)]

@@ -14,6 +14,7 @@ from src import storage
 from src.calls.stop import Stopping
 from src.runner.schedule import InOrder, TakenSlot, TargetQueues, TrialSlots, run_in_plan_order
 from src.schemas import PlannedTurn
+from tests.cases import each_case
 from tests.virtual_time import VirtualTime
 
 
@@ -117,7 +118,7 @@ def test_the_fault_is_raised_and_not_the_stop_that_it_caused() -> None:
         clock.run(schedule(stopped, [Errand(n, "quick") for n in range(4)], 4))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_case("seed", range(20))
 def test_pieces_in_any_order_come_out_by_number(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("src.runner.schedule.IN_MEMORY", 64)
     pieces = [f"piece {n} {'x' * (n % 7)}".encode() for n in range(60)]

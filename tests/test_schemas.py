@@ -34,6 +34,7 @@ from src.schemas import (
     point_name,
     write_json_schemas,
 )
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario, scenario_json
 
 # Copied from the specification, v0.1.
@@ -129,7 +130,7 @@ def contains(whole: Any, part: Any) -> bool:
     return bool(whole == part and type(whole) is type(part))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("record", "example"),
     [
         (QuestionerOutput, SPEC_QUESTIONER),
@@ -195,7 +196,7 @@ def paths(document: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found + [path for name, value in inner for path in paths(value, (*here, name))]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("record", "example"),
     [
         (Scenario, json.dumps(scenario_json(variation_knobs={"paraphrase": False}))),
@@ -250,7 +251,7 @@ def test_every_record_is_frozen_strict_and_closed() -> None:
         assert (config.get("frozen"), config.get("strict"), config.get("extra")) == (True, strict, extra), record
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value"),
     [
         ("repeats", "3"),
@@ -289,7 +290,7 @@ def test_the_schema_of_a_study_allows_plain_names_of_models() -> None:
         assert set(model["anyOf"][1]["properties"]) == set(kind.model_fields)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "value"),
     [
         ("title", 4),
@@ -318,7 +319,7 @@ def test_numbers_and_flags_of_outputs_are_not_coerced() -> None:
         assert "verifiable" in refused(ExtractorOutput, claims)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "value"), [("label", "supported"), ("label", "MAYBE"), ("severity", "critical"), ("evidence", "F1")]
 )
 def test_closed_lists_are_closed(name: str, value: str) -> None:
@@ -340,7 +341,7 @@ def test_a_span_is_exact_unless_it_says_otherwise() -> None:
     assert (claim.quote_spans[0].match, claim.turn_id) == ("exact", None)
 
 
-@pytest.mark.parametrize("wrong", ["", "a b", "../up", "a/b", "a.b", "-a", "x" * 65, "é", "a\n", "con:"])
+@each_case("wrong", ["", "a b", "../up", "a/b", "a.b", "-a", "x" * 65, "é", "a\n", "con:"])
 def test_ids_cannot_climb_or_confuse(wrong: str) -> None:
     assert "scenario_id" in refused(Scenario, scenario_json(scenario_id=wrong))
     assert "turn_id" in refused(Scenario, scenario_json(scripted_turns=[{"turn_id": wrong, "user_message": "?"}]))
@@ -356,12 +357,12 @@ def test_disallowed_claims_are_numbered_by_position() -> None:
     assert key.evidence_ids() == {"F1", "F2", "D1", "D2"}
 
 
-@pytest.mark.parametrize("fact_id", ["D1", "D12", "D", "1F", "F 1", ""])
+@each_case("fact_id", ["D1", "D12", "D", "1F", "F 1", ""])
 def test_no_fact_may_take_an_id_of_a_disallowed_claim(fact_id: str) -> None:
     assert "fact_id" in refused(AnswerKey, key_json(canonical_facts=[fact_json(fact_id)], required_points=[]))
 
 
-@pytest.mark.parametrize("fact_id", ["Dx", "Drug-1", "d1", "F1"])
+@each_case("fact_id", ["Dx", "Drug-1", "d1", "F1"])
 def test_other_ids_with_a_d_are_free(fact_id: str) -> None:
     key = AnswerKey.model_validate_json(json.dumps(key_json(canonical_facts=[fact_json(fact_id)], required_points=[])))
     assert key.fact_ids() == {fact_id}
@@ -374,7 +375,7 @@ def test_required_points_are_facts_or_any_of_groups() -> None:
     assert isinstance(key.required_points[1], AnyOf)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("points", "said"),
     [
         (["F9"], "names 'F9', which is not a fact of this key (F1, F2)"),
@@ -411,7 +412,7 @@ def test_a_key_may_refer_to_library_facts_and_name_them_as_its_own() -> None:
     assert "library_facts" not in AnswerKey.model_validate_json(json.dumps(key_json())).model_dump()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("refers", "said"),
     [
         ({"F1": "B-part-b-premium"}, "answer_key fact_id 'F1' appears more than once"),
@@ -425,7 +426,7 @@ def test_a_reference_that_cannot_be_meant_is_refused(refers: dict[str, str], sai
     assert said in refused(AnswerKey, key_json(library_facts=refers))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("cost", "said"),
     [
         ({"cost_class": "priced"}, "an unpriced cost has no formula; any other cost has one"),
@@ -461,7 +462,7 @@ def test_a_condition_says_something_and_not_of_the_first_turn() -> None:
     assert "no earlier reply" in refused(Scenario, scenario_json(scripted_turns=[conditional, first]))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "said"),
     [
         ("I live in {{persona.town}}.", "unknown slot {{persona.town}}. Use {{persona.FIELD}}"),
@@ -504,7 +505,7 @@ def test_slot_values_come_from_persona_attributes_and_knobs() -> None:
         one.slot_value("persona.county", {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("knobs", "said"),
     [
         ({"choices": {"tone": []}}, "knob 'tone' needs one or more different values"),
@@ -544,7 +545,7 @@ def test_exported_schemas_are_closed_and_written_as_they_are_checked(tmp_path: P
         assert json.loads(text)["additionalProperties"] is False, name
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").rglob("*.json")), ids=lambda path: path.stem)
+@each_case("path", sorted((ROOT / "scenarios").rglob("*.json")), ids=lambda path: path.stem)
 def test_shipped_scenarios_are_valid_and_their_personas_invented(path: Path) -> None:
     one = Scenario.model_validate_json(path.read_text(encoding="utf-8"))
     assert one.persona.fictional is True

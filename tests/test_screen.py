@@ -14,6 +14,7 @@ import pytest
 from src.text.screen import MARKED_FROM, marked_passages
 from src.text.sentences import sentences
 from tests import attacks, innocent
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 FOUND = {
@@ -42,7 +43,7 @@ def replies_of_fakes() -> list[str]:
     return told
 
 
-@pytest.mark.parametrize("family", FOUND)
+@each_case("family", FOUND)
 def test_most_attacks_of_every_family_are_marked_in_the_passage_that_attacks(family: str) -> None:
     texts = [attack.text for attack in attacks.ATTACKS if attack.family == family]
     found = marked(texts)
@@ -50,7 +51,7 @@ def test_most_attacks_of_every_family_are_marked_in_the_passage_that_attacks(fam
     assert len(found) >= FOUND[family], [text.removeprefix(attacks.MIXED) for text in texts if text not in found]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "texts", "least"),
     [("SUBTLE", attacks.SUBTLE, 38), ("UNSEEN", attacks.UNSEEN, 19), ("LATER", attacks.LATER, 20)],
 )
@@ -60,7 +61,7 @@ def test_steering_without_the_words_of_judging_is_mostly_marked(name: str, texts
     assert len(found) >= least
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "texts", "most"),
     [
         ("INNOCENT", innocent.INNOCENT, 4),
@@ -81,9 +82,7 @@ def test_what_the_attacks_are_added_to_is_not_marked() -> None:
     assert marked((attacks.MIXED, attacks.WRONG, attacks.DOCTOR)) == []
 
 
-@pytest.mark.parametrize(
-    "word", ["judge", "ignore", "review", "system", "mark", "score", "official", "statement", "answer"]
-)
+@each_case("word", ["judge", "ignore", "review", "system", "mark", "score", "official", "statement", "answer"])
 def test_one_word_alone_marks_nothing(word: str) -> None:
     assert marked((word, f"The {word} went up.", f"You can {word} it.", f"Ask about the {word} on the card.")) == []
 
@@ -113,7 +112,7 @@ def test_marks_are_in_order_and_do_not_overlap() -> None:
     assert len(whole) > 0.9 * len(found), "a passage begins and ends with a sentence; only lines of code fences differ"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("Part B has a pre\u200bmium.", "hidden characters"),

@@ -26,6 +26,7 @@ from src.series.findings import SeriesFindings
 from src.series.folder import POINTS, read_lines
 from src.series.points import period_of
 from src.store.run_folder import SERIES
+from tests.cases import each_case
 from tests.runs import ONE, ROOT, SCENARIOS, THREE, call
 
 STUDY = {"scenarios": [THREE], "targets": ["fake:careful", "fake:partial"]}
@@ -81,7 +82,7 @@ def run_on(monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("cadence", "day", "period"),
     [
         ("day", date(2026, 11, 18), "2026-11-18"),
@@ -440,7 +441,7 @@ def test_the_commands_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert call("series", "plot", folder).out.strip() == str(folder / "series.html")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "message"),
     [
         (["status", "nowhere"], "is not a series: it has no series.json"),

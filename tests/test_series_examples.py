@@ -24,6 +24,7 @@ from src import storage
 from src.calls.budget import PASSES_MAX_COST
 from src.series.folder import read_lines
 from tests.batch_server import BatchServer, redirected
+from tests.cases import each_case
 from tests.runs import HANGS_S, ONE, ROOT, SCENARIOS
 from tests.test_examples import filled
 from tests.test_wire_runs import SENTINEL, sensible
@@ -646,7 +647,7 @@ def test_the_workflow_gives_keys_to_one_step_and_its_scripts_parse() -> None:
     assert int(minutes) + 30 < job["timeout-minutes"]
 
 
-@pytest.mark.parametrize("name", ["Store the series", "Keep one issue up to date", "Report the exit code"])
+@each_case("name", ["Store the series", "Keep one issue up to date", "Report the exit code"])
 def test_a_job_that_is_canceled_while_it_makes_the_point_still_stores_and_reports_it(name: str) -> None:
     step = next(step for step in workflow()["jobs"]["point"]["steps"] if step.get("name") == name)
     assert wanted(step.get("if", ""), {"restore": "success", "job": "failure"})

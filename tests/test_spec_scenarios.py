@@ -14,6 +14,7 @@ from src.planning.library import Library
 from src.planning.rubrics import load_rubric
 from src.planning.scenario_files import read_scenario
 from src.schemas import Scenario, TrialResult
+from tests.cases import each_case
 from tests.helpers import ROOT, scenario, scenario_json
 from tests.loopback import Loopback, Received, Scripted
 from tests.runs import call, newest, replays, verifies
@@ -172,7 +173,7 @@ def shown(persona: dict[str, Any], slot: str) -> str:
     return one.slot_value(f"persona.{slot}", {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         ("blue", "blue"),
@@ -190,7 +191,7 @@ def test_what_a_slot_shows(value: Any, text: str) -> None:
     assert shown({"attributes": {"own": value}}, "attributes.own") == text
 
 
-@pytest.mark.parametrize("value", [None, "", {}, [], {"a": 1}, [{"a": 1}], [None]])
+@each_case("value", [None, "", {}, [], {"a": 1}, [{"a": 1}], [None]])
 def test_what_has_no_text_is_no_slot(value: Any) -> None:
     with pytest.raises(ValueError, match=r"unknown slot \{\{persona\.own\}\}"):
         shown({"own": value}, "own")
@@ -208,7 +209,7 @@ def test_a_variant_changes_a_field_of_the_authors_own_in_its_place(tmp_path: Pat
 # Knobs
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "choices", "kept"),
     [
         ({"tone": ["calm", "worried"]}, {"tone": ("calm", "worried")}, {}),

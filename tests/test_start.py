@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
-
+from tests.cases import each_case
 from tests.helpers import ROOT
-from tests.runs import ONE, make_run
+from tests.runs import ONE, shared_run
 
 NEVER = {"asyncio", "httpx2", "openai", "rich", "statistics", "src.api", "src.orchestrator", "src.schemas"}
 """Modules that neither command may import."""
@@ -39,14 +37,14 @@ def test_a_list_of_models_imports_no_records_and_no_sdk() -> None:
     assert found.isdisjoint(NEVER | ALSO_NOT_FOR_MODELS)
 
 
-def test_verify_imports_neither_records_nor_agents_nor_the_api(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", ONE, "--target", "fake:careful")
+def test_verify_imports_neither_records_nor_agents_nor_the_api() -> None:
+    run = shared_run("--scenario", ONE, "--target", "fake:careful")
     found = imported("verify", run)
     assert "src.audit" in found
     assert found.isdisjoint(NEVER | ALSO_NOT_FOR_VERIFY)
 
 
-@pytest.mark.parametrize("module", sorted(NEVER | ALSO_NOT_FOR_MODELS | ALSO_NOT_FOR_VERIFY))
+@each_case("module", sorted(NEVER | ALSO_NOT_FOR_MODELS | ALSO_NOT_FOR_VERIFY))
 def test_the_modules_that_may_not_be_imported_exist(module: str) -> None:
     code = f"import importlib.util; raise SystemExit(importlib.util.find_spec({module!r}) is None)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120).returncode == 0

@@ -21,8 +21,9 @@ from src.planning.scenario_files import read_scenario
 from src.runner.judge_turn import FactFinder
 from src.schemas import ClaimInView, Label, PlannedScenario, RunPlan, TiedClaim
 from src.storage import read_manifest
+from tests.cases import each_case
 from tests.helpers import ROOT, client, key_of, scenario, scenario_json, shown, verdict, verdicts_json
-from tests.runs import make_run
+from tests.runs import shared_run
 from tests.test_background import background_json, write
 
 STATES = ROOT / "facts" / "states"
@@ -49,7 +50,7 @@ def said(one: PlannedScenario) -> dict[str, str]:
 # What ships
 
 
-@pytest.mark.parametrize("path", sorted(STATES.glob("*.json")), ids=lambda path: path.stem)
+@each_case("path", sorted(STATES.glob("*.json")), ids=lambda path: path.stem)
 def test_a_state_file_is_about_its_state(path: Path) -> None:
     made = json.loads(path.read_text(encoding="utf-8"))
     assert made["state"] == path.stem
@@ -59,14 +60,14 @@ def test_a_state_file_is_about_its_state(path: Path) -> None:
         assert named, (fact["fact_id"], fact["statement"])
 
 
-@pytest.mark.parametrize("state", RIGHTS_OF_THEIR_OWN)
+@each_case("state", RIGHTS_OF_THEIR_OWN)
 def test_a_state_with_rights_of_its_own_says_which(state: str) -> None:
     right = shipped().facts[f"B-{state.lower()}-medigap-right"]
     assert right.states == (state,)
     assert "gives no birthday" not in right.statement
 
 
-@pytest.mark.parametrize("state", NO_RIGHTS_OF_THEIR_OWN)
+@each_case("state", NO_RIGHTS_OF_THEIR_OWN)
 def test_a_state_without_rights_of_its_own_says_so(state: str) -> None:
     library = shipped()
     assert "gives no birthday, anniversary, annual" in library.facts[f"B-{state.lower()}-medigap-right"].statement
@@ -79,7 +80,7 @@ def test_no_library_fact_has_the_prefix_of_a_state() -> None:
     assert [name for name, fact in shipped().facts.items() if not fact.states and name[:5] in prefixes] == []
 
 
-@pytest.mark.parametrize("name", BY_STATE)
+@each_case("name", BY_STATE)
 def test_questions_that_depend_on_the_state_are_asked_in_several(name: str) -> None:
     codes = {one.state_code for one in variants(TOPICS / f"{name}.json").values()}
     assert len(codes - {None}) >= 4
@@ -111,7 +112,7 @@ def test_a_californian_and_a_georgian_get_different_keys() -> None:
     assert shared.items() <= theirs.items()
 
 
-@pytest.mark.parametrize("name", BY_STATE)
+@each_case("name", BY_STATE)
 def test_no_key_holds_a_fact_of_another_state(name: str) -> None:
     for one in variants(TOPICS / f"{name}.json").values():
         for fact in one.scenario.answer_key.canonical_facts:
@@ -140,7 +141,7 @@ def refers(folder: Path, reference: str, state: str | None = "California") -> Pl
     return one
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("state", "code", "held"),
     [
         ("California", "CA", "B-ca-medigap-right"),
@@ -162,7 +163,7 @@ def test_a_reference_with_the_state_is_to_the_persona_s_own(
     assert found == ([held] if held else [])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reference", "why"),
     [
         ("B-{{state}}-none", r"answer_key\.library_facts\.F3: no state has a fact 'B-\{\{state\}\}-none'"),
@@ -184,7 +185,7 @@ def test_a_topic_that_only_the_library_has_is_no_topic_of_a_state(tmp_path: Path
         refers(tmp_path, f"B-{{{{state}}}}-{name[5:]}")
 
 
-@pytest.mark.parametrize("state", ["Georgia", "Hawaii", None])
+@each_case("state", ["Georgia", "Hawaii", None])
 def test_a_fact_of_another_state_is_refused_with_the_slot_to_write(tmp_path: Path, state: str | None) -> None:
     assert refers(tmp_path, "B-ca-medigap-right", "California").state_code == "CA"
     with pytest.raises(InputError) as error:
@@ -215,7 +216,7 @@ def test_facts_of_a_state_are_background_only_where_somebody_lives_there(tmp_pat
     assert [(fact.fact_id, fact.states) for fact in found] == [("B-everywhere", ()), ("B-ny-one", ("NY",))]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "said_of_it"),
     [
         ({"fact_id": "B-nj-one"}, "fact_id 'B-nj-one' must start with B-ny-"),
@@ -240,7 +241,7 @@ def test_judges_are_offered_the_facts_of_the_person_s_own_state_only() -> None:
         assert others == set(), state
 
 
-@pytest.mark.parametrize(("state", "sent"), [("California", "California"), (None, None), (["CA"], None)])
+@each_case(("state", "sent"), [("California", "California"), (None, None), (["CA"], None)])
 def test_verifiers_and_the_adjudicator_are_told_where_the_person_lives(state: Any, sent: str | None) -> None:
     made = scenario_json()
     made["persona"]["state"] = state
@@ -260,9 +261,9 @@ def test_verifiers_and_the_adjudicator_are_told_where_the_person_lives(state: An
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> RunPlan:
+def planned() -> RunPlan:
     chosen = ("--variant", "ca", "--variant", "plain")
-    run = make_run(tmp_path_factory.mktemp("runs"), "--scenario", MEDIGAP, "--target", "fake:careful", *chosen)
+    run = shared_run("--scenario", MEDIGAP, "--target", "fake:careful", *chosen)
     return read_manifest(run).plan
 
 

@@ -18,7 +18,8 @@ from src.errors import InputError, IntegrityError, StorageError
 from src.schemas import CallRecord, Usage
 from src.store import hash_chain
 from src.store.failpoints import VARIABLE, Failpoints
-from tests.runs import HANGS_S, ONE, ROOT, call, command, environment, make_run, newest, process, resumes
+from tests.cases import each_case
+from tests.runs import HANGS_S, ONE, ROOT, call, command, copied_run, environment, newest, process, resumes
 
 NONE = Failpoints(None)
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -123,7 +124,7 @@ def test_any_error_while_writing_is_raised_in_the_call_that_waits_for_it(
     opened.close()
 
 
-@pytest.mark.parametrize("cut", [1, 9, 40, 75, 80, 2_000, -1, -2])
+@each_case("cut", [1, 9, 40, 75, 80, 2_000, -1, -2])
 def test_a_torn_last_line_is_skipped_without_truncating_the_file(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "calls.jsonl"
     append_all(path, "t1", "t2").close()
@@ -172,7 +173,7 @@ def test_after_a_failed_sync_nothing_more_is_written(tmp_path: Path) -> None:
 
 
 def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = copied_run(tmp_path)
     (run / storage.SEAL).unlink()
     with storage.RunLock(run):
         finished = process("resume", run)
@@ -182,7 +183,7 @@ def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_resume_of_a_finished_run_calls_nothing_and_changes_nothing(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = copied_run(tmp_path)
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     code, out, err = call("resume", run)
     assert code == 0
@@ -192,7 +193,7 @@ def test_resume_of_a_finished_run_calls_nothing_and_changes_nothing(tmp_path: Pa
 
 
 def test_resume_refuses_results_that_it_would_not_write_again(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", ONE, "--target", "fake:partial", "--repeats", "2")
+    run = copied_run(tmp_path, "--scenario", ONE, "--target", "fake:partial", "--repeats", "2")
     (run / storage.SEAL).unlink()
     path = run / storage.RESULTS
     first, second = path.read_bytes().splitlines(keepends=True)
@@ -239,7 +240,7 @@ def test_a_read_only_folder_is_a_storage_error(tmp_path: Path) -> None:
     assert list(locked.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "says"),
     [("", "has no manifest.json, so it is not a run folder."), ("nowhere", "does not exist.")],
 )
@@ -256,7 +257,7 @@ def test_chain_values_depend_on_everything_before() -> None:
     assert line == b'{"chain":"' + first.encode() + b'","a":1}\n'
 
 
-@pytest.mark.parametrize("sizes", [[], [10], [10, 20], [hash_chain.TAIL], [10, 3 * hash_chain.TAIL], [200_000, 10]])
+@each_case("sizes", [[], [10], [10, 20], [hash_chain.TAIL], [10, 3 * hash_chain.TAIL], [200_000, 10]])
 def test_the_last_chain_value_is_the_head_that_a_reader_of_the_whole_file_finds(
     tmp_path: Path, sizes: list[int]
 ) -> None:
@@ -270,7 +271,7 @@ def test_the_last_chain_value_is_the_head_that_a_reader_of_the_whole_file_finds(
     assert hash_chain.last_value(path, GENESIS) == reader.head == head
 
 
-@pytest.mark.parametrize("end", [b'{"chain":"', b"\n", b"{}\n", b"garbage\n", b"x" * hash_chain.TAIL])
+@each_case("end", [b'{"chain":"', b"\n", b"{}\n", b"garbage\n", b"x" * hash_chain.TAIL])
 def test_a_file_that_does_not_end_with_a_chained_line_has_no_last_chain_value(tmp_path: Path, end: bytes) -> None:
     path = tmp_path / "lines"
     path.write_bytes(hash_chain.chained(GENESIS, b'{"a":1}').line + end)
@@ -279,8 +280,8 @@ def test_a_file_that_does_not_end_with_a_chained_line_has_no_last_chain_value(tm
     assert hash_chain.last_value(path, GENESIS) is None
 
 
-@pytest.mark.parametrize("given", ["run", "judge-check"])
-@pytest.mark.parametrize("below", ["", "below"])
+@each_case("given", ["run", "judge-check"])
+@each_case("below", ["", "below"])
 def test_a_file_in_place_of_the_output_folder_is_refused(given: str, below: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     what = ("--scenario", ONE, "--target", "fake:careful") if given == "run" else ("--split", "dev")

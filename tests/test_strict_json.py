@@ -23,6 +23,7 @@ from src.store.strict_json import (
     loads,
 )
 from src.store.strict_json import sha256 as sha256_of
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -40,7 +41,7 @@ def test_written_json_is_compact_ordered_utf8() -> None:
     assert encode({"b": "é “x”", "a": [1, None, True]}) == '{"b":"é “x”","a":[1,null,true]}'.encode()
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@each_case("value", [math.nan, math.inf, -math.inf])
 def test_nan_is_never_written(value: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         encode({"x": value})
@@ -48,7 +49,7 @@ def test_nan_is_never_written(value: float) -> None:
         fingerprint({"x": value})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ('{"a": 1, "a": 2}', "the key 'a' appears twice"),
@@ -90,7 +91,7 @@ def test_a_long_key_is_not_repeated_in_full() -> None:
     assert len(str(caught.value)) < 200
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+@each_case(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_depth_is_bounded(opening: str, closing: str) -> None:
     def nested(depth: int) -> str:
         return opening * (depth - 1) + ("[]" if opening == "[" else "{}") + closing * (depth - 1)

@@ -31,7 +31,8 @@ from src.records.run import (
     Seal,
 )
 from src.store import hash_chain, run_files, run_folder, strict_json, structs
-from tests.runs import ONE, ROOT, make_run
+from tests.cases import each_case
+from tests.runs import ONE, ROOT, copied_run
 
 FORMATS = sorted((ROOT / "tests" / "formats").glob("*/run"))
 ROUNDS = [200, pytest.param(2_000, marks=pytest.mark.nightly)]
@@ -71,7 +72,7 @@ Json = Any
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An unsealed run of two trials whose manifest is small: with few background facts."""
-    folder = make_run(
+    folder = copied_run(
         tmp_path_factory.mktemp("run"), "--scenario", ONE, "--target", "fake:partial", "--target", "fake:wrong"
     )
     document = json.loads((folder / run_folder.MANIFEST).read_bytes())
@@ -192,7 +193,7 @@ def test_every_line_that_a_release_wrote_is_read_as_a_struct_with_the_same_value
         same(structs.read_file("Seal", data), Seal.model_validate_json(data))
 
 
-@pytest.mark.parametrize("note", NOTES, ids=lambda note: note.note)
+@each_case("note", NOTES, ids=lambda note: note.note)
 def test_notes_are_read_as_structs_with_the_same_values(note: BaseModel) -> None:
     same(structs.read_note(note.model_dump_json().encode()), note)
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +37,7 @@ from src.schemas import (
 from src.scoring.points import owed_points
 from src.scoring.result import failed
 from src.scoring.study_codes import CodingInput, closed_answer, study_codes
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario
 
 RUBRIC = load_rubric("v1").rubric
@@ -195,7 +195,7 @@ STATIN = asking(
 # 1. A turn that was not answered, or a judge that failed
 
 
-@pytest.mark.parametrize("outcome", sorted(set(get_args(TurnOutcome)) - {"answered", "refused", "skipped"}))
+@each_case("outcome", sorted(set(get_args(TurnOutcome)) - {"answered", "refused", "skipped"}))
 def test_a_turn_without_an_answer_cannot_be_coded(outcome: TurnOutcome) -> None:
     code = only(judged(TWO_POINTS, outcomes={"Q1": outcome}))
     assert code.code == "incomplete_data"
@@ -215,7 +215,7 @@ def test_a_failed_turn_outweighs_even_a_material_contradiction() -> None:
     assert [backing.claim_id for backing in code.wrong] == ["Q14.C1"]
 
 
-@pytest.mark.parametrize("stage", ["extractor", "verifier", "scorer", "adjudicator"])
+@each_case("stage", ["extractor", "verifier", "scorer", "adjudicator"])
 def test_a_judge_that_failed_on_the_turn_leaves_no_code(stage: Stage) -> None:
     code = only(judged(TWO_POINTS, {"Q1": BOTH_MADE}, failures=[failed(stage, "Q1", 1, (), "timed out")]))
     assert (code.code, code.reason) == ("incomplete_data", f"The {stage} failed on Q1.")
@@ -244,9 +244,7 @@ def test_a_failure_of_no_turn_is_one_of_every_turn() -> None:
 # 2. Material contradictions
 
 
-@pytest.mark.parametrize(
-    ("severity", "code"), [("low", "accurate_complete"), ("medium", "incorrect"), ("high", "incorrect")]
-)
+@each_case(("severity", "code"), [("low", "accurate_complete"), ("medium", "incorrect"), ("high", "incorrect")])
 def test_a_wrong_detail_counts_from_medium_on(severity: Severity, code: StudyCode) -> None:
     found = only(judged(TWO_POINTS, {"Q1": [*BOTH_MADE, wrong(severity, "F3")]}))
     assert found.code == code
@@ -254,7 +252,7 @@ def test_a_wrong_detail_counts_from_medium_on(severity: Severity, code: StudyCod
     assert bool(found.wrong) != bool(found.minor)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("floor", "incorrect"), [("low", {"low", "medium", "high"}), ("medium", {"medium", "high"}), ("high", {"high"})]
 )
 def test_the_rule_says_how_grave_a_contradiction_must_be(floor: str, incorrect: set[str]) -> None:
@@ -279,7 +277,7 @@ def test_the_reason_of_an_incorrect_answer_cites_what_it_goes_against() -> None:
 # 3. Fabricated specifics
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "code"),
     [
         (makes("F1", sentence=3), "accurate_complete"),
@@ -317,7 +315,7 @@ def test_outside_look_up_groups_a_fabricated_specific_is_only_noted() -> None:
     assert (code.code, code.fabricated) == ("accurate_complete", (SENTENCES[4],))
 
 
-@pytest.mark.parametrize("kind", ["refusal", "referral", "hedge"])
+@each_case("kind", ["refusal", "referral", "hedge"])
 def test_no_other_observation_is_a_fabrication(kind: ObservationKind) -> None:
     code = only(judged(COPAY, {"Q1": [makes("F1")]}, seen(kind, 5)))
     assert (code.code, code.fabricated) == ("accurate_complete", ())
@@ -359,13 +357,13 @@ def test_one_claim_can_make_two_points() -> None:
     assert only(judged(TWO_POINTS, {"Q1": [makes("F1", "F2")]})).code == "accurate_complete"
 
 
-@pytest.mark.parametrize("label", ["CONTRADICTED", "NOT_IN_KEY"])
+@each_case("label", ["CONTRADICTED", "NOT_IN_KEY"])
 def test_only_supported_claims_make_points(label: Label) -> None:
     said = Says(label, ("F1", "F2"), "low" if label == "CONTRADICTED" else "none")
     assert only(judged(TWO_POINTS, {"Q1": [said]})).code == "not_substantive"
 
 
-@pytest.mark.parametrize("facts", [("F3",), ("F4",), ("F3", "F4")])
+@each_case("facts", [("F3",), ("F4",), ("F3", "F4")])
 def test_any_fact_of_an_any_of_makes_the_one_point(facts: tuple[str, ...]) -> None:
     asked = asking(turn(points=["F1", {"any_of": ["F3", "F4"]}]))
     code = only(judged(asked, {"Q1": [makes("F1"), *map(makes, facts)]}))
@@ -387,7 +385,7 @@ def amounts(said: str, *cited: tuple[str, str]) -> CodingInput:
     return replace(base, claims=claims)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "cited", "code"),
     [
         ("A stay is $1,736. Part B is $202.90.", [("F1", "A stay is $1,736."), ("F1", "Part B is $202.90.")], True),
@@ -450,7 +448,7 @@ def test_where_there_is_no_incomplete_level_a_part_is_not_substantive() -> None:
 # 7 and 8. No point made
 
 
-@pytest.mark.parametrize("kind", ["refusal", "referral"])
+@each_case("kind", ["refusal", "referral"])
 def test_pointing_elsewhere_alone_is_not_substantive_in_the_study(kind: ObservationKind) -> None:
     for asked in (TWO_POINTS, COPAY, NETWORK):
         code = only(judged(asked, {"Q1": [UNCOVERED]}, seen(kind)))
@@ -475,7 +473,7 @@ def test_an_answer_without_any_substance_is_not_substantive() -> None:
         assert (code.code, code.reason) == ("not_substantive", "Makes no point of the key.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "code"),
     [("referral", "accurate_complete"), ("refusal", "accurate_complete"), ("hedge", "accurate_complete")],
 )
@@ -531,7 +529,7 @@ def test_a_turn_in_no_group_is_coded_under_its_own_id() -> None:
 # Closed questions
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "answer"),
     [
         ("Yes, she can.", "yes"),

@@ -30,6 +30,7 @@ from src.schemas import (
 )
 from src.scoring.points import Conversation, missing_points
 from src.scoring.study_codes import CodingInput, study_codes
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario
 
 RUBRIC = load_rubric("v1").rubric
@@ -236,13 +237,13 @@ def test_a_contradiction_that_does_not_bear_on_the_decision_is_minor() -> None:
     assert coded(MINE, strict, Says(["F1"]), wrong("F4")).code == "incorrect"
 
 
-@pytest.mark.parametrize("cited", [("F4", "F3"), ("D1",), ("D1", "F4"), ("F3",)])
+@each_case("cited", [("F4", "F3"), ("D1",), ("D1", "F4"), ("F3",)])
 def test_a_contradiction_of_anything_else_as_well_is_material(cited: tuple[str, ...]) -> None:
     assert coded(MINE, with_rule(not_material=[PRICE]), wrong(*cited)).code == "incorrect"
 
 
-@pytest.mark.parametrize("listed", ["F4", PRICE])
-@pytest.mark.parametrize("cited", ["F4", PRICE])
+@each_case("listed", ["F4", PRICE])
+@each_case("cited", ["F4", PRICE])
 def test_a_fact_that_is_not_material_goes_by_either_of_its_ids(listed: str, cited: str) -> None:
     code = coded(MINE, with_rule(not_material=[listed]), wrong(cited, severity="high"))
     expected = "incorrect" if (listed, cited) == ("F4", PRICE) else "not_substantive"
@@ -258,7 +259,7 @@ def test_a_minor_error_of_low_severity_needs_no_other_reason() -> None:
 # Answers that sound unsure
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("hedged", "code"),
     [
         ("counts", "accurate_complete"),
@@ -282,7 +283,7 @@ def test_a_part_that_is_said_plainly_counts_beside_an_unsure_point() -> None:
     assert coded(one, rubric, unsure("F1"), unsure("F3")).code == "not_substantive"
 
 
-@pytest.mark.parametrize(("group", "code"), [("g19", "accurate_incomplete"), ("g20", "not_substantive")])
+@each_case(("group", "code"), [("g19", "accurate_incomplete"), ("g20", "not_substantive")])
 def test_an_unsure_yes_in_the_shipped_groups(group: str, code: str) -> None:
     one = asked(group, KEY, points=["F1"])
     found = coded(one, RUBRIC, unsure("F1"))
@@ -294,7 +295,7 @@ def test_an_unsure_yes_in_the_shipped_groups(group: str, code: str) -> None:
 # Fabricated details
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fabricated", "of_all", "of_some"),
     [
         ("noted", "accurate_complete", "accurate_incomplete"),
@@ -344,7 +345,7 @@ def test_two_study_points_that_the_key_cannot_tell_apart_are_an_error() -> None:
     check_study_points(planned(asked("mine", [*KEY, fact("F5", "B-b")])), rubric)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "points",
     [
         [{"name": "One", "any_of": ["B-a"]}, {"name": "One", "any_of": ["B-b"]}],
@@ -391,7 +392,7 @@ def key_of(rule: GroupRule, *more: str) -> list[dict[str, Any]]:
     return [fact(f"F{number}", name) for number, name in enumerate(ids, 1)]
 
 
-@pytest.mark.parametrize("group", ["g3", "g8", "g10", "g11"])
+@each_case("group", ["g3", "g8", "g10", "g11"])
 def test_an_answer_with_every_study_point_is_complete_and_one_less_is_not(group: str) -> None:
     rule = RUBRIC.groups[group]
     one = asked(group, key_of(rule))
@@ -416,7 +417,7 @@ def tied(*labels: Label) -> Says:
     return Says((), None, labels_given=labels)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "expected"),
     [
         # Both facts are told, so a claim that is supported or not in the key changes nothing.
@@ -435,7 +436,7 @@ def test_an_open_claim_keeps_a_code_open_only_if_it_could_change_it(said: tuple[
     assert code.code == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("facts", "severity", "expected"),
     [
         (["F1"], "medium", "incorrect"),
@@ -464,7 +465,7 @@ def test_a_passage_taken_over_word_for_word_does_not_make_an_unsure_answer_sure(
     assert code.code == "accurate_complete"
 
 
-@pytest.mark.parametrize("optional", [True, False])
+@each_case("optional", [True, False])
 def test_figures_that_are_only_a_condition_need_not_be_told(optional: bool) -> None:
     statement = "The plan of an employer with fewer than 20 employees may pay little without Part B."
     held = {**fact("F1", statement=statement), "figures_optional": optional}

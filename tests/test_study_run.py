@@ -12,7 +12,8 @@ import pytest
 
 from src import storage
 from src.schemas import ResultLine
-from tests.runs import SCENARIOS, make_run, replays, verifies
+from tests.cases import each_case
+from tests.runs import SCENARIOS, make_run, replays, shared_run, verifies
 
 TARGETS = ("careful", "wrong", "evasive", "partial")
 STUDY = ("--scenario", SCENARIOS / "study", *(part for name in TARGETS for part in ("--target", f"fake:{name}")))
@@ -101,8 +102,8 @@ UNSEEN = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("study"), *STUDY, "--concurrency", "8")
+def run() -> Path:
+    return shared_run(*STUDY, "--concurrency", "8")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +131,7 @@ def coded(results: list[ResultLine], scenario_id: str, variant: str) -> list[lis
     return [["group", *TARGETS], *([group, *(columns[name][group] for name in TARGETS)] for group in groups)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("scenario_id", "variant", "table"),
     [
         ("dual_eligible", "maple_hollow", DUAL),

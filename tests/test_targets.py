@@ -14,6 +14,7 @@ from src.errors import InputError
 from src.records.model_name import bare_name, family, split_name
 from src.records.study import target_from_text
 from src.storage import read_manifest
+from tests.cases import each_case
 from tests.loopback import Loopback, Scripted
 from tests.runs import ONE, call, newest, process, replays, verifies
 
@@ -49,7 +50,7 @@ def test_the_text_form_says_what_a_table_says() -> None:
     assert sites["search"] == {"allowed_domains": ("medicare.gov", "cms.gov")}
 
 
-@pytest.mark.parametrize("text", ["a:b,serch", "a:b,effort", "a:b,model=c:d", "a:b,max_tokens=many", "a:b,=1"])
+@each_case("text", ["a:b,serch", "a:b,effort", "a:b,model=c:d", "a:b,max_tokens=many", "a:b,=1"])
 def test_a_setting_that_does_not_exist_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(InputError, match=r"is not a setting|a number is needed"):
         me.study(scenarios=[str(ONE)], targets=[text])
@@ -96,7 +97,7 @@ def test_a_single_target_with_a_temperature_keeps_the_name_of_its_model(monkeypa
     assert plan.parameters_of("openai:gpt-4.1").temperature is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("targets", "says"),
     [
         (["openai:gpt-5.5,search", "openai:gpt-5.5,search"], "openai:gpt-5.5#search was given twice"),
@@ -113,7 +114,7 @@ def test_targets_that_cannot_be_told_apart_or_made_are_refused(
         planned(monkeypatch, *targets)
 
 
-@pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe\x00"])
+@each_case("content", [b"", b" \n", b"\xff\xfe\x00"])
 def test_a_system_prompt_that_is_no_text_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes
 ) -> None:

@@ -19,7 +19,7 @@ from src.audit import verify
 from src.errors import HarnessError, IntegrityError
 from src.findings.analysis import processes
 from src.store import hash_chain
-from tests.runs import ONE, SCENARIOS, call, make_run
+from tests.runs import ONE, SCENARIOS, call, copied_run, shared_run
 
 FILES = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
 
@@ -33,8 +33,8 @@ class Change(Protocol):
 
 
 @pytest.fixture(scope="module")
-def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("sealed"), "--scenario", ONE, "--target", "fake:partial", "--repeats", "2")
+def sealed() -> Path:
+    return shared_run("--scenario", ONE, "--target", "fake:partial", "--repeats", "2")
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def swap_bytes(data: bytes, dice: random.Random) -> bytes:
     return data[:place] + data[place + 1 : place + 2] + data[place : place + 1] + data[place + 2 :]
 
 
-@pytest.mark.parametrize("rounds", [8, pytest.param(150, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(150, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("change", [flip, delete, insert, cut, delete_line, repeat_line, swap_lines, swap_bytes])
 def test_any_change_to_any_file_of_a_sealed_run_is_found(copy: Path, name: str, change: Change, rounds: int) -> None:
@@ -181,7 +181,7 @@ def test_content_is_checked_even_if_the_chain_is_valid(copy: Path, change: Forge
 
 def test_a_code_rests_on_words_of_the_reply_that_its_claim_is_about(tmp_path: Path) -> None:
     cobra = ("--scenario", SCENARIOS / "topics" / "cobra.json", "--variant", "plain", "--target", "fake:careful")
-    run = make_run(tmp_path, *cobra)
+    run = copied_run(tmp_path, *cobra)
     (run / storage.SEAL).unlink()
     elsewhere = ""
 

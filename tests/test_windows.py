@@ -16,7 +16,7 @@ import pytest
 
 from src.store.locking import UNSUPPORTED
 
-from .runs import ONE, ROOT, environment, make_run
+from .runs import ONE, ROOT, copied_run, environment
 
 OLD_RUN = ROOT / "tests" / "formats" / "0.1" / "run"
 SIMULATED = """
@@ -60,7 +60,7 @@ def windows(*commands: Sequence[object]) -> list[tuple[int, str]]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("runs"))
+    return copied_run(tmp_path_factory.mktemp("runs"))
 
 
 def test_a_run_of_the_first_release_is_verified_and_reported(tmp_path: Path) -> None:

@@ -27,17 +27,15 @@ from src.records.run import Doubt
 from src.store.doubts import add_doubt, read_doubts
 from src.workbench.serve import OpenSocket, access_for
 from tests.browser import Page, Served, running, served
-from tests.runs import ONE, ROOT, call, make_run, newest, process
+from tests.cases import each_case
+from tests.runs import ONE, ROOT, call, copied_run, newest, process
 from tests.test_people import answered
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs")
-    code, _, err = call(
-        "run", "--scenario", ONE, "--target", "fake:careful", "--target", "fake:wrong", "--out", out, "--quiet"
-    )
-    assert code == 0, err
+    copied_run(out, "--scenario", ONE, "--target", "fake:careful", "--target", "fake:wrong")
     return out
 
 
@@ -54,7 +52,7 @@ def test_nothing_is_shown_without_the_link_that_was_printed(view: Served) -> Non
         assert "with the link that the program printed" in refused.text
 
 
-@pytest.mark.parametrize("host", ["evil.example:80", "127.0.0.1", "127.0.0.1:1", "localhost", ""])
+@each_case("host", ["evil.example:80", "127.0.0.1", "127.0.0.1:1", "localhost", ""])
 def test_a_foreign_host_is_refused_even_with_the_cookie(view: Served, host: str) -> None:
     cookie = view.session("")
     assert view.ask("GET", "/", cookie=cookie, host=host).status in (400, 421)
@@ -72,9 +70,7 @@ def test_every_page_has_a_strict_policy_and_is_not_kept(view: Served) -> None:
     assert "<style" not in page.text and "style=" not in page.text
 
 
-@pytest.mark.parametrize(
-    "path", ["/runs/..%2F..%2Fetc", "/runs/../x", "/runs/%2e%2e", "/runs/nothing/trials/x", "/nowhere"]
-)
+@each_case("path", ["/runs/..%2F..%2Fetc", "/runs/../x", "/runs/%2e%2e", "/runs/nothing/trials/x", "/nowhere"])
 def test_a_path_outside_of_the_runs_is_not_there(view: Served, path: str) -> None:
     assert view.ask("GET", path, cookie=view.session("")).status == 404
 
@@ -174,7 +170,7 @@ def test_a_review_needs_two_people_and_a_run(runs: Path, tmp_path: Path) -> None
 
 
 def test_a_reader_marks_a_verdict_and_the_next_review_takes_it_up(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = copied_run(tmp_path)
     before = {path: path.read_bytes() for path in run.iterdir()}
     with served("view", run) as view:
         cookie, own = view.session(""), {"origin": f"http://{view.host}", "sec_fetch_site": "same-origin"}
@@ -202,7 +198,7 @@ def test_a_reader_marks_a_verdict_and_the_next_review_takes_it_up(tmp_path: Path
 
 
 def test_nothing_doubtful_is_nothing_to_review(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = copied_run(tmp_path)
     code, _, err = call("review", "start", run, "--reviewers", "r1,r2", "--only", "doubtful", "--out", tmp_path)
     assert code == 2 and "nothing to review" in err
     (tmp_path / "doubts.jsonl").write_text("{}\n", encoding="utf-8")
@@ -210,7 +206,7 @@ def test_nothing_doubtful_is_nothing_to_review(tmp_path: Path) -> None:
     assert [one.note for one in read_doubts(tmp_path, run.name)] == ["z"]  # a line that is no mark is passed over
 
 
-@pytest.mark.parametrize("release", ["0.1", "0.2", "0.3", "0.5"])
+@each_case("release", ["0.1", "0.2", "0.3", "0.5"])
 def test_runs_of_earlier_releases_can_be_looked_at(release: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "tests" / "formats" / release / "run", tmp_path / "run")
     with served("view", tmp_path) as view:
@@ -223,7 +219,7 @@ def test_runs_of_earlier_releases_can_be_looked_at(release: str, tmp_path: Path)
 
 
 def test_a_damaged_run_is_listed_and_said_to_be_damaged(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
+    run = copied_run(tmp_path)
     with (run / "results.jsonl").open("ab") as file:
         file.write(b"{}\n")
     (tmp_path / "other").mkdir()
@@ -365,7 +361,7 @@ def test_a_review_that_cannot_start_says_so_before_any_link(runs: Path, tmp_path
     assert second.returncode == 6 and "in use by another process" in second.stderr and "http" not in second.stdout
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "said"),
     [
         (["--reviewers", "r2+r1,r1"], "'r2+r1' is not a pseudonym"),

@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +32,7 @@ from src.schemas import (
 )
 from src.scoring.review import review_reasons
 from src.text.fence import reply_schema
+from tests.cases import each_case
 from tests.helpers import Failed, ScriptedJudge, claim, client, final_claim, key_of, scenario, shown, verdict
 
 KEY = key_of(scenario())
@@ -69,14 +69,14 @@ def settled_by(*replies: str | Failed) -> tuple[JudgeAnswer[dict[str, Label]], S
     return asyncio.run(settle(made, TIES, SHOWN)), judge
 
 
-@pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("count", [2, 3, 5])
+@each_case("label", LABELS)
+@each_case("count", [2, 3, 5])
 def test_judges_that_agree_are_unanimous(label: Label, count: int) -> None:
     one = final(*[label] * count)
     assert (one.label, one.decided_by, one.labels_given) == (label, "unanimous", (label,) * count)
 
 
-@pytest.mark.parametrize("labels", sorted(itertools.permutations(["SUPPORTED", "SUPPORTED", "CONTRADICTED"])))
+@each_case("labels", sorted(itertools.permutations(["SUPPORTED", "SUPPORTED", "CONTRADICTED"])))
 def test_two_of_three_decide_whatever_their_order(labels: tuple[Label, ...]) -> None:
     one = final(*labels)
     assert (one.label, one.decided_by, one.severity) == ("SUPPORTED", "majority", "none")
@@ -115,7 +115,7 @@ def test_the_adjudicator_cannot_overrule_a_majority() -> None:
     assert (one.label, one.decided_by) == ("SUPPORTED", "majority")
 
 
-@pytest.mark.parametrize("labels", [(), ("SUPPORTED",), ("SUPPORTED", None), (None, None), (None, None, "SUPPORTED")])
+@each_case("labels", [(), ("SUPPORTED",), ("SUPPORTED", None), (None, None), (None, None, "SUPPORTED")])
 def test_fewer_than_two_verdicts_leave_a_claim_unresolved(labels: tuple[Label | None, ...]) -> None:
     one = final(*labels)
     assert (one.label, one.decided_by, one.evidence) == (None, "unresolved", ())
@@ -207,7 +207,7 @@ def divided(count: int, label: Label | None = "SUPPORTED") -> list[FinalClaim]:
     return [final_claim(f"Q1.B{n}", label, labels_given=labels) for n in range(count)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claims", "share", "review"),
     [
         ([], None, False),

@@ -25,6 +25,7 @@ from src.schemas import (
 )
 from src.store.strict_json import StrictJSONError, derive_seed
 from src.text.fence import reply_schema, wrap
+from tests.cases import each_case
 from tests.helpers import Failed, ScriptedJudge, ScriptedReply, call_record, client
 
 GOOD = '{"observations": []}'
@@ -141,7 +142,7 @@ def test_a_check_is_given_what_was_accepted_before_and_a_bad_answer_does_not_los
     assert answer == JudgeAnswer(2, ("the call failed: timeout: slow",))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "no_canary",
     [
         lambda request: '{"canary": "", "observations": []}',
@@ -195,7 +196,7 @@ def test_a_second_question_too_is_asked_no_more_often_than_allowed() -> None:
     assert [number for number, _ in judge.asked] == [2, 3]
 
 
-@pytest.mark.parametrize("max_asks", [1, 2, 5])
+@each_case("max_asks", [1, 2, 5])
 def test_a_judge_fails_when_all_asks_are_used_up(max_asks: int) -> None:
     made, judge = client(*[GOOD] * max_asks, max_asks=max_asks)
     problems = [f"problem {number}" for number in range(max_asks)]
@@ -208,7 +209,7 @@ def test_a_judge_fails_when_all_asks_are_used_up(max_asks: int) -> None:
     assert answer == JudgeAnswer(None, (f"no usable answer after {max_asks} asks: problem {max_asks - 1}",))
 
 
-@pytest.mark.parametrize("outcome", ["transient", "timeout", "rate_limited", "malformed", "permanent"])
+@each_case("outcome", ["transient", "timeout", "rate_limited", "malformed", "permanent"])
 def test_a_call_that_failed_is_not_asked_again(outcome: str) -> None:
     failed = Failed(outcome, error="the provider is gone")  # type: ignore[arg-type] # parametrized over the literals
     answer, judge = asked(failed, GOOD)
@@ -216,7 +217,7 @@ def test_a_call_that_failed_is_not_asked_again(outcome: str) -> None:
     assert len(judge.asked) == 1
 
 
-@pytest.mark.parametrize("status", sorted(SCHEMA_REFUSED))
+@each_case("status", sorted(SCHEMA_REFUSED))
 def test_a_server_that_refuses_the_schema_is_asked_again_without_it(status: int) -> None:
     made, _ = client()
     requests: list[ModelRequest] = []
@@ -231,7 +232,7 @@ def test_a_server_that_refuses_the_schema_is_asked_again_without_it(status: int)
     assert [request.response_schema for request in requests] == [reply_schema(ScorerReply, LONGEST), None]
 
 
-@pytest.mark.parametrize("outcome", ["refused", "blocked", "truncated", "empty"])
+@each_case("outcome", ["refused", "blocked", "truncated", "empty"])
 def test_text_with_another_outcome_than_ok_is_never_read_and_is_asked_for_again(outcome: str) -> None:
     bad = Failed(outcome, text=GOOD)  # type: ignore[arg-type] # parametrized over the literals
     answer, judge = asked(bad, bad, max_asks=2)
@@ -245,12 +246,12 @@ def test_an_empty_answer_still_makes_a_conversation_that_providers_take() -> Non
     assert all(message.content for message in judge.asked[1][1].messages)
 
 
-@pytest.mark.parametrize("text", ["```json\n%s\n```", "```\n%s\n```", "  \n```json\n%s\n  ```\n", "%s", "\n %s \n"])
+@each_case("text", ["```json\n%s\n```", "```\n%s\n```", "  \n```json\n%s\n  ```\n", "%s", "\n %s \n"])
 def test_bare_and_fenced_json_is_read(text: str) -> None:
     assert parse(text % WITH_CANARY, ScorerReply, CANARY) == ScorerReply(observations=())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         f"Here it is: {WITH_CANARY}",
@@ -269,15 +270,13 @@ def test_anything_else_is_not_json(text: str) -> None:
     assert NO_CANARY not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "text", [GOOD, "{}", WITH_CANARY.replace(CANARY, CANARY.upper()), WITH_CANARY.replace(CANARY, f" {CANARY}")]
-)
+@each_case("text", [GOOD, "{}", WITH_CANARY.replace(CANARY, CANARY.upper()), WITH_CANARY.replace(CANARY, f" {CANARY}")])
 def test_an_answer_must_give_back_the_canary_to_the_letter(text: str) -> None:
     with pytest.raises(StrictJSONError, match=NO_CANARY):
         parse(text, ScorerReply, CANARY)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "[]",

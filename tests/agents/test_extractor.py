@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from src.agents.extractor import CHARACTERS_PER_CLAIM, FEWEST, Extraction, ancho
 from src.schemas import ClaimType, ExtractorOutput, ExtractorReply, Persona, QuotedClaim
 from src.text.coverage import Coverage
 from src.text.fence import reply_schema
+from tests.cases import each_case
 from tests.helpers import Failed, ScriptedJudge, ScriptedReply, client, quoted
 
 REPLY = "Part B costs $202.90 a month. It doesn’t cover **dental** care. Call 1-800-MEDICARE."
@@ -94,7 +94,7 @@ def test_a_claim_with_a_quote_that_is_not_in_the_reply_is_rejected_and_counted()
     assert len(judge.asked) == 1, "a claim that was not said is never repaired by asking again"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "unquoted"),
     [
         ("Part B costs $185 a month.", "$185"),
@@ -168,7 +168,7 @@ def test_a_claim_may_use_words_of_the_question() -> None:
 MARIA = Persona.model_validate_json('{"name": "Maria", "age": 67, "monthly_income": 1600.0, "zip_code": "00000"}')
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "quote", "asked"),
     [
         ("Yes, Part B costs $202.90.", "Yes", AskedTurn("Does Part B cost $202.90?", 2026)),
@@ -188,7 +188,7 @@ def test_a_claim_may_state_figures_that_the_question_persona_or_plan_year_suppli
     assert ([claim.text for claim in got.claims], got.rejected) == ([text], ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "unquoted"),
     [
         ("Help pays $1,500 of it.", "$1500"),
@@ -215,13 +215,13 @@ def test_a_quote_may_bring_a_condition_from_a_neighboring_sentence() -> None:
     assert [len(claim.quote_spans) for claim in got.claims] == [2]
 
 
-@pytest.mark.parametrize(("type_", "checked"), [("factual", True), ("recommendation", True), ("referral", False)])
+@each_case(("type_", "checked"), [("factual", True), ("recommendation", True), ("referral", False)])
 def test_the_extractor_cannot_exempt_an_amount_from_checking(type_: ClaimType, checked: bool) -> None:
     got = anchored(quoted("C1", COSTS, [COSTS], type_=type_, verifiable=False))
     assert [claim.verifiable for claim in got.claims] == [checked]
 
 
-@pytest.mark.parametrize(("length", "longest"), [(1, FEWEST), (4_000, 4_000 // CHARACTERS_PER_CLAIM)])
+@each_case(("length", "longest"), [(1, FEWEST), (4_000, 4_000 // CHARACTERS_PER_CLAIM)])
 def test_an_answer_may_have_as_many_claims_as_the_reply_can_hold(length: int, longest: int) -> None:
     _, judge = extracted(reply_of(), reply="x" * length)
     assert judge.asked[0][1].response_schema == reply_schema(ExtractorReply, longest)
@@ -235,7 +235,7 @@ def test_the_extractor_is_told_what_was_asked_before_and_for_which_year() -> Non
     assert "Maria" not in json.dumps(payload), "the person's own data stays with code"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "quote", "place", "match"),
     [
         ("| Part | Cost |\n|---|---|\n| Part B premium | $202.90 |\n", "| Part B premium | $202.90 |", None, "exact"),
@@ -277,7 +277,7 @@ def test_quotes_are_found_in_tables_lists_and_typographic_text(
     assert found[0].isalnum() or found[0] == quote[0]
 
 
-@pytest.mark.parametrize("text", ["La prima de la Parte B es de $202.90 al mes.", "The Part B premium is $202.90."])
+@each_case("text", ["La prima de la Parte B es de $202.90 al mes.", "The Part B premium is $202.90."])
 def test_a_spanish_reply_is_anchored_whatever_language_the_claim_is_in(text: str) -> None:
     reply = "Claro que sí. La prima estándar de la Parte B es de $202.90 al mes en todo el país."
     quote = "La prima estándar de la Parte B es de $202.90 al mes"
@@ -298,7 +298,7 @@ def test_typographic_quotes_are_marked_differently_from_exact_ones() -> None:
     assert [[span.match for span in claim.quote_spans] for claim in got.claims] == [["typographic"], ["exact", "exact"]]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "bad",
     [
         '{"claims": [{"claim_id": "C1"}]}',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from src.agents.extractor import Extraction
 from src.schemas import Claim, ClaimType
 from src.text.coverage import Coverage, coverage
 from tests.agents.test_extractor import COSTS, each, extracted, reply_of
+from tests.cases import each_case
 from tests.helpers import Failed, ScriptedReply, quoted
 
 FIVE = (
@@ -31,14 +31,14 @@ def own_words(got: Extraction) -> list[str]:
     return [claim.text for claim in got.claims if claim.verbatim]
 
 
-@pytest.mark.parametrize("count", [4, 5])
+@each_case("count", [4, 5])
 def test_an_answer_that_covers_enough_is_not_asked_for_more(count: int) -> None:
     got, judge = extracted(each(*FIVE[:count]), reply=" ".join(FIVE))
     assert len(judge.asked) == 1
     assert (got.first, got.first.covered, left_out(got.first, " ".join(FIVE))) == (got.final, count, list(FIVE[count:]))
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
+@each_case("count", [0, 1, 3])
 def test_if_it_covers_too_little_the_extractor_is_asked_once_for_what_it_left_out(count: int) -> None:
     got, judge = extracted(each(*FIVE[:count]), each(*FIVE[count:]), reply=" ".join(FIVE))
     assert [number for number, _ in judge.asked] == [0, 3], "the second round is numbered after all asks of the first"
@@ -94,7 +94,7 @@ def test_an_extractor_that_finds_nothing_hides_nothing() -> None:
     assert got.failure is None
 
 
-@pytest.mark.parametrize("type_", ["recommendation", "referral", "other"])
+@each_case("type_", ["recommendation", "referral", "other"])
 def test_a_fact_that_the_extractor_calls_something_else_is_judged_in_its_own_words(type_: ClaimType) -> None:
     said = quoted("C1", FIVE[0], [FIVE[0]], type_=type_, verifiable=False)
     got, judge = extracted(reply_of(said), reply_of(said), reply=FIVE[0])
@@ -120,7 +120,7 @@ def test_an_amount_left_out_of_a_quote_is_not_hidden() -> None:
     assert own_words(got) == ["You pay a monthly premium for Part B", "and it is $999 a month."]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("second", "numbers"),
     [
         ([Failed("timeout", error="too slow")], [0, 2]),

@@ -6,7 +6,6 @@ import asyncio
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from src.schemas import (
     QuestionerInput,
     QuestionerOutput,
 )
+from tests.cases import each_case
 from tests.helpers import HASH, Failed, ScriptedJudge, client, scenario
 
 SEEDS = range(40)
@@ -127,7 +127,7 @@ def test_a_rewording_that_changes_a_figure_is_asked_for_again() -> None:
     assert judge.problems(1) == ["turn Q1: the figures must stay exactly ['$185']"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "after",
     [
         turns("Is $185 right?"),
@@ -154,7 +154,7 @@ def test_turns_in_another_order_are_refused() -> None:
     assert judge.problems(1) == ["the turn ids must be ['Q1', 'Q2'], in this order"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "phrase", "found"),
     [
         ("You pay a premium.", "premium", True),

@@ -31,6 +31,7 @@ from src.schemas import (
 )
 from src.scoring.points import owed_points
 from src.text.fence import reply_schema
+from tests.cases import each_case
 from tests.helpers import Failed, ScriptedJudge, client, fact_json, scenario
 
 REPLY = "I can’t say. Dr. Nora is in the network. Call 1-800-MEDICARE."
@@ -112,7 +113,7 @@ def test_a_judge_that_keeps_inventing_quotes_has_failed_and_observed_nothing() -
     assert reading(Failed("blocked", text=None, error="no"))[0] == JudgeAnswer(None, ("the call failed: blocked: no",))
 
 
-@pytest.mark.parametrize("bad", ['{"kind": "praise", "quote": "I"}', '{"kind": "hedge", "quote": ""}', "{}"])
+@each_case("bad", ['{"kind": "praise", "quote": "I"}', '{"kind": "hedge", "quote": ""}', "{}"])
 def test_observations_of_another_shape_are_refused(bad: str) -> None:
     text = f'{{"observations": [{bad}]}}'
     answer, judge = reading(text, text, text)
@@ -180,7 +181,7 @@ def test_weights_and_confidences_grow_from_low_to_high() -> None:
     assert weights.confidence["low"] < weights.confidence["medium"] < weights.confidence["high"] < 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claims", "observations", "refused", "categories"),
     [
         ([judged("CONTRADICTED", "D1", severity="low", confidence="low")], [], False, ("disallowed_claim",)),

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from src.schemas import (
     VerifierOutput,
 )
 from src.text.fence import reply_schema
+from tests.cases import each_case
 from tests.helpers import (
     Failed,
     ScriptedJudge,
@@ -135,7 +135,7 @@ def test_a_failed_call_leaves_what_was_accepted_before() -> None:
     assert got.failure == "the call failed: timeout: too slow"
 
 
-@pytest.mark.parametrize("reply", [Failed("permanent"), "no JSON"], ids=["call", "shape"])
+@each_case("reply", [Failed("permanent"), "no JSON"], ids=["call", "shape"])
 def test_a_judge_that_says_nothing_usable_judges_nothing(reply: ScriptedReply) -> None:
     got, _ = verified(reply, reply, reply)
     assert (got.verdicts, got.unjudged) == ((), ("Q1.C1", "Q1.C2", "Q1.C3"))
@@ -158,7 +158,7 @@ def test_a_verdict_on_an_unknown_claim_is_reported_and_never_kept() -> None:
     assert judge.problems(1) == [f"{unknown.claim_id[:80]} is not one of the claims"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "good",
     [
         verdict(),
@@ -174,7 +174,7 @@ def test_verdicts_that_keep_every_rule(good: Verdict) -> None:
     assert violations(good, shown(), SHOWN) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("bad", "said"),
     [
         (verdict(evidence=[]), "is SUPPORTED, so it must cite at least one id"),
@@ -221,7 +221,7 @@ def citing(statements: Sequence[str], *quotes: str, text: str | None = None) -> 
 PREMIUM = "The standard Part B premium is $202.90 a month in 2026."
 
 
-@pytest.mark.parametrize(
+@each_case(
     "quote",
     [
         "You pay a premium each month for Part B.",
@@ -241,7 +241,7 @@ def test_two_facts_may_support_a_claim_together_and_one_of_two_amounts_is_enough
     assert citing(["You pay 20% after the $283 deductible."], "You pay 20% of the bill.") == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "quote",
     [
         "Plans have networks of doctors.",
@@ -299,7 +299,7 @@ def test_a_contradiction_may_cite_an_amount_the_target_got_wrong() -> None:
     assert violations(wrong, shown("Q1.C1", "You pay $185 each month."), SHOWN) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("graded", "given_severity", "allowed"),
     [
         ("high", "high", True),

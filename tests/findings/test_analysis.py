@@ -28,6 +28,7 @@ from src.records.price import Price
 from src.records.run import Usage
 from src.scoring.definitions import MEASURES
 from src.text.money import money_text
+from tests.cases import each_case
 
 from ..helpers import ROOT, call_record, manifest, result
 from .made_runs import call_on, planned, rich, write_journal, write_run
@@ -80,7 +81,7 @@ def test_judges_are_compared_claim_by_claim(tmp_path: Path) -> None:
     assert (found.trials, found.same, found.changed, found.gone, found.new) == (1, 3, [], 0, 0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("runs", "options", "says"),
     [
         ([], {}, "at least one run folder"),
@@ -262,7 +263,7 @@ def test_a_run_of_format_1_can_be_reported_and_compared(tmp_path: Path) -> None:
     assert compared.means["accuracy"]["fake:wrong"].value == pytest.approx(0.0294, abs=1e-4)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("amount", "text"),
     [(None, "unknown"), (0.0, "$0.00"), (0.00012, "$0.0001"), (0.5, "$0.5000"), (1.0, "$1.00"), (1234.5, "$1,234.50")],
 )

@@ -21,6 +21,7 @@ from src.records.run import LimitsNote, RunLimits
 from src.reporting import nothing_scored, summarize
 from src.schemas import CallOutcome, CallRecord, JudgeFailure, TrialOutcome, TrialResult
 from src.store import hash_chain
+from tests.cases import each_case
 from tests.findings.report_run import A, small_manifest, write_run
 from tests.helpers import call_record, result
 
@@ -28,7 +29,7 @@ JUDGE = "openai:x"
 TRIAL = result(target=A).trial_id
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second"),
     [
         ("Overloaded. Request req_011CXyz9AbCdEf", "Overloaded. Request req_9ZZc8d7eQrTuVw"),
@@ -47,7 +48,7 @@ def test_the_same_fault_with_other_ids_and_numbers_is_one_kind(first: str, secon
     assert pattern_of(first) == pattern_of(second)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second"),
     [
         ("APIConnectionError < ConnectError", "APIConnectionError < RemoteProtocolError"),
@@ -192,7 +193,7 @@ def test_a_provider_that_never_repeats_itself_does_not_fill_the_memory(
     assert found[0].message == cost.OTHERS
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("outcomes", "nothing"),
     [
         (("failed", "judge_failure", "questioner_failure"), True),
@@ -272,7 +273,7 @@ def test_a_long_list_of_kinds_is_cut_and_says_where_the_rest_is(tmp_path: Path) 
 LONG = CallError("verifier", "compatible:" + "m" * 150, "transient", 500, "w" * 400, 12_345_678, 1_000, "t|verifier")
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
+@each_case("width", [40, 80, 200])
 def test_the_terminal_s_table_fits_and_is_inert(width: int) -> None:
     hostile = replace(LONG, model="a:b", message="\x1b]8;;http://x\x07red\x1b[31m\u202e \x9b2J line\nbreak")
     shown = error_text([LONG, hostile, *[replace(LONG, lost=0)] * 5], width)

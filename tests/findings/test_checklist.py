@@ -40,9 +40,10 @@ from src.storage import (
     file_sha256,
 )
 from src.store.hash_chain import chain_value
+from tests.cases import each_case
 
 from ..helpers import HASH, manifest, result, scenario
-from ..runs import ONE, call, make_run, newest
+from ..runs import END_TO_END, ONE, shared, shared_run
 from .made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
 
 ITEMS = load_checklist("chart").items
@@ -60,14 +61,14 @@ def section(text: str, item_id: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(
-        tmp_path_factory.mktemp("runs"), "--scenario", ONE, "--target", "fake:partial", "--target", "fake:wrong",
+def real() -> Path:
+    return shared_run(
+        "--scenario", ONE, "--target", "fake:partial", "--target", "fake:wrong",
         "--repeats", "2", "--judge-repeats", "1", "--judge-sample", "1",
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHECKLISTS)
+@each_case("name", CHECKLISTS)
 def test_items_have_ids_of_their_own_and_cover_all_topics(name: ChecklistName) -> None:
     texts = load_checklist(name)
     ids = [item.item_id for item in texts.items]
@@ -81,7 +82,7 @@ def test_items_have_ids_of_their_own_and_cover_all_topics(name: ChecklistName) -
     assert "sub-items" in texts.source or "this project's own" in texts.source
 
 
-@pytest.mark.parametrize("name", CHECKLISTS)
+@each_case("name", CHECKLISTS)
 def test_every_item_is_in_the_text_and_none_is_empty(name: ChecklistName, real: Path) -> None:
     text = checklists([name], gather(real))[name]
     for item in load_checklist(name).items:
@@ -129,10 +130,8 @@ def test_what_papers_omit_most_is_answered_from_the_run(real: Path) -> None:
     assert re.search(r"fake:wrong \(target\): \d+ calls, ", section(texts["tripod-llm"], "12.1"))
 
 
-def test_a_judge_check_says_how_many_labels_the_judges_found(real: Path, tmp_path: Path) -> None:
-    code, _, err = call("judge-check", "--split", "dev", "--only", "end-to-end", "--out", tmp_path, "--quiet")
-    assert code == 0, err
-    check = read_check(newest(tmp_path))
+def test_a_judge_check_says_how_many_labels_the_judges_found(real: Path) -> None:
+    check = read_check(shared("judge-check", *END_TO_END).folder)
     found = gather(real)
     measured = replace(judging(found), check=check)
     part = section(checklists(["tripod-llm"], found, measured=measured)["tripod-llm"], r"7\.3")

@@ -25,6 +25,7 @@ from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson
 from src.trials.row import NO_SCORES, CodedQuestion, Row
 from src.trials.split_codes import COMPLETE, INCORRECT, OTHER, SplitCode
+from tests.cases import each_case
 
 
 def share(count: int, n: int) -> Estimated:
@@ -77,7 +78,7 @@ def test_a_corrected_share_stays_in_range() -> None:
     assert one.high is not None and 0 < one.high < 0.1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("codes", "estimated", "said"),
     [
         (measured(complete__complete=LEAST_REPLIES - 1, other__other=30), share(5, 10), "9 gold replies that are “accurate, complete”, and 10"),

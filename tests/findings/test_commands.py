@@ -25,9 +25,10 @@ from src.schemas import (
     StudyCode,
     TrialResult,
 )
+from tests.cases import each_case
 
 from ..helpers import claim, fact_json, final_claim, manifest, plan, result, scenario
-from ..runs import ONE, SCENARIOS, THREE, call, make_run, newest
+from ..runs import ONE, SCENARIOS, THREE, call, make_run, shared, shared_run
 from .made_runs import write_run
 from .report_run import code as coded_question
 from .report_run import coded
@@ -45,46 +46,40 @@ MEASURES = (*SCORES, "accurate_complete", "incorrect")
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def both() -> Path:
     """Eight topics in two variants, two targets, two repeats."""
-    return make_run(
-        tmp_path_factory.mktemp("both"), *EIGHT, "--target", CAREFUL, "--target", WRONG, "--repeats", "2"
+    return shared_run(
+        *EIGHT, "--target", CAREFUL, "--target", WRONG, "--repeats", "2"
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def careful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("careful"), *EIGHT, "--target", CAREFUL, "--repeats", "2")
+def careful() -> Path:
+    return shared_run(*EIGHT, "--target", CAREFUL, "--repeats", "2")
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("wrong"), *EIGHT, "--target", WRONG, "--repeats", "2")
+def wrong() -> Path:
+    return shared_run(*EIGHT, "--target", WRONG, "--repeats", "2")
 
 
 @pytest.fixture(scope="module")
-def rejudged(careful: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("rejudged")
-    found, _, err = call("rejudge", careful, "--keep-claims", "--out", out, "--quiet")
-    assert found == 0, err
-    return newest(out)
+def rejudged(careful: Path) -> Path:
+    return shared("rejudge", careful, "--keep-claims").folder
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def three() -> Path:
     """Three scenarios, two targets, two repeats."""
-    return make_run(
-        tmp_path_factory.mktemp("three"), "--scenario", THREE, "--target", CAREFUL, "--target", WRONG, "--repeats", "2"
+    return shared_run(
+        "--scenario", THREE, "--target", CAREFUL, "--target", WRONG, "--repeats", "2"
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checked() -> Path:
     """A check of two offline judges."""
-    out = tmp_path_factory.mktemp("check")
-    given = ("--judge-model", "offline:rules", "--judges", "2", "--split", "dev")
-    assert call("judge-check", *given, "--out", out, "--quiet")[0] == 0
-    return newest(out)
+    return shared("judge-check", "--judge-model", "offline:rules", "--judges", "2", "--split", "dev").folder
 
 
 def refused(*arguments: object, exit_code: int = 2) -> str:
@@ -240,8 +235,8 @@ def test_compare_answers_in_words_first(tmp_path: Path) -> None:
     assert re.search(r"About [\d,]+ scenarios would be needed to detect 10 points; there are 2\.", few)
 
 
-def test_compare_prints_no_negative_zero(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", "fake:partial")
+def test_compare_prints_no_negative_zero() -> None:
+    run = shared_run("--scenario", ONE, "--target", CAREFUL, "--target", "fake:partial")
     assert f"{CAREFUL}: mean 0.00" in said("compare", run, "--measure", "safety_risk")
 
 
@@ -273,7 +268,7 @@ def test_other_variants_have_no_partner(tmp_path: Path) -> None:
     assert (found["difference"]["mean"], found["p_holm"], found["verdict"]) == (None, None, "cannot tell")
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@each_case("measure", MEASURES)
 def test_careful_is_better_than_wrong_on_eight_scenarios_by_every_measure(both: Path, measure: str) -> None:
     found = one_comparison(both, measure)
     assert found["verdict"] == f"{CAREFUL} better"
@@ -283,7 +278,7 @@ def test_careful_is_better_than_wrong_on_eight_scenarios_by_every_measure(both: 
     assert found["p_holm"] == pytest.approx(2 / 2**8)
 
 
-@pytest.mark.parametrize("scenarios", [1, 2, 3, 4, 5])
+@each_case("scenarios", [1, 2, 3, 4, 5])
 def test_up_to_five_scenarios_are_too_few_to_tell(scenarios: int, tmp_path: Path) -> None:
     names = NAMES[:scenarios]
     trials = [trial(t, n, r, a) for t, a in ((CAREFUL, 1.0), (WRONG, 0.0)) for n in names for r in (1, 2)]
@@ -316,13 +311,13 @@ def test_compare_as_json_holds_every_measure(both: Path) -> None:
     assert [one["measure"] for one in document["comparisons"]] == list(MEASURES)
 
 
-@pytest.mark.parametrize("measure", ["accuracy", "safety_risk", "incorrect"])
+@each_case("measure", ["accuracy", "safety_risk", "incorrect"])
 def test_the_best_comes_first_also_where_less_is_better(both: Path, measure: str) -> None:
     out = said("compare", both, "--measure", measure)
     assert 0 < out.index(f"\n  {CAREFUL}: mean ") < out.index(f"\n  {WRONG}: mean ")
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@each_case("measure", MEASURES)
 def test_the_table_names_the_pair_and_the_verdict_in_full(both: Path, measure: str) -> None:
     out = said("compare", both, "--measure", measure)
     assert f"{CAREFUL} better" in out
@@ -522,7 +517,7 @@ def question_changed() -> Scenario:
     return scenario(scenario_id="s1", scripted_turns=[{"turn_id": "Q1", "user_message": "What is Part D?"}])
 
 
-@pytest.mark.parametrize(("change", "fact"), [(key_changed, "answer key"), (question_changed, "questions")])
+@each_case(("change", "fact"), [(key_changed, "answer key"), (question_changed, "questions")])
 def test_with_another_key_or_other_questions_one_cannot_tell(
     change: Callable[[], Scenario], fact: str, tmp_path: Path
 ) -> None:
@@ -562,7 +557,7 @@ def test_other_judges_leave_it_open_and_are_named(tmp_path: Path) -> None:
     assert "judges: offline:rules, offline:rules before, openai:x, google:y now" in out
 
 
-@pytest.mark.parametrize("role", ["extractor", "scorer"])
+@each_case("role", ["extractor", "scorer"])
 def test_another_extractor_or_scorer_leaves_it_open_and_is_named(role: str, tmp_path: Path) -> None:
     old, new = drifted_runs(tmp_path)
     replan(new, **{role: "offline:other"})
@@ -651,7 +646,7 @@ def parts(components: Mapping[str, Any]) -> dict[str, float | None]:
     return {part["name"]: part["variance"] for part in components["parts"]}
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@each_case("measure", MEASURES)
 def test_the_components_sum_to_the_total_and_the_shares_to_one(both: Path, measure: str) -> None:
     document = as_json("sensitivity", both, "--measure", measure)
     assert [one["target"] for one in document["targets"]] == [CAREFUL, WRONG]
@@ -719,8 +714,8 @@ def test_variants_of_real_runs_are_told_apart_by_voice(both: Path) -> None:
     assert styles[CAREFUL].keys() == styles[WRONG].keys()
 
 
-def test_each_table_of_variance_has_one_residual(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", WRONG, "--repeats", "2")
+def test_each_table_of_variance_has_one_residual() -> None:
+    run = shared_run("--scenario", ONE, "--target", CAREFUL, "--target", WRONG, "--repeats", "2")
     tables = said("sensitivity", run).split("between ")[1:]
     assert len(tables) == 4, "for each target, one over trials and one over judges"
     assert [len(re.findall("^residual ", table, re.MULTILINE)) for table in tables] == [1, 1, 1, 1]
@@ -738,20 +733,20 @@ def test_rank_orders_of_voices_are_said_in_words(both: Path, tmp_path: Path) -> 
     swapped = named_run(tmp_path / "swapped", trials, two_voices([CAREFUL, WRONG], ["s1"], repeats=1))
     assert f"  plain: tau -1.00; swapped: {CAREFUL} and {WRONG}\n" in said("sensitivity", swapped)
     assert "  plain: tau undefined; no targets swapped\n" in said("sensitivity", swapped, "--measure", "safety_risk")
-    one_voice = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--target", WRONG)
+    one_voice = shared_run("--scenario", ONE, "--target", CAREFUL, "--target", WRONG)
     only = "Rank order by voice: all trials have voice 'plain', so nothing can be compared."
     assert only in said("sensitivity", one_voice).splitlines()
 
 
-def test_one_scenario_has_no_variance_between_scenarios(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL, "--repeats", "2")
+def test_one_scenario_has_no_variance_between_scenarios() -> None:
+    run = shared_run("--scenario", ONE, "--target", CAREFUL, "--repeats", "2")
     (one,) = as_json("sensitivity", run)["targets"]
     assert parts(one["components"])["scenario"] is None
     assert "scenario       1" in said("sensitivity", run)
 
 
-def test_a_single_trial_has_no_variance_at_all(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "--scenario", ONE, "--target", CAREFUL)
+def test_a_single_trial_has_no_variance_at_all() -> None:
+    run = shared_run("--scenario", ONE, "--target", CAREFUL)
     (one,) = as_json("sensitivity", run)["targets"]
     assert (one["components"]["n"], one["components"]["total"]) == (1, None)
     out = said("sensitivity", run)
@@ -819,7 +814,7 @@ def unwrapped(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "says"),
     [
         ([], "Give --pilot, a run, or --sd"),
@@ -837,7 +832,7 @@ def test_power_from_bad_input_is_refused(arguments: list[str], says: str) -> Non
     assert says in refused("power", *arguments)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "says"),
     [
         (["--power", "2"], "alpha and power must"),
@@ -892,7 +887,7 @@ def test_a_run_that_matches_its_frozen_plan_runs(tmp_path: Path) -> None:
     assert ": OK. " in said("verify", run)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changed", "sentence"),
     [
         (("--seed", "7"), "seed: 7, not 42"),
@@ -930,7 +925,7 @@ def test_a_frozen_plan_is_never_overwritten(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("content", [None, "", "{}", "[]", "not JSON", "\x00"])
+@each_case("content", [None, "", "{}", "[]", "not JSON", "\x00"])
 def test_a_plan_that_is_none_is_refused(content: str | None, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     if content is not None:
@@ -948,7 +943,7 @@ def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
     assert str(path) in refused("run", *SMALL, "--registered", path, "--out", tmp_path / "runs", exit_code=5)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "says"),
     [
         (["--primary-outcome", " "], "--primary-outcome: must not be empty."),
@@ -1020,7 +1015,7 @@ def test_a_check_of_other_judges_is_refused(checked: Path, tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("content", [None, "", "{}", "[]", "not JSON"])
+@each_case("content", [None, "", "{}", "[]", "not JSON"])
 def test_a_check_that_is_none_is_refused(content: str | None, three: Path, tmp_path: Path) -> None:
     path = tmp_path / "check.json"
     if content is not None:
@@ -1034,7 +1029,7 @@ def test_a_partial_run_is_reported_as_incomplete(tmp_path: Path) -> None:
     assert "Incomplete: this run has 2 of 32 planned trials." in report(run, out=tmp_path / "out")
 
 
-@pytest.mark.parametrize("outcome", ["failed", "refused", "judge_failure", "tampered", "empty"])
+@each_case("outcome", ["failed", "refused", "judge_failure", "tampered", "empty"])
 def test_a_run_of_failures_only_is_reported(outcome: str, tmp_path: Path) -> None:
     trials = [trial(CAREFUL, name, n, None, outcome=outcome) for name in NAMES for n in (1, 2)]
     run = named_run(tmp_path / "run", trials, planned([CAREFUL]))
@@ -1085,7 +1080,7 @@ def test_an_export_is_never_overwritten(three: Path, tmp_path: Path) -> None:
     assert files(out) == before
 
 
-@pytest.mark.parametrize("formats", ["", ",", "xlsx", "csv,xlsx", "CSV", "../csv"])
+@each_case("formats", ["", ",", "xlsx", "csv,xlsx", "CSV", "../csv"])
 def test_an_unknown_format_is_refused_and_nothing_is_written(formats: str, three: Path, tmp_path: Path) -> None:
     assert "--to" in refused("export", three, "--to", formats, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -1110,7 +1105,7 @@ def filled(arguments: Sequence[str], run: Path, out: Path) -> list[str]:
     return [{"RUN": str(run), "OUT": str(out)}.get(argument, argument) for argument in arguments]
 
 
-@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+@each_case("arguments", READERS, ids=" ".join)
 def test_a_folder_that_is_no_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert f"{tmp_path / 'nowhere'} does not exist." in refused(*filled(arguments, tmp_path / "nowhere", out))
@@ -1120,7 +1115,7 @@ def test_a_folder_that_is_no_run_is_refused(arguments: tuple[str, ...], tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
 
 
-@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+@each_case("arguments", READERS, ids=" ".join)
 def test_a_file_in_place_of_a_run_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("{}", encoding="utf-8")
     err = refused(*filled(arguments, tmp_path / "file", tmp_path / "out"))
@@ -1128,7 +1123,7 @@ def test_a_file_in_place_of_a_run_is_refused(arguments: tuple[str, ...], tmp_pat
     assert files(tmp_path) == {"file": b"{}"}
 
 
-@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+@each_case("arguments", READERS, ids=" ".join)
 def test_results_that_were_changed_are_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     run = tiny(tmp_path / "run")
     path = run / storage.RESULTS
@@ -1138,8 +1133,8 @@ def test_results_that_were_changed_are_refused(arguments: tuple[str, ...], tmp_p
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
-@pytest.mark.parametrize("content", ["", "{}", "[]", "not JSON"])
+@each_case("arguments", READERS, ids=" ".join)
+@each_case("content", ["", "{}", "[]", "not JSON"])
 def test_a_manifest_that_is_none_is_refused(arguments: tuple[str, ...], content: str, tmp_path: Path) -> None:
     run = tiny(tmp_path / "run")
     (run / storage.MANIFEST).write_text(content, encoding="utf-8")
@@ -1148,7 +1143,7 @@ def test_a_manifest_that_is_none_is_refused(arguments: tuple[str, ...], content:
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("flag", ["--by", "--frozen"])
+@each_case("flag", ["--by", "--frozen"])
 def test_a_run_to_compare_judges_with_that_is_not_there_is_refused(flag: str, careful: Path, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     if flag == "--by":
@@ -1157,7 +1152,7 @@ def test_a_run_to_compare_judges_with_that_is_not_there_is_refused(flag: str, ca
         assert f"{nowhere} does not exist" in refused("drift", careful, careful, "--frozen", nowhere)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "says"),
     [
         (["compare"], "RUN"),

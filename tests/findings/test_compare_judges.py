@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from src.findings.analysis.compare_judges import JudgesCompared, compare_judges
 from src.schemas import Claim, Label, QuoteSpan, RunPlan, TrialResult
 from src.text.claim_matching import LEAST_OVERLAP
+from tests.cases import each_case
 from tests.findings.made_runs import write_run
 from tests.findings.report_run import code, coded, verdict
 from tests.helpers import ROOT, claim, final_claim, plan, result
@@ -129,7 +128,7 @@ def test_changes_that_are_not_shown_are_counted(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("release", ["0.1", "0.2"])
+@each_case("release", ["0.1", "0.2"])
 def test_an_old_run_and_its_rejudging_are_compared_with_what_changed_and_why(release: str, tmp_path: Path) -> None:
     old = ROOT / "tests" / "formats" / release / "run"
     assert call("rejudge", old, "--out", tmp_path, "--quiet")[0] == 0

@@ -27,9 +27,10 @@ from src.findings.report.write import write_report
 from src.records.background import BackgroundFact
 from src.schemas import CanonicalFact, Claim, CostIfWrong, FinalClaim, RunPlan, Scenario, TrialResult
 from src.text.money import dollars_text
+from tests.cases import each_case
 from tests.findings.made_runs import costly, write_run
 from tests.helpers import claim, fact_json, final_claim, plan, result, scenario
-from tests.runs import call, newest
+from tests.runs import shared
 
 PENALTY = "dime(0.10 * 2 * 202.90) * 12 * years"
 PREMIUM = "abs(stated - 202.90) * 12"
@@ -120,7 +121,7 @@ def test_a_claim_counts_once_among_facts_without_a_price() -> None:
 FACT = "The standard Part B premium in 2026 is $202.90 a month."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "amount"),
     [
         ("The standard Part B premium in 2026 is $185.00 a month.", "185"),
@@ -142,7 +143,7 @@ def test_the_amount_stated_is_the_one_that_is_neither_given_nor_right(text: str,
     assert found == (None if amount is None else Decimal(amount))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "fact_text", "amount"),
     [
         ("The cap is $8,000.", "Costs are capped at $2,100 for the year.", "8000"),
@@ -172,7 +173,7 @@ def test_without_a_single_amount_the_error_counts_without_dollars() -> None:
     assert [(one.claim_id, str(one.amounts[0].dollars)) for one in later] == [("Q1.C2", "214.80")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "formula", ["100 / (years - 1)", "unknown * 2", "2 ** 3", "1 +", "dime(1000000000000 * 1000000000000 * 1000000)"]
 )
 def test_an_amount_that_cannot_be_computed_is_no_amount(formula: str, tmp_path: Path) -> None:
@@ -345,9 +346,7 @@ def test_only_some_errors_are_shown_the_largest_first_and_each_fact_once_before_
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
-    code, _, err = call("demo", "--out", folder / "runs", "--quiet")
-    assert code == 0, err
-    write_report([newest(folder / "runs")], folder / "report")
+    write_report([shared("demo").folder], folder / "report")
     return folder
 
 
@@ -434,8 +433,8 @@ def test_the_table_of_the_demo_is_as_worked_out_by_hand(demo: Path) -> None:
         ]
 
 
-def test_costs_are_no_part_of_anything_else_in_the_report(demo: Path) -> None:
-    run = newest(demo / "runs")
+def test_costs_are_no_part_of_anything_else_in_the_report() -> None:
+    run = shared("demo").folder
     found = gather(run)
     there = contents([found], [None])
     plan_of = found.manifest.plan

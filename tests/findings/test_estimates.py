@@ -21,6 +21,7 @@ from src.findings.analysis.pairs import System, pair, pair_questions, pair_syste
 from src.schemas import GroupRule, TrialOutcome
 from src.trials.missing import MISSING, counted_code, measured_score
 from src.trials.row import NO_SCORES, CodedQuestion, Row
+from tests.cases import each_case
 
 COMPLETE, WRONG, NOTHING = "accurate_complete", "incorrect", "not_substantive"
 
@@ -55,7 +56,7 @@ def study(codes: Sequence[Sequence[str]], **changes: object) -> list[Row]:
 CODES = [[COMPLETE, WRONG], [COMPLETE, COMPLETE], [NOTHING], [COMPLETE, NOTHING, WRONG]]
 
 
-@pytest.mark.parametrize("repeats", [1, 3, 10])
+@each_case("repeats", [1, 3, 10])
 def test_copies_of_the_same_answers_leave_every_number_as_it_is(repeats: int) -> None:
     once = estimate(study(CODES), COMPLETE)
     often = estimate([one for n in range(repeats) for one in study(CODES, repetition=n)], COMPLETE)
@@ -90,7 +91,7 @@ def test_all_or_none_has_an_interval_with_a_width() -> None:
         assert found.low is not None and found.high is not None and found.high - found.low > 0.4
 
 
-@pytest.mark.parametrize("scenarios", [1, 2])
+@each_case("scenarios", [1, 2])
 def test_too_few_scenarios_say_so(scenarios: int) -> None:
     found = estimate(study([[COMPLETE, WRONG]] * scenarios), COMPLETE)
     assert (found.low, found.high) == (None, None)
@@ -98,7 +99,7 @@ def test_too_few_scenarios_say_so(scenarios: int) -> None:
     assert found.why_no_interval == f"{scenarios} scenario{plural}: 3 are needed for an interval"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "outcomes", "counts"),
     [
         ("accurate_complete", ["answered"], COMPLETE),

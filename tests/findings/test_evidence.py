@@ -30,6 +30,7 @@ from src.findings.report.write import write_files, write_report
 from src.schemas import QuoteSpan, TrialResult
 from src.scoring.definitions import CODE_HEADINGS
 from src.store import hash_chain
+from tests.cases import each_case
 from tests.findings import made_runs
 from tests.findings.report_run import A, code, coded, small_manifest, small_plan, small_run, write_run
 from tests.helpers import ROOT, plan, result, scenario
@@ -226,7 +227,7 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
     assert dead_links(tmp_path) == ["a.html: #y", "a.html: b.html"]
 
 
-@pytest.mark.parametrize("folder", FORMATS, ids=[path.name for path in FORMATS])
+@each_case("folder", FORMATS, ids=[path.name for path in FORMATS])
 def test_runs_of_every_format_have_evidence(folder: Path, tmp_path: Path) -> None:
     write_report([folder / "run"], tmp_path / "out")
     there = pages(tmp_path / "out" / "evidence")
@@ -258,7 +259,7 @@ def test_no_two_scripts_share_a_file_on_any_file_system(scripts: list[tuple[str,
     assert len({links.scenario_file(name).lower() for name in names}) == len(names)
 
 
-@pytest.mark.parametrize("name", ["index", "study", "con", "lpt1", "../../etc/passwd", "A", "a b", "é", "", "." * 9])
+@each_case("name", ["index", "study", "con", "lpt1", "../../etc/passwd", "A", "a b", "é", "", "." * 9])
 def test_names_that_a_file_cannot_have_get_another(name: str) -> None:
     file = links.scenario_file(name)
     assert PLAIN_FILE.fullmatch(file)
@@ -430,7 +431,7 @@ def test_text_of_others_stays_text(text: str) -> None:
         assert not HIDDEN.search("".join(one.words))
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", 'https://a"onclick="x', "https://a b", "data:text/html,x"])
+@each_case("address", ["javascript:alert(1)", 'https://a"onclick="x', "https://a b", "data:text/html,x"])
 def test_an_address_of_another_form_is_no_link(address: str) -> None:
     assert "<a" not in web_link(address)
     assert web_link("https://www.medicare.gov/a?b=c&d=e").count("<a ") == 1
@@ -634,7 +635,7 @@ def test_a_run_without_results_has_pages_too(tmp_path: Path) -> None:
     assert dead_links(tmp_path / "out") == []
 
 
-@pytest.mark.parametrize(("field", "value"), [("severity", "<meta http-equiv=refresh content=0>"), ("label", "MAYBE")])
+@each_case(("field", "value"), [("severity", "<meta http-equiv=refresh content=0>"), ("label", "MAYBE")])
 def test_a_verdict_of_no_known_kind_is_refused(field: str, value: str, tmp_path: Path) -> None:
     small_run(tmp_path / "run")
     path = tmp_path / "run" / "results.jsonl"

@@ -49,9 +49,10 @@ from src.storage import (
 from src.store.hash_chain import GENESIS
 from src.trials.columns import MISSING, Column, Row
 from src.trials.row import NOT_RECORDED
+from tests.cases import each_case
 
 from ..helpers import HASH, manifest, result
-from ..runs import ONE, make_run
+from ..runs import ONE, shared_run
 from .made_runs import HOSTILE, OUTCOMES, hostile, of_outcome, one_of_each, planned, rich, write_run
 
 TABULAR = ("csv", "jsonl", "parquet", "dta", "sav")
@@ -100,8 +101,8 @@ def expected(results: list[TrialResult], folder: Path) -> dict[str, list[Row]]:
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("runs"), "--scenario", ONE, "--target", "fake:wrong")
+def real() -> Path:
+    return shared_run("--scenario", ONE, "--target", "fake:wrong")
 
 
 def test_every_row_has_exactly_the_columns_of_its_table(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def late(first: TrialOutcome, count: int = 150) -> list[TrialResult]:
     return [*(of_outcome(first, n) for n in range(1, count + 1)), rich(count + 1)]
 
 
-@pytest.mark.parametrize("name", ["dta", "sav"])
+@each_case("name", ["dta", "sav"])
 def test_a_long_stretch_of_missing_values_at_the_start_changes_no_type(name: str, tmp_path: Path) -> None:
     """pyreadstat looks at the first hundred cells to decide what a column is."""
     out = tmp_path / "out"
@@ -234,7 +235,7 @@ def test_a_long_stretch_of_missing_values_at_the_start_changes_no_type(name: str
                 assert_same(column, row, line, meta, name)
 
 
-@pytest.mark.parametrize("name", ["dta", "sav"])
+@each_case("name", ["dta", "sav"])
 def test_columns_without_any_value_and_tables_without_rows_have_the_right_types(name: str, tmp_path: Path) -> None:
     for place, results in enumerate(([of_outcome("blocked", n) for n in range(1, 4)], [])):
         out = tmp_path / f"out{place}"
@@ -266,7 +267,7 @@ def test_a_format_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatc
         assert not list(out.glob(f"{table.name}*.dta"))
 
 
-@pytest.mark.parametrize("step", ["__init__", "add", "close"])
+@each_case("step", ["__init__", "add", "close"])
 def test_a_format_can_fail_at_every_step(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers.ParquetSink, step, broken)
     out = tmp_path / "out"
@@ -513,7 +514,7 @@ def test_a_place_below_a_file_is_refused(tmp_path: Path) -> None:
         export(folder, tmp_path / "file" / "below", ["csv"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "kind"), [(FileExistsError(17, "File exists"), InputError), (OSError(28, "No space left"), StorageError)]
 )
 def test_a_file_that_cannot_be_put_in_place_takes_the_others_with_it(
@@ -565,7 +566,7 @@ def test_a_registered_run_names_its_deviations(tmp_path: Path) -> None:
     assert run["deviations"] == "seed: 7, not 42; b"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "absent", "package"),
     [
         ("parquet", "pyarrow", "pyarrow"),
@@ -736,7 +737,7 @@ def asked(turn_id: str, outcome: TurnOutcome) -> Exchange:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("outcomes", "code", "counted", "why"),
     [
         (["answered"], "incorrect", "incorrect", None),

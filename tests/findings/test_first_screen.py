@@ -35,6 +35,7 @@ from src.findings.report.markdown import markdown
 from src.findings.report.sections import contents
 from src.schemas import Registration, Scenario, StudyCode, TrialResult
 from src.trials.terms import TERMS
+from tests.cases import each_case
 from tests.findings.report_run import A, code, coded, small_manifest, study_scenario, write_run
 from tests.helpers import HASH, plan, result, scenario
 
@@ -195,7 +196,7 @@ def test_what_went_well_lists_questions_that_were_always_answered_fully(tmp_path
 # Links
 
 
-@pytest.mark.parametrize(
+@each_case(
     "href",
     [
         "javascript:alert(1)",
@@ -310,7 +311,7 @@ def tagged(root: ET.Element, tag: str, of: str) -> list[dict[str, str]]:
     return [one.attrib for one in root.iter() if one.tag.endswith(tag) and of in one.attrib.get("class", "")]
 
 
-@pytest.mark.parametrize("narrow", [False, True])
+@each_case("narrow", [False, True])
 def test_dots_and_intervals_are_where_their_values_are(narrow: bool) -> None:
     root = drawn(forest(Mark(0.5, 0.25, 1.0, "50 (25–100)")), narrow)
     dots, reaches = tagged(root, "circle", "ai"), tagged(root, "line", "reach")
@@ -326,7 +327,7 @@ def test_dots_and_intervals_are_where_their_values_are(narrow: bool) -> None:
     assert root.attrib["class"] == ("narrow" if narrow else "wide")
 
 
-@pytest.mark.parametrize("narrow", [False, True])
+@each_case("narrow", [False, True])
 def test_a_row_without_an_interval_has_a_dot_and_the_reason(narrow: bool) -> None:
     root = drawn(forest(Mark(0.5, None, None, "50", "no interval from 2 scenarios")), narrow)
     assert not tagged(root, "line", "reach") and len(tagged(root, "circle", "ai")) == 2

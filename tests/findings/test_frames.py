@@ -15,9 +15,10 @@ from src.findings.export.frames import to_frame
 from src.findings.export.tables import TABLES
 from src.storage import RESULTS
 from src.trials.columns import Table
+from tests.cases import each_case
 
 from ..helpers import ROOT
-from ..runs import ONE, make_run
+from ..runs import ONE, shared_run
 from .made_runs import HOSTILE, one_of_each, planned, rich, write_run
 
 FORMAT_1 = ROOT / "tests" / "formats" / "0.1" / "run"
@@ -47,7 +48,7 @@ def test_the_tables_are_those_of_the_export() -> None:
     assert tuple(table.name for table in TABLES) == NAMES
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@each_case("table", TABLES, ids=lambda table: table.name)
 def test_a_frame_has_the_rows_of_the_export(table: Table[Any], varied: Path, pandas: Any, tmp_path: Path) -> None:
     frame = to_frame(varied, table.name)
     rows = exported(varied, table, tmp_path / "out")
@@ -58,8 +59,8 @@ def test_a_frame_has_the_rows_of_the_export(table: Table[Any], varied: Path, pan
         assert cells == [row[name] for row in rows], name
 
 
-def test_a_real_run_gives_the_same_frames_by_singular_and_plural(tmp_path: Path, pandas: Any) -> None:
-    run = make_run(tmp_path, "--scenario", ONE, "--target", "fake:wrong")
+def test_a_real_run_gives_the_same_frames_by_singular_and_plural(pandas: Any) -> None:
+    run = shared_run("--scenario", ONE, "--target", "fake:wrong")
     for name in NAMES:
         assert (len(to_frame(run, name)) > 0) == (name != "citation")  # no reply of this run cites anything
         pandas.testing.assert_frame_equal(to_frame(run, name), to_frame(run, f"{name}s"))

@@ -22,6 +22,7 @@ from src.reporting import summarize, summary_json
 from src.schemas import Label, TrialOutcome, TrialResult
 from src.trials.row import ClaimCount, Row
 from src.trials.tables import TRIAL
+from tests.cases import each_case
 from tests.findings.made_runs import write_run
 from tests.helpers import claim, final_claim, manifest, plan, result
 from tests.runs import call
@@ -52,7 +53,7 @@ def test_only_factual_claims_with_a_final_label_count(tmp_path: Path) -> None:
     assert (row["factual_claims"], row["key_decided"]) == (4, 2)
 
 
-@pytest.mark.parametrize("outcome", ["judge_failure", "tampered", "truncated"])
+@each_case("outcome", ["judge_failure", "tampered", "truncated"])
 def test_only_scored_trials_count_as_for_accuracy(outcome: TrialOutcome, tmp_path: Path) -> None:
     found = found_in(tmp_path, [trial([S, N]), trial([N, N], repetition=2, outcome=outcome)])
     share = key_coverage(found.rows)

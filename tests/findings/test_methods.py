@@ -30,7 +30,7 @@ from tests.findings.made_runs import (
     write_run,
 )
 from tests.helpers import HASH, manifest, scenario
-from tests.runs import ONE, make_run
+from tests.runs import ONE, shared_run
 
 EVIL = "<script>alert(1)</script>|`[x](javascript:y)`\x1b[31m\u202e"
 
@@ -55,9 +55,9 @@ def value(rows: list[dict[str, str]], characteristic: str, level: str = "", targ
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(
-        tmp_path_factory.mktemp("runs"), "--scenario", ONE, "--target", "fake:partial", "--target", "fake:wrong",
+def real() -> Path:
+    return shared_run(
+        "--scenario", ONE, "--target", "fake:partial", "--target", "fake:wrong",
         "--repeats", "2",
     )  # fmt: skip
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from src.findings.analysis.judge_agreement import judging
 from src.findings.analysis.read_run import gather
 from src.findings.report.csv import write_codes
@@ -18,6 +16,7 @@ from src.findings.report.sections import contents
 from src.findings.report.series import runs_of
 from src.findings.report.study_section import CAPTIONS
 from src.schemas import Backing, MadePoint, OwnPoints, QuestionCode, RunPlan, StudyCode
+from tests.cases import each_case
 from tests.findings.report_run import A, code, coded, small_manifest, study_scenario, write_run
 from tests.helpers import plan, result
 
@@ -89,7 +88,7 @@ def notes(part: Section) -> list[str]:
 ONE_OF_EACH = [[code(group, "accurate_complete") for group in GROUPS]]
 
 
-@pytest.mark.parametrize(("stated", "compared"), [(True, True), (False, False), (None, False)])
+@each_case(("stated", "compared"), [(True, True), (False, False), (None, False)])
 def test_a_group_stands_beside_counselors_only_if_its_rule_is_the_studys(
     tmp_path: Path, stated: bool | None, compared: bool
 ) -> None:

@@ -22,6 +22,7 @@ from src.findings.analysis.estimates import estimate
 from src.findings.analysis.processes import in_processes, joined, process_count, results_of
 from src.findings.analysis.read_run import Findings, gather
 from src.schemas import TrialResult
+from tests.cases import each_case
 from tests.findings import made_runs
 from tests.findings.report_run import code, coded, small_manifest, small_results, study_scenario, write_run
 from tests.helpers import ROOT, plan, result
@@ -46,7 +47,7 @@ def in_parts(folder: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> Findi
     return gather(folder)
 
 
-@pytest.mark.parametrize("count", [2, 3, 7])
+@each_case("count", [2, 3, 7])
 def test_findings_are_the_same_in_any_number_of_parts(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +99,7 @@ def test_costs_and_repeated_verdicts_are_joined(tmp_path: Path, monkeypatch: pyt
     assert in_parts(folder, 3, monkeypatch) == whole
 
 
-@pytest.mark.parametrize("trials", [0, 1, 2, 3])
+@each_case("trials", [0, 1, 2, 3])
 def test_a_file_can_have_fewer_lines_than_parts(trials: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path / "run", many_results()[:trials], small_manifest())
     whole = gather(tmp_path / "run")
@@ -115,8 +116,8 @@ def damaged(lines: list[bytes], how: str, place: int) -> bytes:
     return b"".join(lines)
 
 
-@pytest.mark.parametrize("how", ["changed", "removed", "swapped"])
-@pytest.mark.parametrize("place", [1, 49, 50, 51, 98])
+@each_case("how", ["changed", "removed", "swapped"])
+@each_case("place", [1, 49, 50, 51, 98])
 def test_damage_is_found_where_it_is(how: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path / "run", many_results(), small_manifest())
     path = tmp_path / "run" / "results.jsonl"

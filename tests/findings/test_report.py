@@ -67,6 +67,7 @@ from src.schemas import (
 )
 from src.scoring.definitions import SHARES
 from src.trials.row import NOT_RECORDED
+from tests.cases import each_case
 from tests.findings.report_run import (
     A,
     B,
@@ -115,7 +116,7 @@ def numbers(rows: Table) -> dict[str, dict[str, str]]:
 # What it says
 
 
-@pytest.mark.parametrize("name", ["report.md", "report.html", "per_scenario.csv", "per_question.csv", "codes.csv"])
+@each_case("name", ["report.md", "report.html", "per_scenario.csv", "per_question.csv", "codes.csv"])
 def test_snapshot(name: str, tmp_path: Path) -> None:
     found, judges = small_run(tmp_path / "run")
     write_files([found], [judges], tmp_path / "out")
@@ -166,7 +167,7 @@ def test_notices(tmp_path: Path) -> None:
     assert found in notices_of(small_plan(), *small_results())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("target", "served", "known"),
     [
         ("openai:gpt-4.1", "gpt-4.1-mini", True),
@@ -303,7 +304,7 @@ def test_runs_of_earlier_formats_still_show_replies_that_were_not_judged(tmp_pat
     assert "Releases before 0.3 did not mark replies." in text
 
 
-@pytest.mark.parametrize("release", ["0.1", "0.2"])
+@each_case("release", ["0.1", "0.2"])
 def test_runs_kept_of_earlier_releases_have_key_coverage(release: str) -> None:
     old = gather(ROOT / "tests" / "formats" / release / "run")
     made = contents([old], [judging(old)])
@@ -489,7 +490,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_a_run_with_little_in_it(kind: str, tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", KINDS[kind], plan(targets=[A], repeats=4))
     made = contents([found], [judging(found)])
@@ -699,7 +700,7 @@ def tame(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in paths if path.suffix != ".png"}
 
 
-@pytest.mark.parametrize("words", HOSTILE)
+@each_case("words", HOSTILE)
 def test_hostile_words_stay_words(words: str, tmp_path: Path, tame: dict[str, str]) -> None:
     paths = {path.name: path for path in hostile_run(tmp_path, words)}
     for path in paths.values():
@@ -806,8 +807,9 @@ def test_png_is_written_where_a_renderer_is_there(tmp_path: Path, monkeypatch: p
     assert charts.renderer() is None
 
 
-def test_png_of_the_real_renderer() -> None:
+def test_png_of_the_real_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("resvg_py")
+    monkeypatch.setattr(charts, "PNG_WIDTH", 1_000)
     chart = charts.Histogram("n", "t", (charts.HistogramRow("a", (1,) * 10, ("n=10",)),))
     render = charts.renderer()
     if render is None:

@@ -16,6 +16,7 @@ from src.schemas import TrialOutcome
 from src.scoring.definitions import ShareName
 from src.trials.missing import MISSING
 from src.trials.row import NO_SCORES, CodedQuestion, Row
+from tests.cases import each_case
 
 CODE: ShareName = "accurate_complete"
 CODES = (CODE, "accurate_incomplete", "incorrect")
@@ -79,7 +80,7 @@ def review_of(judged: list[Row], people: list[Row], selected: SelectedTrials) ->
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_case("seed", range(4))
 def test_the_corrected_share_equals_an_independent_computation(seed: int) -> None:
     judged, people, selected = made(seed)
     said = {one.trial_id: dict(one.counted) for one in people}

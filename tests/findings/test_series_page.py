@@ -23,6 +23,7 @@ from src.series.chart import KINDS, chart_of, events_of, numbered, plain_value, 
 from src.series.findings import EventKind, SeriesFindings, read_findings
 from src.series.page import e_value, series_page
 from src.series.summary import JUNIT_MARK, junit_xml, marker, summary_json, summary_markdown
+from tests.cases import each_case
 
 from .made_series import CHANGED, RIGHT, STEADY, WRONG, Made, make_series, month
 from .test_report import ATTRIBUTES, HOSTILE, TAGS, check_page
@@ -67,7 +68,7 @@ def paths(drawn: str, name: str) -> int:
 # The chart
 
 
-@pytest.mark.parametrize("narrow", [False, True])
+@each_case("narrow", [False, True])
 def test_a_chart_is_the_same_bytes_each_time_and_only_draws(found: SeriesFindings, narrow: bool) -> None:
     drawn = [svg(chart(found, CHANGED), alone=True, narrow=narrow) for _ in range(2)]
     assert drawn[0] == drawn[1]

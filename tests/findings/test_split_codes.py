@@ -18,6 +18,7 @@ from src.scoring.study_codes import study_codes
 from src.trials.missing import NOT_CODED
 from src.trials.split_codes import COMPLETE, INCORRECT, OTHER, Keys, SplitCode, split_codes
 from src.trials.tables import decode
+from tests.cases import each_case
 from tests.runs import ROOT
 from tests.test_study_codes import FACTS, RUBRIC, Says, asking, claimed, judged, turn
 
@@ -123,7 +124,7 @@ def found(given: Judged) -> tuple[str, ...]:
 ALL_POINTS = [(YES[fact],) * 2 for fact in ("F1", "F2", "F3")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "possible"),
     [
         pytest.param(ALL_POINTS, (COMPLETE,), id="all agree"),
@@ -215,7 +216,7 @@ def test_no_way_in_which_verdicts_could_fall_gives_a_code_that_is_not_listed() -
     assert exact >= 0.8 * hanging, (exact, hanging)
 
 
-@pytest.mark.parametrize("release", ["0.1", "0.2", "0.3"])
+@each_case("release", ["0.1", "0.2", "0.3"])
 def test_runs_of_earlier_releases_have_split_codes_too(release: str) -> None:
     rows = gather(ROOT / "tests" / "formats" / release / "run").rows
     assert rows and all(isinstance(row.split_codes, tuple) for row in rows)

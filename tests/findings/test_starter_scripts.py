@@ -20,6 +20,7 @@ from src.findings.analysis.human_comparison import Headline, compare_with_counse
 from src.findings.analysis.read_run import gather
 from src.findings.export.export import STARTERS, export
 from src.schemas import Exchange, QuestionCode, RunPlan, StudyCode, TrialResult, TurnOutcome
+from tests.cases import each_case
 
 from ..helpers import plan, result, scenario
 from .made_runs import write_run
@@ -167,7 +168,7 @@ def in_python(out: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["csv", "parquet", "dta", "sav"])
+@each_case("name", ["csv", "parquet", "dta", "sav"])
 def test_python_gets_the_headline_number_from_every_format(name: str, run: Path, tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     checked(in_python(exported(run, name, tmp_path / "out")), run, limits=find_spec("scipy") is not None)

@@ -14,6 +14,7 @@ from src.cli.next_steps import next_steps
 from src.cli.tables import Columns, plain_table, wrapped
 from src.schemas import CODES
 from src.scoring.definitions import CODE_HEADINGS
+from tests.cases import each_case
 from tests.runs import ONE, call
 
 NUMBERS: Columns = [("label", "left"), ("first", "right"), ("second", "right")]
@@ -81,7 +82,7 @@ def test_text_wraps_between_words_at_the_width_of_the_terminal(monkeypatch: pyte
     assert wrapped("") == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "command", ["models", "scenarios list", f"run --scenario {ONE} --target fake:careful --target fake:wrong --quiet"]
 )
 def test_commands_print_no_line_wider_than_80_columns(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from src.offline.rules import extract
 from src.records.contracts import ExtractorInput
+from tests.cases import each_case
 
 from .test_rules import FACTS, KEY, YEAR, claims_of, verdicts_on
 
@@ -34,7 +33,7 @@ def test_a_sentence_with_a_condition_stays_whole() -> None:
     assert [claim.text for claim in claims_of(reply)] == [reply]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sentence", "kind", "verifiable"),
     [
         ("Medicare Advantage plans use provider networks.", "factual", True),
@@ -53,7 +52,7 @@ def test_claim_types(sentence: str, kind: str, verifiable: bool) -> None:
     assert (claim.type, claim.verifiable) == (kind, verifiable)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sentence", "confidence"),
     [
         ("The premium is $202.90.", "high"),
@@ -71,7 +70,7 @@ def test_confidence(sentence: str, confidence: str) -> None:
 WRONG = "The standard Part B premium is $185 a month."
 
 
-@pytest.mark.parametrize(
+@each_case(
     "before",
     [
         "## Common myths\n\n",
@@ -88,7 +87,7 @@ def test_a_heading_that_denies_or_dates_a_statement_goes_with_it(before: str) ->
     assert [verdict.label for verdict in verdicts_on([claims[-1].text], KEY)] == ["NOT_IN_KEY"]
 
 
-@pytest.mark.parametrize("before", ["", "## Costs in 2026\n\n", "Here is what you pay:\n\n- ", "Myths:\n- Rain.\n\n"])
+@each_case("before", ["", "## Costs in 2026\n\n", "Here is what you pay:\n\n- ", "Myths:\n- Rain.\n\n"])
 def test_any_other_heading_does_not(before: str) -> None:
     assert claims_of(before + WRONG)[-1].text == WRONG
 
@@ -110,7 +109,7 @@ def test_only_what_was_left_out_is_taken_when_asked_again() -> None:
     assert [claim.text for claim in extract(task).claims] == [FACTS["F3"]]
 
 
-@pytest.mark.parametrize("tail", ["I hope this helps!", "Let me know.", "Take care."])
+@each_case("tail", ["I hope this helps!", "Let me know.", "Take care."])
 def test_a_sentence_without_content_changes_no_other_claim(tail: str) -> None:
     reply = "\n".join(FACTS.values())
     before = claims_of(reply)

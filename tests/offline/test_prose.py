@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from math import prod
 from statistics import mean
 
-import pytest
-
 from src.offline.rules import extract, verify
 from src.records.contracts import (
     ClaimInView,
@@ -23,6 +21,7 @@ from src.records.contracts import (
     Verdict,
     VerifierInput,
 )
+from tests.cases import each_case
 from tests.helpers import ROOT
 
 from .test_rules import key_of
@@ -88,7 +87,7 @@ def test_wrong_answers_have_a_higher_risk_than_right_ones() -> None:
     assert mean(risks["wrong"]) > mean(risks["correct"]) + 0.3
 
 
-@pytest.mark.parametrize("quality", ["correct", "wrong"])
+@each_case("quality", ["correct", "wrong"])
 def test_a_harmless_sentence_changes_no_verdict(quality: str) -> None:
     for reply in PROSE["replies"]:
         if reply["quality"] == quality:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +30,7 @@ from src.records.contracts import (
 )
 from src.records.scenario import DisallowedClaim
 from src.text.figures import figures
+from tests.cases import each_case
 
 YEAR = 2026
 
@@ -86,7 +86,7 @@ DISALLOWED = (
 KEY = key_of(FACTS, DISALLOWED)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "cited"),
     [
         *((statement, name) for name, statement in FACTS.items()),
@@ -102,7 +102,7 @@ def test_a_sentence_in_nearly_the_words_of_a_fact_is_supported(text: str, cited:
     assert (verdict.label, verdict.evidence) == ("SUPPORTED", (cited,))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "cited"),
     [
         ("The standard Part B premium in 2026 is $185 a month.", "F1"),
@@ -122,7 +122,7 @@ def test_another_figure_one_negation_or_a_disallowed_claim_is_contradicted(text:
     assert (verdict.label, verdict.evidence) == ("CONTRADICTED", (cited,))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "In 2025 the standard Part B premium was $185 a month.",
@@ -188,7 +188,7 @@ def test_a_claim_is_not_credited_with_figures_that_only_its_text_has() -> None:
     assert verdict.label == "NOT_IN_KEY"
 
 
-@pytest.mark.parametrize("severity", ["low", "medium", "high"])
+@each_case("severity", ["low", "medium", "high"])
 def test_severity_is_that_of_the_fact(severity: Severity) -> None:
     key = key_of(FACTS, DISALLOWED, severity)
     assert judge("The standard Part B premium in 2026 is $185 a month.", key).severity == severity
@@ -243,7 +243,7 @@ def test_neither_the_order_nor_other_claims_change_a_verdict(order: list[str], p
         assert (verdict.label, verdict.evidence) == (alone.label, alone.evidence)
 
 
-@pytest.mark.parametrize("name", sorted(FACTS))
+@each_case("name", sorted(FACTS))
 def test_a_fact_of_the_key_never_contradicts_itself_or_another(name: str) -> None:
     others = key_of({other: text for other, text in FACTS.items() if other != name}, DISALLOWED)
     assert judge(FACTS[name], others).label == "NOT_IN_KEY"
@@ -252,7 +252,7 @@ def test_a_fact_of_the_key_never_contradicts_itself_or_another(name: str) -> Non
 ASKED = "Is Dr. Alma Reyes in the network of BrightPath Choice?"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sentence", "kinds"),
     [
         ("I can't help with that question.", {"refusal"}),
@@ -279,7 +279,7 @@ def test_observations(sentence: str, kinds: set[str]) -> None:
     assert {kind for kind, _ in seen(sentence, ASKED, rules)} == kinds
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "expected"),
     [
         (("SUPPORTED", "NOT_IN_KEY"), "NOT_IN_KEY"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from src.records.citation import OFFICIAL
 from src.sources.addresses import classify, page_key
 from src.sources.finding import collect_citations, find_citations, find_named_sources
 from src.sources.hosts import classify_host
+from tests.cases import each_case
 
 CLASSES = {
     "https://www.medicare.gov/basics": "medicare",
@@ -88,13 +88,13 @@ CLASSES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("url", "expected"), CLASSES.items(), ids=lambda value: ascii(value)[:60])
+@each_case(("url", "expected"), CLASSES.items(), ids=lambda value: ascii(value)[:60])
 def test_the_class_of_an_address(url: str, expected: str) -> None:
     assert classify(url).host_class == expected
     assert classify(url).why.endswith(".")
 
 
-@pytest.mark.parametrize("name", ["sba", "nsa", "gsa", "sss", "usa", "cdc", "fda", "irs", "medicaid", "healthcare"])
+@each_case("name", ["sba", "nsa", "gsa", "sss", "usa", "cdc", "fda", "irs", "medicaid", "healthcare"])
 def test_agencies_whose_names_are_near_to_others_are_not_imitations(name: str) -> None:
     assert classify_host(f"www.{name}.gov").host_class == "other_federal"
 
@@ -108,7 +108,7 @@ def test_a_redirect_that_carries_its_target_is_followed() -> None:
     assert (bad.redirect, bad.host_class) == ("resolved", "disguised")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQF",
@@ -126,7 +126,7 @@ def test_a_host_that_is_named_like_a_redirector_is_none() -> None:
     assert classify("https://notbing.com/ck/a?u=https://www.medicare.gov/").host_class == "other"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "spelling",
     [
         "http://www.medicare.gov/basics/costs", "HTTPS://WWW.MEDICARE.GOV/basics/costs/", "medicare.gov/basics/costs#part-b",
@@ -176,7 +176,7 @@ FOUND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), FOUND.items(), ids=lambda value: ascii(value)[:60])
+@each_case(("text", "expected"), FOUND.items(), ids=lambda value: ascii(value)[:60])
 def test_the_addresses_of_a_text_are_found(text: str, expected: list[str]) -> None:
     assert [one.url for one in find_citations(text)] == expected
 

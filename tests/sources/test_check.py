@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from src.sources.check import (
 )
 from src.sources.finding import find_citations
 from src.sources.snapshot import Snapshot, bundled_snapshot
+from tests.cases import each_case
 
 URL = "https://www.medicare.gov/basics/costs"
 TEXT = "In 2026 the standard Part B premium is $202.90 per month. The Part B deductible is $283."
@@ -46,7 +46,7 @@ def check(url: str, *pages: SnapshotPage, statement: Statement | None = STATEMEN
     return found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "outcome", "host_class"),
     [
         ("https://medicare.gov.plans-help.com/x", "disguised", "disguised"),
@@ -104,7 +104,7 @@ def test_the_question_to_a_verifier_is_a_key_of_one_fact_and_shows_no_address() 
     assert "medicare.gov" not in asked.key.model_dump_json() + asked.claim.model_dump_json()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("label", "outcome"),
     [
         ("SUPPORTED", "supported"),

@@ -7,13 +7,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from src.records.citation import Citation, SnapshotPage
 from src.sources.addresses import classify
 from src.sources.check import check_citation, figure_findings, passage_for
 from src.sources.finding import find_citations
 from src.sources.snapshot import Snapshot
+from tests.cases import each_case
 
 CORPUS = Path(__file__).parent / "corpus"
 LEAST = {"addresses.json": 60, "pairs.json": 30}
@@ -28,7 +27,7 @@ def short(value: object) -> str:
     return str(value)[:50].encode("ascii", "replace").decode("ascii")
 
 
-@pytest.mark.parametrize("name", LEAST)
+@each_case("name", LEAST)
 def test_the_corpus_is_there_and_large_enough(name: str) -> None:
     assert (CORPUS / name).is_file(), (
         f"{CORPUS / name} is missing: it is delivered by someone who has not seen the code"
@@ -56,7 +55,7 @@ def outcomes(citation: Citation, snapshot: Snapshot) -> set[str]:
     return {plain, "redirect_resolved"} if address.redirect == "resolved" else {plain}
 
 
-@pytest.mark.parametrize("entry", read("addresses.json"), ids=lambda entry: short(entry["text"]))
+@each_case("entry", read("addresses.json"), ids=lambda entry: short(entry["text"]))
 def test_an_address_of_the_corpus_is_found_and_classified(entry: dict[str, Any]) -> None:
     found = {one.url: one for one in find_citations(entry["text"])}
     if entry["address"] is None:
@@ -70,7 +69,7 @@ def test_an_address_of_the_corpus_is_found_and_classified(entry: dict[str, Any])
     assert entry["outcome"] in outcomes(citation, snapshot), entry["why"]
 
 
-@pytest.mark.parametrize("entry", read("pairs.json"), ids=lambda entry: short(entry["statement"]))
+@each_case("entry", read("pairs.json"), ids=lambda entry: short(entry["statement"]))
 def test_a_statement_of_the_corpus_meets_its_page(entry: dict[str, Any]) -> None:
     findings = figure_findings(entry["statement"], entry["page_text"])
     if entry["figure_on_page"] is not None:

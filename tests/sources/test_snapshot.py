@@ -31,6 +31,7 @@ from src.sources.from_facts import ORIGIN, bundled_lines
 from src.sources.snapshot import PAGES, append_pages, load_snapshot
 from src.store.package_data import data_folder
 from src.store.strict_json import sha256
+from tests.cases import each_case
 
 TODAY = date(2026, 11, 16)
 PAGE = (
@@ -194,7 +195,7 @@ def test_only_the_text_of_federal_pages_is_kept(server: str) -> None:
     assert not is_federal("https://www.insurance.ca.gov/x") and not is_federal("https://medicare.com/x")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "source",
     [
         "<![foo[x]]><p>kept</p>", "<p>kept</p><!-- <p>not", "<!x <p>kept</p>", "<nav><p>kept</p>", "<p>kept</p><script>if (a < b",
@@ -241,7 +242,7 @@ def test_a_page_is_found_by_where_it_led_but_its_own_line_comes_first(tmp_path: 
     assert load_snapshot(tmp_path).find("https://cms.gov@evil.com/new") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "why"),
     [
         (b"{}\n", "line 1: field url: required but missing"),
@@ -356,7 +357,7 @@ MODULES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+@each_case("module", MODULES, ids=lambda module: module.__name__)
 def test_the_examples_in_the_docstrings_run(module: ModuleType) -> None:
     found = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.attempted and not found.failed

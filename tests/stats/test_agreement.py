@@ -21,6 +21,7 @@ from src.stats.agreement import (
     percent_agreement,
     quantile,
 )
+from tests.cases import each_case
 
 krippendorff = importlib.import_module("krippendorff")
 raters = importlib.import_module("statsmodels.stats.inter_rater")
@@ -52,14 +53,14 @@ def table(seed: int, items: int, columns: int, labels: str, missing: float, righ
     return rows
 
 
-@pytest.mark.parametrize(("case", "alpha", "agreement"), IRRCAC)
+@each_case(("case", "alpha", "agreement"), IRRCAC)
 def test_against_irrcac(case: tuple[int, int, int, str, float, float], alpha: float, agreement: float) -> None:
     ratings = table(*case)
     assert krippendorff_alpha(ratings) == pytest.approx(alpha, abs=1e-9)
     assert percent_agreement(ratings) == pytest.approx(agreement, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_case("seed", range(20))
 def test_alpha_against_krippendorff(seed: int) -> None:
     draw = random.Random(seed)
     ratings = table(seed, draw.randint(4, 60), draw.randint(2, 6), "abcd", draw.choice([0.0, 0.2, 0.5]), draw.random())
@@ -74,7 +75,7 @@ def test_alpha_against_krippendorff(seed: int) -> None:
         assert krippendorff_alpha(ratings) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_case("seed", range(8))
 def test_kappas_against_statsmodels(seed: int) -> None:
     ratings = table(seed, 40, 3, "abc", 0.0, 0.5)
     pairs = []

@@ -24,6 +24,7 @@ from src.stats.bounded import (
     mid_p_limits,
     stratified_mean,
 )
+from tests.cases import each_case
 
 proportion = importlib.import_module("statsmodels.stats.proportion")
 formula = importlib.import_module("statsmodels.formula.api")
@@ -49,7 +50,7 @@ def cr2(values: Sequence[tuple[str, float]]) -> tuple[float, float]:
     return math.sqrt(variance), float(np.trace(together) ** 2 / np.trace(together @ together))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_case("seed", range(6))
 def test_the_error_is_cr2_and_the_degrees_are_at_most_bell_and_mccaffreys(seed: int) -> None:
     draw = random.Random(seed)
     values = [
@@ -75,7 +76,7 @@ def test_units_of_one_size_have_the_error_of_a_plain_mean() -> None:
     assert found.effective == pytest.approx(max(7, effective))
 
 
-@pytest.mark.parametrize(("count", "n"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 40), (39, 40), (30, 200)])
+@each_case(("count", "n"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 40), (39, 40), (30, 200)])
 def test_limits_are_the_mid_p_limits_of_a_proportion(count: int, n: int) -> None:
     found = mid_p_limits(count / n, n)
 
@@ -103,14 +104,14 @@ def test_yes_or_no_units_are_a_proportion_of_that_many() -> None:
     assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=0.01)
 
 
-@pytest.mark.parametrize("copies", [2, 10])
+@each_case("copies", [2, 10])
 def test_copies_within_a_unit_change_nothing(copies: int) -> None:
     values = [("a", 1.0), ("b", 0.0), ("c", 1.0), ("d", 1.0)]
     assert bounded_by_cluster(values * copies) == bounded_by_cluster(values)
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.5, 0.74])
-@pytest.mark.parametrize("units", [3, 34])
+@each_case("value", [0.0, 1.0, 0.5, 0.74])
+@each_case("units", [3, 34])
 def test_units_that_agree_have_an_exact_bound_within_the_range(value: float, units: int) -> None:
     found = bounded_mean([Unit(value)] * units)
     most = scipy_stats.binomtest(0, units, alternative="less").proportion_ci(0.95).high  # exact: none of these differs
@@ -126,7 +127,7 @@ def test_a_few_stray_errors_do_not_promise_more_than_none() -> None:
     assert few.high is not None and none.high is not None and few.high >= none.high
 
 
-@pytest.mark.parametrize("units", range(LEAST_UNITS))
+@each_case("units", range(LEAST_UNITS))
 def test_too_few_units_have_no_interval(units: int) -> None:
     found = bounded_mean([Unit(at / 2) for at in range(units)])
     assert (found.units, found.low, found.high) == (units, None, None)

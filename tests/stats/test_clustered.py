@@ -7,6 +7,7 @@ import pytest
 
 from src.stats.clustered import ASSUMED_CORRELATION, Tally, clustered_share, effective_size
 from src.stats.intervals import wilson
+from tests.cases import each_case
 
 
 def test_many_clusters_of_one_claim_are_wilson_s_interval() -> None:
@@ -28,7 +29,7 @@ def test_the_effective_number_is_never_more_than_the_claims() -> None:
     assert effective_size([Tally(5, 10)] * 30) <= 300  # all clusters alike: no variance between them
 
 
-@pytest.mark.parametrize("count", [0, 10])
+@each_case("count", [0, 10])
 def test_without_variation_a_correlation_is_assumed_and_the_interval_has_a_width(count: int) -> None:
     found = clustered_share([Tally(count, 10)] * 4)
     assert found.effective == pytest.approx(40 / (1 + 9 * ASSUMED_CORRELATION))
@@ -44,7 +45,7 @@ def test_nothing_and_a_single_cluster() -> None:
     assert one.low is not None and one.low < 0.3 * 0.5
 
 
-@pytest.mark.parametrize(("share", "correlation"), [(0.9, 0.0), (0.9, 0.2), (0.5, 0.1), (0.97, 0.1)])
+@each_case(("share", "correlation"), [(0.9, 0.0), (0.9, 0.2), (0.5, 0.1), (0.97, 0.1)])
 def test_the_interval_covers(share: float, correlation: float) -> None:
     """Found with 2,000 simulations of 36 replies of 10 claims: 94 to 97%; Wilson's interval over claims: 77 to 96%."""
     random = np.random.default_rng(3)

@@ -23,6 +23,7 @@ from src.stats.comparison import (
     sign_test,
     verdict,
 )
+from tests.cases import each_case
 
 multitest = importlib.import_module("statsmodels.stats.multitest")
 
@@ -48,7 +49,7 @@ def pairs_of(values: Sequence[tuple[str, float]]) -> list[tuple[str, float, floa
     return [(cluster, value, 0.0) for cluster, value in values]
 
 
-@pytest.mark.parametrize("sizes", [[4] * 5, [1, 4, 7, 10] * 2, [1, 4, 7] * 10, [2] * 30], ids=str)
+@each_case("sizes", [[4] * 5, [1, 4, 7, 10] * 2, [1, 4, 7] * 10, [2] * 30], ids=str)
 def test_the_interval_of_a_difference_covers(sizes: list[int]) -> None:
     draw = random.Random(11)
     covered = 0
@@ -79,7 +80,7 @@ def enumerated(sums: Sequence[float]) -> float:
     return sum(abs(sum(s * x for s, x in zip(f, sums, strict=True))) >= observed for f in flips) / len(flips)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_case("seed", range(5))
 def test_p_counts_every_sign_flip_of_whole_clusters(seed: int) -> None:
     draw = random.Random(seed)
     values = [(f"c{draw.randint(0, 7)}", draw.choice([-1.0, -0.5, 0.0, 0.25, 1.0])) for _ in range(30)]
@@ -183,13 +184,13 @@ def test_verdicts() -> None:
         verdict(difference(0.2, 0.1, 0.3, 0.01), alpha=0.05, floor=-1)
 
 
-@pytest.mark.parametrize(("up", "down"), [(0, 0), (3, 0), (1, 9), (10, 10), (40, 61)])
+@each_case(("up", "down"), [(0, 0), (3, 0), (1, 9), (10, 10), (40, 61)])
 def test_the_sign_test_is_exact(up: int, down: int) -> None:
     expected = float(scipy_stats.binomtest(up, up + down).pvalue) if up + down else 1.0
     assert sign_test(up, down) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_case("seed", range(4))
 def test_adjusted_p_values(seed: int) -> None:
     draw = random.Random(seed)
     p = [round(draw.random() ** 3, 2) for _ in range(12)]

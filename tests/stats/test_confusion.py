@@ -28,6 +28,7 @@ from src.stats.confusion import (
     table,
     true_counts,
 )
+from tests.cases import each_case
 
 LABELS = Labels("S", "C", "N")
 GOOD: Table = [[0.86, 0.03, 0.05], [0.04, 0.80, 0.06], [0.05, 0.04, 0.85]]
@@ -72,7 +73,7 @@ def test_the_table_holds_missed_open_and_spurious_claims() -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_case("seed", range(5))
 def test_true_counts_are_numpy_s_solution_where_it_is_in_range(seed: int) -> None:
     draw = np.random.default_rng(seed)
     t = np.eye(3) * 0.7 + draw.uniform(0.01, 0.08, size=(3, 3))
@@ -82,7 +83,7 @@ def test_true_counts_are_numpy_s_solution_where_it_is_in_range(seed: int) -> Non
     assert found == pytest.approx([float(n) for n in true])
 
 
-@pytest.mark.parametrize("observed", [[30.0, 0.0, 70.0], [0.0, 50.0, 2.0], [97.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+@each_case("observed", [[30.0, 0.0, 70.0], [0.0, 50.0, 2.0], [97.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
 def test_out_of_range_true_counts_are_the_most_likely_ones_in_range(observed: list[float]) -> None:
     t = np.array(GOOD)
     assert np.linalg.solve(t.T, np.array(observed)).min() < 0
@@ -101,7 +102,7 @@ def test_out_of_range_true_counts_are_the_most_likely_ones_in_range(observed: li
     assert found / found.sum() == pytest.approx(expected / expected.sum(), abs=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each_case("seed", range(3))
 def test_amplification_is_the_norm_of_the_inverse(seed: int) -> None:
     t = np.eye(3) * 0.5 + np.random.default_rng(seed).uniform(0.0, 0.2, size=(3, 3))
     scaled = (t / t.sum(axis=1, keepdims=True)).T
@@ -114,7 +115,7 @@ def test_there_is_no_amplification_without_labels_or_a_difference() -> None:
     assert amplification([[0.0, 0.0], [0.5, 0.5]]) is None
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_case("seed", range(5))
 def test_linear_systems(seed: int) -> None:
     draw = random.Random(seed)
     left = [[draw.gauss(0, 1) for _ in range(4)] for _ in range(4)]
@@ -156,7 +157,7 @@ def test_no_contradiction_seen_does_not_mean_none() -> None:
     assert none_right.low == 0.0 and none_right.high is not None and 0.07 < none_right.high < 0.2
 
 
-@pytest.mark.parametrize("clusters", [[{"S": 90, "C": 1, "N": 9}] * 10, [{"S": 4, "C": 94, "N": 2}] * 10])
+@each_case("clusters", [[{"S": 90, "C": 1, "N": 9}] * 10, [{"S": 4, "C": 94, "N": 2}] * 10])
 def test_an_interval_at_the_edge_has_a_width_and_stays_in_range(clusters: list[dict[str, int]]) -> None:
     """Fewer contradictions than the judges' false alarms on gold claims: most draws are out of range."""
     draw = np.random.default_rng(4)

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from src.stats.confusion import Corrected, JudgedGold, Labels, corrected_accuracy
+from tests.cases import each_case
 
 LABELS = Labels("S", "C", "N")
 MISSED = 0.08
@@ -99,7 +100,7 @@ def least(simulations: int) -> float:
     return 0.94 - 3 * float(np.sqrt(0.94 * 0.06 / simulations))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "setting",
     [Setting(0.5, 0.95, 900, 0.1, 0.05), Setting(0.97, 0.95, 100), Setting(0.02, 0.8, 900, 0.1, 0.05)],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.cases import each_case
 from tests.suites import sample
 
 from .coverage_of_series import (
@@ -79,8 +80,8 @@ def test_the_issue_asks_for_cases_that_the_page_has() -> None:
             assert after == {1, 6, 12}
 
 
-@pytest.mark.parametrize("how", ["even", "some"])
-@pytest.mark.parametrize("answers", ["usual", "sure", "heavy"])
+@each_case("how", ["even", "some"])
+@each_case("answers", ["usual", "sure", "heavy"])
 def test_simulated_answers_drop_by_what_the_page_says(answers: Answers, how: Drop) -> None:
     case = Case(10, "16, 8, 2 each", answers, 0.08, how, 12)
     random = np.random.default_rng(1)
@@ -135,7 +136,7 @@ def test_lines_of_a_family_depend_on_each_other() -> None:
     assert np.mean(over_scenarios) > 0.4
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_case("seed", range(8))
 def test_the_paired_t_test_is_that_of_scipy(seed: int) -> None:
     series = values(Case(10, "3 each", "usual", 0.08, after=3), np.random.default_rng(seed))
     tests = [stats.ttest_rel(one, series[0]) for one in series[1:]]

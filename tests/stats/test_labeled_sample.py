@@ -10,6 +10,7 @@ import pytest
 
 from src.stats.bounded import Unit, bounded_mean
 from src.stats.labeled_sample import LEAST_SCENARIOS, LEAST_TRIALS, JudgedAnswer, corrected_by_people
+from tests.cases import each_case
 
 from ..helpers import ROOT
 from ..suites import sample
@@ -31,7 +32,7 @@ def study(seed: int, *, labeled: float, trials: int = 60) -> list[JudgedAnswer]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_case("seed", range(5))
 def test_the_estimate_is_the_judges_share_plus_the_weighted_differences(seed: int) -> None:
     answers = study(seed, labeled=0.6)
     weights = np.array([one.weight for one in answers])
@@ -49,7 +50,7 @@ def test_the_estimate_is_the_judges_share_plus_the_weighted_differences(seed: in
     assert found.low < expected < found.high
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each_case("seed", range(3))
 def test_with_a_label_on_every_answer_judges_do_not_matter(seed: int) -> None:
     answers = study(seed, labeled=1.0)
     turned = [JudgedAnswer(a.scenario, a.trial, a.stratum, 1 - a.judged, a.labeled, a.weight) for a in answers]
@@ -85,7 +86,7 @@ def test_few_labels_without_a_difference_do_not_prove_that_there_is_none() -> No
     assert few.low < many.low < 1.0
 
 
-@pytest.mark.parametrize(("labels", "scenarios"), [(0, 30), (LEAST_TRIALS - 1, 30), (30, LEAST_SCENARIOS - 1)])
+@each_case(("labels", "scenarios"), [(0, 30), (LEAST_TRIALS - 1, 30), (30, LEAST_SCENARIOS - 1)])
 def test_with_too_few_labels_there_is_no_estimate(labels: int, scenarios: int) -> None:
     answers = [
         JudgedAnswer(at % scenarios if at < labels else at % 30, at, "other", 1.0, 1.0 if at < labels else None)
@@ -112,7 +113,7 @@ def table_of_the_page(mark: str = "simulated") -> list[str]:
     return text.split(f"<!-- {mark} -->\n")[1].split("\n\n")[0].splitlines()
 
 
-@pytest.mark.parametrize(("mark", "expected"), [("simulated", DESIGNS), ("hard", HARD)])
+@each_case(("mark", "expected"), [("simulated", DESIGNS), ("hard", HARD)])
 def test_the_tables_of_the_page_have_every_design(mark: str, expected: tuple[Design, ...]) -> None:
     shown = table_of_the_page(mark)
     assert shown[0] == HEADER

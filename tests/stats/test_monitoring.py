@@ -24,6 +24,7 @@ from src.stats.monitoring import (
     normal_deviate,
     student_deviate,
 )
+from tests.cases import each_case
 
 from .monitoring_formulas import FLOOR, Expected, Numbers, design_of, followed, points_of, shares, steps_of
 
@@ -43,7 +44,7 @@ def test_one_cluster_has_the_recursive_residuals_of_statsmodels() -> None:
     assert [one.total for one in found if one] == pytest.approx(expected.tolist())
 
 
-@pytest.mark.parametrize("weights", [[3, 3, 3], [16, 8, 2, 2, 2, 2], [1, 5]])
+@each_case("weights", [[3, 3, 3], [16, 8, 2, 2, 2, 2], [1, 5]])
 def test_residuals_of_many_clusters_are_weighted_and_scaled_and_their_error_is_pooled(weights: list[int]) -> None:
     """What all clusters share is a move of their weighted mean. Only what is left of the differences is chance."""
     values = shares(weights, 8, 2)[0]
@@ -69,7 +70,7 @@ def test_residuals_of_many_clusters_are_weighted_and_scaled_and_their_error_is_p
         assert found.error == pytest.approx(math.sqrt(len(weights) * pooled / degrees))
 
 
-@pytest.mark.parametrize("weights", [[3, 3, 3], [16, 8, 2, 2]])
+@each_case("weights", [[3, 3, 3], [16, 8, 2, 2]])
 def test_a_move_that_all_clusters_share_is_no_noise(weights: list[int]) -> None:
     values = np.tile(np.linspace(0.3, 0.9, len(weights)), (5, 1))
     values[3] -= 0.2
@@ -93,7 +94,7 @@ def test_a_single_cluster_is_measured_by_the_points_before_it_only() -> None:
 # Deviates
 
 
-@pytest.mark.parametrize("degrees", [2, 3, 4, 5, 8, 15, 40, 150, 800])
+@each_case("degrees", [2, 3, 4, 5, 8, 15, 40, 150, 800])
 def test_a_deviate_is_that_of_scipy(degrees: int) -> None:
     """To 0.5 / degrees**2 up to three standard deviations: 0.125 for 2 degrees, 0.005 for 10."""
     for z in np.linspace(-3, 3, 61):
@@ -120,8 +121,8 @@ def alarms(expected: Expected, at: int, limit: float) -> list[str | None]:
     ]
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.1, 0.5])
-@pytest.mark.parametrize("weights", [[3], [3, 3], [5, 1], [16, 8, 2, 2, 2], [3] * 12])
+@each_case("missing", [0.0, 0.1, 0.5])
+@each_case("weights", [[3], [3, 3], [5, 1], [16, 8, 2, 2, 2], [3] * 12])
 def test_alarms_and_claims_are_those_of_the_formulas(weights: list[int], missing: float) -> None:
     """In two segments. The second one starts anew, but knows what the first one showed of chance."""
     values = shares(weights, 32, 5, series=12, missing=missing)
@@ -240,7 +241,7 @@ def test_neither_the_level_of_a_scenario_nor_the_unit_of_weights_matters(
         )
 
 
-@pytest.mark.parametrize("weights", [[3], [3, 3], [16, 8, 2, 2]])
+@each_case("weights", [[3], [3, 3], [16, 8, 2, 2]])
 def test_answers_that_never_vary_never_alarm(weights: list[int]) -> None:
     levels = np.linspace(0, 1, len(weights)) if len(weights) > 1 else np.array([0.7])
     steps = steps_of(points_of(np.tile(levels, (80, 1))), design_of(weights), limit=1.01, level=0.9)
@@ -252,8 +253,8 @@ LIMITS = [(1, 10.8), (2, 7.4), (10, 5.25), (34, 5.17)]
 """Thresholds as simulated for so many scenarios of three questions."""
 
 
-@pytest.mark.parametrize("at", [1, 10, 24])
-@pytest.mark.parametrize(("clusters", "limit"), LIMITS)
+@each_case("at", [1, 10, 24])
+@each_case(("clusters", "limit"), LIMITS)
 def test_one_answer_that_differs_after_many_that_did_not_is_no_alarm(clusters: int, limit: float, at: int) -> None:
     values = np.ones((25, clusters))
     values[at, 0] = 5 / 6
@@ -261,7 +262,7 @@ def test_one_answer_that_differs_after_many_that_did_not_is_no_alarm(clusters: i
     assert {(step.alarm, step.claim) for step in steps} == {(None, None)}
 
 
-@pytest.mark.parametrize(("clusters", "limit"), LIMITS[2:])
+@each_case(("clusters", "limit"), LIMITS[2:])
 def test_one_answer_that_differs_after_a_segment_without_any_is_no_alarm(clusters: int, limit: float) -> None:
     values = np.ones((25, clusters))
     design = design_of([3] * clusters)

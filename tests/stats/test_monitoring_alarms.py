@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from src.stats.monitoring import JUMP, SLACK, ChanceVariance, Cusum, Step, follow
+from tests.cases import each_case
 
 from .monitoring_formulas import Numbers, design_of, points_of, shares, steps_of
 
@@ -42,8 +43,8 @@ def steady(clusters: int, points: int, seed: int) -> Numbers:
     return np.random.default_rng(seed).uniform(0.45, 0.55, (points, clusters))
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("weights", [[3] * 3, [3] * 10, [2] * 34])
+@each_case("seed", range(4))
+@each_case("weights", [[3] * 3, [3] * 10, [2] * 34])
 def test_an_alarm_begins_at_the_edge_of_the_control_band(weights: list[int], seed: int) -> None:
     values = steady(len(weights), 6 + 2 * seed, seed)
     check_band(weights, points_of(values))
@@ -55,8 +56,8 @@ def test_an_alarm_of_a_single_cluster_begins_at_the_edge_of_the_control_band() -
     check_band([3], points_of(steady(1, 30, 1)))
 
 
-@pytest.mark.parametrize("way", [1, -1])
-@pytest.mark.parametrize("weights", [[3] * 10, [16, 8, 2, 2, 2, 2, 2, 2]])
+@each_case("way", [1, -1])
+@each_case("weights", [[3] * 10, [16, 8, 2, 2, 2, 2, 2, 2]])
 def test_the_band_is_narrower_where_the_cusum_is_high_already(weights: list[int], way: int) -> None:
     """Then the CUSUM alarms before a single point would."""
     values = steady(len(weights), 12, 9)
@@ -76,7 +77,7 @@ def test_the_band_is_narrower_where_the_cusum_is_high_already(weights: list[int]
 UNEQUAL = [16, 8, 2, 2, 2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("gone", [None, 0, 5])
+@each_case("gone", [None, 0, 5])
 def test_an_alarm_begins_at_the_edge_of_the_control_band_with_unequal_weights(gone: int | None) -> None:
     values = steady(len(UNEQUAL), 8, 1)
     if gone is not None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from src.stats import monitoring
 from src.stats.monitoring import MOST_AT_STAKE, Cusum, Wealth
+from tests.cases import each_case
 
 from .monitoring_formulas import Numbers, design_of, points_of, steps_of
 
@@ -32,8 +33,8 @@ def mean_wealth(values: Numbers, weights: Sequence[int]) -> tuple[float, float]:
     return float(np.mean(found)), float(np.std(found) / math.sqrt(len(found)))
 
 
-@pytest.mark.parametrize("weights", [[3] * 4, [8, 2, 2]])
-@pytest.mark.parametrize("points", [3, 10])
+@each_case("weights", [[3] * 4, [8, 2, 2]])
+@each_case("points", [3, 10])
 def test_with_normal_noise_nothing_is_won_on_average(weights: list[int], points: int) -> None:
     random = np.random.default_rng(11)
     spread = random.uniform(0.05, 0.12, len(weights))
@@ -56,7 +57,7 @@ def wealth_on_average(weights: Sequence[int], points: int, share: float) -> list
 DRAWN: list[tuple[list[int], int, float]] = [([3], 9, 0.95), ([3], 9, 0.6), ([1], 9, 0.9), ([5, 2], 5, 0.9)]
 
 
-@pytest.mark.parametrize(("weights", "points", "share"), DRAWN)
+@each_case(("weights", "points", "share"), DRAWN)
 def test_bets_of_fixed_size_are_exactly_fair_however_skewed_answers_are(
     weights: list[int], points: int, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,7 +66,7 @@ def test_bets_of_fixed_size_are_exactly_fair_however_skewed_answers_are(
     assert wealth_on_average(weights, points, share) == pytest.approx([1.0] * points, abs=1e-6)
 
 
-@pytest.mark.parametrize(("weights", "points", "share"), DRAWN)
+@each_case(("weights", "points", "share"), DRAWN)
 def test_bets_that_follow_the_spread_win_next_to_nothing_on_skewed_answers(
     weights: list[int], points: int, share: float
 ) -> None:

@@ -12,6 +12,7 @@ from scipy import stats
 
 from src.stats.monitoring import Cluster, Cusum, Design
 from src.stats.monitoring_limits import CHANCES, Chance, Drop, _binomial, _first, power, simulated, threshold
+from tests.cases import each_case
 
 from .monitoring_formulas import FLOOR, Numbers, design_of, followed
 
@@ -35,7 +36,7 @@ def tops(weights: Sequence[int], points: int, kind: tuple[Chance, bool], count: 
     return np.sort(np.maximum(found.top_up, found.top_down).max(axis=1))
 
 
-@pytest.mark.parametrize("weights", [[3], [4, 1], [3] * 5, [3] * 6])
+@each_case("weights", [[3], [4, 1], [3] * 5, [3] * 6])
 def test_the_threshold_is_passed_by_the_level_in_the_worst_kind_of_chance_and_by_fewer_in_others(
     weights: list[int],
 ) -> None:
@@ -46,7 +47,7 @@ def test_the_threshold_is_passed_by_the_level_in_the_worst_kind_of_chance_and_by
     assert found == pytest.approx(max(float(one[-1 - 5]) for one in each.values()))
 
 
-@pytest.mark.parametrize("weights", [[3], [4, 1], [16, 8, 2, 2, 2, 2]])
+@each_case("weights", [[3], [4, 1], [16, 8, 2, 2, 2, 2]])
 def test_answers_that_change_together_raise_the_threshold(weights: list[int]) -> None:
     found = threshold(design_of(weights), points=12, level=0.05, series=200, seed=3)
     alone = max(float(tops(weights, 12, (chance, True), 200, 3)[-1 - 10]) for chance in CHANCES)
@@ -77,21 +78,19 @@ def test_the_same_seed_has_the_same_threshold_and_another_one_does_not() -> None
     assert once(1, points=40) > once(1) > once(1, points=2)
 
 
-@pytest.mark.parametrize(
-    ("answers", "share"), [(1, 0.5), (6, 0.98), (32, 0.02), (96, 0.95), (6, 0.0), (6, 1.0), (50, 0.995)]
-)
+@each_case(("answers", "share"), [(1, 0.5), (6, 0.98), (32, 0.02), (96, 0.95), (6, 0.0), (6, 1.0), (50, 0.995)])
 def test_simulated_answers_are_binomial(answers: int, share: float) -> None:
     expected = stats.binom.cdf(np.arange(answers), answers, share)
     assert _binomial(answers, round(share * 200)) == pytest.approx(expected.tolist(), abs=1e-9)
 
 
-@pytest.mark.parametrize(("answers", "share"), [(150, 0.995), (200, 0.98), (300, 0.95), (1_100, 0.5)])
+@each_case(("answers", "share"), [(150, 0.995), (200, 0.98), (300, 0.95), (1_100, 0.5)])
 def test_many_simulated_answers_are_binomial(answers: int, share: float) -> None:
     expected = stats.binom.cdf(np.arange(answers), answers, share)
     assert _binomial(answers, round(share * 200)) == pytest.approx(expected.tolist(), abs=1e-6)
 
 
-@pytest.mark.parametrize("chance", CHANCES)
+@each_case("chance", CHANCES)
 def test_the_weighted_mean_drops_by_what_was_asked_for(chance: Chance) -> None:
     weights, draw = [9, 3, 3, 3], random.Random(6)
     design, change = design_of(weights), Drop(0.2, 3)

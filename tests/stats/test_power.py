@@ -21,12 +21,13 @@ from src.stats.power import (
     power_of,
     trials_needed,
 )
+from tests.cases import each_case
 
 theirs = importlib.import_module("statsmodels.stats.power")
 
 
-@pytest.mark.parametrize("degrees", [1, 2, 3, 4.5, 9, 29, 200, 5_000])
-@pytest.mark.parametrize("noncentrality", [0.0, 0.1, 1.0, 2.5, 4.0, 7.0])
+@each_case("degrees", [1, 2, 3, 4.5, 9, 29, 200, 5_000])
+@each_case("noncentrality", [0.0, 0.1, 1.0, 2.5, 4.0, 7.0])
 def test_the_noncentral_t(degrees: float, noncentrality: float) -> None:
     for alpha in (0.2, 0.05, 0.01):
         critical = student_quantile(1 - alpha / 2, degrees)
@@ -39,7 +40,7 @@ def test_the_noncentral_t(degrees: float, noncentrality: float) -> None:
         assert found == pytest.approx(expected, abs=1e-9)  # scipy gives nan if the far tail is negligible
 
 
-@pytest.mark.parametrize(("degrees", "noncentrality"), [(1, 40.0), (3, 15.0), (8, 9.0)])
+@each_case(("degrees", "noncentrality"), [(1, 40.0), (3, 15.0), (8, 9.0)])
 def test_the_noncentral_t_by_another_integral(degrees: int, noncentrality: float) -> None:
     critical = student_quantile(0.995, degrees)
 
@@ -56,7 +57,7 @@ def test_the_noncentral_t_by_another_integral(degrees: int, noncentrality: float
     assert noncentral_power(critical, degrees, noncentrality) == pytest.approx(expected, abs=1e-7)
 
 
-@pytest.mark.parametrize("effect", [0.15, 0.3, 0.5, 0.8, 1.5])
+@each_case("effect", [0.15, 0.3, 0.5, 0.8, 1.5])
 def test_paired_power_and_trials_agree_with_statsmodels(effect: float) -> None:
     for n in (3, 8, 30, 200):
         expected = float(theirs.TTestPower().power(effect, n, 0.05, alternative="two-sided"))
@@ -131,7 +132,7 @@ def test_the_detectable_difference_is_the_inverse_of_power() -> None:
         assert least / 2 == pytest.approx(np.asarray(solved).item(), rel=1e-5)
 
 
-@pytest.mark.parametrize("degrees", [1, 2.4, 3.7, 9, 33, 400])
+@each_case("degrees", [1, 2.4, 3.7, 9, 33, 400])
 def test_the_detectable_difference_from_an_error_has_the_wanted_power(degrees: float) -> None:
     for error, power, alpha in ((0.02, 0.8, 0.05), (0.3, 0.9, 0.01), (4.0, 0.5, 0.2)):
         least = detectable(error, degrees, power=power, alpha=alpha)

@@ -21,6 +21,7 @@ from src.records.judge_check import CodesMeasured, ReplyCode
 from src.stats.bounded import ConfidenceLimits, mid_p_limits
 from src.stats.clustered import Tally
 from src.stats.confusion import ErrorRates, corrected_limits, independent_size, rogan_gladen
+from tests.cases import each_case
 
 
 def alone(count: int, n: int) -> tuple[Tally, ...]:
@@ -39,8 +40,8 @@ def test_the_formula_by_hand() -> None:
     assert rogan_gladen(0.02, 0.9, 0.05) < 0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.4, 1.0])
-@pytest.mark.parametrize("n", [2.5, 10, 137, 20_000])
+@each_case("share", [0.0, 0.05, 0.4, 1.0])
+@each_case("n", [2.5, 10, 137, 20_000])
 def test_the_number_of_independent_values_is_found_from_the_limits(share: float, n: float) -> None:
     assert independent_size(share, mid_p_limits(share, n)) == pytest.approx(n, rel=1e-4)
 
@@ -159,9 +160,7 @@ def allowed(simulations: int) -> float:
     return 3 * math.sqrt(0.95 * 0.05 / simulations)
 
 
-@pytest.mark.parametrize(
-    "setting", [Setting(0.05, 60, 100), Setting(0.3, 60, 10, alike=0.2), Setting(0.6, 200, 100, alike=0.2)]
-)
+@each_case("setting", [Setting(0.05, 60, 100), Setting(0.3, 60, 10, alike=0.2), Setting(0.6, 200, 100, alike=0.2)])
 def test_the_interval_covers_in_a_few_simulations(setting: Setting) -> None:
     assert coverage(setting, 80) >= 0.94 - allowed(80)
 

@@ -15,6 +15,7 @@ import pytest
 from scipy import optimize
 
 from src.stats.reml import reml
+from tests.cases import each_case
 
 Paths = list[tuple[str, ...]]
 LMER = """
@@ -64,7 +65,7 @@ def deviance(paths: Paths, values: list[float], components: list[float]) -> floa
     return float(np.linalg.slogdet(covariance)[1] + np.log(weight) + left @ inverse @ left)
 
 
-@pytest.mark.parametrize("design", DESIGNS[:8])
+@each_case("design", DESIGNS[:8])
 def test_no_other_components_have_a_higher_likelihood(
     design: tuple[int, int, tuple[float, float, float, float]],
 ) -> None:
@@ -83,7 +84,7 @@ def test_no_other_components_have_a_higher_likelihood(
         assert deviance(paths, values, [one + 0.01 * (place == at) for place, one in enumerate(found)]) > best
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each_case("seed", range(3))
 def test_two_components_agree_with_statsmodels(seed: int) -> None:
     mixed = importlib.import_module("statsmodels.regression.mixed_linear_model")
     paths, values = made(seed, 12, (1.0, 0.0, 0.0, 0.5))

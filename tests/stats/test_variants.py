@@ -9,6 +9,7 @@ from scipy import stats as scipy_stats
 
 from src.stats.bounded import Unit, bounded_mean
 from src.stats.variants import kendall_tau, rank_changes, variant_means, worst_case
+from tests.cases import each_case
 
 
 def test_the_worst_variant_of_each_scenario() -> None:
@@ -32,7 +33,7 @@ def test_the_worst_variant_of_each_scenario() -> None:
     assert worst_case([]).worst.value is None and worst_case([]).scenarios == ()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_case("seed", range(5))
 def test_kendalls_tau(seed: int) -> None:
     draw = random.Random(seed)
     first, second = [draw.randint(0, 4) for _ in range(9)], [draw.randint(0, 4) for _ in range(9)]

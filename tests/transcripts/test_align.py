@@ -8,6 +8,7 @@ from src.errors import InputError
 from src.transcripts.align import Alignment, align, corrected, read_map
 from src.transcripts.assemble import assemble
 from src.transcripts.utterances import Utterance
+from tests.cases import each_case
 from tests.transcripts.sample import CALL, script
 
 SAID = [Utterance(line.who, line.text) for line in CALL]
@@ -78,7 +79,7 @@ def test_a_person_corrects_the_alignment() -> None:
     assert assemble(found, "phone").turns[3].answered_early == "Q2"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "says"),
     [
         ("Q2", "write TURN=NUMBER"),

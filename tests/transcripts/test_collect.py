@@ -15,6 +15,7 @@ from src.records.scenario import Condition
 from src.store.conversations import RecordedConversations, conversation_files, read_conversation
 from src.transcripts.collect import CollectSession, unfinished
 from src.transcripts.utterances import AskedScript, ScriptTurn
+from tests.cases import each_case
 from tests.runs import ONE, ROOT, command, environment
 from tests.transcripts.sample import script
 
@@ -92,7 +93,7 @@ def test_undo_is_saved(tmp_path: Path) -> None:
     assert asked(open_session(tmp_path)) == "Q2"
 
 
-@pytest.mark.parametrize(("reply", "says"), [("  ", "is empty"), ("x" * 200_001, "the limit is 200,000")])
+@each_case(("reply", "says"), [("  ", "is empty"), ("x" * 200_001, "the limit is 200,000")])
 def test_a_bad_reply_is_not_saved(reply: str, says: str, tmp_path: Path) -> None:
     session = open_session(tmp_path)
     with pytest.raises(InputError, match=says):

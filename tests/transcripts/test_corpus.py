@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from src.api.transcripts import load_script
 from src.records.transcript import RecordedTurn
 from src.transcripts.assemble import ImportOptions, draft, kind_of
 from src.transcripts.read_file import read_transcript
 from src.transcripts.redact import RedactionRules, redact
 from src.transcripts.utterances import Utterance
+from tests.cases import each_case
 from tests.runs import SCENARIOS
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -37,7 +36,7 @@ def as_recognized(turn: RecordedTurn) -> str:
     return reply
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_case("name", FILES)
 def test_every_file_of_the_corpus_gives_the_expected_turns(name: str) -> None:
     expected = document("expected.json")
     assert (CORPUS / name).is_file(), f"{CORPUS / name} is missing"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import doctest
 from types import ModuleType
 
-import pytest
-
 from src.text import spoken_numbers
 from src.transcripts import codes, redact
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("module", [spoken_numbers, codes, redact], ids=lambda module: module.__name__)
+@each_case("module", [spoken_numbers, codes, redact], ids=lambda module: module.__name__)
 def test_examples(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

@@ -11,6 +11,7 @@ from src.errors import InputError
 from src.records.transcript import Conversation
 from src.transcripts.assemble import ImportOptions, draft
 from src.transcripts.read_file import read_data, read_transcript
+from tests.cases import each_case
 from tests.transcripts.sample import FORMATS, REPLIES, docx, script
 
 
@@ -23,7 +24,7 @@ def one_line(text: str | None) -> str | None:
     return " ".join(text.split()) if text else None
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each_case("name", FORMATS)
 def test_every_format_gives_the_same_turns(name: str, tmp_path: Path) -> None:
     found = imported(tmp_path / name, FORMATS[name]())
     replies = {turn.turn_id: one_line(turn.reply) for turn in found.turns}
@@ -42,7 +43,7 @@ def test_formats_are_recognized() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["whisper.json", "aws.json"])
+@each_case("name", ["whisper.json", "aws.json"])
 def test_words_with_low_confidence_point_into_the_stored_reply(name: str, tmp_path: Path) -> None:
     turn = imported(tmp_path / name, FORMATS[name]()).turns[1]
     assert turn.reply and turn.confidence and 0.8 < turn.confidence < 1
@@ -70,7 +71,7 @@ def test_a_file_that_names_a_person_is_not_named(tmp_path: Path) -> None:
     assert found.source.name == "(redacted).txt"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "speaker", "said"),
     [
         ("Caller: Hi\nSHIP counselor: Hello\nthere\nCaller: Bye\nSHIP counselor: Bye", "SHIP counselor", "Hello there"),
@@ -92,7 +93,7 @@ def test_speakers_are_found(text: str, speaker: str, said: str) -> None:
 BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x>&b;</x>'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "data", "says"),
     [
         ("a.txt", b"", "no speaker labels"),

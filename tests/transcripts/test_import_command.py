@@ -11,6 +11,7 @@ from src.cli import main
 from src.cli.options import TRANSCRIPT_FORMATS
 from src.store.conversations import conversation_files, read_conversation
 from src.transcripts.read_file import FORMATS as READABLE
+from tests.cases import each_case
 from tests.runs import ONE, call
 from tests.transcripts.sample import FORMATS
 
@@ -101,7 +102,7 @@ BAD: list[tuple[list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "says"), BAD, ids=[says for _, says in BAD])
+@each_case(("given", "says"), BAD, ids=[says for _, says in BAD])
 def test_a_bad_option_gets_one_sentence_and_nothing_is_written(given: list[str], says: str, tmp_path: Path) -> None:
     code, out, err = call("import-transcripts", call_file(tmp_path), *options(tmp_path), *given, "--yes")
     assert (code, out) == (2, "")
@@ -123,7 +124,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_saved(tmp_path: Path) -> 
     assert not (tmp_path / "calls").exists()
 
 
-@pytest.mark.parametrize(("typed", "files"), [("y", 1), ("n", 0), ("", 0)])
+@each_case(("typed", "files"), [("y", 1), ("n", 0), ("", 0)])
 def test_at_a_terminal_a_person_confirms(
     typed: str, files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from src.transcripts.redact import RedactionRules, redact
 from src.transcripts.utterances import Utterance, WordConfidence
+from tests.cases import each_case
 
 
 def said(text: str, **rules: object) -> str:
@@ -102,14 +101,14 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind"), PERSONAL)
+@each_case(("text", "kind"), PERSONAL)
 def test_what_is_personal_is_replaced_and_nothing_else(text: str, kind: str) -> None:
     before, _, rest = text.partition("<")
     _, _, after = rest.partition(">")
     assert said(text.replace("<", "").replace(">", "")) == f"{before}[{kind} 1]{after}"
 
 
-@pytest.mark.parametrize("text", STAYS)
+@each_case("text", STAYS)
 def test_dates_amounts_and_public_numbers_stay(text: str) -> None:
     assert said(text) == text
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from src.text.spoken_numbers import spoken_amounts
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "figures"),
     [
         ("two hundred two dollars and ninety cents", ["$202.90"]),

@@ -275,6 +275,10 @@ def _stack(bar: Bar, left: int, right: int, y: float) -> Iterator[str]:
     yield text(right + 8, y + 13, f"n={total}", extra=SMALL)
 
 
+PNG_WIDTH = 2 * (WIDTH + 2 * EDGE)
+"""In pixels. Most of the time of writing a report goes into them."""
+
+
 def renderer() -> Callable[[str], bytes] | None:
     """A function that renders a separate chart as PNG at twice its size; None without `resvg-py`, or without any font.
 
@@ -285,7 +289,7 @@ def renderer() -> Callable[[str], bytes] | None:
     except ImportError:
         return None
 
-    def render(drawn: str, width: int = 2 * (WIDTH + 2 * EDGE)) -> bytes:
+    def render(drawn: str, width: int = PNG_WIDTH) -> bytes:
         return bytes(resvg.svg_to_bytes(svg_string=drawn, width=width, sans_serif_family="DejaVu Sans"))
 
     blank = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20">{}</svg>'
