@@ -82,7 +82,7 @@ def test_a_number_without_an_interval_says_why(tmp_path: Path) -> None:
     made = made_of(tmp_path, *many_scenarios(right=1, wrong=1, of=2))
     sentence = first_paragraphs(made)[0]
     assert sentence.endswith("50 accurately and completely and 50 wrongly (no interval from 2 scenarios).")
-    (chart,) = [one for one in made.charts() if isinstance(one, ForestChart)]
+    (chart,) = [one for one in made.charts() if isinstance(one, ForestChart) and one.name == "answer"]
     assert chart.groups[0].rows[0].marks[0] == Mark(0.5, None, None, "50", "only 2 scenarios")
 
 
@@ -153,7 +153,7 @@ def test_questions_without_codes_are_answered_by_their_claims(tmp_path: Path) ->
         "Of 100 statements of compatible:model-a that could be checked, 75 (no interval from 1 scenario) were right. "
         "Its answers have no codes."
     )
-    assert not [chart for chart in made.charts() if isinstance(chart, ForestChart)]
+    assert not [chart for chart in made.charts() if chart.name == "answer"]
     nothing = made_of(tmp_path / "two", [result(target=A, outcome="failed", accuracy=None)], [scenario()])
     assert first_paragraphs(nothing)[0] == "No answer of compatible:model-a could be graded."
 
