@@ -146,6 +146,14 @@ def test_the_newcomers_walk_has_at_most_15_files() -> None:
     assert all((ROOT / row).is_file() for row in rows)
 
 
+def test_files_that_architecture_names_are_there() -> None:
+    names = set(
+        re.findall(r"`((?:src|facts|prompts)/[^`]+)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    )
+    assert len(names) > 30
+    assert sorted(name for name in names if not (ROOT / name).exists()) == []
+
+
 def test_a_cut_shows_where_it_is() -> None:
     block = DocBlock(ROOT / "README.md", 1, "medicare-eval demo", 1, 2, 0, 0, ())
     assert cut(block, ["a", "b", "c", "d"]) == ["a", "...", "c", "d"]
