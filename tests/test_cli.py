@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import json
 import os
 import re
@@ -11,20 +13,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from src import __version__, storage
-from src.cli.parser import build_parser
+from src.api import findings, reviews
+from src.cli.commands import COMMANDS, texts
+from src.series import actions
 from tests.cases import each_case
 from tests.helpers import fact_json
 from tests.runs import ONE, ROOT, THREE, call, command, copied_run, environment, make_run, newest, shared
 
 SENTINEL = "sk-sentinel-4f1d9c"
 RUN = ("run", "--target", "fake:careful")
-COMMANDS = re.findall(r"^    ([a-z][a-z-]*)(?: |$)", build_parser().format_help(), re.MULTILINE)
 HANGS_S = 300
 """After this long a child process is taken to hang; however busy the machine, none needs a tenth of it."""
 
@@ -271,6 +275,37 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     assert json.loads((run / storage.SEAL).read_text(encoding="utf-8"))["results_head"] in readme
 
 
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        ("compare", findings.compare),
+        ("drift", findings.drift),
+        ("report", findings.report),
+        ("review", reviews.start_review),
+        ("sensitivity", findings.sensitivity),
+        ("series init", actions.init_series),
+        ("series run", actions.run_series),
+    ],
+)
+def test_a_default_that_the_help_shows_is_that_of_the_function(command: str, function: Callable[..., object]) -> None:
+    parser = argparse.ArgumentParser()
+    for add in next(one for one in COMMANDS if one.name == command).options:
+        add(parser)
+    given = {name: parser.get_default(name) for name in inspect.signature(function).parameters}
+    shown = {name: default for name, default in given.items() if default not in (None, [], argparse.SUPPRESS)}
+    assert shown or command in ("report", "series run")
+    for name, default in shown.items():
+        assert str(inspect.signature(function).parameters[name].default) == str(default), name
+
+
+def test_every_command_has_its_function_and_its_text() -> None:
+    for one in COMMANDS:
+        if one.function:
+            module, _, name = one.function.partition(":")
+            assert callable(getattr(import_module(f"src.cli.{module}"), name)), one.name
+    assert texts().keys() <= {"medicare-eval", "exit codes", *(one.name for one in COMMANDS)}
+
+
 def test_help_teaches_and_is_quick() -> None:
     for arguments, says in (((), "exit codes:"), (("run",), "--judge-model"), (("verify",), "--expect HASH")):
         code, out, err = call(*arguments, "--help")
@@ -282,10 +317,11 @@ def test_help_teaches_and_is_quick() -> None:
     assert not set(heavy) & set(modules)
 
 
-@each_case("name", ["", *COMMANDS])
+@pytest.mark.parametrize("name", ["", *(one.name for one in COMMANDS)])
+from tests.cases import each_case
 def test_help_fits_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, err = call(*filter(None, [name]), "--help")
+    code, out, err = call(*name.split(), "--help")
     assert (code, err) == (0, "")
     assert out.startswith("usage: medicare-eval")
     assert [line for line in out.splitlines() if len(line) > 80] == []

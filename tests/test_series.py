@@ -415,9 +415,10 @@ def test_the_commands_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
     folder = tmp_path / "monthly"
     code, out, err = call(
-        "series", "init", folder, "--scenario", ONE, "--target", "fake:careful", "--anchors", 0, "--points", 2
-    )
+        "series", "init", folder, "--scenario", ONE, "--target", "fake:careful", "--anchors", 0, "--points", 2, "--title", "Mine"
+    )  # fmt: skip
     assert (code, f"Next: medicare-eval series run {folder} --max-cost USD" in out) == (0, True), err
+    assert f"{folder}: Mine, one point every month" in out
     assert "Simulating" in err
     code, out, _ = call("series", "status", folder)
     assert (code, "no point yet" in out) == (0, True)

@@ -29,15 +29,14 @@ from ..text.escape import plain_lines
 from ..text.rounded import rounded
 from . import tables
 from .analysis_text import comparison_text, drift_text, judges_json, judges_text, sensitivity_text
+from .options import own
 
 DRIFTED, CANNOT_TELL = 7, 8
 """Exit codes of `drift`, for scheduled use; 0 is no change, or no evidence of drift."""
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    found = findings.compare(
-        arguments.run, by=arguments.by, measures=arguments.measure, floor=arguments.floor, html=arguments.html
-    )
+    found = findings.compare(**own(arguments, without="show json"))
     _say_written(arguments.html)
     if isinstance(found, JudgesCompared):
         return _print(judges_json(found) if arguments.json else judges_text(found, arguments.show))
@@ -45,16 +44,14 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def drift(arguments: argparse.Namespace) -> int:
-    found = findings.drift(
-        arguments.old, arguments.new, frozen=arguments.frozen, floor=arguments.floor, html=arguments.html
-    )
+    found = findings.drift(**own(arguments, without="show json"))
     _say_written(arguments.html)
     _print(asdict(found) if arguments.json else drift_text(found, arguments.show))
     return {"drifted": DRIFTED, "cannot tell": CANNOT_TELL}.get(found.verdict, 0)
 
 
 def sensitivity(arguments: argparse.Namespace) -> int:
-    found = findings.sensitivity(arguments.run, arguments.measure, html=arguments.html)
+    found = findings.sensitivity(**own(arguments, without="json"))
     _say_written(arguments.html)
     return _print(asdict(found) if arguments.json else sensitivity_text(found))
 
@@ -86,14 +83,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    written = findings.report(
-        arguments.run,
-        arguments.out,
-        judge_check=arguments.judge_check,
-        checklist=arguments.checklist,
-        evidence=arguments.evidence,
-    )
-    return _print(_paths(written))
+    return _print(_paths(findings.report(**own(arguments))))
 
 
 def _say_written(page: Path | None) -> None:

@@ -83,7 +83,7 @@ def _measure(meaning: str, **how: Any) -> Adds:
 
 STUDY_FILE = argument("study", "STUDY", "a study file (TOML); flags override it", nargs="?")
 RUN = argument("run", "RUN")
-SEVERAL_RUNS = argument("run", "RUN", nargs="+")
+SEVERAL_RUNS = argument("runs", "RUN", nargs="+")
 SERIES = argument("series", "SERIES", "the folder of the series")
 JSON = switch("--json", "print JSON")
 QUIET = switch("--quiet", "no progress on stderr")
@@ -233,9 +233,9 @@ COMMANDS = (
             choices=TRANSCRIPT_FORMATS),
         value("--map", "LIST",
             "correct the alignment: Q2=7 (the caller's words no. 7 ask Q2), Q3=none (it was not asked), "
-            "Q4=early:Q2 (the reply to Q2 answers it)"),
+            "Q4=early:Q2 (the reply to Q2 answers it)", dest="corrections"),
         value("--keep", "N,N", "redactions that are not personal", numbers),
-        value("--redact", "TEXT", "redact this text too; repeatable", action="append"),
+        value("--redact", "TEXT", "redact this text too; repeatable", dest="also", action="append"),
         value("--collected", "DATE", "when they took place, for example 2026-11-02", day),
     )),
     Command("collect", "transcripts:collect",
@@ -258,7 +258,7 @@ COMMANDS = (
     Command("compare", "analyze:compare", "compare targets, or two judgings of the same transcripts, trial by trial", (
         SEVERAL_RUNS,
         value("--by", None, "what to compare", default="target", choices=("target", "judges")),
-        _measure("repeatable (default: all)", action="append"),
+        _measure("repeatable (default: all)", dest="measures", action="append"),
         FLOOR,
         value("--show", "N", "changed claims to show", natural, 20),
         HTML,

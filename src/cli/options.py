@@ -103,8 +103,15 @@ def questions(parser: argparse.ArgumentParser) -> None:
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
     """The fields of a study that the user set by flags."""
-    fields = study_schema()["properties"]
-    return {name: value for name, value in vars(arguments).items() if name in fields and value is not None}
+    fields = study_fields()
+    said = vars(arguments).items()
+    return {name: value for name, value in said if name in fields and REGISTRATION not in name and value is not None}
+
+
+def own(arguments: argparse.Namespace, without: str = "") -> dict[str, Any]:
+    """The options of a command as keywords of its function, without some. What is not given keeps its default there."""
+    left_out = {"command", "action", "handler", "flags", *without.split()}
+    return {name: value for name, value in vars(arguments).items() if name not in left_out and value is not None}
 
 
 def registration(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..api import reviews
 from ..errors import ConfigError, IncompleteRun, InputError
 from ..records.model_name import is_person
 from ..text.count import counted
+from .options import own
 
 if TYPE_CHECKING:
     from ..workbench.serve import OpenSocket
@@ -59,16 +60,7 @@ def _start(arguments: argparse.Namespace) -> int:
 
 
 def _started(place: OpenSocket, arguments: argparse.Namespace) -> int:
-    made = reviews.start_review(
-        arguments.run,
-        reviewers=arguments.reviewers,
-        adjudicator=arguments.adjudicator,
-        split=arguments.split,
-        only=arguments.only,
-        sample=arguments.sample,
-        seed=arguments.seed,
-        out=arguments.out,
-    )
+    made = reviews.start_review(arguments.run, **own(arguments, without="run what to port host open"))
     marked = f"{counted(made.chosen, 'marked trial')} and {made.sampled} of {counted(made.others, 'other')}"
     print(f"{made.path}: {marked} to review, with {counted(made.claims, 'claim')} to judge.")
     enough = min(made.others, ADVISED * made.targets)

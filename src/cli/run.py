@@ -33,7 +33,7 @@ from ..store.strict_json import fingerprint
 from ..text.count import counted
 from . import tables
 from .next_steps import next_steps
-from .options import given, registration
+from .options import given, own, registration
 from .progress import ShowProgress, stop_on_signal
 from .scenarios import house_rule_notice
 
@@ -94,7 +94,9 @@ def demo(arguments: argparse.Namespace) -> int:
 def resume(arguments: argparse.Namespace) -> int:
     complete = Run(arguments.run).complete
     code = _carry_out(
-        lambda stop, progress: runs.resume_async(arguments.run, **given(arguments), stop=stop, progress=progress),
+        lambda stop, progress: runs.resume_async(
+            arguments.run, stop=stop, progress=progress, **own(arguments, without="run json quiet")
+        ),
         arguments,
     )
     if complete:
@@ -105,7 +107,7 @@ def resume(arguments: argparse.Namespace) -> int:
 def rejudge(arguments: argparse.Namespace) -> int:
     return _carry_out(
         lambda stop, progress: runs.rejudge_async(
-            arguments.run, keep_claims=arguments.keep_claims, stop=stop, progress=progress, **given(arguments)
+            arguments.run, stop=stop, progress=progress, **own(arguments, without="run json quiet")
         ),
         arguments,
     )

@@ -13,7 +13,6 @@ from typing import Any
 
 from ..calls.stop import Stop
 from ..findings.report.document import share_text
-from ..scoring.definitions import SHARES
 from ..series import actions
 from ..series.findings import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
 from ..series.folder import read_lines
@@ -24,7 +23,7 @@ from ..text.money import money_text
 from ..text.rounded import percent, rounded
 from . import tables
 from .analyze import CANNOT_TELL, DRIFTED
-from .options import given
+from .options import own
 from .progress import ShowProgress, stop_on_signal
 
 EVENTS_SHOWN = 20
@@ -33,19 +32,7 @@ PAGE = "series.html"
 
 def init(arguments: argparse.Namespace) -> int:
     found = actions.init_series(
-        arguments.series,
-        arguments.study,
-        every=arguments.every,
-        outcomes=arguments.outcomes or SHARES,
-        floor=arguments.floor,
-        alpha=arguments.alpha,
-        points=arguments.points,
-        anchors=arguments.anchors,
-        gold=arguments.gold,
-        title=arguments.title,
-        baseline=arguments.baseline,
-        on_stage=_say,
-        **given(arguments),
+        arguments.series, arguments.study, on_stage=_say, **own(arguments, without="series study json")
     )
     if arguments.json:
         print(json.dumps(summary_json(found), indent=2, ensure_ascii=False))
@@ -73,21 +60,15 @@ def _begun(folder: Path, found: SeriesFindings) -> Iterator[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = {name: value for name, value in given(arguments).items() if name != "max_cost"}
-
     async def main() -> SeriesFindings:
         stop = Stop()
         stop_on_signal(stop)
         return await actions.run_series_async(
             arguments.series,
-            max_cost=arguments.max_cost,
-            end=arguments.end,
-            judge_again=arguments.judge_again,
-            set_aside=arguments.set_aside,
             progress=(lambda: None) if arguments.quiet else ShowProgress,
             on_stage=(lambda stage: None) if arguments.quiet else _say,
             stop=stop,
-            **settings,
+            **own(arguments, without="series json junit summary html quiet"),
         )
 
     check_outputs(**_outputs(arguments))
@@ -100,9 +81,7 @@ def _say(stage: str) -> None:
 
 def add(arguments: argparse.Namespace) -> int:
     check_outputs(**_outputs(arguments))
-    found = actions.add_to_series(
-        arguments.series, arguments.run, check=arguments.check, frozen=arguments.frozen, day=arguments.day
-    )
+    found = actions.add_to_series(arguments.series, **own(arguments, without="series json junit summary html"))
     return _tell(found, arguments)
 
 

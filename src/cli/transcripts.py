@@ -21,6 +21,7 @@ from ..transcripts.read_file import decoded
 from ..transcripts.redact import PersonalDetail
 from ..transcripts.utterances import AskedScript
 from . import tables
+from .options import own
 from .review import place_for
 
 SHOWN = 48
@@ -30,21 +31,8 @@ COMMANDS = "/skip (not asked), /no-reply, /undo, /quit"
 
 
 def import_transcripts(arguments: argparse.Namespace) -> int:
-    made = api.draft_transcripts(
-        arguments.files,
-        script=_script(arguments),
-        to=arguments.to,
-        kind=arguments.kind,
-        system=arguments.system,
-        caller=arguments.caller,
-        names=arguments.names,
-        by=arguments.by,
-        format=arguments.format,
-        corrections=arguments.map or "",
-        keep=arguments.keep or (),
-        also=arguments.redact or (),
-        collected=arguments.collected,
-    )
+    elsewhere = "scenario variant plan_year facts invented_plans yes"
+    made = api.draft_transcripts(script=_script(arguments), **own(arguments, without=elsewhere))
     print("\n\n".join(_shown(one) for one in made.drafts))
     print(f"\n{_CONSENT}")
     if not arguments.yes and not _confirmed(f"Save {counted(len(made.drafts), 'conversation')} to {made.folder}?"):
