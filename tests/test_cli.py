@@ -275,7 +275,7 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     assert json.loads((run / storage.SEAL).read_text(encoding="utf-8"))["results_head"] in readme
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "function"),
     [
         ("compare", findings.compare),
@@ -317,8 +317,7 @@ def test_help_teaches_and_is_quick() -> None:
     assert not set(heavy) & set(modules)
 
 
-@pytest.mark.parametrize("name", ["", *(one.name for one in COMMANDS)])
-from tests.cases import each_case
+@each_case("name", ["", *(one.name for one in COMMANDS)])
 def test_help_fits_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     code, out, err = call(*name.split(), "--help")
