@@ -348,6 +348,7 @@ def test_adapter_files_import_no_sdk() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_closed_adapters_leave_no_warning_at_exit() -> None:
     code = (
         "import asyncio\n"

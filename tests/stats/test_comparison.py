@@ -49,6 +49,7 @@ def pairs_of(values: Sequence[tuple[str, float]]) -> list[tuple[str, float, floa
     return [(cluster, value, 0.0) for cluster, value in values]
 
 
+@pytest.mark.slow
 @each_case("sizes", [[4] * 5, [1, 4, 7, 10] * 2, [1, 4, 7] * 10, [2] * 30], ids=str)
 def test_the_interval_of_a_difference_covers(sizes: list[int]) -> None:
     draw = random.Random(11)

@@ -100,6 +100,7 @@ def least(simulations: int) -> float:
     return 0.94 - 3 * float(np.sqrt(0.94 * 0.06 / simulations))
 
 
+@pytest.mark.slow
 @each_case(
     "setting",
     [Setting(0.5, 0.95, 900, 0.1, 0.05), Setting(0.97, 0.95, 100), Setting(0.02, 0.8, 900, 0.1, 0.05)],

@@ -56,6 +56,7 @@ def test_the_inner_interval_is_that_of_two_one_sided_tests() -> None:
     assert found == drift(pairs, floor=0.1, alpha=0.05, seed=1)
 
 
+@pytest.mark.slow
 def test_error_rates_stay_below_alpha() -> None:
     """A true change of exactly the floor is called "no evidence" in at most alpha of runs; no change "drifted" likewise."""
     draw = random.Random(3)

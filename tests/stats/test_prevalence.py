@@ -160,6 +160,7 @@ def allowed(simulations: int) -> float:
     return 3 * math.sqrt(0.95 * 0.05 / simulations)
 
 
+@pytest.mark.slow
 @each_case("setting", [Setting(0.05, 60, 100), Setting(0.3, 60, 10, alike=0.2), Setting(0.6, 200, 100, alike=0.2)])
 def test_the_interval_covers_in_a_few_simulations(setting: Setting) -> None:
     assert coverage(setting, 80) >= 0.94 - allowed(80)
