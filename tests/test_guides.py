@@ -29,7 +29,7 @@ from src.planning.rubrics import load_rubric
 from src.planning.scenario_files import read_scenario
 from src.records.judge_check import Split
 from src.schemas import Label
-from src.scoring.points import Conversation, missing_points, owed_points
+from src.scoring.points import AskedConversation, missing_points, owed_points
 from src.stats.agreement import cohen_kappa, krippendorff_alpha, percent_agreement
 from src.stats.confusion import (
     DRAWS,
@@ -312,7 +312,9 @@ def test_the_scores_of_the_golden_transcripts_are_those_of_the_guide() -> None:
         given = golden(ROOT / "tests" / "golden" / name.strip("`"))
         claims = [ScoredClaim(one.label, one.evidence, one.severity, "high") for one in given.verdicts]
         points = len(owed_points(given.scenario, RUBRIC))
-        missing = missing_points(Conversation(given.scenario, RUBRIC, given.exchanges, given.claims), given.verdicts)
+        missing = missing_points(
+            AskedConversation(given.scenario, RUBRIC, given.exchanges, given.claims), given.verdicts
+        )
         scores = score(points, missing, RUBRIC.weights, claims, []).scores
         assert [float(cell) for cell in shown] == list(scores.model_dump().values()), name
 

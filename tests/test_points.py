@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from src.planning.rubrics import load_rubric
 from src.schemas import Claim, Exchange, FinalClaim, Label, QuoteSpan, Rubric, Scenario, TurnOutcome
-from src.scoring.points import Conversation, missing_points, owed_points, points_made
+from src.scoring.points import AskedConversation, missing_points, owed_points, points_made
 from src.scoring.study_codes import CodingInput, study_codes
 from tests.cases import each_case
 from tests.helpers import fact_json, scenario
@@ -34,7 +34,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Judged:
-    talk: Conversation
+    talk: AskedConversation
     final: list[FinalClaim]
 
 
@@ -96,7 +96,7 @@ def judged(one: Scenario, *said: Said, rubric: Rubric = RUBRIC, skipped: Sequenc
                     labels_given=(),
                 )
             )
-    return Judged(Conversation(one, rubric, exchanges, claims), final)
+    return Judged(AskedConversation(one, rubric, exchanges, claims), final)
 
 
 def missing(one: Scenario, *said: Said, **more: Any) -> tuple[str, ...]:

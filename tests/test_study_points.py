@@ -28,7 +28,7 @@ from src.schemas import (
     Severity,
     TurnObservation,
 )
-from src.scoring.points import Conversation, missing_points
+from src.scoring.points import AskedConversation, missing_points
 from src.scoring.study_codes import CodingInput, study_codes
 from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario
@@ -208,7 +208,7 @@ def test_a_group_without_study_points_has_one_set_and_says_nothing_of_a_second()
 
 def test_completeness_goes_by_our_own_points() -> None:
     made = coding(MINE, TWO, Says(["F1"]), Says(["F2"]))
-    talk = Conversation(made.scenario, made.rubric, made.exchanges, made.claims)
+    talk = AskedConversation(made.scenario, made.rubric, made.exchanges, made.claims)
     assert missing_points(talk, made.final) == ("F3",)
 
 

@@ -96,7 +96,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class ClaimPart:
+class VerifierPart:
     """Claims that a verifier sees in one call."""
 
     name: str
@@ -238,7 +238,7 @@ class _ReplyWork:
         if parts and self._turn.repeats:
             await self._verify_again(parts)
 
-    def parts(self, way: Way) -> tuple[ClaimPart, ...]:
+    def parts(self, way: Way) -> tuple[VerifierPart, ...]:
         """The claims of the reply, divided into calls.
 
         In `near_the_key`, claims share a call only with claims of their kind: those that could be about the key, and
@@ -246,9 +246,9 @@ class _ReplyWork:
         about Medicare does not reach a verifier together with the claims that count.
         """
         views = {claim.claim_id: verifier.in_view(claim, self._turn.reply) for claim in self.checked}
-        single = {claim_id: ClaimPart(f"c{n}", (view,)) for n, (claim_id, view) in enumerate(views.items(), 1)}
+        single = {claim_id: VerifierPart(f"c{n}", (view,)) for n, (claim_id, view) in enumerate(views.items(), 1)}
         if way == "reply" and views:
-            return (ClaimPart("", tuple(views.values())),)
+            return (VerifierPart("", tuple(views.values())),)
         if way != "near_the_key":
             return tuple(single.values())
         factual = [claim.claim_id for claim in self.checked if claim.type == "factual" and not claim.verbatim]
@@ -256,7 +256,7 @@ class _ReplyWork:
         groups = {"s1": near, "s2": [claim_id for claim_id in factual if claim_id not in near]}
         shared = {name: ids for name, ids in groups.items() if len(ids) > 1}
         rest = [part for claim_id, part in single.items() if not any(claim_id in ids for ids in shared.values())]
-        return (*(ClaimPart(name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest)
+        return (*(VerifierPart(name, tuple(views[one] for one in ids)) for name, ids in shared.items()), *rest)
 
     def _could_be_about_the_key(self, claim: ClaimInView) -> bool:
         key = self._turn.key
@@ -322,7 +322,7 @@ class _ReplyWork:
         found.observations = observed.value or ()
         return [failed("scorer", turn.turn_id, 0, (), observed.failure)] if observed.failure else []
 
-    async def verify(self, parts: Sequence[ClaimPart], *, base: int = 0) -> _Verified:
+    async def verify(self, parts: Sequence[VerifierPart], *, base: int = 0) -> _Verified:
         """Put all parts to every verifier, at the same time."""
         if not parts:
             return _Verified([() for _ in self._plan.verifiers], [])
@@ -350,7 +350,7 @@ class _ReplyWork:
                 found.failures.append(failed("verifier", self._turn.turn_id, number, whole, failure))
         return found
 
-    async def _verify_again(self, parts: Sequence[ClaimPart]) -> None:
+    async def _verify_again(self, parts: Sequence[VerifierPart]) -> None:
         """Each verifier again, with other seeds, to measure how far it agrees with itself."""
         repeats = [await self.verify(parts, base=REPEAT_BASE * again) for again in range(1, self._turn.repeats + 1)]
         self.found.repeats = [[one.verdicts[number] for one in repeats] for number in range(len(self._plan.verifiers))]

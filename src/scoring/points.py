@@ -37,7 +37,7 @@ def group_of(turn: ScriptedTurn) -> str:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class AskedConversation:
     """What was asked and said, and under which key and rubric."""
 
     scenario: Scenario
@@ -112,7 +112,7 @@ class Conversation:
 
 
 def points_made(
-    conversation: Conversation,
+    conversation: AskedConversation,
     points: Mapping[str, Sequence[str]],
     labels: Sequence[FinalClaim | Verdict],
     turns: Collection[str],
@@ -152,7 +152,7 @@ def owed_points(
     return tuple(p for p in scenario.all_required_points() if point_name(p) not in not_owed - owed)
 
 
-def missing_points(conversation: Conversation, labels: Sequence[FinalClaim | Verdict]) -> tuple[str, ...]:
+def missing_points(conversation: AskedConversation, labels: Sequence[FinalClaim | Verdict]) -> tuple[str, ...]:
     """Owed points that are not made where they are required; a point of no question may be made anywhere."""
     required_in: dict[str, list[str]] = {}
     for turn in conversation.scenario.scripted_turns:

@@ -47,7 +47,7 @@ from ..schemas import (
 )
 from ..text.sentences import cut
 from . import study_codes
-from .points import Conversation, missing_points
+from .points import AskedConversation, missing_points
 from .review import review_reasons
 
 ENDS_CONVERSATION: frozenset[TurnOutcome] = frozenset(
@@ -165,7 +165,7 @@ def _invented(judgment: TurnJudgment) -> Iterator[Observation]:
 
 
 def _score(
-    talk: Conversation, merged: _Merged, labels: Sequence[FinalClaim | Verdict], *, refused: bool
+    talk: AskedConversation, merged: _Merged, labels: Sequence[FinalClaim | Verdict], *, refused: bool
 ) -> ScorerOutput:
     """Scores from one set of labels: the final ones, or one verifier's."""
     confidence = {claim.claim_id: claim.confidence for claim in merged.claims}
@@ -201,7 +201,7 @@ def assemble(
     outcome = _outcome(exchanges, merged.failures, questioner_failed=questioner_failure is not None)
     scored = outcome == "scored"
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
-    talk = Conversation(scenario, rubric, exchanges, merged.claims)
+    talk = AskedConversation(scenario, rubric, exchanges, merged.claims)
     summary = _score(talk, merged, merged.final, refused=refused)
     look_up = look_up_of(plan, trial.target)
     codes = _codes(talk, merged, look_up)
@@ -273,7 +273,7 @@ def _reasons(exchanges: Sequence[Exchange], merged: _Merged, codes: Sequence[Que
     )
 
 
-def _codes(talk: Conversation, merged: _Merged, look_up: study_codes.LookUp) -> tuple[QuestionCode, ...]:
+def _codes(talk: AskedConversation, merged: _Merged, look_up: study_codes.LookUp) -> tuple[QuestionCode, ...]:
     return study_codes.study_codes(
         study_codes.CodingInput(
             scenario=talk.scenario,
@@ -290,7 +290,7 @@ def _codes(talk: Conversation, merged: _Merged, look_up: study_codes.LookUp) -> 
 
 
 def _without_marked(
-    plan: RunPlan, talk: Conversation, judgments: Sequence[TurnJudgment], look_up: study_codes.LookUp
+    plan: RunPlan, talk: AskedConversation, judgments: Sequence[TurnJudgment], look_up: study_codes.LookUp
 ) -> WithoutMarked | None:
     """The trial as if no marked passage had been written; None if none is marked."""
     shorter = [judgment.without or judgment for judgment in judgments]
@@ -305,7 +305,7 @@ def _without_marked(
         for one in talk.exchanges
     ]
     refused = any(exchange.outcome == "refused" for exchange in exchanges)
-    again = Conversation(talk.scenario, talk.rubric, exchanges, merged.claims)
+    again = AskedConversation(talk.scenario, talk.rubric, exchanges, merged.claims)
     failed_whole = any(not failure.claim_ids for failure in merged.failures)
     return WithoutMarked(
         claims=tuple(claim for claim in merged.claims if claim.turn_id in marked),

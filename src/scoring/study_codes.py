@@ -49,7 +49,7 @@ from ..schemas import (
 )
 from ..text.count import counted
 from ..text.quotes import find_quote
-from .points import Conversation, group_of, points_made
+from .points import AskedConversation, group_of, points_made
 
 _EVASIVE = ("refusal", "referral")
 LookUp = Literal["none", "search", "person"]
@@ -58,7 +58,7 @@ look-up tools and cites nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodingInput(Conversation):
+class CodingInput(AskedConversation):
     """What coding needs of a trial."""
 
     final: Sequence[FinalClaim]
