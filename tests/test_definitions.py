@@ -18,7 +18,7 @@ from tests.helpers import ROOT
 HOME = Path("scoring/definitions.py")
 NAMES = {
     Path("records/contracts.py"): "the names as they are stored",
-    Path("findings/export/explanations.py"): "a function per score",
+    Path("findings/export/inspect_log.py"): "a function per score",
     Path("findings/analysis/drift.py"): "the two that decide a verdict",
 }
 """Other files that may list several measures, and why."""
@@ -27,7 +27,7 @@ SHORTEST = 25
 FOLLOW = """
 import contextlib, io
 from src.cli.parser import build_parser
-from src.findings.export.codebook import codebook_md
+from src.findings.export.tables import codebook_md
 from src.trials.terms import TERMS
 from src.findings.report.methods import MISSING_RULE, outcomes_text
 from src.findings.report.score_section import SCORE_NAMES

@@ -13,8 +13,8 @@ import pytest
 from src.findings.analysis.estimates import estimate
 from src.findings.analysis.read_run import gather
 from src.findings.export import inspect_log
-from src.findings.export.explanations import COMPLETE, LISTED, NO_WORDS, Words, explained
 from src.findings.export.export import export
+from src.findings.export.inspect_log import COMPLETE, LISTED, NO_WORDS, ScenarioWords, explained
 from src.records.contracts import FinalClaim, Scores
 from src.schemas import Exchange, QuestionCode, ReviewReason, TrialResult, TurnOutcome
 from src.scoring.definitions import SCORES
@@ -74,7 +74,7 @@ def test_accuracy_says_how_many_claims_agree_and_which_do_not() -> None:
 
 
 def test_facts_are_told_in_words() -> None:
-    words = Words.of(costly(), {})
+    words = ScenarioWords.of(costly(), {})
     why = explained(rich(), "accuracy", words).why
     assert "The key: The premium is $202.90 a month." in why
     missed = explained(rich(), "completeness", words)

@@ -18,10 +18,20 @@ from ... import plugins, storage
 from ...errors import ExportError, HarnessError, InputError, StorageError
 from ...schemas import Manifest, TrialResult
 from ...text.escape import plain
-from .codebook import CODEBOOK_CSV, CODEBOOK_MD, codebook_csv, codebook_md
 from .inspect_log import InspectSink
 from .stats_writers import SpssSink, StataSink
-from .tables import TABLES, TEXTS, Exported, TableRow, run_rows, trial_rows
+from .tables import (
+    CODEBOOK_CSV,
+    CODEBOOK_MD,
+    TABLES,
+    TEXTS,
+    Exported,
+    TableRow,
+    codebook_csv,
+    codebook_md,
+    run_rows,
+    trial_rows,
+)
 from .writers import CsvSink, JsonlSink, ParquetSink, Sink
 
 SINKS: dict[str, type[CsvSink | JsonlSink | ParquetSink | StataSink | SpssSink]] = {
