@@ -11,6 +11,11 @@ concurrency nor a crash in between can change a result. `execute` serves `run` a
 
 from __future__ import annotations
 
+if __name__ == "__main__":  # first, because `--help` needs none of the imports below
+    from .cli.parser import main
+
+    raise SystemExit(main())
+
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -333,12 +338,6 @@ async def recompute(
         return result if manifest.format == FORMAT else result.model_copy(update={"format": manifest.format})
 
     await run_in_plan_order(run_trial, todo, TrialSlots(1), sink, lambda: None)
-
-
-if __name__ == "__main__":
-    from .cli.parser import main
-
-    raise SystemExit(main())
 
 
 # A target's reply that may have come in several parts.

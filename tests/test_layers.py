@@ -53,7 +53,7 @@ FORBIDDEN = {
 LAZY = {""}
 """Modules whose imports inside functions do not count: the public names of the package are loaded on first use."""
 HANDS_OVER = {("orchestrator", "cli")}
-"""`python -m src.orchestrator` hands over to the command line in its last lines, only when run as a program."""
+"""`python -m src.orchestrator` hands over to the command line in its first lines, only when run as a program."""
 SDKS = {
     "openai": {"openai_adapter"},
     "anthropic": {"anthropic_adapter"},
