@@ -7,18 +7,26 @@ code on a busy machine, so both are off. `make nightly` tries more examples (`--
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from src.findings.report import charts
+from tests.budget import Counts
 
 os.environ["MEDICARE_EVAL_TODAY"] = "2026-11-16"
 
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
 settings.load_profile("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    counts = Counts()
+    sys.addaudithook(counts.heard)
+    config.pluginmanager.register(counts)
 
 
 @pytest.fixture(autouse=True, scope="session")
