@@ -19,7 +19,7 @@ from ..findings.analysis.judge_agreement import RECORD
 from ..judge_check.gold import load_gold
 from ..planning import clock
 from ..planning.plan import make_plan
-from ..planning.study_file import as_document, completed, given, make_study, origin_of, seen_from
+from ..planning.study_file import given, make_study, origin_of
 from ..records.model_name import is_person
 from ..records.series import Anchors, Cadence, EndedTarget, Outcome, Point, PointIntent, Segment, Series
 from ..records.study import JudgeOptions, Study
@@ -42,6 +42,7 @@ from .carry_out import (
     decide_point,
     ensure_segment,
     finish,
+    frozen_study,
     refuse_other_study,
     refuse_period,
     refuse_unlike_check,
@@ -62,7 +63,7 @@ from .folder import (
     relative,
     run_reference,
 )
-from .points import AboutPoint, PointFolders, ended_before, first_segment, make_point, period_of, reasons_for
+from .points import PointFolders, ended_before, first_segment, make_point, period_of, reasons_for
 
 ANCHORS = 40
 """Labeled replies that judges label at every point, unless the user says otherwise."""
@@ -135,10 +136,6 @@ def init_series(
     chosen = Anchors(split="held_out", limit=anchors, gold=relative(path, as_path(gold)) if gold else None)
     if anchors:
         load_gold(chosen.split, as_path(gold) if gold else None)
-    document = seen_from(as_document(completed(study, plan)), path)
-    document.pop("out", None)
-    if study.plan_year is None:
-        document.pop("plan_year")
     called = title or study.title or path.resolve().name
     if called != plain(called):
         raise InputError("a title is one line of printable characters.", field="title")
@@ -147,7 +144,7 @@ def init_series(
             "title": called,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),
-            "study": document,
+            "study": frozen_study(path, study, plan, with_year=study.plan_year is not None),
             "cadence": every,
             "outcomes": list(outcomes),
             "floor": floor,
@@ -211,15 +208,8 @@ async def run_series_async(
     judging = {name: value for name, value in given(changes).items() if name in JudgeOptions.model_fields}
     settings = {name: value for name, value in given(changes).items() if name not in judging}
     with storage.RunLock(path):
-        work = Work(
-            path,
-            series,
-            max_cost,
-            settings,
-            progress or (lambda: None),
-            stop,
-            on_stage or (lambda stage: None),
-        )
+        tell, progress = on_stage or (lambda stage: None), progress or (lambda: None)
+        work = Work(path, series, max_cost, settings, progress, stop, tell)
         ensure_segment(path, series)
         asked = Asked(tuple(end), judging, judge_again)
         pending = unfinished_point(path, asked, begin_again=set_aside)
@@ -231,8 +221,7 @@ async def run_series_async(
             return read_findings(path)
         lines = read_lines(path)
         refuse_period(path, lines, period)
-        intent = decide_point(path, series, lines, today, asked)
-        await carry_out(work, intent)
+        await carry_out(work, decide_point(path, series, lines, today, asked))
     return read_findings(path)
 
 
@@ -346,7 +335,7 @@ def add_to_series(
                 f"{added} is of plan year {manifest.plan.plan_year}, and {when} is not in it.", field="day"
             )
         _refuse_unlike_run(path, last, manifest.plan)
-        gone = {name for name in last.parts.targets if name not in manifest.plan.targets} - set(ended_before(lines))
+        gone = {name for name in last.parts.targets if name not in manifest.plan.targets} - ended_before(lines)
         reasons = reasons_for(lines, manifest.plan)
         if check is not None:
             refuse_unlike_check(as_path(check), series, last)
@@ -506,19 +495,16 @@ def _verify_check(path: Path, point: Point) -> None:
 
 def _verify_point(path: Path, series: Series, lines: SeriesLines, point: Point) -> None:
     """Compute a point again from its runs and its check."""
-    mine = [one for one in lines.points if one.segment == point.segment]
-    about = AboutPoint(
-        point.segment, point.period, point.date, first=mine[0] is point, ended=point.ended, restated=point.restated
-    )
+    segment = next(one for one in lines.segments if one.number == point.segment)
+    first = lines.points_of(segment)[0] is point
     parts = PointFolders(
         path / point.run.folder,
         path / point.frozen.folder if point.frozen else None,
         path / point.check.folder if point.check else None,
         path / point.transcripts.folder if point.transcripts else None,
     )
-    if make_point(path, series, about, parts) != point:
+    if make_point(path, series, parts, segment.number, point, first=first, restated=point.restated) != point:
         raise IntegrityError(f"{path}: the point {point.period} is not what its runs and its check say.")
-    segment = next(one for one in lines.segments if one.number == point.segment)
     made = plan_parts(storage.read_manifest(parts.run).plan)
     kept = {name: digest for name, digest in segment.parts.targets.items() if name in made.targets}
     if made != segment.parts.model_copy(update={"targets": kept, "files": made.files}):
@@ -532,13 +518,12 @@ def _verify_segment(path: Path, series: Series, lines: SeriesLines, segment: Seg
     for limit in limits:
         if simulated_limit(design_of(limit, series.floor), limit) != limit.limit:
             raise IntegrityError(f"{path}: a threshold of segment {segment.number} is not what its design gives.")
-    first = next((point for point in lines.points if point.segment == segment.number), None)
-    plan = storage.read_manifest(path / first.run.folder).plan if first else None
-    if plan is None or set(plan.targets) != set(segment.parts.targets):
+    plans = [storage.read_manifest(path / point.run.folder).plan for point in lines.points_of(segment)[:1]]
+    if not plans or set(plans[0].targets) != set(segment.parts.targets):
         return  # there is no run of this design
     made = segment_of(
         series,
-        plan,
+        plans[0],
         segment.study,
         number=segment.number,
         judging=segment.judging,

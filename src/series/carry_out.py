@@ -36,7 +36,7 @@ from ..planning.study_file import (
 )
 from ..planning.targets import planned_targets
 from ..records.judge_check import CheckManifest, JudgeCheck
-from ..records.series import EndedTarget, Point, PointIntent, Segment, Series
+from ..records.series import Anchors, EndedTarget, Point, PointIntent, Segment, Series
 from ..records.study import ExecutionOptions, JudgeOptions, Study
 from ..runner.call_resources import paid_calls
 from ..runner.new_run import create_run, transcripts_of
@@ -56,17 +56,21 @@ from .folder import (
 )
 from .points import (
     asked_run,
-    baseline_of,
     ended_before,
     first_segment,
     folder_in,
     gold_folder,
     lines_of,
     period_of,
-    points_now,
     reasons_for,
     restated_folder,
 )
+
+OnStage = Callable[[str], None]
+_LEAST = 1e-6
+"""Dollars: a budget that is used up still lets calls through that cost nothing."""
+_NO_LIMIT = 1e9
+_JUDGE_AGAIN = "Add `judge_again` to judge all earlier transcripts again, as a new segment."
 
 
 def ensure_segment(path: Path, series: Series) -> None:
@@ -83,6 +87,22 @@ class Asked:
     end: tuple[str, ...] = ()
     judging: Mapping[str, Any] = field(default_factory=dict)
     judge_again: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """How the steps are carried out."""
+
+    folder: Path
+    series: Series
+    max_cost: float
+    """US dollars for one point."""
+    settings: dict[str, Any]
+    """Fields of `ExecutionOptions`."""
+    progress: Callable[[], OnProgress | None]
+    """Makes what shows the progress of one step."""
+    stop: Stop | None
+    on_stage: OnStage
 
 
 def unfinished_point(path: Path, asked: Asked, *, begin_again: bool) -> PointIntent | None:
@@ -133,9 +153,6 @@ def decide_point(path: Path, series: Series, lines: SeriesLines, today: date, as
     plan = make_plan(checked, today=today)
     changed = bool(asked.judging) or asked.judge_again
     refuse_other_study(path, last, plan, judges_changed=changed)
-    document = seen_from(as_document(completed(checked, plan)), path)
-    for name in ("out", *(() if "plan_year" in series.study else ("plan_year",))):
-        document.pop(name, None)
     reasons = reasons_for(lines, plan)
     if changed and not lines.points:
         reasons = (*reasons, "other judges before the first point")
@@ -143,12 +160,19 @@ def decide_point(path: Path, series: Series, lines: SeriesLines, today: date, as
         period=period_of(today, series.cadence),
         date=today.isoformat(),
         lines=len(lines.lines),
-        study=document,
+        study=frozen_study(path, checked, plan, with_year="plan_year" in series.study),
         reasons=reasons,
         judges_changed=changed and bool(lines.points),
         ended=tuple(ended),
     )
     return begin_point(path, intent)
+
+
+def frozen_study(path: Path, study: Study, plan: RunPlan, *, with_year: bool) -> dict[str, Any]:
+    """As in a study file in the folder of the series. Without a year, each point has that of its date."""
+    document = seen_from(as_document(completed(study, plan)), path)
+    left_out = {"out"} if with_year else {"out", "plan_year"}
+    return {name: value for name, value in document.items() if name not in left_out}
 
 
 def begin_point(path: Path, intent: PointIntent) -> PointIntent:
@@ -195,9 +219,6 @@ def _refuse_retired_judges(study: Study, today: date) -> None:
             )
 
 
-_JUDGE_AGAIN = "Add `judge_again` to judge all earlier transcripts again, as a new segment."
-
-
 def refuse_unlike_check(check: Path, series: Series, last: Segment) -> None:
     """A judge check that was made elsewhere must be one of the segment's judges, on the labels of the series."""
     if not (check / RECORD).is_file():
@@ -214,7 +235,7 @@ def refuse_unlike_check(check: Path, series: Series, last: Segment) -> None:
 def refuse_unlike_frozen(frozen: Path, path: Path, lines: SeriesLines) -> None:
     """Transcripts that were judged again must be those of the segment's first point, by the judges of the segment."""
     run_reference(path, frozen)
-    manifest, first = storage.read_manifest(frozen), baseline_of(lines)
+    manifest, first = storage.read_manifest(frozen), lines.baseline
     if first is None:
         raise InputError("The first point of a segment has no earlier transcripts. Leave this out.", field="frozen")
     wanted = first.transcripts or first.run
@@ -240,28 +261,6 @@ def refuse_other_study(
             f"{path}: the judging changed since the last point (models, prompts or settings), so points cannot be "
             f"compared. {advice}"
         )
-
-
-OnStage = Callable[[str], None]
-_LEAST = 1e-6
-"""Dollars: a budget that is used up still lets calls through that cost nothing."""
-_NO_LIMIT = 1e9
-
-
-@dataclass(frozen=True)
-class Work:
-    """How the steps are carried out."""
-
-    folder: Path
-    series: Series
-    max_cost: float
-    """US dollars for one point."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Fields of `ExecutionOptions`."""
-    progress: Callable[[], OnProgress | None] = lambda: None
-    """Makes what shows the progress of one step."""
-    stop: Stop | None = None
-    on_stage: OnStage = lambda stage: None
 
 
 async def carry_out(work: Work, intent: PointIntent) -> list[Segment | Point]:
@@ -297,47 +296,41 @@ def finish(folder: Path, series: Series, intent: PointIntent) -> list[Segment | 
 
 async def _steps(work: Work, intent: PointIntent, before: SeriesLines) -> None:
     """Each of them does nothing if it is done already."""
-    place = point_folder(work.folder, intent.period)
-    study = point_study(work.folder, intent)
+    folder, place = work.folder, point_folder(work.folder, intent.period)
+    study = make_study(seen_from_here(intent.study, folder))
     if intent.judges_changed:
-        for old in points_now(before):
+        for old in before.points_of(*before.shown):
             work.on_stage(f"{intent.period}: judging {old.period} again with the new judges")
-            await _rejudge(work, asked_run(work.folder, old), restated_folder(work.folder, intent, old), study, place)
+            await _rejudge(work, asked_run(folder, old), restated_folder(folder, intent, old), study, place)
     work.on_stage(f"{intent.period}: running the study")
     await _run(work, intent, place, study)
     if work.series.anchors:
         work.on_stage(f"{intent.period}: checking the judges on labeled replies")
-        await _check(work, place, study)
-    first = _first_transcripts(work, intent, before)
-    if first:
+        await _check(work, work.series.anchors, place, study)
+    # Whether the judges drifted is not asked at the first point of a segment.
+    if before.baseline and not intent.reasons:
         work.on_stage(f"{intent.period}: judging the first transcripts again")
-        await _rejudge(work, first, place / "frozen", study, place)
+        await _rejudge(work, asked_run(folder, before.baseline), place / "frozen", study, place)
 
 
-def _first_transcripts(work: Work, intent: PointIntent, before: SeriesLines) -> Path | None:
-    """The run whose transcripts show whether the judges drifted; None at the first point of a segment."""
-    baseline = None if intent.reasons else baseline_of(before)
-    return asked_run(work.folder, baseline) if baseline else None
-
-
-def point_study(folder: Path, intent: PointIntent) -> Study:
-    return make_study(seen_from_here(intent.study, folder))
-
-
-def _settings(work: Work, place: Path, own: Path, prices: str | None) -> dict[str, Any]:
+def _settings(work: Work, place: Path, own: Path, study: Study) -> dict[str, Any]:
     """How a step is carried out, with what the other steps have left of the money."""
-    spent = sum(cost for folder, cost in spent_in(place, prices) if folder != own)
+    spent = sum(cost for folder, cost in spent_in(place, _prices(study)) if folder != own)
     return {**work.settings, "max_cost": max(_LEAST, work.max_cost - spent)}
 
 
-def spent_in(place: Path, prices: str | None = None) -> Iterator[tuple[Path, float]]:
-    """What every run and check of a point may have cost so far. `prices`: the study's own price table."""
-    table = Path(prices) if prices else None
+def _prices(study: Study) -> Path | None:
+    """The study's own price table."""
+    return Path(study.prices) if study.prices else None
+
+
+def spent_in(place: Path, prices: Path | None = None) -> Iterator[tuple[Path, float]]:
+    """What every run and check of a point may have cost so far."""
     for path in sorted(place.rglob(storage.MANIFEST)):
         folder = path.parent
         if folder.parent.name == "check":
             plan = storage.read_record(path, CheckManifest).plan
-            yield folder, _spent(prices_for(plan.api_ids, table), storage.call_heads(folder))
+            yield folder, _spent(prices_for(plan.api_ids, prices), storage.call_heads(folder))
         else:
             manifest = storage.read_manifest(folder)
             yield folder, _spent(manifest.prices, paid_calls(folder, manifest))
@@ -347,27 +340,26 @@ def _spent(prices: Mapping[str, Price], calls: Iterable[CallHead]) -> float:
     return RunBudget(_NO_LIMIT, prices, (one for one in calls if one.model in prices)).budget.spent
 
 
+def _part(study: Study, of: type[JudgeOptions | ExecutionOptions]) -> dict[str, Any]:
+    return study.model_dump(mode="json", exclude_none=True, include=set(of.model_fields))
+
+
 async def _run(work: Work, intent: PointIntent, place: Path, study: Study) -> None:
     out = place / "run"
-    found = folder_in(out)
-    if found:
-        await _resumed(work, place, found, study)
+    if await _resumed(work, place, out, study):
         return
     plan = make_plan(study, today=date.fromisoformat(intent.date))
-    options = study.model_copy(update=_settings(work, place, out, study.prices))
-    new = create_run(
-        plan,
-        out=out,
-        options=options,
-        prices=Path(study.prices) if study.prices else None,
-        study=completed(study, plan),
-    )
+    options = study.model_copy(update=_settings(work, place, out, study))
+    new = create_run(plan, out=out, options=options, prices=_prices(study), study=completed(study, plan))
     await execute(new.folder, new.manifest, options, progress=work.progress(), stop=work.stop)
 
 
-async def _resumed(work: Work, place: Path, run: Path, study: Study) -> None:
-    if storage.read_seal(run, storage.read_manifest(run)) is None:
-        await resume_async(run, progress=work.progress(), stop=work.stop, **_settings(work, place, run, study.prices))
+async def _resumed(work: Work, place: Path, out: Path, study: Study) -> bool:
+    """Whether the run of a step was begun before. What is left of it is done."""
+    run = folder_in(out)
+    if run and storage.read_seal(run, storage.read_manifest(run)) is None:
+        await resume_async(run, progress=work.progress(), stop=work.stop, **_settings(work, place, run, study))
+    return run is not None
 
 
 async def _rejudge(work: Work, earlier: Path, out: Path, study: Study, place: Path) -> None:
@@ -376,47 +368,30 @@ async def _rejudge(work: Work, earlier: Path, out: Path, study: Study, place: Pa
     The first transcripts of a segment also get the library of now: if it changed what answers are worth, that is no
     change of a target.
     """
-    found = folder_in(out)
-    if found:
-        await _resumed(work, place, found, study)
+    if await _resumed(work, place, out, study):
         return
-    judging = study.model_dump(mode="json", exclude_none=True, include=set(JudgeOptions.model_fields))
-    made = replan(
-        storage.read_manifest(earlier).plan, make_judge_options({**judging, "judge_repeats": 0}), keep_claims=False
-    )
+    judges = make_judge_options({**_part(study, JudgeOptions), "judge_repeats": 0})
+    made = replan(storage.read_manifest(earlier).plan, judges, keep_claims=False)
     now = folder_in(place / "run")
     if now and out == place / "frozen":
         made = made.model_copy(update={"background": storage.read_manifest(now).plan.background})
-    options = make_execution_options(_execution(study, _settings(work, place, out, study.prices)))
-    new = create_run(
-        made,
-        out=out,
-        options=options,
-        prices=Path(study.prices) if study.prices else None,
-        transcripts=transcripts_of(earlier, out, keep_claims=False),
-    )
+    options = make_execution_options({**_part(study, ExecutionOptions), **_settings(work, place, out, study)})
+    transcripts = transcripts_of(earlier, out, keep_claims=False)
+    new = create_run(made, out=out, options=options, prices=_prices(study), transcripts=transcripts)
     await execute(new.folder, new.manifest, options, progress=work.progress(), stop=work.stop, earlier=earlier)
 
 
-def _execution(study: Study, settings: dict[str, Any]) -> dict[str, Any]:
-    own = study.model_dump(mode="json", exclude_none=True, include=set(ExecutionOptions.model_fields))
-    return {**own, **settings}
-
-
-async def _check(work: Work, place: Path, study: Study) -> None:
+async def _check(work: Work, anchors: Anchors, place: Path, study: Study) -> None:
     out = place / "check"
     found = folder_in(out)
     if found and (found / RECORD).exists():
         return
-    anchors = work.series.anchors
-    assert anchors is not None
-    judging = study.model_dump(mode="json", exclude_none=True, include=set(JudgeOptions.model_fields))
-    execution = _execution(study, _settings(work, place, found or out, study.prices))
+    execution = {**_part(study, ExecutionOptions), **_settings(work, place, found or out, study)}
     for name in ("processes", "engine", "ray_address"):
         execution.pop(name, None)
     await check_judges_async(
         CheckOptions(
-            judges=make_judge_options(judging),
+            judges=make_judge_options(_part(study, JudgeOptions)),
             split=anchors.split,
             gold=gold_folder(work.folder, anchors),
             limit=anchors.limit,
@@ -424,7 +399,7 @@ async def _check(work: Work, place: Path, study: Study) -> None:
             timeout=study.timeout,
             out=out,
             resume=found,
-            prices=Path(study.prices) if study.prices else None,
+            prices=_prices(study),
             execution=make_execution_options(execution),
         ),
         progress=work.progress(),

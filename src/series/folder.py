@@ -57,6 +57,20 @@ class SeriesLines:
     def segments(self) -> tuple[Segment, ...]:
         return tuple(line for line in self.lines if isinstance(line, Segment))
 
+    @property
+    def shown(self) -> tuple[Segment, ...]:
+        """The segments of the present judges. Those that were restated by them are kept in the file."""
+        return tuple(one for one in self.segments if one.judging == self.segments[-1].judging)
+
+    def points_of(self, *segments: Segment) -> tuple[Point, ...]:
+        numbers = {one.number for one in segments}
+        return tuple(point for point in self.points if point.segment in numbers)
+
+    @property
+    def baseline(self) -> Point | None:
+        """The first point of the last segment."""
+        return next(iter(self.points_of(*self.segments[-1:])), None)
+
     def at(self, count: int) -> SeriesLines:
         """As it was with so many lines; only to compute what follows, never to append."""
         return SeriesLines(self.lines[:count], self.head)

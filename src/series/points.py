@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import fsum
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from .. import storage
 from ..errors import IntegrityError
-from ..findings.analysis.cost import Spending
 from ..findings.analysis.estimates import question_values, tallied_rows
 from ..findings.analysis.judge_agreement import RECORD, read_record
 from ..findings.analysis.read_run import Findings, gather
@@ -21,7 +20,6 @@ from ..records.series import (
     Anchors,
     Cadence,
     CheckReference,
-    EndedTarget,
     MissingAnswers,
     Outcome,
     Point,
@@ -38,8 +36,6 @@ from ..store.strict_json import fingerprint
 from ..trials.row import Row
 from .design import changes, facts_sha256, plan_parts, segment_of
 from .folder import SeriesLines, point_folder, relative, run_reference
-
-END_TO_END = "all judges, end to end"
 
 
 def values_by_scenario(rows: Sequence[Row], outcome: Outcome) -> dict[str, ScenarioValue]:
@@ -59,47 +55,26 @@ def missing_answers(rows: Sequence[Row], outcome: Outcome) -> MissingAnswers:
     return MissingAnswers(missing=missing, of=missing + sum(tally.n for tally in tallies))
 
 
-def target_points(found: Findings, outcomes: Iterable[Outcome]) -> dict[str, TargetPoint]:
-    chosen = tuple(outcomes)
+def target_points(found: Findings, outcomes: Sequence[Outcome]) -> dict[str, TargetPoint]:
     points = {}
     for target in found.plan_targets:
         rows = found.of_target(target)
         service = found.services.get(target)
         points[target] = TargetPoint(
-            values={name: values_by_scenario(rows, name) for name in chosen},
-            missing={name: missing_answers(rows, name) for name in chosen},
+            values={name: values_by_scenario(rows, name) for name in outcomes},
+            missing={name: missing_answers(rows, name) for name in outcomes},
             served=tuple(sorted(service.served)) if service else (),
             fingerprints=tuple(sorted(service.fingerprints)) if service else (),
         )
     return points
 
 
-def values_of_targets(
-    found: Findings, outcomes: Iterable[Outcome]
-) -> dict[str, dict[Outcome, dict[str, ScenarioValue]]]:
-    """What the judges made of each target's transcripts."""
-    chosen = tuple(outcomes)
-    return {
-        target: {name: values_by_scenario(found.of_target(target), name) for name in chosen}
-        for target in found.plan_targets
-    }
-
-
-def served_judges(found: Findings) -> dict[str, tuple[str, ...]]:
-    judges = found.manifest.plan.judge_models()
-    return {name: tuple(sorted(found.services[name].served)) for name in judges if name in found.services}
-
-
 def anchor_labels(record: JudgeCheck) -> dict[str, dict[str, RightLabels]]:
     """Of each verifier, and of all judges end to end: how many claims of each reply got the right label."""
-    found = {name_of(one): _labels(one) for one in record.judges if one.model}
+    found = {str(one.model): _labels(one) for one in record.judges if one.model}
     if record.end_to_end:
-        found[END_TO_END] = _labels(record.end_to_end)
+        found["all judges, end to end"] = _labels(record.end_to_end)
     return found
-
-
-def name_of(judge: JudgeMeasured) -> str:
-    return str(judge.model)
 
 
 def _labels(judge: JudgeMeasured) -> dict[str, RightLabels]:
@@ -111,10 +86,6 @@ def _labels(judge: JudgeMeasured) -> dict[str, RightLabels]:
         for reply in sorted(judge.replies, key=lambda one: one.reply_id)
         if reply.confusion
     }
-
-
-FIRST = "the series begins"
-JUDGES = "the judges changed: "
 
 
 def period_of(day: date, cadence: Cadence) -> str:
@@ -144,9 +115,8 @@ class PointFolders:
 
 def anchor_sizes(folder: Path, series: Series) -> dict[str, int] | None:
     """The labeled replies of a series, and how many claims each has."""
-    if series.anchors is None:
+    if (given := series.anchors) is None:
         return None
-    given = series.anchors
     gold = load_gold(given.split, gold_folder(folder, given)).drawn(given.limit, series.seed)
     return {item.reply.reply_id: len(item.claims) for item in gold.items}
 
@@ -157,9 +127,8 @@ def gold_folder(folder: Path, anchors: Anchors) -> Path | None:
 
 
 def first_segment(folder: Path, series: Series, plan: RunPlan) -> Segment:
-    return segment_of(
-        series, plan, series.study, number=1, judging=1, reasons=[FIRST], anchors=anchor_sizes(folder, series)
-    )
+    why, anchors = ("the series begins",), anchor_sizes(folder, series)
+    return segment_of(series, plan, series.study, number=1, judging=1, reasons=why, anchors=anchors)
 
 
 def folder_in(parent: Path) -> Path | None:
@@ -192,114 +161,91 @@ def asked_run(folder: Path, point: Point) -> Path:
     return folder / (point.transcripts or point.run).folder
 
 
-def points_now(before: SeriesLines) -> list[Point]:
-    """The points of the present judges."""
-    judging = before.segments[-1].judging
-    numbers = {segment.number for segment in before.segments if segment.judging == judging}
-    return [point for point in before.points if point.segment in numbers]
-
-
-def baseline_of(before: SeriesLines) -> Point | None:
-    """The first point of the last segment."""
-    if not before.segments:
-        return None
-    number = before.segments[-1].number
-    return next((point for point in before.points if point.segment == number), None)
-
-
 def lines_of(folder: Path, series: Series, before: SeriesLines, intent: PointIntent) -> list[Segment | Point]:
     """The lines that a finished point adds."""
-    lines: list[Segment | Point] = []
-    known = before
-    if intent.judges_changed:
-        lines += _restated(folder, series, before, intent)
-        known = SeriesLines((*before.lines, *lines), before.head)
+    lines = _restated(folder, series, before, intent) if intent.judges_changed else []
+    known = SeriesLines((*before.lines, *lines), before.head)
     parts = folders_of(folder, intent)
-    manifest = storage.read_manifest(parts.run)
     now = known.segments[-1]
+    first = bool(intent.reasons) or not known.points_of(now)
     if intent.reasons:
-        segment = segment_of(
+        now = segment_of(
             series,
-            manifest.plan,
+            storage.read_manifest(parts.run).plan,
             intent.study,
             number=now.number + 1,
             judging=now.judging,
             reasons=intent.reasons,
             anchors=anchor_sizes(folder, series),
         )
-        lines.append(segment)
-        now = segment
-    first = not any(point.segment == now.number for point in known.points)
-    about = AboutPoint(now.number, intent.period, intent.date, first=first, ended=intent.ended)
-    lines.append(make_point(folder, series, about, parts))
+        lines.append(now)
+    lines.append(make_point(folder, series, parts, now.number, intent, first=first))
     return lines
 
 
 def _restated(folder: Path, series: Series, before: SeriesLines, intent: PointIntent) -> list[Segment | Point]:
     """Every earlier point, judged again by the new judges, in segments as before."""
     lines: list[Segment | Point] = []
-    number, last_segment = before.segments[-1].number, None
-    said = {segment.number: segment.reasons for segment in before.segments}
+    number, judging = before.segments[-1].number, before.segments[-1].judging + 1
     anchors = anchor_sizes(folder, series)
-    judging = before.segments[-1].judging + 1
-    for old in points_now(before):
-        run = folder_in(restated_folder(folder, intent, old))
-        if run is None:
-            raise IntegrityError(f"{restated_folder(folder, intent, old)} has no run. Put it back.")
-        if old.segment != last_segment:
-            plan = storage.read_manifest(run).plan
-            number += 1
-            reasons = said[old.segment] if last_segment else (f"{JUDGES}{', '.join(dict.fromkeys(plan.verifiers))}",)
-            study = {**intent.study, "targets": before_targets(before, old.segment)}
-            lines.append(
-                segment_of(series, plan, study, number=number, judging=judging, reasons=reasons, anchors=anchors)
-            )
-        parts = PointFolders(run, transcripts=asked_run(folder, old))
-        first = old.segment != last_segment
-        about = AboutPoint(number, old.period, old.date, first=first, ended=old.ended, restated=True)
-        lines.append(make_point(folder, series, about, parts))
-        last_segment = old.segment
+    for segment in before.shown:
+        for place, old in enumerate(before.points_of(segment)):
+            run = folder_in(restated_folder(folder, intent, old))
+            if run is None:
+                raise IntegrityError(f"{restated_folder(folder, intent, old)} has no run. Put it back.")
+            if not place:
+                plan = storage.read_manifest(run).plan
+                number += 1
+                reasons = segment.reasons if lines else (f"the judges changed: {_panel(plan)}",)
+                study = {**intent.study, "targets": segment.study["targets"]}
+                lines.append(
+                    segment_of(series, plan, study, number=number, judging=judging, reasons=reasons, anchors=anchors)
+                )
+            parts = PointFolders(run, transcripts=asked_run(folder, old))
+            lines.append(make_point(folder, series, parts, number, old, first=not place, restated=True))
     return lines
 
 
-def before_targets(before: SeriesLines, number: int) -> object:
-    return next(segment.study["targets"] for segment in before.segments if segment.number == number)
+def _panel(plan: RunPlan) -> str:
+    return ", ".join(dict.fromkeys(plan.verifiers))
 
 
-@dataclass(frozen=True)
-class AboutPoint:
-    """What the folders of a point do not say."""
-
-    segment: int
-    period: str
-    date: str
-    first: bool
-    """Whether it is the first of its segment."""
-    ended: tuple[EndedTarget, ...] = ()
-    restated: bool = False
-
-
-def make_point(folder: Path, series: Series, about: AboutPoint, parts: PointFolders) -> Point:
+def make_point(
+    folder: Path,
+    series: Series,
+    parts: PointFolders,
+    segment: int,
+    of: PointIntent | Point,
+    *,
+    first: bool,
+    restated: bool = False,
+) -> Point:
+    """A point from its folders; from `of`, what they do not say. `first`: of its segment."""
     found = gather(parts.run)
-    frozen = gather(parts.frozen) if parts.frozen and not about.first else None
+    frozen = gather(parts.frozen) if parts.frozen and not first else None
     check = read_record(parts.check / RECORD, JudgeCheck) if parts.check else None
-    judged_again = found if about.first else frozen
+    targets = target_points(found, series.outcomes)
+    judged_again = targets if first else target_points(frozen, series.outcomes) if frozen else {}
     return Point(
-        segment=about.segment,
-        period=about.period,
-        date=about.date,
-        restated=about.restated,
+        segment=segment,
+        period=of.period,
+        date=of.date,
+        restated=restated,
         run=run_reference(folder, parts.run),
         transcripts=run_reference(folder, parts.transcripts) if parts.transcripts else None,
         frozen=run_reference(folder, frozen.folder) if frozen else None,
         check=_check_reference(folder, parts.check, check) if parts.check and check else None,
-        targets=target_points(found, series.outcomes),
-        rejudged=values_of_targets(judged_again, series.outcomes) if judged_again else {},
+        targets=targets,
+        rejudged={name: one.values for name, one in judged_again.items()},
         anchors=anchor_labels(check) if check else {},
         gold=_gold(check) if check else None,
-        judges=served_judges(found),
+        judges={
+            name: tuple(sorted(found.services[name].served))
+            for name in found.manifest.plan.judge_models()
+            if name in found.services
+        },
         facts=facts_sha256(found.manifest.plan),
-        ended=about.ended,
+        ended=of.ended,
         cost=PointCost(
             run=_cost(found, judges_only=found.manifest.transcripts is not None),
             frozen=_cost(frozen, judges_only=True) if frozen else 0.0,
@@ -323,11 +269,7 @@ def _check_reference(folder: Path, path: Path, check: JudgeCheck) -> CheckRefere
 
 def _cost(found: Findings, *, judges_only: bool) -> float | None:
     """What the calls of a run cost; those that it took from an earlier run were paid for there."""
-    return cost_of(found.calls.spending, judges_only=judges_only)
-
-
-def cost_of(spending: Sequence[Spending], *, judges_only: bool) -> float | None:
-    costs = [row.cost for row in spending if row.part == "judges" or not judges_only]
+    costs = [row.cost for row in found.calls.spending if row.part == "judges" or not judges_only]
     return None if None in costs else round(sum(cost for cost in costs if cost is not None), 9)
 
 
@@ -336,6 +278,6 @@ def reasons_for(before: SeriesLines, plan: RunPlan) -> tuple[str, ...]:
     return tuple(changes(before.segments[-1].parts, plan_parts(plan)))
 
 
-def ended_before(lines: SeriesLines) -> Mapping[str, EndedTarget]:
+def ended_before(lines: SeriesLines) -> set[str]:
     """Targets whose line has ended."""
-    return {one.target: one for point in lines.points for one in point.ended}
+    return {one.target for point in lines.points for one in point.ended}

@@ -31,7 +31,6 @@ from ..findings.report.document import (
 from ..findings.report.forest import cut
 from ..findings.report.markdown import markdown
 from ..findings.report.report_folder import require_own, write_own
-from ..store.run_folder import PathLike, as_path
 from ..store.strict_json import sha256
 from ..text.count import counted
 from ..text.escape import plain
@@ -261,32 +260,22 @@ def _xml(text: str) -> str:
     return plain(text).replace("\ufffe", "").replace("\uffff", "")
 
 
-def check_outputs(
-    *, summary: PathLike | None = None, junit: PathLike | None = None, html: PathLike | None = None
-) -> None:
+def check_outputs(*, summary: Path | None, junit: Path | None, html: Path | None) -> None:
     """Refuse places that cannot be written to, before anything is called. Only our own files are replaced."""
-    if summary is not None:
-        require_own(as_path(summary), SUMMARY_MARK, "summary")
-    if junit is not None:
-        require_own(as_path(junit), JUNIT_MARK, "JUnit file")
-    if html is not None:
-        require_page(as_path(html))
+    for path, mark, kind in ((summary, SUMMARY_MARK, "summary"), (junit, JUNIT_MARK, "JUnit file")):
+        if path:
+            require_own(path, mark, kind)
+    if html:
+        require_page(html)
 
 
 def write_outputs(
-    found: SeriesFindings,
-    *,
-    summary: PathLike | None = None,
-    junit: PathLike | None = None,
-    html: PathLike | None = None,
-) -> list[Path]:
+    found: SeriesFindings, *, summary: Path | None, junit: Path | None, html: Path | None
+) -> Iterator[Path]:
     """Write what is asked for; the files written."""
     check_outputs(summary=summary, junit=junit, html=html)
-    written: list[Path] = []
-    if summary is not None:
-        written.append(write_own(as_path(summary), summary_markdown(found)))
-    if junit is not None:
-        written.append(write_own(as_path(junit), junit_xml(found)))
-    if html is not None:
-        written.append(write_page(series_page(found), as_path(html)))
-    return written
+    for path, text in ((summary, summary_markdown), (junit, junit_xml)):
+        if path:
+            yield write_own(path, text(found))
+    if html:
+        yield write_page(series_page(found), html)

@@ -26,7 +26,7 @@ from src.records.series import (
 )
 from src.schemas import StudyCode, TrialResult
 from src.series.folder import append_lines
-from src.series.points import target_points, values_of_targets
+from src.series.points import target_points
 from src.store.failpoints import Failpoints
 from src.store.run_files import encode_record
 from src.store.run_folder import SERIES
@@ -171,7 +171,7 @@ def _point(folder: Path, of: Made, place: int, segment: int, first: int) -> Poin
             )
             for name, one in served.items()
         },
-        rejudged=values_of_targets(frozen, OUTCOMES),
+        rejudged={name: one.values for name, one in target_points(frozen, OUTCOMES).items()},
         anchors={"all judges, end to end": replies},
         judges={JUDGE: ("rules-1",)},
         facts=HASH,
