@@ -7,10 +7,10 @@ a change of target, so the judges come first: a verdict on a target is "cannot t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 from ..records.model_name import split_name
 from ..records.series import (
@@ -55,17 +55,12 @@ class Line:
         return _first(self.steps, lambda step: step.claim)
 
     @property
-    def since(self) -> int | None:
-        """The first point after the change that the first alarm is about."""
+    def from_period(self) -> str | None:
+        """The period of the first point after the change that the first alarm is about."""
         if self.alarm is None:
             return None
         since = self.steps[self.alarm].since
-        return self.alarm if since is None else since
-
-    @property
-    def from_period(self) -> str | None:
-        """The period of that point."""
-        return None if self.since is None else self.periods[self.since]
+        return self.periods[self.alarm if since is None else since]
 
     @property
     def direction(self) -> Direction | None:
@@ -75,10 +70,6 @@ class Line:
     def sure(self) -> bool:
         """Whether there is a claim in the direction of the alarm."""
         return self.claim is not None and self.steps[self.claim].claim == self.direction
-
-    def place(self, period: str) -> int | None:
-        """The place of a period's point, if the line has it."""
-        return self.periods.index(period) if period in self.periods else None
 
     @property
     def worse(self) -> bool | None:
@@ -100,55 +91,44 @@ class Follower:
     """Follows lines. What one segment shows of chance is used in the next; levels are never compared across them."""
 
     def __init__(self, series: Series) -> None:
-        self._floor = series.floor
+        self.series = series
         self._noise: dict[tuple[str, str, Outcome | None], ChanceVariance] = {}
 
     def line(
-        self, kind: LineKind, name: str, outcome: Outcome | None, limit: LineLimit, points: Sequence[Values]
+        self,
+        kind: LineKind,
+        name: str,
+        outcome: Outcome | None,
+        limit: LineLimit,
+        points: Mapping[str, Mapping[str, float]],
+        *,
+        weights: Mapping[str, float],
     ) -> Line:
+        """`points`: by period, the value of each cluster. `weights`: instead of those that were planned."""
+        design = design_of(limit, self.series.floor)
+        clusters = {name: replace(one, weight=weights.get(name, one.weight)) for name, one in design.clusters.items()}
         found = follow(
-            [one.by_cluster for one in points],
-            _asked_design(design_of(limit, self._floor), points),
+            list(points.values()),
+            Design(clusters, design.floor),
             limit=limit.limit,
             level=limit.level,
             learned=self._noise.get((kind, name, outcome)),
         )
         self._noise[kind, name, outcome] = found.noise
-        return Line(kind, name, outcome, limit, tuple(one.period for one in points), tuple(found.steps))
+        return Line(kind, name, outcome, limit, tuple(points), tuple(found.steps))
 
-
-@dataclass(frozen=True)
-class Values:
-    """What was measured at one point."""
-
-    period: str
-    by_cluster: Mapping[str, float]
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """Questions that have a value. Empty: as planned."""
-
-    @classmethod
-    def of(cls, period: str, values: Mapping[str, ScenarioValue]) -> Values:
-        return cls(
-            period,
-            {name: one.value for name, one in values.items()},
-            {name: float(one.questions) for name, one in values.items()},
-        )
-
-
-def _asked_design(design: Design, points: Sequence[Values]) -> Design:
-    """A scenario counts as many questions as it had at its first point: some are asked only of some targets."""
-    first: dict[str, float] = {}
-    for one in points:
-        first = {**one.weights, **first}
-    clusters = {name: replace(one, weight=first.get(name, one.weight)) for name, one in design.clusters.items()}
-    return Design(clusters, design.floor)
-
-
-def judge_name(line: Line) -> str:
-    """The judge, or the judges, of a line."""
-    if line.kind == "frozen":
-        return f"the judging of unchanged transcripts of {line.name}"
-    return f"the judge {line.name}" if ":" in line.name else "the panel of judges"
+    def of_scenarios(
+        self,
+        kind: LineKind,
+        target: str,
+        outcome: Outcome,
+        limit: LineLimit,
+        points: Mapping[str, Mapping[str, ScenarioValue]],
+    ) -> Line:
+        """A scenario counts as many questions as it had at its first point: some are asked only of some targets."""
+        weights = {name: float(one.questions) for values in list(points.values())[::-1] for name, one in values.items()}
+        shares = {period: {name: one.value for name, one in values.items()} for period, values in points.items()}
+        return self.line(kind, target, outcome, limit, shares, weights=weights)
 
 
 def outcome_name(outcome: Outcome | None) -> str:
@@ -156,6 +136,7 @@ def outcome_name(outcome: Outcome | None) -> str:
 
 
 Verdict = Literal["drifted", "cannot tell", "no alarm"]
+"""The most serious first."""
 EXPLAINED = 0.5
 """If the judges moved by this share of what a target seems to have moved, it may have been the judges."""
 
@@ -166,15 +147,8 @@ class Decided(NamedTuple):
     """A sentence without its full stop."""
 
 
-def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    order: tuple[Verdict, ...] = ("drifted", "cannot tell", "no alarm")
-    return next((one for one in order if one in verdicts), "no alarm")
-
-
-def most_serious(decided: Sequence[Decided]) -> Decided:
-    """The verdict on a target is that of its most serious line."""
-    found = worst([one.verdict for one in decided])
-    return next(one for one in decided if one.verdict == found)
+def _seriousness(decided: Decided) -> int:
+    return get_args(Verdict).index(decided.verdict)
 
 
 def decide_line(
@@ -216,7 +190,10 @@ def moved(line: Line) -> str:
 
 
 def judge_drifted(line: Line) -> str:
-    return f"{judge_name(line)} drifted from {line.from_period} on"
+    judge = f"the judge {line.name}" if ":" in line.name else "the panel of judges"
+    if line.kind == "frozen":
+        judge = f"the judging of unchanged transcripts of {line.name}"
+    return f"{judge} drifted from {line.from_period} on"
 
 
 def _named_first(line: Line) -> tuple[bool, str]:
@@ -240,8 +217,7 @@ def _doubt(line: Line, segment: Segment, point: Point, judges: Sequence[Line], d
 
 def _compared(line: Line, period: str) -> bool:
     """Whether a judge's point of this period could be compared with an earlier one."""
-    place = line.place(period)
-    return place is not None and line.steps[place].reference is not None
+    return any(at == period and step.reference is not None for at, step in zip(line.periods, line.steps, strict=True))
 
 
 def _by_judges(line: Line, judges: Sequence[Line]) -> float:
@@ -271,27 +247,6 @@ def _offline(segment: Segment) -> bool:
 EventKind = Literal["segment", "ended", "facts", "judge served", "judge drifted", "served", "alarm", "claim"]
 
 
-class TargetLines(Protocol):
-    @property
-    def lines(self) -> tuple[Line, ...]: ...
-
-
-class SegmentLines(Protocol):
-    """A segment with its points and its lines."""
-
-    @property
-    def segment(self) -> Segment: ...
-
-    @property
-    def points(self) -> tuple[Point, ...]: ...
-
-    @property
-    def targets(self) -> Sequence[TargetLines]: ...
-
-    @property
-    def judges(self) -> tuple[Line, ...]: ...
-
-
 @dataclass(frozen=True)
 class Event:
     period: str
@@ -299,56 +254,6 @@ class Event:
     subject: str
     """A target or a judge; empty if it is about all."""
     text: str
-
-
-def events_of(segments: Sequence[SegmentLines], anchors: Sequence[Line]) -> list[Event]:
-    found = [event for one in segments for event in _segment_events(one)]
-    found += [event for line in anchors for event in _line_events(line)]
-    found += _served_events(segments)
-    order = get_args(EventKind)
-    return sorted(found, key=lambda event: (event.period, order.index(event.kind), event.subject))
-
-
-def _segment_events(one: SegmentLines) -> Iterator[Event]:
-    if one.segment.reasons:
-        yield Event(one.points[0].period, "segment", "", "; ".join(one.segment.reasons))
-    for point in one.points:
-        yield from (Event(point.period, "ended", end.target, end.why) for end in point.ended)
-    for before, point in pairwise(one.points):
-        if before.facts != point.facts and not point.restated:
-            yield Event(point.period, "facts", "", "the library has other facts, because of their dates or of an edit")
-    for line in (*(line for target in one.targets for line in target.lines), *one.judges):
-        if line.kind != "anchors":
-            yield from _line_events(line)
-
-
-def _line_events(line: Line) -> Iterator[Event]:
-    if line.alarm is not None:
-        if line.kind == "target":
-            yield Event(line.periods[line.alarm], "alarm", line.name, moved(line))
-        else:
-            yield Event(line.periods[line.alarm], "judge drifted", line.name, judge_drifted(line))
-    if line.claim is not None and line.kind == "target":
-        text = f"that {outcome_name(line.outcome)} changed holds at any number of looks"
-        yield Event(line.periods[line.claim], "claim", line.name, text)
-
-
-def _served_events(segments: Sequence[SegmentLines]) -> Iterator[Event]:
-    """Also across segments: a model that changed in January changed."""
-    targets: dict[str, tuple[str, ...]] = {}
-    judges: dict[str, tuple[str, ...]] = {}
-    for one in segments:
-        for point in one.points:
-            for kind, known, now in (
-                ("served", targets, {name: target.served for name, target in point.targets.items()}),
-                ("judge served", judges, dict(point.judges)),
-            ):
-                for name, ids in now.items():
-                    before = known.get(name)
-                    if before and ids and before != ids:
-                        text = f"served by {', '.join(ids)}, before by {', '.join(before)}"
-                        yield Event(point.period, "served" if kind == "served" else "judge served", name, text)
-                    known[name] = ids or before or ()
 
 
 @dataclass(frozen=True)
@@ -369,11 +274,18 @@ class TargetSegment:
     levels: dict[Outcome, tuple[Level, ...]]
     by_line: tuple[Decided, ...]
     """What is decided of each line."""
-    verdict: Verdict
-    why: str
-    """A sentence without its full stop."""
+    decided: Decided
+    """That of its most serious line."""
     ended: str | None
     """Why its line ended, if it did."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.decided.verdict
+
+    @property
+    def why(self) -> str:
+        return self.decided.why
 
 
 @dataclass(frozen=True)
@@ -418,55 +330,43 @@ def read_findings(folder: Path) -> SeriesFindings:
 
 
 def series_findings(folder: Path, series: Series, lines: SeriesLines) -> SeriesFindings:
-    segments = lines.segments
-    judging = segments[-1].judging if segments else 0
-    shown = [segment for segment in segments if segment.judging == judging]
-    numbers = {segment.number for segment in shown}
-    points = [point for point in lines.points if point.segment in numbers]
-    follower = Follower(series)
-    anchors = _anchor_lines(follower, shown, points)
+    points, follower = lines.points_of(*lines.shown), Follower(series)
+    anchors = _anchor_lines(follower, lines.shown, points)
     found = tuple(
-        _segment(series, segment, mine, anchors, follower)
-        for segment in shown
-        if (mine := tuple(point for point in points if point.segment == segment.number))
+        _segment(segment, mine, anchors, follower) for segment in lines.shown if (mine := lines.points_of(segment))
     )
-    verdicts = [target.verdict for target in found[-1].targets] if found else []
+    last = min((target.decided for target in found[-1].targets), key=_seriousness, default=None) if found else None
     return SeriesFindings(
         folder,
         series,
         found,
         tuple(events_of(found, anchors)),
-        worst(verdicts),
+        last.verdict if last else "no alarm",
         lines.head,
         len(lines.points) - len(points),
     )
 
 
 def _segment(
-    series: Series, segment: Segment, points: tuple[Point, ...], anchors: Sequence[Line], follower: Follower
+    segment: Segment, points: tuple[Point, ...], anchors: Sequence[Line], follower: Follower
 ) -> SegmentFindings:
     frozen = tuple(
-        follower.line(
+        follower.of_scenarios(
             "frozen",
             target,
             outcome,
             limit,
-            [Values.of(point.period, again(point, target, outcome)) for point in points],
+            {point.period: point.rejudged.get(target, {}).get(outcome, {}) for point in points},
         )
         for target in points[0].rejudged
         for outcome, limit in segment.frozen.items()
     )
     judges = (*frozen, *anchors)
     targets = tuple(
-        _target(series, segment, _of_target(target, points), judges, follower)
+        _target(segment, target, points, judges, follower)
         for target in dict.fromkeys(name for point in points for name in point.targets)
     )
     return SegmentFindings(segment, points, targets, judges)
-
-
-def again(point: Point, target: str, outcome: Outcome) -> Mapping[str, ScenarioValue]:
-    """What a target's first transcripts were judged at a point."""
-    return point.rejudged.get(target, {}).get(outcome, {})
 
 
 def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Sequence[Point]) -> tuple[Line, ...]:
@@ -477,57 +377,86 @@ def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Seque
     limit = next((segment.anchors for segment in segments if segment.anchors), None)
     if limit is None:
         return ()
-    by_gold: dict[tuple[str | None, str], list[Point]] = {}
+    by_gold: dict[tuple[str | None, str], dict[str, dict[str, float]]] = {}
     for point in points:
-        for name in point.anchors:
-            by_gold.setdefault((point.gold, name), []).append(point)
+        for name, replies in point.anchors.items():
+            right = {reply: one.right / one.of for reply, one in replies.items() if one.of}
+            by_gold.setdefault((point.gold, name), {})[point.period] = right
     return tuple(
-        follower.line("anchors", name, None, limit, [Values(point.period, _right(point, name)) for point in checked])
-        for (_, name), checked in by_gold.items()
+        follower.line("anchors", name, None, limit, checked, weights={}) for (_, name), checked in by_gold.items()
     )
-
-
-def _right(point: Point, judge: str) -> dict[str, float]:
-    """The share of right labels by reply."""
-    return {reply: one.right / one.of for reply, one in point.anchors.get(judge, {}).items() if one.of}
-
-
-@dataclass(frozen=True)
-class _TargetPoints:
-    target: str
-    points: tuple[Point, ...]
-    """Those that have it."""
-    ended: str | None
-
-
-def _of_target(target: str, points: Sequence[Point]) -> _TargetPoints:
-    ended = next((one.why for point in points for one in point.ended if one.target == target), None)
-    return _TargetPoints(target, tuple(point for point in points if target in point.targets), ended)
 
 
 def _target(
-    series: Series, segment: Segment, of: _TargetPoints, judges: Sequence[Line], follower: Follower
+    segment: Segment,
+    target: str,
+    points: Sequence[Point],
+    judges: Sequence[Line],
+    follower: Follower,
 ) -> TargetSegment:
-    target, mine = of.target, of.points
+    ended = next((one.why for point in points for one in point.ended if one.target == target), None)
+    mine = [point for point in points if target in point.targets]
+    values = {
+        outcome: {point.period: point.targets[target].values[outcome] for point in mine} for outcome in segment.targets
+    }
     lines = tuple(
-        follower.line(
-            "target",
-            target,
-            outcome,
-            limit,
-            [Values.of(point.period, point.targets[target].values[outcome]) for point in mine],
-        )
+        follower.of_scenarios("target", target, outcome, limit, values[outcome])
         for outcome, limit in segment.targets.items()
     )
     levels = {
-        outcome: tuple(Level(point.period, _level(point.targets[target].values[outcome])) for point in mine)
-        for outcome in segment.targets
+        outcome: tuple(Level(period, _level(at)) for period, at in known.items()) for outcome, known in values.items()
     }
-    each = tuple(decide_line(series, segment, mine, line, judges) for line in lines)
-    decided = most_serious(each)
-    return TargetSegment(target, lines, levels, each, decided.verdict, decided.why, of.ended)
+    each = tuple(decide_line(follower.series, segment, mine, line, judges) for line in lines)
+    return TargetSegment(target, lines, levels, each, min(each, key=_seriousness), ended)
 
 
 def _level(values: Mapping[str, ScenarioValue]) -> Bounded:
     """As in the report of the run: every question has the same weight, and scenarios are the independent units."""
     return bounded_mean([Unit(one.value, one.questions) for one in values.values()])
+
+
+def events_of(segments: Sequence[SegmentFindings], anchors: Sequence[Line]) -> list[Event]:
+    found = [event for one in segments for event in _segment_events(one)]
+    found += [event for line in anchors for event in _line_events(line)]
+    found += _served_events(segments)
+    order = get_args(EventKind)
+    return sorted(found, key=lambda event: (event.period, order.index(event.kind), event.subject))
+
+
+def _segment_events(one: SegmentFindings) -> Iterator[Event]:
+    if one.segment.reasons:
+        yield Event(one.points[0].period, "segment", "", "; ".join(one.segment.reasons))
+    for point in one.points:
+        yield from (Event(point.period, "ended", end.target, end.why) for end in point.ended)
+    for before, point in pairwise(one.points):
+        if before.facts != point.facts and not point.restated:
+            yield Event(point.period, "facts", "", "the library has other facts, because of their dates or of an edit")
+    for line in (*(line for target in one.targets for line in target.lines), *one.judges):
+        if line.kind != "anchors":
+            yield from _line_events(line)
+
+
+def _line_events(line: Line) -> Iterator[Event]:
+    if line.alarm is not None:
+        if line.kind == "target":
+            yield Event(line.periods[line.alarm], "alarm", line.name, moved(line))
+        else:
+            yield Event(line.periods[line.alarm], "judge drifted", line.name, judge_drifted(line))
+    if line.claim is not None and line.kind == "target":
+        text = f"that {outcome_name(line.outcome)} changed holds at any number of looks"
+        yield Event(line.periods[line.claim], "claim", line.name, text)
+
+
+def _served_events(segments: Sequence[SegmentFindings]) -> Iterator[Event]:
+    """Also across segments: a model that changed in January changed."""
+    known: dict[tuple[EventKind, str], tuple[str, ...]] = {}
+    for point in (point for one in segments for point in one.points):
+        now: dict[tuple[EventKind, str], tuple[str, ...]] = {
+            ("judge served", name): ids for name, ids in point.judges.items()
+        }
+        now |= {("served", name): target.served for name, target in point.targets.items()}
+        for (kind, name), ids in now.items():
+            before = known.get((kind, name), ())
+            if before and ids and before != ids:
+                yield Event(point.period, kind, name, f"served by {', '.join(ids)}, before by {', '.join(before)}")
+            known[kind, name] = ids or before
