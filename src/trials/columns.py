@@ -17,7 +17,7 @@ from ..store.projection import Fields
 
 Kind = Literal["text", "category", "reason", "integer", "number", "flag"]
 Cell = str | int | float | bool | None
-Row = dict[str, Cell]
+Cells = dict[str, Cell]
 JOINED = "; "
 """Separates the entries of a cell that lists several."""
 P = TypeVar("P")
@@ -171,15 +171,15 @@ class Table(Generic[P]):
         """Those declared, and those that say why a cell is empty."""
         return tuple(one for column in self.declared for one in column.with_reason())
 
-    def rows(self, *about: object) -> Iterator[Row]:
+    def rows(self, *about: object) -> Iterator[Cells]:
         made = [(column.name, column.cell) for column in self.columns if callable(column.source)]
         at: dict[str, list[tuple[str, Callable[[P], Cell]]]] = {}
         for column in self.columns:
             if isinstance(column.source, str):
                 at.setdefault(column.source.partition(".")[0], []).append((column.name, column.cell))
-        known: dict[str, tuple[object, Row]] = {}
+        known: dict[str, tuple[object, Cells]] = {}
         for part in self.parts(*about):
-            row: Row = {}
+            row: Cells = {}
             for owner, cells in at.items():
                 value = getattr(part, owner)
                 if owner not in known or known[owner][0] is not value:  # the rows of a trial have much in common

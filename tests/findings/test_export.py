@@ -47,7 +47,7 @@ from src.storage import (
     encode_record,
 )
 from src.store.hash_chain import GENESIS
-from src.trials.columns import MISSING, Column, Row
+from src.trials.columns import MISSING, Cells, Column
 from src.trials.row import NOT_RECORDED
 from tests.cases import each_case
 
@@ -84,10 +84,10 @@ def rows_of_stats(path: Path, *, raw: bool = True) -> tuple[list[dict[str, Any]]
     return frame.to_dict("records"), meta
 
 
-def expected(results: list[TrialResult], folder: Path) -> dict[str, list[Row]]:
+def expected(results: list[TrialResult], folder: Path) -> dict[str, list[Cells]]:
     from .made_runs import manifest_of
 
-    found: dict[str, list[Row]] = {table.name: [] for table in TABLES}
+    found: dict[str, list[Cells]] = {table.name: [] for table in TABLES}
     made = manifest_of(folder)
     about = tables.Exported.of(made)
     stored = StoredResults(folder, made)
@@ -638,7 +638,7 @@ def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypat
     held: list[int] = []
     plain_add = writers.Batch.add
 
-    def add(self: writers.Batch, row: Row) -> None:
+    def add(self: writers.Batch, row: Cells) -> None:
         plain_add(self, row)
         held.append(len(self.rows))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 
@@ -39,15 +39,6 @@ REVIEWS_SHOWN = 10
 """Trials that need manual review which a report shows in full, for each run; the others are only counted."""
 MARKED_SHOWN = 10
 """Trials with marked replies which a report shows, for each run."""
-
-
-class _HasId(Protocol):
-    @property
-    def trial_id(self) -> str: ...
-
-
-Trial = TypeVar("Trial", bound=_HasId)
-"""A line of results.jsonl, in full or only some fields of it."""
 
 
 @dataclass
@@ -230,7 +221,7 @@ class Findings:
         """One trial, in full."""
         return next(self.decoded([trial_id], TrialResult.model_validate_json))
 
-    def decoded(self, trial_ids: Iterable[str], decode: Callable[[bytes], Trial]) -> Iterator[Trial]:
+    def decoded(self, trial_ids: Iterable[str], decode: Callable[[bytes], TrialResult]) -> Iterator[TrialResult]:
         """These trials one by one, read from disk and decoded as the caller needs them."""
         path = self.folder / storage.RESULTS
         file: BinaryIO | None = None
@@ -245,7 +236,7 @@ class Findings:
                 file.close()
 
 
-def _decoded(path: Path, trial_id: str, line: bytes, decode: Callable[[bytes], Trial]) -> Trial:
+def _decoded(path: Path, trial_id: str, line: bytes, decode: Callable[[bytes], TrialResult]) -> TrialResult:
     split = hash_chain.split_line(line)
     try:
         trial = decode(split[1]) if split else None

@@ -21,7 +21,7 @@ from ...schemas import Confidence, FinalClaim, Manifest, QuestionCode, Scenario,
 from ...scoring.definitions import CODE_HEADINGS, MEASURES, SCORES
 from ...text.count import counted
 from ...text.escape import plain
-from ...trials.columns import MISSING, Row
+from ...trials.columns import MISSING, Cells
 from ...trials.missing import MISSING as LEFT_OUT
 from ...trials.missing import measured_score
 from ...trials.tables import OF_TRIAL, OF_TRIALS, TRIAL, counted_of, why_no_score, why_not_counted
@@ -416,9 +416,9 @@ def _what_failed(result: TrialResult) -> str | None:
 
 def _metadata(trial: TrialResult, run: Exported) -> dict[str, Any]:
     """The trial's rows in the exported tables, without empty cells and without what the sample has already."""
-    rows: dict[str, list[Row]] = {table.name: [] for table in OF_TRIALS}
+    rows: dict[str, list[Cells]] = {table.name: [] for table in OF_TRIALS}
     for table, row in trial_rows(trial, run):
         left_out = _SHOWN_ABOVE if table.name == TRIAL.name else _SHOWN_ABOVE | {"trial_id"}
-        cells: Row = {name: value for name, value in row.items() if value is not None and name not in left_out}
+        cells: Cells = {name: value for name, value in row.items() if value is not None and name not in left_out}
         rows.setdefault(table.name, []).append(cells)
     return {**rows.pop(TRIAL.name)[0], "rows": rows}

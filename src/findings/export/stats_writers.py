@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from ...trials.columns import Cell, Column, Row, Table
+from ...trials.columns import Cell, Cells, Column, Table
 from .tables import TABLES, TEXT_CUT
 from .writers import Batch, optional
 
@@ -35,7 +35,7 @@ class _StatsSink(ABC):
         self._paths: list[Path] = []
         self._pieces = dict.fromkeys(self._batches, 0)
 
-    def add(self, table: Table[Any], row: Row) -> None:
+    def add(self, table: Table[Any], row: Cells) -> None:
         batch = self._batches[table.name]
         batch.add(row)
         if batch.is_full(PIECE_ROWS, PIECE_CHARACTERS) or batch.is_wide(PIECE_CELLS):
@@ -65,7 +65,7 @@ class _StatsSink(ABC):
         self._paths.append(path)
         self._batches[table.name] = Batch(table)
 
-    def _series(self, column: Column[Any], rows: list[Row]) -> Any:
+    def _series(self, column: Column[Any], rows: list[Cells]) -> Any:
         if column.kind in ("text", "reason"):
             cells: list[Any] = [self._text(row[column.name]) for row in rows]
             return self._pandas.Series(cells, dtype=object)
@@ -80,7 +80,7 @@ class _StatsSink(ABC):
         categories = self._pandas.Index([*numbers, *letters], dtype=object)
         return self._pandas.Series(self._pandas.Categorical(cells, categories=categories))
 
-    def _number(self, column: Column[Any], codes: dict[str, int], row: Row) -> Any:
+    def _number(self, column: Column[Any], codes: dict[str, int], row: Cells) -> Any:
         value = row.get(column.name) if column is not TEXT_CUT else self._is_cut(row)
         if value is None:
             return self._missing(column, row)
@@ -95,13 +95,13 @@ class _StatsSink(ABC):
             found = {n: value for n, value in enumerate(column.values, 1) if column.kind == "category"}
         return found | {self._code(one.name, column): one.name for one in column.missing}
 
-    def _missing(self, column: Column[Any], row: Row) -> Any:
+    def _missing(self, column: Column[Any], row: Cells) -> Any:
         return self._code(column.why_empty(row).name, column)
 
     def _text(self, value: Cell) -> str:
         return "" if value is None else str(value).replace("\0", "␀")
 
-    def _is_cut(self, row: Row) -> bool:
+    def _is_cut(self, row: Cells) -> bool:
         return False
 
     @abstractmethod
@@ -144,7 +144,7 @@ class SpssSink(_StatsSink):
         encoded = super()._text(value).encode("utf-8")
         return encoded[:SPSS_BYTES].decode("utf-8", "ignore")
 
-    def _is_cut(self, row: Row) -> bool:
+    def _is_cut(self, row: Cells) -> bool:
         return any(
             isinstance(cell, str) and len(_StatsSink._text(self, cell).encode()) > SPSS_BYTES for cell in row.values()
         )

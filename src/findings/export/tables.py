@@ -14,7 +14,7 @@ from ...records.run import Isolation
 from ...schemas import CostClass, Manifest, RunPlan, StudyCode, TrialResult
 from ...scoring.definitions import CODE_HEADINGS, IF_REFUSED_TEXT, MEASURES
 from ...text.escape import defused, inert
-from ...trials.columns import JOINED, MISSING, Column, Kind, Row, Table, category, flag, integer, number, text
+from ...trials.columns import JOINED, MISSING, Cells, Column, Kind, Table, category, flag, integer, number, text
 from ...trials.tables import OF_TRIAL, OF_TRIALS, RUN_ID, TURN_ID, About
 from ...trials.terms import alphabetical
 from ..analysis.dollars import CostlyError, Costs, costs_of, errors_of
@@ -49,7 +49,7 @@ class Exported(About):
 
 class TableRow(NamedTuple):
     table: Table[Any]
-    row: Row
+    row: Cells
 
 
 def trial_rows(trial: TrialResult, run: Exported) -> Iterator[TableRow]:
