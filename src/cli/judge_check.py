@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle, islice
 from typing import get_args
 
@@ -86,48 +86,40 @@ def _check_settings(arguments: argparse.Namespace) -> None:
     if "targets" in given(arguments):
         raise InputError(f"{folder} has its judges already, so --target changes nothing. Leave out --target.")
     plan = read_record(folder / MANIFEST, CheckManifest).plan
-    for flag, value in _settings_given(arguments, plan).items():
-        kept = _settings_of(plan)[flag]
-        if value != kept:
+    kept = _settings_of(plan)
+    for name, value in _settings_given(arguments, plan, kept).items():
+        if value != kept[name]:
+            flag = arguments.flags[name]
             raise InputError(
-                f"{folder} was started with {flag} {kept} and cannot be resumed with {flag} {value}. Leave out {flag}, "
-                "or start a new check."
+                f"{folder} was started with {flag} {kept[name]} and cannot be resumed with {flag} {value}. Leave out "
+                f"{flag}, or start a new check."
             )
 
 
-def _settings_given(arguments: argparse.Namespace, plan: CheckPlan) -> dict[str, object]:
-    """By flag: what the user typed, in the form of `_settings_of`."""
-    said = given(arguments)
-    found = {
-        "--split": arguments.split,
-        "--only": arguments.only,
-        "--limit": arguments.limit,
-        "--seed": arguments.seed,
-        "--timeout": arguments.timeout,
-        "--isolation": said.get("isolation"),
-        "--judges": said.get("verifiers"),
-        "--judge-max-tokens": said.get("judge_max_tokens"),
-    }
-    if models := [canonical_name(name) for name in said.get("judges", ())]:
-        found["--judge-model"] = " ".join(islice(cycle(models), len(plan.verifiers)))
-    if adjudicator := said.get("adjudicator"):
-        found["--adjudicator-model"] = adjudicator if adjudicator == "none" else canonical_name(adjudicator)
-    return {flag: value for flag, value in found.items() if value is not None}
+def _settings_given(arguments: argparse.Namespace, plan: CheckPlan, known: Iterable[str]) -> dict[str, object]:
+    """What the user typed, in the form of `_settings_of`."""
+    found = {name: value for name in known if (value := vars(arguments).get(name)) is not None}
+    if "judges" in found:
+        models = cycle(canonical_name(name) for name in found["judges"])
+        found["judges"] = " ".join(islice(models, len(plan.verifiers)))
+    if "adjudicator" in found and found["adjudicator"] != "none":
+        found["adjudicator"] = canonical_name(found["adjudicator"])
+    return found
 
 
 def _settings_of(plan: CheckPlan) -> dict[str, object]:
-    """By flag: what a check was started with."""
+    """What a check was started with, by the name of the option."""
     return {
-        "--split": plan.split,
-        "--only": plan.measures[0].replace("_", "-") if len(plan.measures) == 1 else "both",
-        "--limit": plan.limit or "all",
-        "--seed": plan.seed,
-        "--timeout": plan.policy.timeout_s,
-        "--isolation": plan.isolation,
-        "--judges": len(plan.verifiers),
-        "--judge-max-tokens": plan.parameters[plan.extractor].max_tokens,
-        "--judge-model": " ".join(plan.verifiers),
-        "--adjudicator-model": plan.adjudicator or "none",
+        "split": plan.split,
+        "only": plan.measures[0].replace("_", "-") if len(plan.measures) == 1 else "both",
+        "limit": plan.limit or "all",
+        "seed": plan.seed,
+        "timeout": plan.policy.timeout_s,
+        "isolation": plan.isolation,
+        "verifiers": len(plan.verifiers),
+        "judge_max_tokens": plan.parameters[plan.extractor].max_tokens,
+        "judges": " ".join(plan.verifiers),
+        "adjudicator": plan.adjudicator or "none",
     }
 
 
