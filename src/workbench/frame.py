@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from string import Template
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -22,28 +24,12 @@ def style() -> str:
 
 def page(title: str, body: Iterable[str], *, bar: Iterable[str] = ()) -> str:
     """A whole page. `title` is plain text; `bar` and `body` are HTML already."""
-    lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>{safe(title)}</title>",
-        '<link rel="icon" href="data:,">',
-        f'<link rel="stylesheet" href="{STYLE_PATH}">',
-        f'<script src="{SCRIPT_PATH}" defer></script>',
-        "</head>",
-        "<body>",
-        '<a class="skip" href="#content">Skip to the text</a>',
-        f'<header class="bar">{" ".join(bar)}</header>',
-        '<main id="content" tabindex="-1">',
-        *body,
-        "</main>",
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    return _page().substitute(title=safe(title), bar=" ".join(bar), body="\n".join(body))
+
+
+@cache
+def _page() -> Template:
+    return Template((_STATIC / "page.html").read_text(encoding="utf-8"))
 
 
 # The style and the script of the pages: two files, nothing from elsewhere.

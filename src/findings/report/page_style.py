@@ -7,9 +7,11 @@ import hashlib
 from functools import cache
 from html import escape
 from pathlib import Path
+from string import Template
 
 GENERATOR = "medicare-eval"
 """The mark by which a page of ours is recognized."""
+_START = Template(Path(__file__).with_name("page_start.html").read_text(encoding="utf-8").rstrip("\n"))
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
@@ -22,20 +24,5 @@ def policy(style: str = STYLE) -> str:
 
 def opening(title: str, style: str = STYLE) -> str:
     """The lines of a page up to its text, with a title that is HTML already."""
-    lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy(style), quote=True)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        '<meta name="referrer" content="no-referrer">',
-        f'<meta name="generator" content="{GENERATOR}">',
-        f"<title>{title}</title>",
-        f"<style>{style}</style>",
-        "</head>",
-        "<body>",
-        '<a class="skip" href="#content">Skip to the text</a>',
-    ]
-    return "\n".join(lines)
+    given = {"policy": escape(policy(style), quote=True), "generator": GENERATOR, "title": title, "style": style}
+    return _START.substitute(given)
