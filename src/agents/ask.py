@@ -189,11 +189,10 @@ def one_per_claim(
     return JudgeAnswer(kept, (*problems, *(f"{claim_id} is missing from your answer" for claim_id in missing)))
 
 
-# What a reply answers: the question, and what is known about the person who asked it.
-
-
 @dataclass(frozen=True)
 class AskedTurn:
+    """What a reply answers: the question, and what is known about the person who asked it."""
+
     question: str
     plan_year: int
     earlier: tuple[str, ...] = ()

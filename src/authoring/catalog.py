@@ -169,11 +169,8 @@ def _each_fact(files: Iterable[ScenarioFile], library: Library, year: int | None
                         yield FactRow(file.scenario.scenario_id, fact)
 
 
-# A commented scenario file to start from.
-
-
 def write_skeleton(scenario_id: str, path: Path) -> None:
-    """Write the skeleton to a new file. An existing file is never overwritten."""
+    """Write the skeleton, a commented scenario, to a new file. An existing file is never overwritten."""
     if path.exists():
         raise InputError(f"{path} already exists and will not be overwritten. Choose another file with `out`.")
     template = (data_folder("scenarios") / "skeleton.txt").read_text(encoding="utf-8")

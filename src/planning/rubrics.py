@@ -46,9 +46,6 @@ def load_rubrics(files: Iterable[ScenarioFile]) -> dict[str, PlannedRubric]:
     return found
 
 
-# Whether a scenario's key has what the study's points of its rubric ask for.
-
-
 def check_study_points(planned: PlannedScenario, rubric: Rubric) -> None:
     """Every point of the study must be one that an answer to this scenario could make, but for lack of a figure."""
     scenario = planned.scenario

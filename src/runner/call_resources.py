@@ -23,10 +23,10 @@ from ..schemas import CallHead, CallParameters, CallRecord, LimitsNote, Manifest
 from .progress import ProgressCounter
 from .shards import call_heads
 
-# One adapter per provider, made when a call first needs it and closed when the run ends.
-
 
 class AdapterPool:
+    """One adapter per provider, made when a call first needs it and closed when the run ends."""
+
     def __init__(self) -> None:
         self._made: dict[str, Adapter] = {}
 
@@ -101,12 +101,12 @@ def call_resources(
     )
 
 
-# Clients of judges: each is bound to a role, a model, its prompt, and the families that may not answer.
-
-
 @dataclass(frozen=True)
 class JudgeClients:
-    """What all judge clients of a run, or of a judge check, have in common."""
+    """What all judge clients of a run, or of a judge check, have in common.
+
+    Each is bound to a role, a model, its prompt, and the families that may not answer.
+    """
 
     gateway: Gateway
     prompts: Mapping[Role, Prompt]

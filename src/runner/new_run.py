@@ -142,9 +142,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-# A new pre-registration file. It is written once and never replaced.
-
-
 def write_preregistration(path: Path, frozen: Preregistration) -> str:
     """Write a pre-registration where no file is yet. Returns the hash of the file, which is what to publish."""
     if path.exists():

@@ -193,11 +193,8 @@ def is_call(payload: bytes) -> bool:
     return not payload.startswith((_RECOVERED, _NOTE))
 
 
-# Writes a whole chained file at once, from payloads that are already known.
-
-
 class ChainWriter:
-    """A new file of chained lines. Leaving the block makes it durable."""
+    """A new file of chained lines, whose payloads are already known. Leaving the block makes it durable."""
 
     def __init__(self, path: Path, genesis: str) -> None:
         self.head = genesis
