@@ -25,6 +25,7 @@ from tests.adapters.test_contract import (
     every_adapter,
     once,
 )
+from tests.cases import each_case
 from tests.loopback import Loopback, Scripted
 from tests.runs import ROOT
 from tests.third_party import readme_settings
@@ -46,8 +47,8 @@ def path_of(case: AdapterCase, version: str = "v1beta") -> str:
 
 
 @every_adapter
-@pytest.mark.parametrize("prefix", ["", "/proxy/gateway"])
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@each_case("prefix", ["", "/proxy/gateway"])
+@each_case("suffix", SUFFIXES)
 def test_base_urls_with_and_without_a_version_reach_the_same_path(
     server: Loopback, case: AdapterCase, prefix: str, suffix: str
 ) -> None:
@@ -60,7 +61,7 @@ def test_base_urls_with_and_without_a_version_reach_the_same_path(
     assert reply.address == server.address + path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("provider", "given", "used"),
     [
         ("openai", "http://gateway/openai", "http://gateway/openai"),
@@ -79,7 +80,7 @@ def test_a_path_that_is_no_version_is_kept(provider: str, given: str | None, use
     assert endpoint(provider, given).base_url == used
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "setting", "base_url", "version"),
     [
         (None, None, OWN_ADDRESSES["google"], "v1"),
@@ -99,13 +100,13 @@ def test_googles_version_is_the_sdks_own_at_google_and_v1beta_elsewhere(
     assert endpoint("google", given, api_version=setting) == Endpoint(base_url, version)
 
 
-@pytest.mark.parametrize("given", ["gateway/v1", "ftp://gateway", "http://", "http://gateway:port", "http://[::1"])
+@each_case("given", ["gateway/v1", "ftp://gateway", "http://", "http://gateway:port", "http://[::1"])
 def test_what_is_no_address_is_refused(given: str) -> None:
     with pytest.raises(ConfigError, match=r"The base URL for openai must be an address that starts with http"):
         endpoint("openai", given)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "problem"),
     [
         ("http://user:sentinel@gateway/v1", "without a name or password in it"),
@@ -145,7 +146,7 @@ def test_the_registry_reads_address_and_version_from_the_environment(
     assert (server.last.path, server.last.key) == (path_of(case, "v1"), KEY)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("server", "addresses"),
     [
         ("LiteLLM proxy", {"openai": "/v1", "anthropic": "", "google": "", "xai": "/v1"}),
@@ -172,7 +173,7 @@ def test_the_readme_names_the_variables_that_are_read() -> None:
 # What the journal keeps
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@each_case("case", CASES, ids=lambda case: case.name)
 def test_the_version_that_was_really_asked_for_is_kept(server: Loopback, case: AdapterCase) -> None:
     server.script()
     reply = asyncio.run(once(case.open(server), asked(case)))

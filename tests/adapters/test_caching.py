@@ -28,6 +28,7 @@ from src.adapters.capabilities import (
 from src.schemas import ExtractorReply, Usage, VerifierOutput
 from src.store.strict_json import encode
 from tests.adapters.test_contract import BY_NAME, AdapterCase, asked, call, clean_environment, every_adapter
+from tests.cases import each_case
 from tests.loopback import Loopback, Scripted
 
 __all__ = ["clean_environment"]  # a fixture that is used by being here
@@ -115,7 +116,7 @@ def test_openai_gets_a_key_that_is_equal_for_calls_with_an_equal_start(server: L
     assert all(len(key) <= 64 for key in keys)
 
 
-@pytest.mark.parametrize("model", ["gpt-5.6-terra", "gpt-5.12", "gpt-6.1", "gpt-10", "ft:gpt-6:org::id"])
+@each_case("model", ["gpt-5.6-terra", "gpt-5.12", "gpt-6.1", "gpt-10", "ft:gpt-6:org::id"])
 def test_openai_from_gpt_5_6_gets_marks_and_writes_nothing_else(server: Loopback, model: str) -> None:
     case = replace(NEW_GPT, model=model)
     call(server, case, judging(case))
@@ -146,7 +147,7 @@ def test_xai_gets_a_conversation_id_that_is_equal_for_calls_with_an_equal_start(
     assert "cache" not in json.dumps(server.last.body)
 
 
-@pytest.mark.parametrize("name", ["compatible", "google"])
+@each_case("name", ["compatible", "google"])
 def test_other_servers_get_nothing_that_they_might_refuse(server: Loopback, name: str) -> None:
     case = BY_NAME[name]
     call(server, case, judging(case))
@@ -173,7 +174,7 @@ def test_the_parts_of_a_message_make_the_message(content: str, stable: int) -> N
 # Which models cache what
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("provider", "model", "how", "shortest"),
     [
         ("openai", "gpt-4.1-2025-04-14", "key", 1_024),
@@ -196,7 +197,7 @@ def test_the_rule_of_a_model(provider: str, model: str, how: str, shortest: int)
     assert rule is not None and (rule.how, rule.shortest) == (how, shortest)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("provider", "model"),
     [("openai", "gpt-4-turbo"), ("google", "gemini-1.5-pro-002"), ("compatible", "qwen3:8b"), ("offline", "rules")],
 )
@@ -219,7 +220,7 @@ def test_the_fields_that_are_read_are_the_sdks_own() -> None:
     assert google["cached_content_token_count"].alias == "cachedContentTokenCount"
 
 
-@pytest.mark.parametrize("name", ["openai", "xai", "compatible"])
+@each_case("name", ["openai", "xai", "compatible"])
 def test_cached_tokens_of_chat_completions(server: Loopback, name: str) -> None:
     details = {"cached_tokens": 1_920, "cache_write_tokens": 70}
     usage = {"prompt_tokens": 2_006, "completion_tokens": 9, "total_tokens": 2_015, "prompt_tokens_details": details}

@@ -25,6 +25,7 @@ from src.adapters.grok_adapter import GrokAdapter
 from src.adapters.openai_adapter import CompatibleAdapter, OpenAIAdapter
 from src.schemas import ExtractorReply, Usage, VerifierOutput
 from src.store.strict_json import encode
+from tests.cases import each_case
 from tests.loopback import LONGEST_WAIT_S, Loopback, Received, Reply, Scripted, Wire
 
 KEY = "sentinel-key-0123456789"
@@ -176,7 +177,7 @@ def test_the_turns_of_a_conversation_are_sent_in_order(server: Loopback, case: A
 
 
 @every_adapter
-@pytest.mark.parametrize("contract", [ExtractorReply, VerifierOutput])
+@each_case("contract", [ExtractorReply, VerifierOutput])
 def test_schema_is_sent_by_the_providers_own_mechanism(
     server: Loopback, case: AdapterCase, contract: type[ExtractorReply | VerifierOutput]
 ) -> None:
@@ -220,7 +221,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "model", "temperature", "seed", "left_off"), MODELS)
+@each_case(("name", "model", "temperature", "seed", "left_off"), MODELS)
 def test_model_gets_only_the_parameters_that_it_accepts(
     server: Loopback, name: str, model: str, temperature: float | None, seed: int | None, left_off: tuple[str, ...]
 ) -> None:
@@ -297,7 +298,7 @@ REPLY_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("case", "kind", "outcome", "stop", "text"), REPLY_CASES)
+@each_case(("case", "kind", "outcome", "stop", "text"), REPLY_CASES)
 def test_every_kind_of_reply(
     server: Loopback, case: AdapterCase, kind: Reply, outcome: str, stop: str, text: str
 ) -> None:
@@ -307,7 +308,7 @@ def test_every_kind_of_reply(
     assert reply.request_id == "req-loopback"
 
 
-@pytest.mark.parametrize("stop", ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"])
+@each_case("stop", ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"])
 def test_google_filters_keep_the_partial_text(server: Loopback, stop: str) -> None:
     case = BY_NAME["google"]
     reply = call(server, case, asked(case), Scripted(text="half an ans", stop=stop))
@@ -315,7 +316,7 @@ def test_google_filters_keep_the_partial_text(server: Loopback, stop: str) -> No
 
 
 @every_adapter
-@pytest.mark.parametrize(("text", "outcome"), [("An answer.", "ok"), ("", "empty")])
+@each_case(("text", "outcome"), [("An answer.", "ok"), ("", "empty")])
 def test_with_an_unknown_stop_reason_the_text_decides(
     server: Loopback, case: AdapterCase, text: str, outcome: str
 ) -> None:

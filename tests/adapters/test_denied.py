@@ -14,6 +14,7 @@ import pytest
 from src.adapters.base import FailureOutcome
 from tests.adapters.test_contract import BY_NAME, asked, call, clean_environment, every_adapter
 from tests.adapters.test_faults import failed
+from tests.cases import each_case
 from tests.loopback import Loopback, Scripted
 
 __all__ = ["clean_environment"]
@@ -87,7 +88,7 @@ def _scripted(status: int, body: dict[str, Any]) -> Scripted:
     return Scripted(status=status, raw=json.dumps(body).encode())
 
 
-@pytest.mark.parametrize(("name", "status", "body"), DENIED)
+@each_case(("name", "status", "body"), DENIED)
 def test_a_refused_key_account_or_model_is_denied(
     server: Loopback, name: str, status: int, body: dict[str, Any]
 ) -> None:
@@ -97,14 +98,14 @@ def test_a_refused_key_account_or_model_is_denied(
     assert json.loads(failure.received) == body
 
 
-@pytest.mark.parametrize(("name", "status", "body", "outcome"), OTHERWISE)
+@each_case(("name", "status", "body", "outcome"), OTHERWISE)
 def test_other_refusals_keep_their_outcome(
     server: Loopback, name: str, status: int, body: dict[str, Any], outcome: FailureOutcome
 ) -> None:
     assert failed(server, BY_NAME[name], _scripted(status, body)).outcome == outcome
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status", "body"),
     [
         ("xai", 403, {"code": "permission-denied", "error": "Content violates usage guidelines. Failed check: BIO"}),

@@ -27,6 +27,7 @@ from src.adapters.registry import PROVIDERS, REQUIREMENTS
 from src.adapters.secrets import Secret
 from src.errors import ConfigError
 from tests.adapters.test_contract import BY_NAME, KEY, AdapterCase, asked, call, clean_environment, every_adapter, once
+from tests.cases import each_case
 from tests.loopback import LONGEST_WAIT_S, Fault, Loopback, Scripted
 from tests.runs import ROOT
 
@@ -74,7 +75,7 @@ def assert_hidden(failure: CallFailure) -> None:
 
 
 @every_adapter
-@pytest.mark.parametrize(("status", "outcome"), STATUSES)
+@each_case(("status", "outcome"), STATUSES)
 def test_outcome_of_every_status(server: Loopback, case: AdapterCase, status: int, outcome: FailureOutcome) -> None:
     failure = failed(server, case, Scripted(status=status, headers={"location": "/v1/elsewhere"}))
     assert (failure.outcome, failure.status) == (outcome, status)
@@ -86,7 +87,7 @@ def test_outcome_of_every_status(server: Loopback, case: AdapterCase, status: in
 
 
 @every_adapter
-@pytest.mark.parametrize(("fault", "outcome"), FAULTS)
+@each_case(("fault", "outcome"), FAULTS)
 def test_outcome_of_every_fault(server: Loopback, case: AdapterCase, fault: Fault, outcome: FailureOutcome) -> None:
     failure = failed(server, case, Scripted(fault=fault), timeout_s=ENDLESS.get(fault, LONGEST_WAIT_S))
     assert failure.outcome == outcome
@@ -107,7 +108,7 @@ def test_error_pages_are_kept_whole(server: Loopback, case: AdapterCase) -> None
 
 
 @every_adapter
-@pytest.mark.parametrize(
+@each_case(
     "raw",
     [
         *(b"[]", b'"text"', b"5", b"\xff\xfe{}"),
@@ -179,7 +180,7 @@ def test_an_exception_that_the_caller_was_handling_does_not_change_the_outcome(
 
 
 @every_adapter
-@pytest.mark.parametrize("status", [200, 401])
+@each_case("status", [200, 401])
 def test_echoed_key_is_redacted(
     server: Loopback, case: AdapterCase, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -233,7 +234,7 @@ def test_retry_after_is_read_in_both_forms(server: Loopback, case: AdapterCase) 
     assert failure.retry_after_s is not None and 300 < failure.retry_after_s <= 600
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "seconds"),
     [
         ({"retry-after": "1.5"}, 1.5),
@@ -285,7 +286,7 @@ def test_google_service_does_not_depend_on_the_environment(server: Loopback, mon
     assert server.last.path == "/v1/models/gemini-1.5-pro-002:generateContent"
 
 
-@pytest.mark.parametrize("name", ["xai", "compatible"])
+@each_case("name", ["xai", "compatible"])
 def test_nothing_of_the_openai_account_goes_elsewhere(
     server: Loopback, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -308,14 +309,14 @@ def test_compatible_endpoint_needs_no_key(server: Loopback, monkeypatch: pytest.
 
 
 @every_adapter
-@pytest.mark.parametrize("key", ["  ", "clé-0123456789", "two words-0123", "line\nbreak-0123"])
+@each_case("key", ["  ", "clé-0123456789", "two words-0123", "line\nbreak-0123"])
 def test_unusable_keys_are_refused_without_showing_them(server: Loopback, case: AdapterCase, key: str) -> None:
     with pytest.raises(ConfigError, match="API key") as caught:
         case.open(server, key)
     assert key not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "127.0.0.1:8000/v1", "ftp://127.0.0.1"])
+@each_case("url", ["", "127.0.0.1:8000/v1", "ftp://127.0.0.1"])
 def test_unusable_urls_are_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="base URL"):
         CompatibleAdapter(base_url=url)
@@ -397,7 +398,7 @@ def test_strict_schema_closes_and_requires_everything() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "schema",
     [{"type": "object"}, {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}],
 )

@@ -15,6 +15,7 @@ from src.adapters.models import (
 )
 from src.adapters.registry import PROVIDERS, canonical_name
 from src.errors import ConfigError
+from tests.cases import each_case
 
 TODAY = date(2026, 11, 16)
 SPEC = {
@@ -28,7 +29,7 @@ SPEC = {
 RETIRED = ["anthropic:claude-3.5-sonnet", "anthropic:claude-3-opus", "google:gemini-1.5-pro", "xai:grok-2"]
 
 
-@pytest.mark.parametrize(("name", "api_id"), SPEC.items())
+@each_case(("name", "api_id"), SPEC.items())
 def test_names_of_the_specification_have_pinned_ids(name: str, api_id: str) -> None:
     assert resolve(canonical_name(name)) == api_id
     assert full_id(name) == f"{name.partition(':')[0]}:{api_id}"
@@ -38,7 +39,7 @@ def test_grok_is_an_alias_of_xai() -> None:
     assert resolve(canonical_name("grok:grok-2")) == "grok-2-1212"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "sent"),
     [
         ("openai:gpt-4.1-2025-04-14", "gpt-4.1-2025-04-14"),
@@ -60,7 +61,7 @@ def test_a_row_is_found_by_its_name_and_by_its_api_id() -> None:
     assert row_for("grok-2") is None
 
 
-@pytest.mark.parametrize("name", [*RETIRED, "anthropic:claude-3-5-sonnet-20241022", "xai:grok-2-1212"])
+@each_case("name", [*RETIRED, "anthropic:claude-3-5-sonnet-20241022", "xai:grok-2-1212"])
 def test_a_retired_model_is_refused_and_the_error_lists_successors_and_the_flag(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_not_retired(name, today=TODAY, allow_retired=False)
@@ -86,7 +87,7 @@ def test_the_error_says_since_when_if_that_is_known() -> None:
     assert "since 2026-03-09 (" in said["xai:grok-2"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "last_day"),
     [
         ("openai:gpt-4.1", date(2027, 1, 14)),
@@ -102,7 +103,7 @@ def test_an_ending_model_is_refused_from_the_day_after_its_last_day(name: str, l
     check_not_retired(name, today=after, allow_retired=True)
 
 
-@pytest.mark.parametrize("name", ["openai:gpt-5.5", "openai:unheard-of", "fake:careful", "compatible:grok-2"])
+@each_case("name", ["openai:gpt-5.5", "openai:unheard-of", "fake:careful", "compatible:grok-2"])
 def test_a_present_or_unknown_model_is_never_refused(name: str) -> None:
     check_not_retired(name, today=date(2040, 1, 1), allow_retired=False)
 

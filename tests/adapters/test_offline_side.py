@@ -26,6 +26,7 @@ from src.schemas import (
     Scenario,
 )
 from src.text.fence import wrap
+from tests.cases import each_case
 from tests.runs import ROOT, SCENARIOS
 
 REPLY = "Part B has a monthly premium. You can call 1-800-MEDICARE."
@@ -52,8 +53,8 @@ def complete(adapter: FakeAdapter | OfflineAdapter, request: ModelRequest) -> Mo
     return asyncio.run(go())
 
 
-@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.json")), ids=lambda path: path.stem)
-@pytest.mark.parametrize("name", NAMES)
+@each_case("path", sorted(SCENARIOS.glob("*.json")), ids=lambda path: path.stem)
+@each_case("name", NAMES)
 def test_every_fake_answers_every_turn_of_every_scenario(name: str, path: Path) -> None:
     scenario = Scenario.model_validate_json(path.read_bytes())
     for turn in scenario.scripted_turns:
@@ -66,7 +67,7 @@ def test_every_fake_answers_every_turn_of_every_scenario(name: str, path: Path) 
         assert reply.sent["messages"][0]["content"] == "What is Part B?"
 
 
-@pytest.mark.parametrize("hint", ["", "scenario_001/Q99", "nowhere/Q1", "../../etc/passwd/Q1"])
+@each_case("hint", ["", "scenario_001/Q99", "nowhere/Q1", "../../etc/passwd/Q1"])
 def test_a_turn_without_a_canned_reply_is_a_permanent_failure(hint: str) -> None:
     with pytest.raises(CallFailure) as failure:
         complete(FakeAdapter(), asked("fake:careful", hint=hint))
@@ -98,7 +99,7 @@ def test_rewording_keeps_the_turns() -> None:
 UNFENCED = ExtractorInput(plan_year=2026, question="?", reply=REPLY).model_dump_json()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "schema"),
     [
         ("{}", ExtractorReply),

@@ -31,6 +31,7 @@ from tests.adapters.test_contract import (
     every_adapter,
     once,
 )
+from tests.cases import each_case
 from tests.loopback import Loopback
 from tests.proxies import HttpProxy, Proxy, Socks5Proxy
 
@@ -57,7 +58,7 @@ def failed(case: AdapterCase, base_url: str) -> CallFailure:
 
 
 @every_adapter
-@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+@each_case("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 def test_calls_go_through_an_http_proxy(
     server: Loopback, case: AdapterCase, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +79,7 @@ def test_calls_go_through_a_socks_proxy(server: Loopback, case: AdapterCase, mon
 
 # The HTTP library does not close the connection to a SOCKS proxy that refused.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("kind", [HttpProxy, Socks5Proxy])
+@each_case("kind", [HttpProxy, Socks5Proxy])
 def test_a_proxy_that_wants_a_password_gets_it_or_denies(
     server: Loopback, kind: type[Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +142,7 @@ def https_server(folder: Path) -> Iterator[ThreadingHTTPServer]:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-@pytest.mark.parametrize("kind", [HttpProxy, Socks5Proxy])
+@each_case("kind", [HttpProxy, Socks5Proxy])
 def test_an_https_address_is_reached_through_a_tunnel(
     kind: type[Proxy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,14 +156,14 @@ def test_an_https_address_is_reached_through_a_tunnel(
 # Which proxy
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "me.localhost", "[::1]"])
+@each_case("host", ["127.0.0.1", "127.8.8.8", "localhost", "me.localhost", "[::1]"])
 def test_a_loopback_address_never_goes_through_a_proxy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://proxy:3128")
     monkeypatch.setenv("HTTP_PROXY", "socks4://proxy")
     assert proxy_for(f"http://{host}:8000/v1") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("exempt", "address", "goes_through"),
     [
         ("", "https://api.example.org/v1", True),
@@ -216,7 +217,7 @@ def test_asking_for_a_proxy_imports_no_sdk() -> None:
     assert ran.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "used"),
     [
         ("SOCKS5://proxy:99", "socks5://proxy:99"),
@@ -232,7 +233,7 @@ def test_a_proxy_is_read_as_other_programs_do(given: str, used: str, monkeypatch
     assert proxy_for("https://api.example.org") == used
 
 
-@pytest.mark.parametrize(
+@each_case(
     "given",
     ["http://", "socks5://", "http://h:99999", "socks5://h:99999", "http://h:x", "http://u:p%C3%A4ss@h:1", "://"],
 )

@@ -32,6 +32,7 @@ from tests.adapters.search_bodies import (
 )
 from tests.adapters.test_contract import CASES as BARE_CASES
 from tests.adapters.test_contract import KEY, AdapterCase, asked, call, clean_environment
+from tests.cases import each_case
 from tests.loopback import Loopback, Scripted
 
 __all__ = ["clean_environment"]  # a fixture that every test here uses
@@ -128,7 +129,7 @@ def test_text_before_a_lone_surrogate_keeps_its_citations(server: Loopback, case
     assert blocks_of(recorded(searching(case), reply)) == [], "half a character cannot be sent"
 
 
-@pytest.mark.parametrize("bad", [-1, 10_000, "3", None, 1.5])
+@each_case("bad", [-1, 10_000, "3", None, 1.5])
 def test_a_place_outside_the_text_is_dropped_and_the_citation_kept(server: Loopback, bad: Any) -> None:
     body = openai_body()
     body["output"][3]["content"][0]["annotations"][0]["end_index"] = bad
@@ -148,7 +149,7 @@ def test_places_count_over_all_parts_of_a_response(server: Loopback) -> None:
     assert reply.text[found.start : found.end] == CITED
 
 
-@pytest.mark.parametrize("part", [0, None, 7])
+@each_case("part", [0, None, 7])
 def test_google_places_are_found_by_their_words_if_the_part_is_not_named(server: Loopback, part: int | None) -> None:
     body = google_body()
     segment = body["candidates"][0]["groundingMetadata"]["groundingSupports"][0]["segment"]
@@ -203,9 +204,7 @@ def test_a_failed_search_in_a_good_response_is_listed_as_an_error(server: Loopba
 
 
 @every_provider
-@pytest.mark.parametrize(
-    ("status", "outcome"), [(500, "transient"), (429, "rate_limited"), (400, "permanent"), (401, "denied")]
-)
+@each_case(("status", "outcome"), [(500, "transient"), (429, "rate_limited"), (400, "permanent"), (401, "denied")])
 def test_an_http_error_is_classified_as_without_search(
     server: Loopback, case: SearchCase, status: int, outcome: str
 ) -> None:
@@ -217,7 +216,7 @@ def test_an_http_error_is_classified_as_without_search(
     assert path is None or server.last.path == path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "outcome", "stop"),
     [
         (
@@ -237,7 +236,7 @@ def test_a_response_that_ends_otherwise_has_its_outcome(
     assert (reply.outcome, reply.stop_reason) == (outcome, stop)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "outcome"),
     [
         ({"status": "failed", "error": {"code": "server_error", "message": "later"}}, "transient"),
@@ -374,7 +373,7 @@ def test_models_before_claude_4_6_get_the_first_version_of_the_tool(server: Loop
     assert server.last.body["temperature"] == 0.0
 
 
-@pytest.mark.parametrize("case", BARE_CASES, ids=lambda case: case.name)
+@each_case("case", BARE_CASES, ids=lambda case: case.name)
 def test_a_model_without_a_search_of_its_own_is_asked_without_one(server: Loopback, case: AdapterCase) -> None:
     models = {"openai": "gpt-4.1-nano", "anthropic": "claude-3-opus-20240229"}
     old = AdapterCase(case.name, case.wire, models.get(case.name, case.model))
@@ -416,7 +415,7 @@ WIRES = {"anthropic": "anthropic", "google": "google"}
 EFFORT_KEYS = ("reasoning_effort", "reasoning", "output_config", "thinking", "thinkingConfig")
 
 
-@pytest.mark.parametrize(("name", "model", "effort", "expected"), EFFORTS)
+@each_case(("name", "model", "effort", "expected"), EFFORTS)
 def test_an_effort_is_sent_as_the_family_takes_it_or_not_at_all(
     server: Loopback, name: str, model: str, effort: Effort, expected: dict[str, Any] | None
 ) -> None:
@@ -449,7 +448,7 @@ def test_gpt_5_does_not_search_at_minimal_effort_so_the_effort_is_not_sent(serve
     assert "effort" in reply.not_applied
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "model", "effort", "temperature", "sent"),
     [
         ("openai", "gpt-5.4-mini-2026-03-17", "none", 0.5, True),
@@ -488,7 +487,7 @@ GOLDEN_BODIES = {
 """Of 0.6, before targets had settings."""
 
 
-@pytest.mark.parametrize("case", BARE_CASES, ids=lambda case: case.name)
+@each_case("case", BARE_CASES, ids=lambda case: case.name)
 def test_a_bare_target_is_asked_with_the_bytes_of_earlier_releases(server: Loopback, case: AdapterCase) -> None:
     turns = (Message("user", "Ist Part B frei? – 💊"), Message("assistant", "Nein."), Message("user", "Sure?"))
     call(server, case, asked(case, messages=turns))
