@@ -119,7 +119,6 @@ def test_error_pages_are_kept_whole(server: Loopback, case: AdapterCase) -> None
         b'{"error": {"message": "an error under status 200"}}',
         *(b'{"a":' * 2_000, b"[" * 100_000, b'{"n": ' + b"9" * 5_000 + b"}"),
     ],
-    ids=range(12),
 )
 def test_wrong_shapes_are_malformed(server: Loopback, case: AdapterCase, raw: bytes) -> None:
     failure = failed(server, case, Scripted(raw=raw))
