@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from math import ceil, floor
 
@@ -38,18 +37,6 @@ CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Numbered:
-    """An event with its number in charts and tables."""
-
-    number: int
-    event: Event
-
-
-def numbered(found: SeriesFindings) -> tuple[Numbered, ...]:
-    return tuple(Numbered(number, event) for number, event in enumerate(found.events, 1))
-
-
 def target_names(found: SeriesFindings) -> list[str]:
     """All targets that have a point, in the order in which they first appear."""
     return list(dict.fromkeys(target.target for one in found.segments for target in one.targets))
@@ -60,10 +47,10 @@ def parts_of(found: SeriesFindings, target: str) -> list[TargetSegment]:
     return [one for segment in found.segments for one in segment.targets if one.target == target]
 
 
-def events_of(events: Iterable[Numbered], target: str) -> list[Numbered]:
+def events_of(found: SeriesFindings, target: str) -> list[Event]:
     """Those about this target, about the judges, and about all."""
     judges = ("judge served", "judge drifted")
-    return [one for one in events if one.event.kind in judges or one.event.subject in ("", target)]
+    return [event for event in found.events if event.kind in judges or event.subject in ("", target)]
 
 
 def value_cell(outcome: str | None, share: Bounded) -> Cell:
@@ -85,35 +72,34 @@ def panel_title(outcome: Outcome) -> str:
     return f"{capital(outcome_name(outcome))}{', of 100' if outcome in SHARES else ''}"
 
 
-def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Numbered]) -> Figure:
+def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Event]) -> Figure:
     """The chart of a target; `place` is its number on the page."""
     parts = parts_of(found, target)
     periods = sorted({period for one in parts for period in one.lines[0].periods})
     outcomes = list(dict.fromkeys(outcome for one in parts for outcome in one.levels))
-    times = _times([*periods, *(one.event.period for one in events)])
+    times = _times([*periods, *(event.period for event in events)])
     panels = tuple(_panel(outcome, parts, times) for outcome in outcomes)
     chart = TimeChart(
         f"series-{place}-{slug(target)}",
         f"Chart {place}: {target} over time",
         panels,
         tuple(Tick(times[period], period) for period in sorted(times)),
-        tuple(TimeEvent(one.number, times[one.event.period], _LOOKS.get(one.event.kind, "other")) for one in events),
+        tuple(TimeEvent(event.number, times[event.period], _LOOKS.get(event.kind, "other")) for event in events),
     )
     return Figure(chart, CAPTION)
 
 
-def events_table(caption: str, events: Sequence[Numbered]) -> Table:
-    headings = ("point", "event", "about", "what")
-    columns = (Column("no."), *(Column(heading, "text") for heading in headings))
+def events_table(caption: str, events: Sequence[Event]) -> Table:
+    columns = (Column("no."), *(Column(heading, "text") for heading in ("point", "event", "about", "what")))
     rows = tuple(
         (
-            Count(one.number),
-            Text(one.event.period),
-            Words(KINDS[one.event.kind]),
-            Text(one.event.subject) if one.event.subject else Words("all"),
-            Text(one.event.text),
+            Count(event.number),
+            Text(event.period),
+            Words(KINDS[event.kind]),
+            Text(event.subject) if event.subject else Words("all"),
+            Text(event.text),
         )
-        for one in events
+        for event in events
     )
     return Table(caption, columns, rows)
 
@@ -122,14 +108,10 @@ def _panel(outcome: Outcome, parts: Sequence[TargetSegment], times: dict[str, fl
     drawn = tuple(
         tuple(_points(line, levels, times))
         for one in parts
-        for line, levels in [(_line(one, outcome), one.levels.get(outcome, ()))]
+        for line, levels in [(one.line(outcome), one.levels.get(outcome, ()))]
         if line and levels
     )
     return TimePanel(panel_title(outcome), tuple(_scale(outcome, drawn)), drawn)
-
-
-def _line(one: TargetSegment, outcome: Outcome) -> Line | None:
-    return next((line for line in one.lines if line.outcome == outcome), None)
 
 
 def _points(line: Line, levels: Sequence[Level], times: dict[str, float]) -> Iterator[TimePoint]:

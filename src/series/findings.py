@@ -254,6 +254,8 @@ class Event:
     subject: str
     """A target or a judge; empty if it is about all."""
     text: str
+    number: int = 0
+    """Its place among the events of the series, in charts and tables."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,9 @@ class TargetSegment:
     @property
     def why(self) -> str:
         return self.decided.why
+
+    def line(self, outcome: Outcome) -> Line | None:
+        return next((line for line in self.lines if line.outcome == outcome), None)
 
 
 @dataclass(frozen=True)
@@ -340,7 +345,7 @@ def series_findings(folder: Path, series: Series, lines: SeriesLines) -> SeriesF
         folder,
         series,
         found,
-        tuple(events_of(found, anchors)),
+        _events(found, anchors),
         last.verdict if last else "no alarm",
         lines.head,
         len(lines.points) - len(points),
@@ -415,12 +420,13 @@ def _level(values: Mapping[str, ScenarioValue]) -> Bounded:
     return bounded_mean([Unit(one.value, one.questions) for one in values.values()])
 
 
-def events_of(segments: Sequence[SegmentFindings], anchors: Sequence[Line]) -> list[Event]:
+def _events(segments: Sequence[SegmentFindings], anchors: Sequence[Line]) -> tuple[Event, ...]:
     found = [event for one in segments for event in _segment_events(one)]
     found += [event for line in anchors for event in _line_events(line)]
     found += _served_events(segments)
     order = get_args(EventKind)
-    return sorted(found, key=lambda event: (event.period, order.index(event.kind), event.subject))
+    found.sort(key=lambda event: (event.period, order.index(event.kind), event.subject))
+    return tuple(replace(event, number=number) for number, event in enumerate(found, 1))
 
 
 def _segment_events(one: SegmentFindings) -> Iterator[Event]:

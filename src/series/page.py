@@ -37,6 +37,7 @@ from ..findings.report.document import (
 from ..findings.report.drift_page import SHOWN_REPLY, changed_questions
 from ..records.series import LineLimit, Point, RunReference, Series
 from ..scoring.definitions import CODE_HEADINGS, SHARES
+from ..stats.monitoring import Step
 from ..text.count import counted
 from ..text.escape import plain
 from ..text.rounded import percent, rounded
@@ -46,7 +47,6 @@ from .chart import (
     chart_of,
     events_of,
     events_table,
-    numbered,
     panel_title,
     parts_of,
     plain_value,
@@ -80,32 +80,22 @@ def nowhere(run: RunReference) -> str | None:
     return None
 
 
-def compare_answers(found: SeriesFindings) -> tuple[SegmentAnswers, ...]:
-    """Read the two runs of every segment. What cannot be read is said, not raised."""
-    return tuple(_compared(found, one) for one in found.segments)
-
-
 def _compared(found: SeriesFindings, one: SegmentFindings) -> SegmentAnswers:
+    """Read the two runs of a segment. What cannot be read is said, not raised."""
     first, last = one.points[0], one.points[-1]
-    number, drifts = one.segment.number, None
+    drifts, problem = None, ""
     notices: tuple[str, ...] = ()
-    problem = ""
     folders = [found.folder / point.run.folder for point in (first, last)]
     try:
-        if first is last:
-            notices = run_notices([gather(folders[0])])
-        else:
-            drifts = measure_drift(*folders, floor=found.series.floor)
-            notices = drifts.notices
+        drifts = None if first is last else measure_drift(*folders, floor=found.series.floor)
+        notices = drifts.notices if drifts else run_notices([gather(folders[0])])
     except (HarnessError, OSError) as error:
         missing = [point.run.folder for point, place in zip((first, last), folders, strict=True) if not place.is_dir()]
         problem = f"The run folder {missing[0]} is missing." if missing else str(error)
-    return SegmentAnswers(number, first, last, drifts, problem, notices)
+    return SegmentAnswers(one.segment.number, first, last, drifts, problem, notices)
 
 
-def answer_section(
-    compared: Sequence[SegmentAnswers], targets: Sequence[str], address: RunAddress = nowhere
-) -> Section:
+def _answer_section(compared: Sequence[SegmentAnswers], targets: Sequence[str], address: RunAddress) -> Section:
     """A part per target, the newest segment first."""
     return Section(
         words("What got better and worse"),
@@ -182,12 +172,9 @@ def _questions(found: TargetDrift, where: str) -> Table:
 def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None]) -> SideBySide:
     way = "Better" if BETTER.get(answer.after, 0) > BETTER.get(answer.before, 0) else "Worse"
     sides = []
-    for point, said, code, link in zip(
-        (one.first, one.last),
-        (answer.old_reply, answer.new_reply),
-        (answer.before, answer.after),
-        links,
-        strict=True,
+    for point, said, code, link in (
+        (one.first, answer.old_reply, answer.before, links[0]),
+        (one.last, answer.new_reply, answer.after, links[1]),
     ):
         cells: tuple[Cell, ...] = (_reply(said),)
         if link:
@@ -214,19 +201,18 @@ def series_page(found: SeriesFindings, address: RunAddress = nowhere) -> Page:
         address: Where the pages of a run are, for links; without it, runs are named and not linked.
     """
     title = plain(found.series.title)
-    title = f"{title}: {found.verdict}" if found.segments else title
     if not found.segments:
         none = say("There is no point yet. Make the first one with: ", Text("medicare-eval series run", code=True))
         return Page(title, _about(found), (Paragraph(none, "answer"),), (hashes(found),))
     targets = target_names(found)
-    compared = compare_answers(found)
+    compared = [_compared(found, one) for one in found.segments]
     notices = _notices(found, compared)
     return Page(
-        title,
+        f"{title}: {found.verdict}",
         _about(found),
         (*(_sentence(found, target) for target in targets), caveat(targets, notices), *_charts(found, targets)),
         (
-            answer_section(compared, targets, address),
+            _answer_section(compared, targets, address),
             _points_section(found, targets, address),
             judge_section(found),
             cost_section(found),
@@ -277,9 +263,8 @@ def _verdict(one: TargetSegment) -> Iterator[Cell]:
 
 
 def _charts(found: SeriesFindings, targets: Sequence[str]) -> Iterator[Block]:
-    events = numbered(found)
     for place, target in enumerate(targets, 1):
-        mine = events_of(events, target)
+        mine = events_of(found, target)
         yield chart_of(found, target, place, mine)
         yield events_table(f"Events in chart {place}", mine)
 
@@ -326,14 +311,10 @@ def _point_tables(found: SeriesFindings, target: str, chart: int, address: RunAd
     columns = (
         Column("point", "text"),
         Column("segment"),
-        Column("value (95% interval)", "other"),
+        *_others("value (95% interval)"),
         Column("effective n"),
         Column("missing answers"),
-        Column("mean before", "other"),
-        Column("no alarm between", "other"),
-        Column("CUSUM up", "other"),
-        Column("CUSUM down", "other"),
-        Column("e-value", "other"),
+        *_others("mean before", "no alarm between", "CUSUM up", "CUSUM down", "e-value"),
         Column("result", "word"),
     )
     outcomes = dict.fromkeys(line.outcome for one in parts_of(found, target) for line in one.lines if line.outcome)
@@ -342,18 +323,17 @@ def _point_tables(found: SeriesFindings, target: str, chart: int, address: RunAd
         limits: list[LineLimit] = []
         for segment in found.segments:
             for one in segment.targets:
-                line = next((line for line in one.lines if line.outcome == outcome), None)
+                line = one.line(outcome)
                 if one.target == target and line:
                     limits.append(line.limit)
                     rows += _point_rows(segment, one, line, address)
-        caption = f"{panel_title(outcome)}, as in chart {chart}. {_limit_text(limits)}"
-        yield Table(caption, columns, tuple(rows))
+        last = limits[-1]
+        needed = f"Alarm above a CUSUM of {rounded(last.limit)}; e-value needed: {1 / last.level:,.0f}"
+        yield Table(f"{panel_title(outcome)}, as in chart {chart}. {needed}", columns, tuple(rows))
 
 
-def _limit_text(limits: Sequence[LineLimit]) -> str:
-    """The limit of the CUSUM and the e-value that is needed, of the last segment."""
-    last = limits[-1]
-    return f"Alarm above a CUSUM of {rounded(last.limit)}; e-value needed: {1 / last.level:,.0f}"
+def _others(*headings: str) -> list[Column]:
+    return [Column(heading, "other") for heading in headings]
 
 
 def _point_rows(
@@ -372,11 +352,13 @@ def _point_rows(
             Count(lost.missing if lost else 0),
             Words(plain_value(line.outcome, step.reference)),
             Words(_band_text(line, low, high), whole=True),
-            Words(rounded(step.up)),
-            Words(rounded(step.down)),
-            Words(e_value(step.log_wealth)),
+            *_evidence(step),
             Words(_result(line, place)),
         )
+
+
+def _evidence(step: Step) -> tuple[Cell, ...]:
+    return Words(rounded(step.up)), Words(rounded(step.down)), Words(e_value(step.log_wealth))
 
 
 def _band_text(line: Line, low: float | None, high: float | None) -> str:
@@ -402,63 +384,73 @@ def e_value(log_wealth: float) -> str:
 
 
 def judge_section(found: SeriesFindings) -> Section:
-    frozen = [(one.segment.number, line) for one in found.segments for line in one.judges if line.kind == "frozen"]
-    anchors = [(None, line) for line in (found.segments[-1].judges if found.segments else ()) if line.kind == "anchors"]
-    lines: list[tuple[int | None, Line]] = [*frozen, *anchors]
-    drifted = [line for _, line in lines if line.alarm is not None]
-    told: list[tuple[Cell, ...]] = [
-        say(Text(capital(judge_drifted(line))), f"; the alarm was raised in {line.periods[line.alarm or 0]}.")
-        for line in drifted
+    frozen = [(str(one.segment.number), line) for one in found.segments for line in one.judges if line.kind == "frozen"]
+    lines = [*frozen, *(("all", line) for line in found.segments[-1].judges if line.kind == "anchors")]
+    told = [
+        say(Text(capital(judge_drifted(line))), f"; the alarm was raised in {line.periods[line.alarm]}.")
+        for _, line in lines
+        if line.alarm is not None
     ]
-    checked = any(line.steps for _, line in lines)
     none = (
-        "No judge drifted." if checked else "The judges were not checked, so an alarm about a target cannot be trusted."
+        "No judge drifted."
+        if any(line.steps for _, line in lines)
+        else "The judges were not checked, so an alarm about a target cannot be trusted."
     )
-    blocks: list[Block] = [
-        Paragraph(
-            words(
-                "A change of judge looks like a change of target. So at every point the judges judge the transcripts "
-                "of the segment's first point again, and label replies that people have labeled."
-            )
-        ),
+    why = (
+        "A change of judge looks like a change of target. So at every point the judges judge the transcripts "
+        "of the segment's first point again, and label replies that people have labeled."
+    )
+    blocks = (
+        Paragraph(words(why)),
         Bullets(tuple(told)) if told else Paragraph(words(none)),
         _judge_table(lines),
-    ]
-    every = Section(words("The judges at every point"), (_judge_points(lines),), folded=True, anchor="judge-points")
-    return Section(words("Judges"), tuple(blocks), (every,), anchor="judges")
+    )
+    every = Section(
+        words("The judges at every point"),
+        (_judge_points([line for _, line in lines]),),
+        folded=True,
+        anchor="judge-points",
+    )
+    return Section(words("Judges"), blocks, (every,), anchor="judges")
 
 
-def _judge_table(lines: Sequence[tuple[int | None, Line]]) -> Table:
+def _judge_table(lines: Sequence[tuple[str, Line]]) -> Table:
+    """Each line with the segment that it is of."""
     columns = (
         Column("judged", "text"),
         Column("segment", "word"),
-        Column("first", "other"),
-        Column("last", "other"),
+        *_others("first", "last"),
         Column("points"),
-        Column("CUSUM up", "other"),
-        Column("CUSUM down", "other"),
-        Column("limit", "other"),
+        *_others("CUSUM up", "CUSUM down", "limit"),
         Column("result", "word"),
     )
-    rows = tuple(_judge_row(number, line) for number, line in lines if line.steps)
-    return Table("The judges' lines", columns, rows)
-
-
-def _judge_points(lines: Sequence[tuple[int | None, Line]]) -> Table:
-    columns = (
-        Column("judged", "text"), Column("point", "word"), Column("value", "other"), Column("CUSUM up", "other"),
-        Column("CUSUM down", "other"), Column("e-value", "other"),
-    )  # fmt: skip
     rows = tuple(
         (
             judged(line),
-            Text(period),
-            Words(judge_value(line, step.value)),
-            Words(rounded(step.up)),
-            Words(rounded(step.down)),
-            Words(e_value(step.log_wealth)),
+            Words(segment),
+            Words(judge_value(line, line.steps[0].value)),
+            Words(judge_value(line, line.steps[-1].value)),
+            Count(len(line.steps)),
+            Words(rounded(line.steps[-1].up)),
+            Words(rounded(line.steps[-1].down)),
+            Words(rounded(line.limit.limit)),
+            Words("no alarm" if line.alarm is None else f"drifted, alarm in {line.periods[line.alarm]}"),
         )
-        for _, line in lines
+        for segment, line in lines
+        if line.steps
+    )
+    return Table("The judges' lines", columns, rows)
+
+
+def _judge_points(lines: Sequence[Line]) -> Table:
+    columns = (
+        Column("judged", "text"),
+        Column("point", "word"),
+        *_others("value", "CUSUM up", "CUSUM down", "e-value"),
+    )
+    rows = tuple(
+        (judged(line), Text(period), Words(judge_value(line, step.value)), *_evidence(step))
+        for line in lines
         for period, step in zip(line.periods, line.steps, strict=True)
     )
     return Table("Every line of the judges at every point", columns, rows)
@@ -475,33 +467,17 @@ def judged(line: Line) -> Cell:
     return Text(f"labeled replies, right labels: {line.name}")
 
 
-def _judge_row(number: int | None, line: Line) -> tuple[Cell, ...]:
-    last = line.steps[-1]
-    return (
-        judged(line),
-        Words("all" if number is None else str(number)),
-        Words(judge_value(line, line.steps[0].value)),
-        Words(judge_value(line, last.value)),
-        Count(len(line.steps)),
-        Words(rounded(last.up)),
-        Words(rounded(last.down)),
-        Words(rounded(line.limit.limit)),
-        Words("no alarm" if line.alarm is None else f"drifted, alarm in {line.periods[line.alarm]}"),
-    )
-
-
 def cost_section(found: SeriesFindings) -> Section:
-    points = [point for one in found.segments for point in one.points]
     columns = (
-        Column("point", "text"), Column("run", "other"), Column("first transcripts, judged again", "other"),
-        Column("labeled replies", "other"), Column("total", "other"),
-    )  # fmt: skip
+        Column("point", "text"),
+        *_others("run", "first transcripts, judged again", "labeled replies", "total"),
+    )
+    points = [point for one in found.segments for point in one.points]
+    costs = [(one.cost.run, one.cost.frozen, one.cost.anchors, one.cost.total) for one in points]
+    sums = [None if None in column else math.fsum(filter(None, column)) for column in zip(*costs, strict=True)]
     rows: list[tuple[Cell, ...]] = [
-        (Text(one.period), *(Money(part) for part in (one.cost.run, one.cost.frozen, one.cost.anchors, one.cost.total)))
-        for one in points
+        (Text(one.period), *map(Money, parts)) for one, parts in zip(points, costs, strict=True)
     ]
-    parts = [[one.cost.run, one.cost.frozen, one.cost.anchors, one.cost.total] for one in points]
-    sums = [None if None in column else math.fsum(filter(None, column)) for column in zip(*parts, strict=True)]
     rows.append((Words("all points", strong=True), *map(Money, sums)))
     return Section(words("Cost"), (Table("US dollars per point", columns, tuple(rows)),), anchor="cost")
 

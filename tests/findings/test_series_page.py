@@ -19,7 +19,7 @@ from src.findings.report.forest import Tick
 from src.findings.report.html import blocks_html
 from src.findings.report.markdown import markdown
 from src.findings.report.time_chart import TimeChart, TimePanel, TimePoint
-from src.series.chart import KINDS, chart_of, events_of, numbered, plain_value, target_names
+from src.series.chart import KINDS, chart_of, events_of, plain_value, target_names
 from src.series.findings import EventKind, SeriesFindings, read_findings
 from src.series.page import e_value, series_page
 from src.series.summary import JUNIT_MARK, junit_xml, marker, summary_json, summary_markdown
@@ -55,7 +55,7 @@ def text_of(found: SeriesFindings) -> str:
 
 
 def chart(found: SeriesFindings, target: str) -> TimeChart:
-    drawn = chart_of(found, target, 1, events_of(numbered(found), target)).chart
+    drawn = chart_of(found, target, 1, events_of(found, target)).chart
     assert isinstance(drawn, TimeChart)
     return drawn
 
