@@ -7,13 +7,14 @@ import asyncio
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ..calls.stop import Stop
 from ..findings.report.document import share_text
 from ..series import actions
+from ..series.chart import capital
 from ..series.findings import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
 from ..series.folder import read_lines
 from ..series.summary import check_outputs, summary_json, write_outputs
@@ -34,11 +35,13 @@ def init(arguments: argparse.Namespace) -> int:
     found = actions.init_series(
         arguments.series, arguments.study, on_stage=_say, **own(arguments, without="series study json")
     )
-    if arguments.json:
-        print(json.dumps(summary_json(found), indent=2, ensure_ascii=False))
-    else:
-        print(plain_lines("\n".join(_begun(arguments.series, found))))
+    _print(found, _begun(arguments.series, found), as_json=arguments.json)
     return 0
+
+
+def _print(found: SeriesFindings, lines: Iterable[str], *, as_json: bool) -> None:
+    told = json.dumps(summary_json(found), indent=2, ensure_ascii=False) if as_json else plain_lines("\n".join(lines))
+    print(told)
 
 
 def _begun(folder: Path, found: SeriesFindings) -> Iterator[str]:
@@ -104,10 +107,7 @@ def _tell(found: SeriesFindings, arguments: argparse.Namespace) -> int:
     for path in write_outputs(found, **_outputs(arguments)):
         if not getattr(arguments, "quiet", False):
             print(f"Written: {path}", file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(summary_json(found), indent=2, ensure_ascii=False))
-    else:
-        print(plain_lines("\n".join(status_lines(found))))
+    _print(found, status_lines(found), as_json=arguments.json)
     return {"drifted": DRIFTED, "cannot tell": CANNOT_TELL}.get(found.verdict, 0)
 
 
@@ -123,7 +123,7 @@ def status_lines(found: SeriesFindings) -> Iterator[str]:
     )
     for target in now.targets:
         ended = f" Its line has ended: {target.ended}." if target.ended else ""
-        yield tables.wrapped(f"  {target.target}: {target.verdict}. {_sentence(target.why)}{ended}")
+        yield tables.wrapped(f"  {target.target}: {target.verdict}. {capital(target.why)}.{ended}")
     yield ""
     yield _table(now)
     for earlier in found.segments[:-1]:
@@ -141,10 +141,6 @@ def status_lines(found: SeriesFindings) -> Iterator[str]:
     yield "Chain value of the last line (save this somewhere else; check it later with"
     yield f"`medicare-eval verify {found.folder} --expect HASH`):"
     yield f"  {found.head}"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _table(now: SegmentFindings) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from math import ceil
 from typing import Any
 
@@ -36,7 +37,7 @@ def plan_parts(plan: RunPlan) -> PlanParts:
     own = whole.get("model_parameters", {})
     return PlanParts(
         plan_year=plan.plan_year,
-        key=fingerprint([_keys(whole), whole.get("citation_checks")]),
+        key=fingerprint([_scripts(whole, _key), whole.get("citation_checks")]),
         rubric=fingerprint({name: {**rubric["rubric"], "note": ""} for name, rubric in whole["rubrics"].items()}),
         judging=fingerprint(
             [
@@ -45,8 +46,15 @@ def plan_parts(plan: RunPlan) -> PlanParts:
                 {role: prompt["text"] for role, prompt in whole["prompts"].items() if role != "questioner"},
             ]
         ),
-        asking=fingerprint([{name: whole.get(name) for name in _ASKING}, _turns(whole)]),
-        questions=fingerprint(_questions(whole)),
+        asking=fingerprint(
+            [
+                {name: whole.get(name) for name in _ASKING},
+                _scripts(whole, lambda one, turns: [[turn["turn_id"] for turn in turns]]),
+            ]
+        ),
+        questions=fingerprint(
+            _scripts(whole, lambda one, turns: [one["scenario"]["persona"], [turn["user_message"] for turn in turns]])
+        ),
         files=fingerprint([one["sha256"] for one in whole["scenarios"]]),
         targets={target: fingerprint(_target(whole, target)) for target in plan.targets},
     )
@@ -60,41 +68,23 @@ def _target(whole: Mapping[str, Any], target: str) -> list[Any]:
     return [whole["api_ids"].get(target), own, settings]
 
 
-def _keys(whole: Mapping[str, Any]) -> list[Any]:
-    """All that decides what an answer is worth: the key, and what each question requires."""
+def _scripts(whole: Mapping[str, Any], read: Callable[[dict[str, Any], list[dict[str, Any]]], list[Any]]) -> list[Any]:
+    """Every planned script with its name, and what `read` finds in it and its turns."""
     return [
-        [*_named(one), one.get("state_code"), one["scenario"]["answer_key"], one["scenario"]["rubric_version"], turns]
+        [one["scenario"]["scenario_id"], one.get("variant"), *read(one, one["scenario"]["scripted_turns"])]
         for one in whole["scenarios"]
-        for turns in [[_without_words(turn) for turn in one["scenario"]["scripted_turns"]]]
     ]
 
 
-def _named(planned: Mapping[str, Any]) -> list[Any]:
-    return [planned["scenario"]["scenario_id"], planned.get("variant")]
-
-
-def _without_words(turn: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in turn.items() if name != "user_message"}
+def _key(one: dict[str, Any], turns: list[dict[str, Any]]) -> list[Any]:
+    """All that decides what an answer is worth: the key, and what each question requires."""
+    required = [{name: value for name, value in turn.items() if name != "user_message"} for turn in turns]
+    return [one.get("state_code"), one["scenario"]["answer_key"], one["scenario"]["rubric_version"], required]
 
 
 def facts_sha256(plan: RunPlan) -> str:
     """Of the library's facts that verifiers may use beyond the keys. Facts come and go with their dates."""
     return fingerprint([fact.model_dump(mode="json") for fact in plan.background])
-
-
-def _turns(whole: Mapping[str, Any]) -> list[Any]:
-    return [
-        [*_named(one), [turn["turn_id"] for turn in one["scenario"]["scripted_turns"]]] for one in whole["scenarios"]
-    ]
-
-
-def _questions(whole: Mapping[str, Any]) -> list[Any]:
-    """The words of the questions, and who asks them."""
-    return [
-        [*_named(one), one["scenario"]["persona"], [turn["user_message"] for turn in turns]]
-        for one in whole["scenarios"]
-        for turns in [one["scenario"]["scripted_turns"]]
-    ]
 
 
 def changes(before: PlanParts, after: PlanParts) -> Iterator[str]:
@@ -134,9 +124,8 @@ def segment_of(
 ) -> Segment:
     """A segment with its thresholds. `anchors`: labeled replies and how many claims each has."""
     targets = {outcome: Design(_clusters(plan, outcome), series.floor) for outcome in series.outcomes}
-    judges = len(set(plan.verifiers)) + 1 if anchors else 0
     lines = len(plan.targets) * len(series.outcomes)
-    of_judges = judges + lines
+    of_judges = lines + (len(set(plan.verifiers)) + 1 if anchors else 0)
     return Segment(
         number=number,
         reasons=tuple(reasons),
@@ -154,10 +143,7 @@ def segment_of(
 
 
 def _clusters(plan: RunPlan, outcome: Outcome) -> dict[str, Cluster]:
-    scripts: dict[str, int] = {}
-    for planned in plan.scenarios:
-        name = planned.scenario.scenario_id
-        scripts[name] = scripts.get(name, 0) + 1
+    scripts = Counter(planned.scenario.scenario_id for planned in plan.scenarios)
     questions: dict[str, int] = dict.fromkeys(scripts, 0)
     for (name, _), rule in group_rules(plan).items():
         questions[name] += not rule.closed
@@ -175,10 +161,11 @@ def _of_replies(series: Series, anchors: Mapping[str, int]) -> Design:
 
 
 def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> LineLimit:
-    sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
+    sizes = _sizes(design)
     level = series.alpha / lines
     count = series_simulated(len(sizes), level)
     limit = _threshold(sizes, design.floor, series.points, level=level, seed=series.seed, series=count)
+    simulate = partial(_power, sizes, design.floor, series.points, level=level, seed=series.seed, limit=limit)
     return LineLimit(
         clusters={name: ClusterDesign(weight=weight, answers=answers) for name, weight, answers in sizes},
         points=series.points,
@@ -186,9 +173,7 @@ def _limit(series: Series, design: Design, lines: int, *, with_power: bool) -> L
         limit=limit,
         series=count,
         seed=series.seed,
-        power=_power(sizes, design.floor, series.points, level=level, seed=series.seed, limit=limit)
-        if with_power
-        else None,
+        power=simulate() if with_power else None,
     )
 
 
@@ -198,6 +183,10 @@ def series_simulated(clusters: int, level: float) -> int:
 
 
 _Sizes = tuple[tuple[str, float, float], ...]
+
+
+def _sizes(design: Design) -> _Sizes:
+    return tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
 
 
 @lru_cache(maxsize=64)
@@ -222,8 +211,9 @@ def _power(sizes: _Sizes, floor: float, points: int, *, level: float, seed: int,
 
 def simulated_limit(design: Design, limit: LineLimit) -> float:
     """The threshold of a line, computed again."""
-    sizes = tuple((name, one.weight, one.answers) for name, one in design.clusters.items())
-    return _threshold(sizes, design.floor, limit.points, level=limit.level, seed=limit.seed, series=limit.series)
+    return _threshold(
+        _sizes(design), design.floor, limit.points, level=limit.level, seed=limit.seed, series=limit.series
+    )
 
 
 def design_of(limit: LineLimit, floor: float) -> Design:

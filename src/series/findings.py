@@ -325,6 +325,10 @@ class SeriesFindings:
         return self.segments[-1] if self.segments else None
 
     @property
+    def points(self) -> tuple[Point, ...]:
+        return tuple(point for one in self.segments for point in one.points)
+
+    @property
     def last_period(self) -> str | None:
         return self.current.points[-1].period if self.current else None
 

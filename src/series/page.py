@@ -75,11 +75,6 @@ class SegmentAnswers:
     notices: tuple[str, ...]
 
 
-def nowhere(run: RunReference) -> str | None:
-    """On a static page, runs have no address."""
-    return None
-
-
 def _compared(found: SeriesFindings, one: SegmentFindings) -> SegmentAnswers:
     """Read the two runs of a segment. What cannot be read is said, not raised."""
     first, last = one.points[0], one.points[-1]
@@ -149,24 +144,17 @@ def _changed(one: SegmentAnswers, found: TargetDrift, chart: int, address: RunAd
     if not found.answers_changed:
         yield Paragraph(words(f"{start}no answer got another code."))
         return
-    yield Paragraph((Words(start), Words(f"{better:,} better, {worse:,} worse", strong=True), Words(_how_many(found))))
-    yield _questions(found, f"segment {one.number} of chart {chart}")
-    links = [address(point.run) for point in (one.first, one.last)]
-    yield from (_pair(one, answer, links) for answer in found.answers[:SHOWN_ANSWERS])
-
-
-def _how_many(found: TargetDrift) -> str:
-    shown = min(SHOWN_ANSWERS, len(found.answers))
-    told = f" ({counted(found.answers_changed, 'answer')} with another code)."
-    return told if shown == found.answers_changed else f"{told} {shown} of {found.answers_changed:,} are shown."
-
-
-def _questions(found: TargetDrift, where: str) -> Table:
+    shown, told = found.answers[:SHOWN_ANSWERS], f" ({counted(found.answers_changed, 'answer')} with another code)."
+    if len(shown) != found.answers_changed:
+        told += f" {len(shown)} of {found.answers_changed:,} are shown."
+    yield Paragraph((Words(start), Words(f"{better:,} better, {worse:,} worse", strong=True), Words(told)))
     moved = changed_questions(found.questions)
     columns = (Column("question", "text"), Column("better"), Column("worse"), Column("same"))
-    rows = tuple((Text(one.question), Count(one.better), Count(one.worse), Count(one.same)) for one in moved)
-    caption = f"Questions whose code changed in {where}: {len(moved)} of {len(found.questions)}"
-    return Table(caption, columns, rows)
+    rows = tuple((Text(q.question), Count(q.better), Count(q.worse), Count(q.same)) for q in moved)
+    where = f"segment {one.number} of chart {chart}"
+    yield Table(f"Questions whose code changed in {where}: {len(moved)} of {len(found.questions)}", columns, rows)
+    links = [address(point.run) for point in (one.first, one.last)]
+    yield from (_pair(one, answer, links) for answer in shown)
 
 
 def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None]) -> SideBySide:
@@ -176,7 +164,8 @@ def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None
         (one.first, answer.old_reply, answer.before, links[0]),
         (one.last, answer.new_reply, answer.after, links[1]),
     ):
-        cells: tuple[Cell, ...] = (_reply(said),)
+        text = f"{said[:SHOWN_REPLY]} […]" if len(said) > SHOWN_REPLY else said
+        cells: tuple[Cell, ...] = (Passage((Piece(text, False),)) if text else Words("no reply"),)
         if link:
             to = f"{link}/trials/{quote(answer.trial_id, safe='')}"
             cells = (*cells, Words(" "), Linked(Words(f"Trial in {point.period}"), to))
@@ -188,12 +177,7 @@ def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None
     )
 
 
-def _reply(text: str) -> Cell:
-    cut = f"{text[:SHOWN_REPLY]} […]" if len(text) > SHOWN_REPLY else text
-    return Passage((Piece(cut, False),)) if cut else Words("no reply")
-
-
-def series_page(found: SeriesFindings, address: RunAddress = nowhere) -> Page:
+def series_page(found: SeriesFindings, address: RunAddress = lambda run: None) -> Page:
     """The page of a series.
 
     Args:
@@ -226,10 +210,9 @@ def series_page(found: SeriesFindings, address: RunAddress = nowhere) -> Page:
 
 def _about(found: SeriesFindings) -> tuple[Cell, ...]:
     series = found.series
-    points = sum(len(one.points) for one in found.segments)
-    told = f"A study repeated every {series.cadence}: {counted(points, 'point')}"
+    told = f"A study repeated every {series.cadence}: {counted(len(found.points), 'point')}"
     if found.segments:
-        first, last = found.segments[0].points[0].period, found.last_period
+        first, last = found.points[0].period, found.last_period
         told += f" from {first} to {last}" if first != last else f", {first}"
         told += f", {counted(len(found.segments), 'segment')}"
     told += f". A change of {in_points(series.floor)} or more matters."
@@ -276,11 +259,6 @@ def _notices(found: SeriesFindings, compared: Sequence[SegmentAnswers]) -> tuple
     if not notices and any(name.startswith("offline:") for name in judges):
         notices.append(OFFLINE_NOTICE)
     return tuple(dict.fromkeys(notices))
-
-
-def _run_cell(point: Point, address: RunAddress) -> Cell:
-    link = address(point.run)
-    return Linked(Text(point.period), f"{link}/report.html") if link else Text(point.period)
 
 
 def _points_section(found: SeriesFindings, targets: Sequence[str], address: RunAddress) -> Section:
@@ -344,8 +322,10 @@ def _point_rows(
     for place, (point, level, step) in enumerate(zip(asked, one.levels[line.outcome], line.steps, strict=True)):
         low, high = band(line, place, step)
         lost = point.targets[one.target].missing.get(line.outcome)
+        link = address(point.run)
+        result = [name for name, at in (("alarm", line.alarm), ("claim", line.claim)) if at == place]
         yield (
-            _run_cell(point, address),
+            Linked(Text(point.period), f"{link}/report.html") if link else Text(point.period),
             Count(segment.segment.number),
             value_cell(line.outcome, level.share),
             Words(f"{level.share.effective:,.0f}" if level.share.effective else NOTHING),
@@ -353,7 +333,7 @@ def _point_rows(
             Words(plain_value(line.outcome, step.reference)),
             Words(_band_text(line, low, high), whole=True),
             *_evidence(step),
-            Words(_result(line, place)),
+            Words(" and ".join(result) or NOTHING),
         )
 
 
@@ -367,12 +347,6 @@ def _band_text(line: Line, low: float | None, high: float | None) -> str:
     if line.outcome in SHARES:
         return f"{percent(low)}–{percent(high)}%"
     return f"{rounded(low)}–{rounded(high)}"
-
-
-def _result(line: Line, place: int) -> str:
-    """What happened at a point."""
-    told = [name for name, at in (("alarm", line.alarm), ("claim", line.claim)) if at == place]
-    return " and ".join(told) or NOTHING
 
 
 def e_value(log_wealth: float) -> str:
@@ -460,7 +434,7 @@ def judge_value(line: Line, value: float | None) -> str:
     return plain_value(line.outcome or SHARES[0], value)
 
 
-def judged(line: Line) -> Cell:
+def judged(line: Line) -> Text:
     """What a line of the judges is about."""
     if line.kind == "frozen":
         return Text(f"first transcripts of {line.name} again: {outcome_name(line.outcome)}")
@@ -472,11 +446,10 @@ def cost_section(found: SeriesFindings) -> Section:
         Column("point", "text"),
         *_others("run", "first transcripts, judged again", "labeled replies", "total"),
     )
-    points = [point for one in found.segments for point in one.points]
-    costs = [(one.cost.run, one.cost.frozen, one.cost.anchors, one.cost.total) for one in points]
+    costs = [(one.cost.run, one.cost.frozen, one.cost.anchors, one.cost.total) for one in found.points]
     sums = [None if None in column else math.fsum(filter(None, column)) for column in zip(*costs, strict=True)]
     rows: list[tuple[Cell, ...]] = [
-        (Text(one.period), *map(Money, parts)) for one, parts in zip(points, costs, strict=True)
+        (Text(one.period), *map(Money, parts)) for one, parts in zip(found.points, costs, strict=True)
     ]
     rows.append((Words("all points", strong=True), *map(Money, sums)))
     return Section(words("Cost"), (Table("US dollars per point", columns, tuple(rows)),), anchor="cost")
@@ -579,8 +552,7 @@ def hashes(found: SeriesFindings) -> Section:
     columns = (Column("point", "text"), Column("run", "text"), Column("results head", "text"))
     rows = tuple(
         (Text(point.period), Text(point.run.folder, code=True), Text(point.run.results_head, code=True))
-        for one in found.segments
-        for point in one.points
+        for point in found.points
     )
     return Section(
         words("Hashes"), (head, *([Table("Runs of the points", columns, rows)] if rows else ())), anchor="hashes"

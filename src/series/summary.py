@@ -71,8 +71,8 @@ def summary_markdown(found: SeriesFindings) -> str:
     first: tuple[Block, ...] = (Paragraph(words("There is no point yet.")),)
     sections: tuple[Section, ...] = ()
     if one:
-        points = sum(len(segment.points) for segment in found.segments)
-        told = f"{counted(points, 'point')}; this segment has {len(one.points):,} and began in {one.baseline.period}."
+        told = f"{counted(len(found.points), 'point')}; this segment has {len(one.points):,} and began in "
+        told += f"{one.baseline.period}."
         first = (
             Paragraph(words(told)),
             _target_table(one),
@@ -154,13 +154,12 @@ def summary_json(found: SeriesFindings) -> dict[str, Any]:
     """The same as a document for programs. Fields are only ever added."""
     one = found.current
     point = one.points[-1] if one else None
-    cost = point.cost if point else None
     return {
         "format": SUMMARY_FORMAT,
         "title": found.series.title,
         "verdict": found.verdict,
         "period": found.last_period,
-        "points": sum(len(segment.points) for segment in found.segments),
+        "points": len(found.points),
         "segment": one.segment.number if one else None,
         "segment_began": one.baseline.period if one else None,
         "floor": found.series.floor,
@@ -170,9 +169,7 @@ def summary_json(found: SeriesFindings) -> dict[str, Any]:
             {"period": event.period, "kind": event.kind, "subject": event.subject, "text": event.text}
             for event in found.events
         ],
-        "cost": {"run": cost.run, "frozen": cost.frozen, "anchors": cost.anchors, "total": cost.total}
-        if cost
-        else None,
+        "cost": {name: getattr(point.cost, name) for name in ("run", "frozen", "anchors", "total")} if point else None,
         "results_head": point.run.results_head if point else None,
         "head": found.head,
     }
@@ -229,21 +226,15 @@ def junit_xml(found: SeriesFindings) -> str:
                 _said(case, "error" if decided.verdict == "cannot tell" else "failure", decided.verdict, decided.why)
     for line in one.judges if one else ():
         if line.steps:
-            case = _case(suite, "judges", _plain_judged(line))
+            case = _case(suite, "judges", judged(line).text)
             if line.alarm is not None:
                 last = judge_value(line, line.steps[-1].value)
-                told = f"{judge_drifted(line)}; value now {last}"
-                _said(case, "failure", "drifted", told)
+                _said(case, "failure", "drifted", f"{judge_drifted(line)}; value now {last}")
     counts = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
     for name, path in counts.items():
         suite.set(name, str(len(suite.findall(path))))
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{JUNIT_MARK}\n{ET.tostring(suite, encoding="unicode")}\n'
-
-
-def _plain_judged(line: Line) -> str:
-    cell = judged(line)
-    return cell.text if isinstance(cell, Words | Text) else ""
 
 
 def _case(suite: ET.Element, subject: str, name: str) -> ET.Element:

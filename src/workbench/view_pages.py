@@ -418,6 +418,5 @@ def _head(name: str, folder: Path) -> SeriesHead:
         found = read_findings(folder)
     except (HarnessError, OSError, ValueError):
         return SeriesHead(name, name, "", "damaged: verify says what is wrong", 0)
-    points = sum(len(one.points) for one in found.segments)
-    verdict = found.verdict if points else "no point yet"
-    return SeriesHead(name, found.series.title, found.last_period or "", verdict, points)
+    verdict = found.verdict if found.points else "no point yet"
+    return SeriesHead(name, found.series.title, found.last_period or "", verdict, len(found.points))
