@@ -109,7 +109,7 @@ def check(row: Row) -> None:
     assert row.ratio > 0, row
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_part_of_the_benchmark_prints_its_figures(tmp_path: Path) -> None:
     assert set(PARTS) == set(bench.PARTS)
     rows, written = smoke("bench", tmp_path / "bench.md")
