@@ -30,8 +30,8 @@ from src.cli.parser import build_parser
 from src.findings.export.tables import codebook_md
 from src.trials.terms import TERMS
 from src.findings.report.methods import MISSING_RULE, outcomes_text
-from src.findings.report.score_section import SCORE_NAMES
-print(codebook_md(), TERMS, MISSING_RULE, outcomes_text(), SCORE_NAMES, sep="\\n")
+from src.scoring.definitions import SCORE_HEADINGS
+print(codebook_md(), TERMS, MISSING_RULE, outcomes_text(), SCORE_HEADINGS, sep="\\n")
 for command in ("compare", "sensitivity", "power"):
     with contextlib.suppress(SystemExit):
         build_parser().parse_args([command, "--help"])

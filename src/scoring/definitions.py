@@ -156,6 +156,7 @@ _OF_QUESTIONS = (
 MEASURES: dict[str, Measure] = {one.name: one for one in (*_OF_TRIALS, *_OF_QUESTIONS)}
 """By name: the scores of a trial, then the shares of questions."""
 SCORES = tuple(one.name for one in _OF_TRIALS)
+SCORE_HEADINGS = {name: MEASURES[name].heading for name in SCORES}
 SHARES: tuple[ShareName, ...] = ("accurate_complete", "incorrect")
 READING_ORDER = (*SHARES, *SCORES)
 """What a reader wants to know first."""

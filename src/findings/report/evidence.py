@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ... import storage
 from ...errors import IntegrityError
-from ...scoring.definitions import MEASURES, SCORES, SHARES
+from ...scoring.definitions import MEASURES, SCORE_HEADINGS, SHARES
 from ...text.count import counted
 from ...text.rounded import percent, rounded
 from ...trials.row import Row
@@ -27,7 +27,6 @@ from .evidence_script import Script, scripts_of
 from .evidence_shell import CODE_MARKS, Page, code_legend, link, page_bytes, safe, score_text
 from .report_folder import LIST
 from .scenario_page import (
-    SCORE_HEADS,
     Coded,
     CodeTotals,
     ScenarioPagePlan,
@@ -102,7 +101,7 @@ def _headline(rows: Sequence[Row]) -> str:
 
 
 def _heads() -> Iterator[str]:
-    for head in ("scenario", "trials", "scored", *SCORE_HEADS, *CODE_MARKS.values(), *QUESTION_HEADS):
+    for head in ("scenario", "trials", "scored", *SCORE_HEADINGS.values(), *CODE_MARKS.values(), *QUESTION_HEADS):
         yield f'<th scope="col">{head}</th>'
 
 
@@ -115,7 +114,7 @@ def _scenario_row(name: str, rows: Sequence[Row]) -> str:
     cells = [f'<th scope="row">{name}</th>']
     cells.append(f'<td data-label="trials">{len(rows):,}</td>')
     cells.append(f'<td data-label="scored">{sum(row.outcome == "scored" for row in rows):,}</td>')
-    for name_of, head in zip(SCORES, SCORE_HEADS, strict=True):
+    for name_of, head in SCORE_HEADINGS.items():
         cells.append(f'<td data-label="{head}">{score_text(estimate(rows, name_of).value)}</td>')
     cells += [f'<td data-label="{mark}">{codes[code]:,}</td>' for code, mark in CODE_MARKS.items()]
     shares = [estimate(rows, code) for code in SHARES]

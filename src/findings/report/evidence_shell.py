@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from ...schemas import StudyCode
-from ...scoring.definitions import CODE_HEADINGS
+from ...schemas import Scores, StudyCode
+from ...scoring.definitions import CODE_HEADINGS, SCORE_HEADINGS
 from ...text.escape import plain
 from ...text.rounded import rounded
 from .links import SAFE_ADDRESS
@@ -107,3 +107,7 @@ def code_legend() -> str:
 
 def score_text(score: float | None) -> str:
     return "–" if score is None else rounded(score)
+
+
+def scores_text(scores: Scores) -> str:
+    return ", ".join(f"{heading} {score_text(getattr(scores, name))}" for name, heading in SCORE_HEADINGS.items())

@@ -13,11 +13,11 @@ from math import fsum
 
 from ...records.contracts import QuoteSpan
 from ...schemas import Scores, TrialResult
-from ...scoring.definitions import MEASURES, SCORES
+from ...scoring.definitions import MEASURES
 from ...trials.row import NO_SCORES, Row
 from ..analysis.estimates import Answer, Question, answers_of, estimate, question_values, tallied
 from .document import Block, Column, Count, Entry, Exhibit, Number, Paragraph, Section, Table, Text, Words, words
-from .evidence_shell import score_text
+from .evidence_shell import scores_text
 from .exhibits import exhibit_title, passage
 from .score_section import MARKING
 from .series import Run, Runs
@@ -152,4 +152,4 @@ def _results(trial: TrialResult) -> Iterator[Entry]:
 def _scores_text(scores: Scores | None) -> str:
     if scores is None:
         return "not known, because a judge failed"
-    return ", ".join(f"{MEASURES[name].heading} {score_text(getattr(scores, name))}" for name in SCORES)
+    return scores_text(scores)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...schemas import QuestionCode, RunPlan
-from ...scoring.definitions import CODE_HEADINGS, MEASURES, SCORES
+from ...scoring.definitions import CODE_HEADINGS, SCORE_HEADINGS
 from ...text.count import counted
 from ...trials.row import Row
 from . import links
@@ -109,9 +109,6 @@ def _parts(pages: list[TrialPagePlan]) -> Iterator[tuple[TrialPagePlan, ...]]:
     yield tuple(part)
 
 
-SCORE_HEADS = tuple(MEASURES[name].heading for name in SCORES)
-
-
 @dataclass(frozen=True, slots=True)
 class Coded:
     """A trial with the codes of its questions."""
@@ -193,7 +190,7 @@ def _trial_table(coded: Sequence[Coded], groups: Sequence[str]) -> Iterator[str]
     if not coded:
         yield "<p>No trial of this scenario has run yet.</p>"
         return
-    heads = [f'<th scope="col">{head}</th>' for head in ("trial", "outcome", *SCORE_HEADS)]
+    heads = [f'<th scope="col">{head}</th>' for head in ("trial", "outcome", *SCORE_HEADINGS.values())]
     heads += [f'<th scope="col">{link("#" + links.question_anchor(group), safe(group))}</th>' for group in groups]
     yield '<div class="box" role="region" aria-label="Trials" tabindex="0"><table class="wide">'
     yield "<caption><span>Trials (variant, repetition): outcome, scores, code of each question.</span></caption>"
@@ -208,9 +205,7 @@ def _trial_row(one: Coded, groups: Sequence[str]) -> str:
     file = links.file_of_row(row)
     cells = [f'<th scope="row">{link(f"{file}#{links.trial_anchor(row.repetition)}", name_of(row))}</th>']
     cells.append(f'<td data-label="">{safe(row.outcome.replace("_", " "))}</td>')
-    cells += [
-        f'<td data-label="{head}">{score_text(score)}</td>' for head, score in zip(SCORE_HEADS, row.scores, strict=True)
-    ]
+    cells += [f'<td data-label="{head}">{score_text(row.score(name))}</td>' for name, head in SCORE_HEADINGS.items()]
     given = {code.question_group: code.code or code.answer for code in one.codes}
     for group in groups:
         value = given.get(group)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...schemas import TrialOutcome
-from ...scoring.definitions import KEY_COVERAGE, MEASURES, SCORES
+from ...scoring.definitions import KEY_COVERAGE, MEASURES, SCORE_HEADINGS, SCORES
 from ...stats.bounded import LEAST_UNITS
 from ...stats.clustered import ClusteredShare
 from ...trials.row import OUTCOMES, Row
@@ -135,7 +135,6 @@ def of_rows(rows: Sequence[Row]) -> tuple[Cell, ...]:
 ANSWERED: tuple[TrialOutcome, ...] = ("tampered", "judge_failure", "scored")
 UNANSWERED: tuple[TrialOutcome, ...] = ("questioner_failure", "failed", "refused", "blocked", "truncated", "empty")
 OUTCOME_NAMES = {outcome: outcome.replace("_", " ") for outcome in OUTCOMES} | {"truncated": "cut off"}
-SCORE_NAMES = {name: MEASURES[name].heading for name in SCORES}
 MARKING = 3
 """The first format in which replies that speak to their checkers are marked and scored."""
 _QUARTERS = tuple(Tick(tick / 4, f"{tick / 4:.2f}") for tick in range(5))
@@ -209,7 +208,7 @@ def scored(rows: Sequence[Row]) -> int:
 
 
 def _score_columns() -> tuple[Column, ...]:
-    accuracy, *others = (Column(heading, "mean", name) for name, heading in SCORE_NAMES.items())
+    accuracy, *others = (Column(heading, "mean", name) for name, heading in SCORE_HEADINGS.items())
     return accuracy, *COVERAGE_COLUMNS, *others
 
 
@@ -252,7 +251,7 @@ def score_section(runs: Runs, per_scenario: Table) -> Section:
         for series in runs.series
     )
     columns = (*runs.lead_columns(), Column("scored"), Column("scenarios"), *_score_columns())
-    explained = [(MEASURES[name].heading, MEASURES[name].clause) for name in SCORES]
+    explained = [(heading, MEASURES[name].clause) for name, heading in SCORE_HEADINGS.items()]
     explained.append((KEY_COVERAGE.heading, KEY_COVERAGE.brief))
     note = (
         "Mean over scenarios with its 95% interval. Within a scenario, repeats are averaged first, then variants, so "
@@ -266,7 +265,7 @@ def score_section(runs: Runs, per_scenario: Table) -> Section:
         *_missing_table(runs),
     ]
     if any(scored(series.rows) for series in runs.series):
-        panels = tuple(ForestPanel(heading, _QUARTERS) for heading in SCORE_NAMES.values())
+        panels = tuple(ForestPanel(heading, _QUARTERS) for heading in SCORE_HEADINGS.values())
         marks = tuple(ForestRow(one.chart_label, tuple(_mark(one, name) for name in SCORES)) for one in runs.series)
         chart = ForestChart("scores", "Scores with 95% intervals", panels, (ForestGroup("", marks),), stacked=True)
         blocks.append(Figure(chart, SEE_TABLE))
@@ -285,7 +284,7 @@ def _missing_table(runs: Runs) -> list[Block]:
     columns = (
         *runs.lead_columns(),
         Column("trials missing", "other"),
-        *(Column(heading, "other") for heading in SCORE_NAMES.values()),
+        *(Column(heading, "other") for heading in SCORE_HEADINGS.values()),
     )
     caption = "What the means could be if every missing trial had scored 0, or 1."
     return [Table(caption, columns, tuple(rows))] if rows else []

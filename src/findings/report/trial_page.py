@@ -13,11 +13,10 @@ from itertools import pairwise
 
 from ...records.study_code import Backing, MadePoint
 from ...schemas import Claim, Exchange, FinalClaim, QuestionCode, TrialResult, Verdict
-from ...scoring.definitions import MEASURES, SCORES
 from ...store.projection import projection
 from .citation_section import OUTCOME_NAMES
 from .evidence_script import Script
-from .evidence_shell import LABEL_MARKS, code_mark, code_name, safe, safe_lines, score_text
+from .evidence_shell import LABEL_MARKS, code_mark, code_name, safe, safe_lines, scores_text
 from .links import claim_anchor, code_anchor, trial_anchor, turn_anchor
 
 LABEL_NAMES = {"SUPPORTED": "supported", "CONTRADICTED": "contradicted", "NOT_IN_KEY": "not in key", None: "open"}
@@ -322,8 +321,7 @@ def _head(trial: TrialResult) -> str:
     parts = [f"<h2>Repetition {trial.repetition}: {safe(trial.outcome.replace('_', ' '))}</h2>"]
     scores = trial.final_scores
     if scores:
-        told = ", ".join(f"{MEASURES[name].heading} {score_text(getattr(scores, name))}" for name in SCORES)
-        parts.append(f'<p class="facts">{told.capitalize()}.</p>')
+        parts.append(f'<p class="facts">{scores_text(scores).capitalize()}.</p>')
     judges = "; ".join(f"{safe(judge)} is {safe(model)}" for judge, model in trial.judged_by.verifiers.items())
     served = safe(", ".join(trial.target.served_models)) or "not stated"
     parts.append(
