@@ -7,7 +7,7 @@ import asyncio
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..calls.stop import Stop
 from ..findings.report.document import share_text
 from ..series import actions
 from ..series.chart import capital
-from ..series.findings import Line, SegmentFindings, SeriesFindings, TargetSegment, outcome_name
+from ..series.findings import Line, SegmentFindings, SeriesFindings, outcome_name
 from ..series.folder import read_lines
 from ..series.summary import check_outputs, summary_json, write_outputs
 from ..text.count import counted
@@ -148,8 +148,16 @@ def _table(now: SegmentFindings) -> str:
         ("line", "left"), ("first", "right"), ("latest", "right"), ("CUSUM up", "right"), ("down", "right"),
         ("limit", "right"), ("evidence", "right"), ("needed", "right"),
     ]  # fmt: skip
-    rows = [row for target in now.targets for row in _target_rows(target)]
-    rows += [_row(f"judges, {_judges(line)}", line, *_ends(line)) for line in now.judges]
+    rows = []
+    for target in now.targets:
+        for line in target.lines:
+            levels = target.levels[line.outcome] if line.outcome else ()
+            ends = [share_text(levels[place].share).replace("–", "-") for place in (0, -1)]
+            rows.append(_row(f"{target.target} {line.outcome}", line, ends))
+    for line in now.judges:
+        about = f"{line.outcome} of old {line.name}" if line.outcome else f"labels of {line.name}"
+        values = [f"{percent(step.value)}%" for step in line.steps if step.value is not None] or ["-"]
+        rows.append(_row(f"judges, {about}", line, [values[0], values[-1]]))
     caption = (
         "An alarm is raised when a CUSUM passes its limit, or one point alone is about as far. Evidence is the wealth "
         "of a bet against no change; a claim is made when it reaches what is needed, and holds at any number of looks."
@@ -157,28 +165,11 @@ def _table(now: SegmentFindings) -> str:
     return tables.plain_table(columns, rows, caption=caption)
 
 
-def _target_rows(target: TargetSegment) -> Iterator[list[str]]:
-    for line in target.lines:
-        levels = target.levels[line.outcome] if line.outcome else ()
-        first, last = (share_text(levels[place].share).replace("–", "-") for place in (0, -1))
-        yield _row(f"{target.target} {line.outcome}", line, first, last)
-
-
-def _judges(line: Line) -> str:
-    return f"{line.outcome} of old {line.name}" if line.outcome else f"labels of {line.name}"
-
-
-def _ends(line: Line) -> tuple[str, str]:
-    values = [step.value for step in line.steps if step.value is not None]
-    first, last = (f"{percent(value)}%" for value in (values[0], values[-1])) if values else ("-", "-")
-    return first, last
-
-
-def _row(name: str, line: Line, first: str, last: str) -> list[str]:
+def _row(name: str, line: Line, ends: Sequence[str]) -> list[str]:
     step = line.steps[-1]
     evidence = f"{math.exp(min(step.log_wealth, 20.0)):,.1f}"
     return [
-        name, first, last, f"{step.up:.1f}", f"{step.down:.1f}", f"{line.limit.limit:.1f}", evidence,
+        name, *ends, f"{step.up:.1f}", f"{step.down:.1f}", f"{line.limit.limit:.1f}", evidence,
         f"{1 / line.limit.level:,.0f}",
     ]  # fmt: skip
 

@@ -37,16 +37,6 @@ CAPTION = (
 )
 
 
-def target_names(found: SeriesFindings) -> list[str]:
-    """All targets that have a point, in the order in which they first appear."""
-    return list(dict.fromkeys(target.target for one in found.segments for target in one.targets))
-
-
-def parts_of(found: SeriesFindings, target: str) -> list[TargetSegment]:
-    """A target in each segment that it has points in."""
-    return [one for segment in found.segments for one in segment.targets if one.target == target]
-
-
 def events_of(found: SeriesFindings, target: str) -> list[Event]:
     """Those about this target, about the judges, and about all."""
     judges = ("judge served", "judge drifted")
@@ -74,7 +64,7 @@ def panel_title(outcome: Outcome) -> str:
 
 def chart_of(found: SeriesFindings, target: str, place: int, events: Sequence[Event]) -> Figure:
     """The chart of a target; `place` is its number on the page."""
-    parts = parts_of(found, target)
+    parts = found.by_target[target]
     periods = sorted({period for one in parts for period in one.lines[0].periods})
     outcomes = list(dict.fromkeys(outcome for one in parts for outcome in one.levels))
     times = _times([*periods, *(event.period for event in events)])

@@ -271,6 +271,8 @@ class TargetSegment:
     """One target in one segment."""
 
     target: str
+    points: tuple[Point, ...]
+    """Those that have it."""
     lines: tuple[Line, ...]
     """One per outcome."""
     levels: dict[Outcome, tuple[Level, ...]]
@@ -327,6 +329,14 @@ class SeriesFindings:
     @property
     def points(self) -> tuple[Point, ...]:
         return tuple(point for one in self.segments for point in one.points)
+
+    @property
+    def by_target(self) -> dict[str, list[TargetSegment]]:
+        """Every target, in the order in which they first appear, in each segment that it has points in."""
+        found: dict[str, list[TargetSegment]] = {}
+        for one in (one for segment in self.segments for one in segment.targets):
+            found.setdefault(one.target, []).append(one)
+        return found
 
     @property
     def last_period(self) -> str | None:
@@ -404,7 +414,7 @@ def _target(
     follower: Follower,
 ) -> TargetSegment:
     ended = next((one.why for point in points for one in point.ended if one.target == target), None)
-    mine = [point for point in points if target in point.targets]
+    mine = tuple(point for point in points if target in point.targets)
     values = {
         outcome: {point.period: point.targets[target].values[outcome] for point in mine} for outcome in segment.targets
     }
@@ -416,7 +426,7 @@ def _target(
         outcome: tuple(Level(period, _level(at)) for period, at in known.items()) for outcome, known in values.items()
     }
     each = tuple(decide_line(follower.series, segment, mine, line, judges) for line in lines)
-    return TargetSegment(target, lines, levels, each, min(each, key=_seriousness), ended)
+    return TargetSegment(target, mine, lines, levels, each, min(each, key=_seriousness), ended)
 
 
 def _level(values: Mapping[str, ScenarioValue]) -> Bounded:

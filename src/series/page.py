@@ -35,7 +35,7 @@ from ..findings.report.document import (
     words,
 )
 from ..findings.report.drift_page import SHOWN_REPLY, changed_questions
-from ..records.series import LineLimit, Point, RunReference, Series
+from ..records.series import Point, RunReference, Series
 from ..scoring.definitions import CODE_HEADINGS, SHARES
 from ..stats.monitoring import Step
 from ..text.count import counted
@@ -48,9 +48,7 @@ from .chart import (
     events_of,
     events_table,
     panel_title,
-    parts_of,
     plain_value,
-    target_names,
     value_cell,
 )
 from .findings import Line, SegmentFindings, SeriesFindings, TargetSegment, judge_drifted, outcome_name
@@ -92,18 +90,17 @@ def _compared(found: SeriesFindings, one: SegmentFindings) -> SegmentAnswers:
 
 def _answer_section(compared: Sequence[SegmentAnswers], targets: Sequence[str], address: RunAddress) -> Section:
     """A part per target, the newest segment first."""
-    return Section(
-        words("What got better and worse"),
-        tuple(_problems(compared)),
-        tuple(
-            Section(
-                say(Text(target), ": answers"),
-                tuple(_of_target(compared, target, place, address)),
-                anchor=f"changed-{place}",
-            )
-            for place, target in enumerate(targets, 1)
-        ),
-        anchor="changed",
+    parts = [tuple(_of_target(compared, target, place, address)) for place, target in enumerate(targets, 1)]
+    about = _of_each(targets, "answers", parts, anchor="changed")
+    return Section(words("What got better and worse"), tuple(_problems(compared)), about, anchor="changed")
+
+
+def _of_each(
+    targets: Sequence[str], what: str, parts: Sequence[tuple[Block, ...]], *, anchor: str
+) -> tuple[Section, ...]:
+    return tuple(
+        Section(say(Text(target), f": {what}"), blocks, anchor=f"{anchor}-{place}")
+        for place, (target, blocks) in enumerate(zip(targets, parts, strict=True), 1)
     )
 
 
@@ -188,7 +185,7 @@ def series_page(found: SeriesFindings, address: RunAddress = lambda run: None) -
     if not found.segments:
         none = say("There is no point yet. Make the first one with: ", Text("medicare-eval series run", code=True))
         return Page(title, _about(found), (Paragraph(none, "answer"),), (hashes(found),))
-    targets = target_names(found)
+    targets = list(found.by_target)
     compared = [_compared(found, one) for one in found.segments]
     notices = _notices(found, compared)
     return Page(
@@ -197,7 +194,7 @@ def series_page(found: SeriesFindings, address: RunAddress = lambda run: None) -
         (*(_sentence(found, target) for target in targets), caveat(targets, notices), *_charts(found, targets)),
         (
             _answer_section(compared, targets, address),
-            _points_section(found, targets, address),
+            _points_section(found, address),
             judge_section(found),
             cost_section(found),
             segment_section(found),
@@ -223,7 +220,7 @@ def _about(found: SeriesFindings) -> tuple[Cell, ...]:
 
 def _sentence(found: SeriesFindings, target: str) -> Paragraph:
     """`fake:x: drifted. Incorrect answers became worse in 2026-12: ... Latest, 2027-01: ...`"""
-    *earlier, now = parts_of(found, target)
+    *earlier, now = found.by_target[target]
     cells: list[Cell] = [Text(target), Words(": "), *_verdict(now)]
     for outcome, levels in now.levels.items():
         start = f" Latest, {levels[-1].period}: " if outcome == next(iter(now.levels)) else "; "
@@ -261,31 +258,19 @@ def _notices(found: SeriesFindings, compared: Sequence[SegmentAnswers]) -> tuple
     return tuple(dict.fromkeys(notices))
 
 
-def _points_section(found: SeriesFindings, targets: Sequence[str], address: RunAddress) -> Section:
-    return Section(
-        words("Every point"),
-        (
-            Paragraph(
-                words(
-                    "The CUSUM adds up how far points differ from those before them, in standard errors; beyond its "
-                    "limit it raises an alarm. The e-value is what a bet against “nothing has ever changed” has won; "
-                    "from the e-value that is needed on, a change can be reported."
-                )
-            ),
-        ),
-        tuple(
-            Section(
-                say(Text(target), ": points"),
-                tuple(_point_tables(found, target, place, address)),
-                anchor=f"points-{place}",
-            )
-            for place, target in enumerate(targets, 1)
-        ),
-        anchor="points",
+def _points_section(found: SeriesFindings, address: RunAddress) -> Section:
+    told = (
+        "The CUSUM adds up how far points differ from those before them, in standard errors; beyond its "
+        "limit it raises an alarm. The e-value is what a bet against “nothing has ever changed” has won; "
+        "from the e-value that is needed on, a change can be reported."
     )
+    by_target = found.by_target
+    tables = [tuple(_point_tables(parts, place, address)) for place, parts in enumerate(by_target.values(), 1)]
+    about = _of_each(list(by_target), "points", tables, anchor="points")
+    return Section(words("Every point"), (Paragraph(words(told)),), about, anchor="points")
 
 
-def _point_tables(found: SeriesFindings, target: str, chart: int, address: RunAddress) -> Iterator[Block]:
+def _point_tables(parts: Sequence[TargetSegment], chart: int, address: RunAddress) -> Iterator[Block]:
     columns = (
         Column("point", "text"),
         Column("segment"),
@@ -295,38 +280,28 @@ def _point_tables(found: SeriesFindings, target: str, chart: int, address: RunAd
         *_others("mean before", "no alarm between", "CUSUM up", "CUSUM down", "e-value"),
         Column("result", "word"),
     )
-    outcomes = dict.fromkeys(line.outcome for one in parts_of(found, target) for line in one.lines if line.outcome)
-    for outcome in outcomes:
-        rows: list[tuple[Cell, ...]] = []
-        limits: list[LineLimit] = []
-        for segment in found.segments:
-            for one in segment.targets:
-                line = one.line(outcome)
-                if one.target == target and line:
-                    limits.append(line.limit)
-                    rows += _point_rows(segment, one, line, address)
-        last = limits[-1]
-        needed = f"Alarm above a CUSUM of {rounded(last.limit)}; e-value needed: {1 / last.level:,.0f}"
-        yield Table(f"{panel_title(outcome)}, as in chart {chart}. {needed}", columns, tuple(rows))
+    for outcome in dict.fromkeys(outcome for one in parts for outcome in one.levels):
+        lines = [(one, line) for one in parts if (line := one.line(outcome))]
+        rows = tuple(row for one, line in lines for row in _point_rows(one, line, address))
+        limit = lines[-1][1].limit
+        needed = f"Alarm above a CUSUM of {rounded(limit.limit)}; e-value needed: {1 / limit.level:,.0f}"
+        yield Table(f"{panel_title(outcome)}, as in chart {chart}. {needed}", columns, rows)
 
 
 def _others(*headings: str) -> list[Column]:
     return [Column(heading, "other") for heading in headings]
 
 
-def _point_rows(
-    segment: SegmentFindings, one: TargetSegment, line: Line, address: RunAddress
-) -> Iterator[tuple[Cell, ...]]:
+def _point_rows(one: TargetSegment, line: Line, address: RunAddress) -> Iterator[tuple[Cell, ...]]:
     assert line.outcome
-    asked = [point for point in segment.points if one.target in point.targets]
-    for place, (point, level, step) in enumerate(zip(asked, one.levels[line.outcome], line.steps, strict=True)):
+    for place, (point, level, step) in enumerate(zip(one.points, one.levels[line.outcome], line.steps, strict=True)):
         low, high = band(line, place, step)
         lost = point.targets[one.target].missing.get(line.outcome)
         link = address(point.run)
         result = [name for name, at in (("alarm", line.alarm), ("claim", line.claim)) if at == place]
         yield (
             Linked(Text(point.period), f"{link}/report.html") if link else Text(point.period),
-            Count(segment.segment.number),
+            Count(point.segment),
             value_cell(line.outcome, level.share),
             Words(f"{level.share.effective:,.0f}" if level.share.effective else NOTHING),
             Count(lost.missing if lost else 0),

@@ -19,7 +19,7 @@ from src.findings.report.forest import Tick
 from src.findings.report.html import blocks_html
 from src.findings.report.markdown import markdown
 from src.findings.report.time_chart import TimeChart, TimePanel, TimePoint
-from src.series.chart import KINDS, chart_of, events_of, plain_value, target_names
+from src.series.chart import KINDS, chart_of, events_of, plain_value
 from src.series.findings import EventKind, SeriesFindings, read_findings
 from src.series.page import e_value, series_page
 from src.series.summary import JUNIT_MARK, junit_xml, marker, summary_json, summary_markdown
@@ -123,7 +123,7 @@ def test_readers_who_do_not_see_the_chart_hear_every_value(found: SeriesFindings
 def test_events_in_the_chart_are_those_of_the_table_below_it(found: SeriesFindings) -> None:
     first = series_page(found).first
     figures = [place for place, block in enumerate(first) if isinstance(block, Figure)]
-    assert len(figures) == len(target_names(found)) == 2
+    assert len(figures) == len(found.by_target) == 2
     drawn, table = first[figures[1]], first[figures[1] + 1]
     assert isinstance(drawn, Figure) and isinstance(drawn.chart, TimeChart)
     numbers = [event.number for event in drawn.chart.events]
