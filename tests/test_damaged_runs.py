@@ -137,16 +137,20 @@ def test_a_run_that_is_as_it_was_written_is_read(arguments: tuple[str, ...], run
     assert out
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("damage", DAMAGES, ids=damage_name)
 def test_every_command_refuses_a_damaged_run_and_writes_nothing(
-    damage: Damage, arguments: tuple[str, ...], run: Path, new: Path, tmp_path: Path
+    damage: Damage, run: Path, new: Path, tmp_path: Path
 ) -> None:
     damage.do(run, damage.file)
     before = content(tmp_path)
-    assert damage.says in refused(*filled(arguments, run, new))
-    assert content(tmp_path) == before
-    assert not (tmp_path / "out").exists()
+
+    @each_case("arguments", COMMANDS, ids=" ".join)
+    def refuses(arguments: tuple[str, ...]) -> None:
+        assert damage.says in refused(*filled(arguments, run, new))
+        assert content(tmp_path) == before
+        assert not (tmp_path / "out").exists()
+
+    refuses()
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=damage_name)
@@ -157,26 +161,33 @@ def test_verify_names_the_damaged_file(damage: Damage, run: Path) -> None:
     assert "medicare-eval verify" not in err
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda run: me.open_run(run).complete,
-        lambda run: list(me.open_run(run).trials()),
-        lambda run: list(me.open_run(run).claims()),
-        lambda run: list(me.open_run(run).calls()),
-        lambda run: me.open_run(run).summary(),
-        lambda run: len(me.open_run(run).to_frame()),
-        me.resume,
-    ],
-    ids=["complete", "trials", "claims", "calls", "summary", "to_frame", "resume"],
-)
+READ: dict[str, Callable[[Path], object]] = {
+    "complete": lambda run: me.open_run(run).complete,
+    "trials": lambda run: list(me.open_run(run).trials()),
+    "claims": lambda run: list(me.open_run(run).claims()),
+    "calls": lambda run: list(me.open_run(run).calls()),
+    "summary": lambda run: me.open_run(run).summary(),
+    "to_frame": lambda run: len(me.open_run(run).to_frame()),
+    "resume": me.resume,
+}
+
+
+def test_the_api_reads_a_run_that_is_not_damaged(run: Path) -> None:
+    for name, read in READ.items():
+        assert read(run), name
+
+
 @pytest.mark.parametrize("damage", DAMAGES, ids=damage_name)
-def test_the_api_refuses_a_damaged_run(damage: Damage, read: Callable[[Path], object], run: Path) -> None:
-    assert read(run)
+def test_the_api_refuses_a_damaged_run(damage: Damage, run: Path) -> None:
     damage.do(run, damage.file)
-    with pytest.raises(me.IntegrityError) as found:
-        read(run)
-    assert damage.says in str(found.value)
+
+    @each_case("name", READ)
+    def refuses(name: str) -> None:
+        with pytest.raises(me.IntegrityError) as found:
+            READ[name](run)
+        assert damage.says in str(found.value)
+
+    refuses()
 
 
 @pytest.mark.parametrize("damage", [one for one in DAMAGES if one.file == storage.RESULTS], ids=damage_name)

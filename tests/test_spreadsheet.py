@@ -26,6 +26,7 @@ from src.cli import scenarios as command
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios
 from src.schemas import BackgroundFact, Scenario
+from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario_json
 from tests.runs import Called, call
 
@@ -200,7 +201,7 @@ def test_scenarios_with_unusual_fields_survive_as_a_workbook(library: Library, t
     assert through_file(scenarios, library, tmp_path) == scenarios
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "=1+1", "+1 (614) is no number", "-5", "@SUM(A1)", "=HYPERLINK(\"https://example.com\")", "'quoted", "_x000D_",
@@ -296,7 +297,7 @@ def test_columns_and_rows_may_be_moved(library: Library, tmp_path: Path) -> None
     assert [turn["turn_id"] for turn in written(tmp_path)["scripted_turns"]] == ["Q1", "Q2"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("edit", "says"),
     [
         (put("Facts", "Severity if wrong", 2, "huge"), "Facts!H2: 'huge' is not allowed; use 'low', 'medium' or 'high'."),
@@ -438,7 +439,7 @@ def test_every_cell_of_a_row_that_is_wrong_is_named(library: Library, tmp_path: 
     assert address_fault.startswith("Facts!F2: ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("edit", "places"),
     [
         (put("Scenarios", "Age", 2, True), ["Scenarios!I2"]),
@@ -454,7 +455,7 @@ def test_one_mistake_is_named_in_no_other_cell(edit: Edit, places: list[str], li
     assert [fault.partition(":")[0] for fault in faults(imported(tmp_path, library, edit))] == places
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("edit", "says"),
     [
         (put("Facts", "Source", 1, None), ["Facts: the column 'Source' is missing"]),
@@ -472,7 +473,7 @@ def test_rows_of_a_sheet_that_cannot_be_read_are_not_said_to_be_missing(
     assert [fault[: len(one)] for fault, one in zip(found, says, strict=True)] == says
 
 
-@pytest.mark.parametrize("library_id", ["B-{{county}}-x", "B-{{state}}-{{county}}", "part-b-premium"])
+@each_case("library_id", ["B-{{county}}-x", "B-{{state}}-{{county}}", "part-b-premium"])
 def test_a_library_id_that_cannot_be_one_is_named_at_its_own_cell(
     library_id: str, library: Library, tmp_path: Path
 ) -> None:
@@ -528,7 +529,7 @@ def test_a_disk_that_fails_midway_leaves_no_file_behind(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize("data", [b"", b"hello", b"PK\x03\x04 damaged", b"\xd0\xcf\x11\xe0 old excel"])
+@each_case("data", [b"", b"hello", b"PK\x03\x04 damaged", b"\xd0\xcf\x11\xe0 old excel"])
 def test_a_file_that_is_no_workbook_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.xlsx"
     path.write_bytes(data)
@@ -549,7 +550,7 @@ def test_a_workbook_with_damaged_parts_is_refused(library: Library, tmp_path: Pa
     assert (done.code, "is not a workbook that can be read" in done.err) == (2, True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "says"),
     [
         (["export"], "scenarios export: name the workbook to write, with --out FILE.xlsx."),
