@@ -8,7 +8,7 @@ chained file with the seal. `audit.verify` reads everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -43,21 +43,27 @@ def encode_record(record: Record) -> bytes:
 def read_record(path: Path, kind: type[R]) -> R:
     """Read a record that this project wrote. Its bytes must be exactly what was written."""
     try:
-        data = path.read_bytes()
-        record = kind.model_validate_json(data)
+        found: tuple[R, bool] = _record_of(path.read_bytes(), kind)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise StorageError(f"{path} cannot be read ({error.strerror}).") from None
     except ValidationError:
         raise IntegrityError(f"{path} is damaged: it is not a valid {kind.__name__.lower()}.") from None
-    try:
-        same = encode_record(record) + b"\n" == data
-    except ValueError:  # a number without limit, which Pydantic reads and nothing here writes
-        same = False
+    record, same = found
     if not same:
         raise IntegrityError(f"{path} was changed after it was written.")
     return record
+
+
+@lru_cache(maxsize=16)
+def _record_of(data: bytes, kind: type[R]) -> tuple[R, bool]:
+    """The record in these bytes, and whether it is written so. One command reads a manifest many times."""
+    record = kind.model_validate_json(data)
+    try:
+        return record, encode_record(record) + b"\n" == data
+    except ValueError:  # a number without limit, which Pydantic reads and nothing here writes
+        return record, False
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -186,7 +186,8 @@ def test_python_agrees_if_all_scenarios_do(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     folder = write_run(tmp_path / "run", agreeing(), planned())
     assert headlines(folder)[TARGETS[0]].complete.value == 1
-    checked(*in_python(exported(folder, "csv", tmp_path / "out")), folder, limits=find_spec("scipy") is not None)
+    (found,) = in_python(exported(folder, "csv", tmp_path / "out"))
+    checked(found, folder, limits=find_spec("scipy") is not None)
 
 
 def test_the_made_run_is_hard_enough(run: Path) -> None:
@@ -282,7 +283,8 @@ def test_r_reads_tables_in_pieces(run: Path, tmp_path: Path, monkeypatch: pytest
     out = exported(run, "dta", tmp_path / "out")
     assert (out / "question.3.dta").is_file()
     checked(in_r(out), run)
-    checked(in_python(out), run)
+    (found,) = in_python(out)
+    checked(found, run)
 
 
 # Stata, which has no interpreter here
