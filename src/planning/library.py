@@ -99,12 +99,8 @@ class Library:
 
     def state_code(self, name: object) -> str | None:
         """The code of a state that has facts of its own, given its name or its code. Its file is noted as used."""
-        wanted = name.strip().casefold() if isinstance(name, str) else None
-        for path, one in self._state_files.items():
-            if wanted in (one.state.casefold(), one.name.casefold()):
-                self._read(path, StateFacts, f"facts/states/{path.name}")
-                return one.state
-        return None
+        path = self._state_file_of.get(name.strip().casefold()) if isinstance(name, str) else None
+        return self._read(path, StateFacts, f"facts/states/{path.name}").state if path else None
 
     @cached_property
     def state_topics(self) -> frozenset[str]:
@@ -114,6 +110,11 @@ class Library:
             for one in self._state_files.values()
             for fact in one.facts
         )
+
+    @cached_property
+    def _state_file_of(self) -> dict[str, Path]:
+        files = self._state_files.items()
+        return {name.casefold(): path for path, one in files for name in (one.state, one.name)}
 
     @cached_property
     def _state_files(self) -> dict[Path, StateFacts]:

@@ -32,6 +32,7 @@ _CALLS: dict[str, Callable[..., Decimal]] = {"min": min, "max": max, "abs": abs,
 _ONE_ARGUMENT = ("abs", "dime")
 
 
+@lru_cache(maxsize=1024)
 def names_in(formula: str) -> frozenset[str]:
     """The names that a formula needs values for. Raises ValueError if it is no formula."""
     tree = _parsed(formula)
