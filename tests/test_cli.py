@@ -281,7 +281,7 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
         ("compare", findings.compare),
         ("drift", findings.drift),
         ("report", findings.report),
-        ("review", reviews.start_review),
+        ("review start", reviews.start_review),
         ("sensitivity", findings.sensitivity),
         ("series init", actions.init_series),
         ("series run", actions.run_series),

@@ -160,7 +160,7 @@ def test_a_review_needs_two_people_and_a_run(runs: Path, tmp_path: Path) -> None
         (["--reviewers", "r1"], "at least two people"),
         (["--reviewers", "r1,R2"], "is not a pseudonym"),
         (["--reviewers", "r1,r2", "--adjudicator", "r1"], "cannot also settle ties"),
-        ([], "name at least two people"),
+        ([], "the following arguments are required: --reviewers"),
     ):
         code, _, err = call("review", "start", run, *words, "--out", tmp_path)
         assert code == 2 and said in err, err

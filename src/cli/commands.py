@@ -73,10 +73,6 @@ def _measures() -> str:
     return "\n".join(["Measures:", *lines])
 
 
-def _what(*actions: str) -> Adds:
-    return argument("what", f"{{{','.join(actions)}}}", kind=str, choices=actions)
-
-
 def _measure(meaning: str, **how: Any) -> Adds:
     return value("--measure", "NAME", f"{', '.join(MEASURES)}; {meaning}", choices=tuple(MEASURES), **how)
 
@@ -91,6 +87,13 @@ SUMMARY = (switch("--json", "print the summary as JSON on stdout"), QUIET)
 HTML = value("--html", "FILE", "also write a page; replaces only an earlier page of this program", Path)
 FLOOR = value("--floor", "D", "the smallest difference that matters", amount, 0.05)
 REFERENCE_FILES = study("facts", "invented_plans", type=Path, default=None)
+PLAN_YEAR = value("--plan-year", "YEAR", "of the keys (default: this year; facts and sources: all)", positive)
+BANK = argument(
+    "scenario", "SCENARIO", "file, folder, glob or pack:NAME (default: the bank)", str, nargs="*", default=[]
+)
+LISTED = (BANK, PLAN_YEAR, REFERENCE_FILES, JSON)
+"""What `scenarios` lists."""
+PAGES_KNOWN = value("--snapshot", "DIR", "the pages to look in (default: the bundled ones)", Path)
 NEW_RUN = study("out", "execution", "prices")
 WRITTEN = (
     JSON,
@@ -207,20 +210,26 @@ COMMANDS = (
         argument("runs", "RUNS", "a folder of runs, a run, or a series (default: runs)", nargs="?", default=RUNS),
         *PAGES,
     )),
-    Command("review", "review:review", "people judge a part of a run again, in a browser", (
-        _what("start", "continue", "export"),
-        argument("run", "RUN", "start: the run to review; otherwise the review"),
-        value("--reviewers", "r1,r2", "start: pseudonyms of two or more people", names),
-        value("--adjudicator", "r3", "start: who settles what they disagree about; without one it stays open"),
-        switch("--split", "start: each trial is judged by two of them, not by all"),
-        value("--only", None,
-            "start: no sample; trials that judges or readers marked, or only those that readers marked",
+    Command("review", "", "people judge a part of a run again, in a browser"),
+    Command("review start", "review:start", "draw trials, and serve the pages on which they are judged", (
+        argument("run", "RUN", "the run to review"),
+        value("--reviewers", "r1,r2", "pseudonyms of two or more people", names, required=True),
+        value("--adjudicator", "r3", "who settles what they disagree about; without one it stays open"),
+        switch("--split", "each trial is judged by two of them, not by all"),
+        value("--only", None, "no sample; trials that judges or readers marked, or only those that readers marked",
             choices=("flagged", "doubtful")),
-        value("--sample", "N", "start: other trials to draw", natural, 30),
-        value("--seed", "N", "start: seed of the draw (default: the run's)", whole),
-        value("--out", "DIR", "start: where the review goes", Path, RUNS),
-        value("--to", "DIR", "export: a new folder for the gold set (default: RUN/gold)", Path),
+        value("--sample", "N", "other trials to draw", natural, 30),
+        value("--seed", "N", "seed of the draw (default: the run's)", whole),
+        value("--out", "DIR", "where the review goes", Path, RUNS),
         *PAGES,
+    )),
+    Command("review continue", "review:resume", "serve the pages of a review again", (
+        argument("run", "RUN", "the review"),
+        *PAGES,
+    )),
+    Command("review export", "review:export", "write the labels of a finished review as a gold set", (
+        argument("run", "RUN", "the review"),
+        value("--to", "DIR", "a new folder for the gold set (default: RUN/gold)", Path),
     )),
     Command("import-transcripts", "transcripts:import_transcripts",
             "import recorded phone calls or chats, to judge them like a model's answers", (
@@ -351,31 +360,43 @@ COMMANDS = (
         switch("--strict", "house rules are errors, not warnings"),
         REFERENCE_FILES,
     )),
-    Command("scenarios", "scenarios:scenarios",
-            "list scenarios, facts, sources or the library; edit scenarios in a spreadsheet", (
-        _what("list", "facts", "sources", "library", "export", "import"),
-        argument("scenario", "SCENARIO",
-            "file, folder, glob or pack:NAME (default: the bank); for import, the workbook", str, nargs="*",
-            default=[]),
-        value("--plan-year", "YEAR", "of the keys (default: this year; facts and sources: all)", positive),
-        value("--to", None, "export: the format, an Excel workbook (default: xlsx)", choices=("xlsx",)),
-        value("--out", "PATH",
-            "export: the workbook to write; import: the folder for the scenario files; nothing is overwritten", Path),
+    Command("scenarios", "", "list scenarios, facts, sources or the library; edit scenarios in a spreadsheet"),
+    Command("scenarios list", "scenarios:show_scenarios", "themes, variants, plan years, facts", LISTED),
+    Command("scenarios facts", "scenarios:show_facts", "every fact, its dates, how confirmed", LISTED),
+    Command("scenarios sources", "scenarios:show_sources", "every source, with the facts that cite it", LISTED),
+    Command("scenarios library", "scenarios:show_library", "every fact that scenarios can refer to", (
+        PLAN_YEAR, REFERENCE_FILES, JSON,
+    )),
+    Command("scenarios export", "scenarios:export", "write scenarios to a workbook", (
+        BANK,
+        value("--to", None, "the format, an Excel workbook (default: xlsx)", choices=("xlsx",)),
+        value("--out", "FILE", "the workbook to write; never overwritten", Path, required=True),
         REFERENCE_FILES,
-        JSON,
+    )),
+    Command("scenarios import", "scenarios:import_scenarios", "turn a workbook into scenario files", (
+        argument("workbook", "WORKBOOK"),
+        value("--out", "DIR", "the folder for the scenario files; nothing is overwritten", Path, required=True),
+        REFERENCE_FILES,
     )),
     Command("new-scenario", "scenarios:new_scenario", "write a commented skeleton of a scenario to start from", (
         argument("scenario_id", "ID", "letters, digits, - and _", identifier),
         value("--out", "FILE", "where to write (default: ID.json here)", Path),
     )),
-    Command("sources", "sources:sources", "check the web addresses in an answer; keep a snapshot of pages", (
-        _what("check", "list", "snapshot"),
-        argument("given", "FILE|URL", "check: a text file; snapshot: addresses of pages", str, nargs="*", default=[]),
-        value("--text", "TEXT", "check: the text itself, instead of a file"),
-        value("--snapshot", "DIR", "check, list: the pages to look in (default: the bundled ones)", Path),
-        value("--to", "DIR", "snapshot: the folder to add pages to", Path),
-        value("--timeout", "S", "snapshot: seconds to wait for a server (default: 30)", amount),
+    Command("sources", "", "check the web addresses in an answer; keep a snapshot of pages"),
+    Command("sources check", "sources:check", "check the addresses in a text", (
+        argument("file", "FILE", "a text file", nargs="?"),
+        value("--text", "TEXT", "the text itself, instead of a file"),
+        PAGES_KNOWN,
         JSON,
+    )),
+    Command("sources list", "sources:list_pages", "the pages of a snapshot, and addresses of facts without one", (
+        PAGES_KNOWN,
+        JSON,
+    )),
+    Command("sources snapshot", "sources:snapshot", "read pages from the web and add them to a snapshot", (
+        argument("urls", "URL", "addresses of pages", str, nargs="+"),
+        value("--to", "DIR", "the folder to add pages to", Path, required=True),
+        value("--timeout", "S", "seconds to wait for a server (default: 30)", amount),
     )),
     Command("models", "environment:models", "list models known by name, which are retired, and which keys are set", (
         JSON,

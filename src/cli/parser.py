@@ -36,14 +36,15 @@ def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """The parser of all commands. If `words` are given, only commands among them have their options."""
     parser = _Parser(prog="medicare-eval", description=texts()["medicare-eval"], epilog=texts()["exit codes"])
     parser.add_argument("--version", action="version", version=f"medicare-eval {__version__}")
-    groups = {"": _group(parser, "command")}
+    groups = {"": _group(parser, "command", "COMMAND")}
     for command in COMMANDS:
         group, _, name = command.name.rpartition(" ")
         summary = command.summary
         description = command.text or fill(f"{summary[0].upper()}{summary[1:]}.", WIDTH)
         made = groups[group].add_parser(name, help=summary, description=description)
         if not command.function:
-            groups[command.name] = _group(made, "action")
+            parts = (one.name.split()[1] for one in COMMANDS if one.name.startswith(f"{command.name} "))
+            groups[command.name] = _group(made, "action", f"{{{','.join(parts)}}}")
         elif words is None or name in words:
             for add in command.options:
                 add(made)
@@ -51,8 +52,8 @@ def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def _group(parser: _Parser, name: str) -> argparse._SubParsersAction[_Parser]:
-    return parser.add_subparsers(dest=name, required=True, metavar=name.upper(), parser_class=_Parser)
+def _group(parser: _Parser, name: str, metavar: str) -> argparse._SubParsersAction[_Parser]:
+    return parser.add_subparsers(dest=name, required=True, metavar=metavar, parser_class=_Parser)
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
@@ -60,7 +61,7 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser = build_parser(argv)
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
-        command = f"{parser.prog} {arguments.command}"
+        command = " ".join(filter(None, [parser.prog, arguments.command, getattr(arguments, "action", "")]))
         parser.exit(2, f"{command}: unrecognized arguments: {' '.join(unknown)}. Try: {command} --help\n")
     return arguments
 

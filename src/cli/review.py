@@ -43,24 +43,13 @@ def view(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def review(arguments: argparse.Namespace) -> int:
-    if arguments.what != "start":
-        for option in ("reviewers", "adjudicator", "only", "seed"):
-            if getattr(arguments, option):
-                raise InputError(f"--{option} is for review start. A review that was started has it in its manifest.")
-    actions = {"start": _start, "continue": _continue, "export": _export}
-    return actions[arguments.what](arguments)
-
-
-def _start(arguments: argparse.Namespace) -> int:
-    if not arguments.reviewers:
-        raise InputError("name at least two people, for example r1,r2.", field="reviewers")
+def start(arguments: argparse.Namespace) -> int:
     with place_for(arguments.port, arguments.host) as place:
         return _started(place, arguments)
 
 
 def _started(place: OpenSocket, arguments: argparse.Namespace) -> int:
-    made = reviews.start_review(arguments.run, **own(arguments, without="run what to port host open"))
+    made = reviews.start_review(arguments.run, **own(arguments, without="run port host open"))
     marked = f"{counted(made.chosen, 'marked trial')} and {made.sampled} of {counted(made.others, 'other')}"
     print(f"{made.path}: {marked} to review, with {counted(made.claims, 'claim')} to judge.")
     enough = min(made.others, ADVISED * made.targets)
@@ -70,7 +59,7 @@ def _started(place: OpenSocket, arguments: argparse.Namespace) -> int:
     return _serve(made.path, place, arguments)
 
 
-def _continue(arguments: argparse.Namespace) -> int:
+def resume(arguments: argparse.Namespace) -> int:
     manifest = storage.read_manifest(arguments.run)
     if not any(map(is_person, manifest.plan.judge_models())):
         text = f"{arguments.run} has no judges who are people. Start a review with: medicare-eval review start RUN"
@@ -82,7 +71,7 @@ def _continue(arguments: argparse.Namespace) -> int:
         return _serve(arguments.run, place, arguments)
 
 
-def _export(arguments: argparse.Namespace) -> int:
+def export(arguments: argparse.Namespace) -> int:
     made = reviews.export_review(arguments.run, arguments.to)
     print(
         f"{made.folder}: {counted(made.claims, 'claim')} in {counted(made.replies, 'reply', 'replies')}, as a gold set."

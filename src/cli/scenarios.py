@@ -92,56 +92,43 @@ def _valid_lines(file: ScenarioFile, library: Library) -> list[str]:
     return lines
 
 
-def scenarios(arguments: argparse.Namespace) -> int:
-    if arguments.what in ("export", "import"):
-        return _workbook(arguments)
-    if arguments.to or arguments.out:
-        raise InputError("--to and --out are for `scenarios export` and `scenarios import`. Leave them out.")
-    library = Library(arguments.facts, arguments.invented_plans)
-    if arguments.what == "library":
-        return _library(arguments, library)
-    files = read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
-    if arguments.what == "list":
-        listed = list_scenarios(files, library, today(), arguments.plan_year)
-        print(_as_json([asdict(row) for row in listed]) if arguments.json else _list_table(listed))
-    elif arguments.what == "facts":
-        facts = list_facts(files, library, arguments.plan_year)
-        print(_as_json([_fact_fields(row) for row in facts]) if arguments.json else _fact_text(facts))
-    else:
-        sources = list_sources(files, library, arguments.plan_year)
-        print(_as_json([asdict(row) for row in sources]) if arguments.json else _source_text(sources))
+def show_scenarios(arguments: argparse.Namespace) -> int:
+    listed = list_scenarios(_files(arguments), _library(arguments), today(), arguments.plan_year)
+    print(_as_json([asdict(row) for row in listed]) if arguments.json else _list_table(listed))
     return 0
 
 
-def _library(arguments: argparse.Namespace, library: Library) -> int:
-    """`scenarios library`."""
-    if arguments.scenario:
-        raise InputError(
-            f"`scenarios library` lists the whole library and takes no scenario: leave out {arguments.scenario[0]}."
-        )
-    held = list_library(library, today(), arguments.plan_year)
+def show_facts(arguments: argparse.Namespace) -> int:
+    facts = list_facts(_files(arguments), _library(arguments), arguments.plan_year)
+    print(_as_json([_fact_fields(row) for row in facts]) if arguments.json else _fact_text(facts))
+    return 0
+
+
+def show_sources(arguments: argparse.Namespace) -> int:
+    sources = list_sources(_files(arguments), _library(arguments), arguments.plan_year)
+    print(_as_json([asdict(row) for row in sources]) if arguments.json else _source_text(sources))
+    return 0
+
+
+def show_library(arguments: argparse.Namespace) -> int:
+    held = list_library(_library(arguments), today(), arguments.plan_year)
     print(_as_json([fact.model_dump(mode="json") for fact in held]) if arguments.json else _library_text(held))
     return 0
 
 
-def _workbook(arguments: argparse.Namespace) -> int:
-    """`scenarios export` and `scenarios import`."""
-    if arguments.out is None:
-        what = (
-            "the workbook to write, with --out FILE.xlsx" if arguments.what == "export" else "a folder, with --out DIR"
-        )
-        raise InputError(f"scenarios {arguments.what}: name {what}.")
-    if arguments.json or arguments.plan_year:
-        raise InputError(f"--json and --plan-year do not go with `scenarios {arguments.what}`. Leave them out.")
-    return _export_workbook(arguments) if arguments.what == "export" else _import_workbook(arguments)
+def _files(arguments: argparse.Namespace) -> tuple[ScenarioFile, ...]:
+    return read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
 
 
-def _export_workbook(arguments: argparse.Namespace) -> int:
+def _library(arguments: argparse.Namespace) -> Library:
+    return Library(arguments.facts, arguments.invented_plans)
+
+
+def export(arguments: argparse.Namespace) -> int:
     if arguments.out.suffix.lower() != ".xlsx":
         raise InputError(f"--out: {arguments.out} must end in .xlsx, so that a spreadsheet program opens it.")
-    files = read_scenarios(arguments.scenario or [str(data_folder("scenarios"))])
-    library = Library(arguments.facts, arguments.invented_plans)
-    write_workbook([file.scenario for file in files], library.facts, arguments.out)
+    files = _files(arguments)
+    write_workbook([file.scenario for file in files], _library(arguments).facts, arguments.out)
     print(arguments.out)
     print(
         f"{counted(len(files), 'scenario')} written. Edit the workbook, then turn it into scenario files: "
@@ -150,11 +137,8 @@ def _export_workbook(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _import_workbook(arguments: argparse.Namespace) -> int:
-    if len(arguments.scenario) != 1 or arguments.to:
-        raise InputError("Give one workbook: medicare-eval scenarios import FILE.xlsx --out FOLDER")
-    library = Library(arguments.facts, arguments.invented_plans)
-    found = import_workbook(Path(arguments.scenario[0]), arguments.out, library, today())
+def import_scenarios(arguments: argparse.Namespace) -> int:
+    found = import_workbook(arguments.workbook, arguments.out, _library(arguments), today())
     if found.errors:
         raise InputError("\nmedicare-eval: ".join([*found.errors, "Nothing was written."]))
     paths = write_imported(found)

@@ -16,29 +16,14 @@ from ..sources.fetch import NotFetched
 from ..store.input_files import read_bytes
 from ..text.count import counted
 from . import tables
+from .options import own
 
 SHOWN = 20
 """Addresses without a page that are listed; --json lists all."""
-_NOT_FOR = {
-    "snapshot": ("text", "snapshot", "json"),
-    "list": ("text", "to", "timeout"),
-    "check": ("to", "timeout"),
-}
 
 
-def sources(arguments: argparse.Namespace) -> int:
-    for option in _NOT_FOR[arguments.what]:
-        if getattr(arguments, option):
-            raise InputError(f"--{option} does not go with `sources {arguments.what}`. Leave it out.")
-    actions = {"snapshot": _snapshot, "list": _list, "check": _check}
-    return actions[arguments.what](arguments)
-
-
-def _snapshot(arguments: argparse.Namespace) -> int:
-    if not arguments.given or arguments.to is None:
-        raise InputError("Give addresses and a folder: medicare-eval sources snapshot URL... --to DIR")
-    options = {"timeout": arguments.timeout} if arguments.timeout else {}
-    made = api.snapshot_pages(arguments.given, arguments.to, on_done=_report, **options)
+def snapshot(arguments: argparse.Namespace) -> int:
+    made = api.snapshot_pages(on_done=_report, **own(arguments))
     print(f"{arguments.to}: {counted(len(made.pages), 'page')} added.")
     if made.failed:
         raise IncompleteRun(
@@ -58,9 +43,7 @@ def _report(got: SnapshotPage | NotFetched) -> None:
         print(f"{got.url}{led}: {got.bytes:,} bytes. Source: {got.origin}.", flush=True)
 
 
-def _list(arguments: argparse.Namespace) -> int:
-    if arguments.given:
-        raise InputError(f"`sources list` takes no address: leave out {arguments.given[0]}.")
+def list_pages(arguments: argparse.Namespace) -> int:
     found = api.list_sources(arguments.snapshot)
     if arguments.json:
         print(json.dumps(asdict(found), indent=2, ensure_ascii=False, default=str))
@@ -91,7 +74,7 @@ def _lacking_text(found: api.SourceList) -> str:
     return tables.plain_table(columns, rows, caption=caption)
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def check(arguments: argparse.Namespace) -> int:
     found = api.check_text(_text(arguments), arguments.snapshot)
     if arguments.json:
         print(json.dumps(_fields(found), indent=2, ensure_ascii=False))
@@ -116,11 +99,11 @@ def _fields(found: api.CheckedText) -> dict[str, Any]:
 
 
 def _text(arguments: argparse.Namespace) -> str:
-    if bool(arguments.given) == (arguments.text is not None) or len(arguments.given) > 1:
+    if (arguments.file is None) == (arguments.text is None):
         raise InputError("Give one file or a text: medicare-eval sources check FILE, or sources check --text TEXT")
     if arguments.text is not None:
         return str(arguments.text)
-    path = Path(arguments.given[0])
+    path: Path = arguments.file
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
