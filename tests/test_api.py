@@ -550,6 +550,7 @@ def test_a_changed_result_is_found(tmp_path: Path) -> None:
 # Documentation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["api.runs", "api.checks", "api.findings", "reading", "cli.progress"])
 def test_the_examples_in_docstrings_are_true(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They import the installed name, which here is this checkout."""

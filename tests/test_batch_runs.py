@@ -101,6 +101,7 @@ def test_ctrl_c_says_what_is_at_the_provider_and_resume_takes_it(tmp_path: Path)
     replays(run)
 
 
+@pytest.mark.slow
 def test_a_budget_is_kept_at_batch_prices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A round is sent in parts that the budget allows: twice as many calls as it allows at the full price."""
     limit = 0.25

@@ -111,6 +111,7 @@ def at_one_provider(*faults: Fault) -> list[Any]:
     return sample(every, [(PROVIDERS[number], fault) for number, fault in enumerate(faults)], pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("provider", "fault"), at_one_provider("expire", "cancel", "partial", "missing"))
 def test_lines_without_a_response_go_into_the_next_batch_and_the_others_are_kept(
     provider: Provider, fault: Fault, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -129,6 +130,7 @@ def test_lines_without_a_response_go_into_the_next_batch_and_the_others_are_kept
     replays(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("provider", "fault"), at_one_provider("reset_before", "reset_after"))
 def test_a_lost_answer_to_the_post_neither_loses_a_batch_nor_sends_it_twice(
     provider: Provider, fault: Fault, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -141,6 +143,7 @@ def test_a_lost_answer_to_the_post_neither_loses_a_batch_nor_sends_it_twice(
     assert [note.state for note in ended if note.batch is None] == ["never accepted"] * 2 * (fault == "reset_before")
 
 
+@pytest.mark.slow
 def test_a_post_that_is_accepted_and_never_answered_is_found_again(
     live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -151,6 +154,7 @@ def test_a_post_that_is_accepted_and_never_answered_is_found_again(
         same(newest(tmp_path / "runs"), server, live[provider])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("provider", "fault"), at_one_provider("deny", "refuse", "fail"))
 def test_a_refused_batch_stops_the_run_and_resume_completes_it(
     provider: Provider, fault: Fault, live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -204,6 +208,7 @@ def test_a_line_that_the_provider_refuses_is_final_as_in_a_live_run(
     replays(run)
 
 
+@pytest.mark.slow
 def test_the_run_stops_after_batch_wait_and_resume_says_when_to_come_back(
     live: dict[Provider, LiveRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -224,6 +229,7 @@ def test_the_run_stops_after_batch_wait_and_resume_says_when_to_come_back(
     same(run, server, live["anthropic"])
 
 
+@pytest.mark.slow
 def test_progress_says_what_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _, (code, _, err) = run_in_batches("google", monkeypatch, tmp_path, polls=4)
     assert code == 0, err

@@ -35,6 +35,7 @@ def as_json(*arguments: object) -> list[Document]:
     return found
 
 
+@pytest.mark.slow
 def test_every_scenario_of_the_bank_is_listed_once_with_its_plan_years() -> None:
     rows = {row["scenario_id"]: row for row in as_json("scenarios", "list")}
     assert len(rows) == len(as_json("scenarios", "list")) == len(list(BANK.rglob("*.json")))
@@ -81,6 +82,7 @@ def test_a_scenario_of_a_past_year_is_listed_as_expired(monkeypatch: pytest.Monk
     assert "expired on 2027-12-31; confirm it again, or add the new plan year's figures." in err
 
 
+@pytest.mark.slow
 def test_the_list_of_a_coming_year_says_so_and_counts_points_left_out() -> None:
     rows = as_json("scenarios", "list", "--plan-year", "2027")
     assert {row["status"] for row in rows} == {"coming"}
@@ -98,6 +100,7 @@ def test_the_list_of_a_coming_year_says_so_and_counts_points_left_out() -> None:
     assert said.endswith("Points left out rest on figures that are not published, or not known here.")
 
 
+@pytest.mark.slow
 def test_the_list_of_this_year_as_named_is_the_list() -> None:
     assert as_json("scenarios", "list", "--plan-year", "2026") == as_json("scenarios", "list")
 
@@ -139,6 +142,7 @@ def test_the_library_of_another_year_has_that_year_s_figures() -> None:
     assert "--plan-year: figures are available only for 2025, 2026 and 2027, not for 2028." in err
 
 
+@pytest.mark.slow
 @each_case("year", [2025, 2026])
 def test_every_fact_of_a_year_is_shown_with_that_year_s_figures(year: int) -> None:
     rows = as_json("scenarios", "facts", "--plan-year", str(year))
@@ -262,6 +266,7 @@ def test_every_address_of_the_bank_is_listed_with_the_facts_that_rely_on_it() ->
     assert shown == addresses()
 
 
+@pytest.mark.slow
 def test_sources_are_shown_as_text_too() -> None:
     code, out, _ = call("scenarios", "sources")
     assert code == 0

@@ -417,6 +417,7 @@ def test_paraphrase_is_recorded_shared_by_targets_and_kept_to_the_figures(tmp_pa
     )
 
 
+@pytest.mark.slow
 @each_case("number", [signal.SIGINT, signal.SIGTERM])
 def test_one_ctrl_c_drains_and_leaves_a_resumable_run(number: signal.Signals, tmp_path: Path) -> None:
     arguments = command(*RUN, "--scenario", THREE, "--repeats", 400, "--out", tmp_path, "--concurrency", 4)
@@ -467,6 +468,7 @@ sys.exit(cli.main(["run", "--scenario", "scenarios/v1/scenario_001.json", "--tar
 """
 
 
+@pytest.mark.slow
 def test_a_person_at_a_terminal_sees_a_bar_with_counts_and_rate(tmp_path: Path) -> None:
     screen, terminal = os.openpty()
     arguments = command(*RUN, "--scenario", THREE, "--repeats", 3, "--out", tmp_path)

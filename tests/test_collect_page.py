@@ -263,6 +263,7 @@ def test_a_refused_reply_goes_back_into_its_box_unchanged_and_inert(untouched: t
     assert "<script>" not in refused.text
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_nothing_and_the_same_command_continues(folder: Path) -> None:
     with served(*words(folder)) as page:
         send(page, reply="One.")
@@ -290,6 +291,7 @@ def test_a_killed_server_loses_nothing_and_the_same_command_continues(folder: Pa
     assert found.redacted_by == "r1"
 
 
+@pytest.mark.slow
 def test_two_programs_do_not_overwrite_each_other_and_the_page_says_so(page: Served, folder: Path) -> None:
     with served(*words(folder)) as other:
         send(other, reply="One.")

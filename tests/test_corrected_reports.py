@@ -96,6 +96,7 @@ def written(record: JudgeCheck, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_report_is_corrected_by_a_check_of_its_judges(run: Path, measured: JudgeCheck, tmp_path: Path) -> None:
     check = written(measured, tmp_path / "check")
     texts = []
@@ -254,6 +255,7 @@ def code_rows(text: str) -> dict[str, list[str]]:
     return {row[1]: row[2:] for row in rows[:2]}
 
 
+@pytest.mark.slow
 def test_study_codes_are_corrected_by_a_check_that_measured_them(
     run: Path, measured: JudgeCheck, tmp_path: Path
 ) -> None:
@@ -303,6 +305,7 @@ JUDGES = ("--judge-model", "anthropic:claude-sonnet-4-6", "--judge-model", "goog
 TARGET = ("--target", "openai:gpt-4.1")
 
 
+@pytest.mark.slow
 @each_case(
     ("keys", "of_run", "of_check", "adjudicator"),
     [

@@ -88,6 +88,7 @@ def with_claims(trial: dict[str, Any]) -> set[str]:
     return {claim["turn_id"] for claim in trial["claims"] if claim["verifiable"]}
 
 
+@pytest.mark.slow
 @each_case("isolation", ["claim", "reply"])
 def test_isolation_changes_calls_and_not_what_a_judge_of_single_claims_says(
     isolation: str, tmp_path: Path, reference: bytes

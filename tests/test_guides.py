@@ -368,6 +368,7 @@ def test_the_agreement_table_is_computed_correctly() -> None:
         assert row[1:] == [f"{measure(ratings):.2f}" for measure in measures]
 
 
+@pytest.mark.slow
 @each_case("split", get_args(Split))
 def test_the_gold_set_has_the_counts_of_the_guide(split: Split) -> None:
     (row,) = (row for row in table(text_of("judging.md"), "split | replies") if row[0] == split)

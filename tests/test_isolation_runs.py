@@ -42,6 +42,7 @@ def parts(folder: Path, stage: str = "verifier") -> set[str]:
     return {part for number, _, part in judges if int(number) < 1_000 and not part.startswith("w")}
 
 
+@pytest.mark.slow
 def test_the_isolation_is_in_the_ids_of_the_calls(runs: dict[str, Path]) -> None:
     assert parts(runs["reply"]) == {""}
     assert parts(runs["claim"]) == {"c1", "c2"}

@@ -89,6 +89,7 @@ def end_to_end(record: JudgeCheck) -> JudgeMeasured:
 # --- the gold set ---
 
 
+@pytest.mark.slow
 def test_the_gold_set_is_as_large_and_as_varied_as_it_says(gold: dict[Split, Gold]) -> None:
     items = [item for part in gold.values() for item in part.items]
     assert len(items) >= 60
@@ -140,6 +141,7 @@ def test_gold_labels_that_our_own_rule_would_refuse_are_listed(tmp_path: Path) -
 # --- the command, its table and its record ---
 
 
+@pytest.mark.slow
 def test_the_counts_of_a_record_agree_with_each_other_and_with_the_gold_set(
     dev: tuple[Path, str], gold: dict[Split, Gold]
 ) -> None:
@@ -238,6 +240,7 @@ def test_only_one_way_of_measuring_makes_only_its_calls(tmp_path: Path) -> None:
     assert both.calls == sum(record.calls for record in records.values())
 
 
+@pytest.mark.slow
 def test_a_limit_draws_replies_by_the_seed_and_is_part_of_the_plan(tmp_path: Path) -> None:
     def drawn(name: str, *more: object) -> JudgeCheck:
         folder, printed = checked(tmp_path / name, "--split", "dev", "--only", "end-to-end", *more)
@@ -254,6 +257,7 @@ def test_a_limit_draws_replies_by_the_seed_and_is_part_of_the_plan(tmp_path: Pat
     assert few.plan_sha256 != everything.plan_sha256
 
 
+@pytest.mark.slow
 @each_case(("split", "replies", "claims"), [("second", 48, 966), ("third", 40, 754)])
 def test_the_later_parts_are_measured_like_the_others(
     split: Split, replies: int, claims: int, tmp_path: Path, gold: dict[Split, Gold]
@@ -534,6 +538,7 @@ def stopper() -> Callable[[Received], Scripted]:
     return script
 
 
+@pytest.mark.slow
 def test_a_stopped_check_leaves_no_record_and_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = own_gold(tmp_path / "own", replies=4)
     with Loopback(stopper()) as server:
@@ -766,6 +771,7 @@ def test_a_gold_set_with_a_fault_is_rejected_in_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @each_case(
     ("arguments", "code", "printed"),
     [
@@ -857,6 +863,7 @@ def test_a_check_stopped_from_python_names_the_folder_to_resume(tmp_path: Path) 
     assert check_judges(CheckOptions(gold=own, resume=folder)).record.replies == 2
 
 
+@pytest.mark.slow
 def test_the_example_of_check_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (example,) = doctest.DocTestFinder().find(check_judges, globs={**vars(check_module)})

@@ -103,6 +103,7 @@ def test_the_second_edition_s_table_is_computed_from_its_records() -> None:
     assert "\n".join(listed) in page
 
 
+@pytest.mark.slow
 def test_the_share_outside_key_and_library_is_computed_from_its_records() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for name, one in zip(PARTS, second_edition(), strict=True):

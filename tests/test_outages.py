@@ -98,6 +98,7 @@ def test_a_provider_that_is_down_for_a_while_is_waited_for(
     replays(folder)
 
 
+@pytest.mark.slow
 def test_a_provider_that_stays_down_stops_the_run_and_the_resumed_run_is_whole(
     undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_request_that_is_refused_by_a_model_that_answers_others_is_a_result(
     assert outcomes(folder) == {"scored", "failed"}
 
 
+@pytest.mark.slow
 def test_a_refusal_during_an_outage_is_not_a_result(
     undisturbed: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

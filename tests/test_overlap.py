@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -164,6 +165,7 @@ def test_equal_quantities_count_as_shared() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_share_refuses_hardly_any_supported_gold_claim() -> None:
     """In all parts of the gold set; the rule was not chosen on their labels."""
     supported, refused = 0, 0

@@ -149,6 +149,7 @@ EARLY = "the key of 2027 may be used from 2026-10-15, and today is 2026-10-14"
 LATE = "its plan year 2027 ended on 2027-12-31, and today is 2028-01-01"
 
 
+@pytest.mark.slow
 @each_case(("today", "why"), [("2026-10-14", EARLY), ("2026-10-15", None), ("2027-01-02", None), ("2028-01-01", LATE)])
 def test_every_key_of_the_bank_opens_and_ends_with_its_plan_year(today: str, why: str | None) -> None:
     """Also those without a figure, whose facts hold before and after."""

@@ -306,6 +306,7 @@ def test_very_long_texts_are_read_to_their_end(piece: str) -> None:
     assert done.stdout.strip() == "() True"
 
 
+@pytest.mark.slow
 def test_figures_are_derived_from_a_limited_number_of_others() -> None:
     even = " ".join(f"${number}" for number in range(2, 60_001, 2))
     odd = " ".join(f"${number}" for number in range(1, 60_000, 2))

@@ -157,6 +157,7 @@ def test_a_run_in_which_every_reply_is_cut_off_has_none(monkeypatch: pytest.Monk
     assert "cut off at the length limit: stop reason: length." in err
 
 
+@pytest.mark.slow
 def test_attempts_that_were_repeated_are_shown_and_lose_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -417,6 +417,7 @@ def test_a_rule_based_judge_has_no_noise() -> None:
     replays(folder)
 
 
+@pytest.mark.slow
 def test_a_judge_that_changes_its_mind_with_the_seed_has_a_noise_floor(
     old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

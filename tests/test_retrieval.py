@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
+import pytest
+
 from src.judge_check.gold import load_gold
 from src.records.judge_check import Split
 from src.schemas import BackgroundFact, Label
@@ -185,6 +187,7 @@ print(json.dumps([retriever.find(case.text, 10) for case in cases("dev")]))
 """
 
 
+@pytest.mark.slow
 @each_case("seed", ["0", "4242"])
 def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
     finished = subprocess.run(
@@ -195,6 +198,7 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
     assert json.loads(finished.stdout) == [list(retriever.find(case.text, 10)) for case in cases("dev")]
 
 
+@pytest.mark.slow
 def test_the_recall_in_the_guide_is_what_is_measured() -> None:
     guide = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
     section = guide[guide.index("## How often the right fact is found") :]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from src import storage
 from src.findings.analysis.read_run import gather
 from src.findings.analysis.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_NOTICE, Found, offline_notices
@@ -25,6 +27,7 @@ def found(measured: JudgeMeasured, label: str) -> Found:
     )
 
 
+@pytest.mark.slow
 @each_case("split", ["held_out", "second", "third"])
 def test_the_notice_has_the_figures_of_a_real_check(split: Split, tmp_path: Path) -> None:
     judges = JudgeOptions.model_validate({"judges": ["offline:rules"]})

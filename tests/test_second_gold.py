@@ -96,6 +96,7 @@ def test_the_readme_counts_what_is_there(part: Split) -> None:
     assert float(stated[1]) == pytest.approx(kappa, abs=0.0006)
 
 
+@pytest.mark.slow
 @each_part
 def test_judge_check_reads_what_is_in_the_files(part: Split) -> None:
     gold = load_gold(part)

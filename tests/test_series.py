@@ -144,6 +144,7 @@ def test_january_begins_a_segment_and_never_continues_a_line(with_two: Path, run
     assert [event.text for event in found.events if event.kind == "segment"] == ["the series begins", "plan year 2027"]
 
 
+@pytest.mark.slow
 def test_a_changed_key_or_rubric_begins_a_segment(tmp_path: Path, run_on: Run) -> None:
     """A key with another figure is another key, also if the file has the same name."""
     file = tmp_path / "scenario_001.json"
@@ -179,6 +180,7 @@ def test_a_rubric_is_part_of_what_is_compared() -> None:
     assert plan_parts(plan).key == plan_parts(other).key
 
 
+@pytest.mark.slow
 def test_other_judges_judge_all_earlier_transcripts_again(with_two: Path, run_on: Run) -> None:
     found = run_on(with_two, "2026-08-05", judge_again=True)
     (segment,) = found.segments
@@ -217,6 +219,7 @@ def test_changed_judging_is_refused_until_the_user_says_so(
     assert not (with_two / "points" / "2026-08").exists()
 
 
+@pytest.mark.slow
 def test_a_retired_target_ends_its_line_and_the_others_go_on(
     with_two: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +257,7 @@ def test_a_retired_judge_is_named_with_what_to_do(with_two: Path, run_on: Run, m
     assert "all earlier transcripts are then judged again" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_run_made_elsewhere_is_added_and_an_unlike_one_is_refused(
     series: Path, tmp_path: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +281,7 @@ def test_a_run_made_elsewhere_is_added_and_an_unlike_one_is_refused(
         me.add_to_series(series, rejudged.path, day=date(2026, 8, 5))
 
 
+@pytest.mark.slow
 def test_what_was_checked_elsewhere_must_be_of_this_series(
     series: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,6 +318,7 @@ def test_a_baseline_that_does_not_fit_leaves_nothing_behind(tmp_path: Path, monk
     assert not (tmp_path / "monthly").exists()
 
 
+@pytest.mark.slow
 def test_other_labels_can_be_the_anchors(tmp_path: Path, run_on: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDICARE_EVAL_TODAY", "2026-06-05")
     shutil.copytree(ROOT / "gold" / "held_out", tmp_path / "labels")

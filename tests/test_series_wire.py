@@ -202,6 +202,7 @@ def test_a_point_stops_at_its_budget_and_goes_on_with_a_higher_one(
     no_key_in(folder)
 
 
+@pytest.mark.slow
 def test_an_outage_stops_a_point_and_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "monthly"
     with played(monkeypatch, 2) as (world, _):

@@ -79,6 +79,7 @@ def test_shards_divide_the_plan_and_keep_all_targets_of_a_question_set_together(
     assert all(len(numbers) == 1 for numbers in owners.values())
 
 
+@pytest.mark.slow
 def test_a_merge_says_which_shard_is_missing_given_twice_or_of_another_study(two: list[Path], tmp_path: Path) -> None:
     first, second = two
     whole = make_run(tmp_path / "whole", *STUDY)

@@ -158,6 +158,7 @@ def test_nested_fields_of_a_persona_are_slots(run: Run) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_list_of_texts_is_a_choice_that_the_seed_draws(run: Run) -> None:
     openings = document("two_programs")["variation_knobs"]["opening"]
     asked = [questions(run("two_programs", "--seed", seed)) for seed in range(12)]

@@ -297,6 +297,7 @@ def test_columns_and_rows_may_be_moved(library: Library, tmp_path: Path) -> None
     assert [turn["turn_id"] for turn in written(tmp_path)["scripted_turns"]] == ["Q1", "Q2"]
 
 
+@pytest.mark.slow
 @each_case(
     ("edit", "says"),
     [

@@ -203,6 +203,7 @@ def test_resume_refuses_results_that_it_would_not_write_again(tmp_path: Path) ->
     assert "line 2" in err
 
 
+@pytest.mark.slow
 def test_a_file_size_limit_of_the_system_is_a_storage_error(tmp_path: Path) -> None:
     """The kernel itself refuses the write: as close to a full disk as a test can get."""
     finished = subprocess.run(

@@ -151,6 +151,7 @@ def test_a_study_file_names_prompts_beside_it_and_its_full_form_gives_the_same_p
     assert me.plan(me.study(**document)) == plan
 
 
+@pytest.mark.slow
 def test_one_model_with_and_without_a_system_prompt_is_two_targets_of_one_run(tmp_path: Path, prompt: Path) -> None:
     with Loopback(default=Scripted(text="A plan may have a network.")) as server:
         env = {"COMPATIBLE_BASE_URL": server.url("openai")}

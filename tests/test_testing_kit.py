@@ -92,6 +92,7 @@ OURS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("adapter", "dialect", "model", "skipped"), OURS)
 def test_our_own_adapters_pass(adapter: Any, dialect: Dialect, model: str, skipped: int) -> None:
     report = check_adapter(adapter, dialect=dialect, model=model, patience_s=PATIENCE_S)
@@ -330,6 +331,7 @@ FIRST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("adapter", "case"), FIRST, ids=lambda value: getattr(value, "__name__", ""))
 def test_the_commonest_faults_are_found(adapter: type[Wrapped], case: str) -> None:
     assert check_adapter(Wrapped, dialect=DIALECT, only=case, patience_s=PATIENCE_S).failed == ()

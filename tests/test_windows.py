@@ -69,6 +69,7 @@ def test_a_run_of_the_first_release_is_verified_and_reported(tmp_path: Path) -> 
     assert (report / "report.md").is_file()
 
 
+@pytest.mark.slow
 def test_every_command_that_calls_no_model_works(run: Path, tmp_path: Path) -> None:
     frozen, export, new = tmp_path / "a.json", tmp_path / "export", tmp_path / "new.json"
     commands: list[Sequence[object]] = [
@@ -94,6 +95,7 @@ def test_every_command_that_calls_no_model_works(run: Path, tmp_path: Path) -> N
     assert sorted(tmp_path.iterdir()) == [frozen, export, new]
 
 
+@pytest.mark.slow
 def test_running_is_refused_in_one_sentence_and_writes_nothing(run: Path, tmp_path: Path) -> None:
     stopped = shutil.copytree(run, tmp_path / "stopped")
     (stopped / "seal.json").unlink()

@@ -100,6 +100,7 @@ def records(folder: Path) -> list[CallRecord]:
     return [CallRecord.model_validate_json(json.dumps(document)) for document in documents]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*SPEC_MODELS, "grok:grok-2"])
 def test_the_models_of_the_specification_work_by_their_names(name: str, server: Loopback, tmp_path: Path) -> None:
     folder, _, _ = run(tmp_path, "--target", name, "--judge-model", "offline:rules", "--allow-retired")

@@ -130,6 +130,7 @@ def first_form(review: Served, person: str, cookie: str) -> Page:
     return review.ask("GET", link[1], cookie=cookie)
 
 
+@pytest.mark.slow
 def test_a_form_needs_its_token_and_shows_the_rules_that_models_keep(review: Served) -> None:
     cookie, own = review.session("r1"), {"origin": f"http://{review.host}", "sec_fetch_site": "same-origin"}
     form = first_form(review, "r1", cookie)
@@ -206,6 +207,7 @@ def test_nothing_doubtful_is_nothing_to_review(tmp_path: Path) -> None:
     assert [one.note for one in read_doubts(tmp_path, run.name)] == ["z"]  # a line that is no mark is passed over
 
 
+@pytest.mark.slow
 @each_case("release", ["0.1", "0.2", "0.3", "0.5"])
 def test_runs_of_earlier_releases_can_be_looked_at(release: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "tests" / "formats" / release / "run", tmp_path / "run")
@@ -275,6 +277,7 @@ def with_password(runs: Path, password: str) -> Iterator[Served]:
         yield found
 
 
+@pytest.mark.slow
 def test_a_password_is_asked_for_and_a_link_alone_opens_nothing(runs: Path) -> None:
     with with_password(runs, "correct horse battery") as view:
         own = {"origin": f"http://{view.host}", "sec_fetch_site": "same-origin"}
@@ -309,6 +312,7 @@ def test_a_review_is_exported_for_a_judge_check_only_when_it_is_finished(runs: P
 OWN = {"sec_fetch_site": "same-origin"}
 
 
+@pytest.mark.slow
 def test_an_answer_that_cannot_be_written_is_not_called_saved_and_the_program_says_why(
     runs: Path, tmp_path: Path
 ) -> None:
@@ -345,6 +349,7 @@ def test_without_its_packages_the_command_says_what_to_install(runs: Path, monke
     assert " ".join(f"'{one}'" for one in extra["workbench"]) == review_commands.PACKAGES
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_what_is_left_and_how_to_continue(runs: Path, tmp_path: Path) -> None:
     words = ("--reviewers", "r1,r2", "--sample", "1", "--out", tmp_path)
     with served("review", "start", newest(runs), *words) as review:
@@ -354,6 +359,7 @@ def test_ctrl_c_says_what_is_left_and_how_to_continue(runs: Path, tmp_path: Path
     assert "wait for r1" in err and "To continue: medicare-eval review continue" in err
 
 
+@pytest.mark.slow
 def test_a_review_that_cannot_start_says_so_before_any_link(runs: Path, tmp_path: Path) -> None:
     made = start_review(newest(runs), reviewers=["r1", "r2"], sample=1, out=tmp_path)
     with served("review", "continue", made.path):
@@ -397,6 +403,7 @@ def test_a_person_may_insist_on_facts_in_other_words(review: Served) -> None:
     assert asked
 
 
+@pytest.mark.slow
 def test_an_address_does_not_tell_the_target_and_other_cookies_do_no_harm(review: Served) -> None:
     cookie = review.session("r1")
     shown = review.ask("GET", "/", cookie=cookie).text

@@ -46,6 +46,7 @@ def path_of(case: AdapterCase, version: str = "v1beta") -> str:
     return PATHS.get(case.wire, f"/{version}/models/{case.model}:generateContent")
 
 
+@pytest.mark.slow
 @every_adapter
 @each_case("prefix", ["", "/proxy/gateway"])
 @each_case("suffix", SUFFIXES)

@@ -74,6 +74,7 @@ def assert_hidden(failure: CallFailure) -> None:
     assert not [text for text in shown if KEY in text]
 
 
+@pytest.mark.slow
 @every_adapter
 @each_case(("status", "outcome"), STATUSES)
 def test_outcome_of_every_status(server: Loopback, case: AdapterCase, status: int, outcome: FailureOutcome) -> None:
@@ -107,6 +108,7 @@ def test_error_pages_are_kept_whole(server: Loopback, case: AdapterCase) -> None
     assert failure.received == "<html><body><h1>Bad gateway</h1></body></html>"
 
 
+@pytest.mark.slow
 @every_adapter
 @each_case(
     "raw",

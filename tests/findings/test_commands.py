@@ -337,11 +337,13 @@ def test_three_systems_make_three_pairs_with_adjusted_p(tmp_path: Path) -> None:
     assert [one["p_holm"] for one in document["comparisons"]] == pytest.approx([3 * 2 / 2**8] * 3)
 
 
+@pytest.mark.slow
 def test_one_target_is_refused_in_one_sentence(careful: Path) -> None:
     assert "there is only one" in refused("compare", careful)
     assert "there is only one" in refused("compare", careful, "--json")
 
 
+@pytest.mark.slow
 def test_targets_of_several_runs_are_compared_as_those_of_one(careful: Path, wrong: Path, both: Path) -> None:
     apart = as_json("compare", careful, wrong)
     assert apart["comparisons"] == as_json("compare", both)["comparisons"]
@@ -361,6 +363,7 @@ def test_two_runs_that_began_in_one_second_are_still_two(tmp_path: Path) -> None
     assert len(as_json("compare", first, second, "--measure", "accuracy")["systems"]) == 2
 
 
+@pytest.mark.slow
 def test_a_judging_and_its_repeat_are_compared_claim_by_claim(careful: Path, rejudged: Path) -> None:
     out = said("compare", careful, rejudged)
     assert out.startswith("32 trials, ")
@@ -1001,6 +1004,7 @@ def test_a_checklist_is_written_beside_the_report(three: Path, tmp_path: Path) -
     assert (tmp_path / "out" / "chart_checklist.md").read_text(encoding="utf-8").startswith("#")
 
 
+@pytest.mark.slow
 def test_a_check_of_the_same_judges_corrects_the_report(three: Path, checked: Path, tmp_path: Path) -> None:
     plain = report(three, out=tmp_path / "plain")
     assert report(three, out=tmp_path / "out", more=["--judge-check", checked]) != plain

@@ -631,6 +631,7 @@ def test_labels_of_columns_and_values_are_in_the_files(tmp_path: Path) -> None:
     assert not schema.field("claim_id").nullable
 
 
+@pytest.mark.slow
 def test_results_are_streamed_and_only_a_batch_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many trials, no writer ever holds more rows than a batch, and trials are asked for one by one."""
     monkeypatch.setattr(writers, "BATCH_ROWS", 7)

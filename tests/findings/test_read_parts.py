@@ -186,6 +186,7 @@ in_processes([piece(n) for n in range(40)], 3)
 """
 
 
+@pytest.mark.slow
 def test_processes_stop_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-c", ORPHANS, str(tmp_path)], cwd=ROOT)
     until = time.monotonic() + 60

@@ -128,6 +128,7 @@ def by_hand(pairs: list[tuple[str, str]], weights: list[float]) -> tuple[float, 
     return agreed, (agreed - chance) / (1 - chance)
 
 
+@pytest.mark.slow
 def test_people_are_told_apart_though_they_share_the_work(review: Review, folder: Path) -> None:
     expected = Counter(person for said in labels_by_person(folder).values() for person in said)
     assert review.people == ("r1", "r2", "r3")
@@ -255,6 +256,7 @@ def test_a_report_of_another_run_has_no_such_section(judged: Path, tmp_path: Pat
     assert "Review by people" not in said_in(tmp_path / "report")
 
 
+@pytest.mark.slow
 def test_a_finished_review_is_a_gold_set_for_judge_check(settled: Path, tmp_path: Path) -> None:
     exported = export_review(settled, tmp_path / "gold")
     finals = [one for line in results(settled).values() for one in line["final_claims"]]

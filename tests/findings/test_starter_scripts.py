@@ -170,6 +170,7 @@ def in_python(*folders: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"headline"')]
 
 
+@pytest.mark.slow
 def test_python_gets_the_headline_number_from_every_format(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     names = ("csv", "parquet", "dta", "sav")

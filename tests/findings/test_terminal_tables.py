@@ -96,6 +96,7 @@ def test_commands_print_no_line_wider_than_80_columns(
     assert [line for line in prose if len(line) > 80] == [], "only indented paths and commands may be longer"
 
 
+@pytest.mark.slow
 def test_models_and_scenarios_are_listed_with_whole_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lists = ("scenarios list", "scenarios list --plan-year 2027")

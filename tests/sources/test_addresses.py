@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -281,6 +282,7 @@ def test_an_official_ending_before_a_private_name_is_a_disguise(before: str, own
     assert classify_host(f"medicare-gov-{owner}.com").host_class in ("disguised", "malformed")
 
 
+@pytest.mark.slow
 def test_long_hostile_texts_do_not_make_the_finder_hang() -> None:
     for piece in ("[](", "[1]: ", "https://", "a.", "@", "[", "medicare.gov/", "According to A "):
         find_citations(piece * 3_000)

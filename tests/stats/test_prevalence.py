@@ -50,6 +50,7 @@ def test_a_wide_interval_rests_on_hardly_any_value() -> None:
     assert independent_size(0.5, ConfidenceLimits(0.0, 1.0)) < 1
 
 
+@pytest.mark.slow
 def test_limits_agree_with_the_delta_method_where_there_is_much_data() -> None:
     rates = ErrorRates(alone(9_000, 10_000), alone(500, 10_000))
     observed, size = 0.4, 5_000.0

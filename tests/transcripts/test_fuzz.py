@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_redaction_of_any_words_keeps_the_rest(text: str) -> None:
     assert all(0 <= one.start < one.end <= len(text) for one in spoken_amounts(text))
 
 
+@pytest.mark.slow
 def test_long_hostile_text_ends() -> None:
     """Patterns that could try every split of a long row of the same words would not end in any time."""
     for part in ("one ", "1-", "born ", "account number ", "a.", "E as in Edward ", "my name is ", "12 elm "):
