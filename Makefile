@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 SEED ?= 42
 WORKERS ?= auto
 PYTEST = $(PY) -m pytest --numprocesses $(WORKERS) --dist worksteal
-# Tests start the program often, and pytest compiles their asserts: without byte code each time anew.
+# Tests start the program often, and pytest compiles their asserts: without byte code they would do so every time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help

@@ -373,6 +373,10 @@ def test_no_command_and_unknown_commands_are_usage_errors() -> None:
     code, out, err = call("dance")
     assert (code, out) == (2, "")
     assert "invalid choice: 'dance'" in err
+    code, out, err = call("scenarios", "--plan-year", 2027, "list")
+    assert (code, out) == (2, "")
+    assert "invalid choice: '2027'" in err
+    assert "Options come after this word." in err
     assert call("--version") == (0, f"medicare-eval {__version__}\n", "")
 
 

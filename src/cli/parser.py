@@ -29,7 +29,8 @@ class _Parser(argparse.ArgumentParser):
         return action
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}. Try: {self.prog} --help\n")
+        order = " Options come after this word." if message.startswith("argument {") else ""  # `review start` and such
+        self.exit(2, f"{self.prog}: {message}.{order} Try: {self.prog} --help\n")
 
 
 def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
