@@ -21,6 +21,7 @@ from src.store.strict_json import (
     encode,
     fingerprint,
     loads,
+    loads_foreign,
 )
 from src.store.strict_json import sha256 as sha256_of
 from tests.cases import each_case
@@ -96,10 +97,19 @@ def test_depth_is_bounded(opening: str, closing: str) -> None:
     def nested(depth: int) -> str:
         return opening * (depth - 1) + ("[]" if opening == "[" else "{}") + closing * (depth - 1)
 
-    loads(nested(MAX_DEPTH))
-    for depth in (MAX_DEPTH + 1, 5_000, 200_000):
-        with pytest.raises(StrictJSONError, match="nested deeper than 100 levels"):
-            loads(nested(depth))
+    for read in (loads, loads_foreign, lambda text: loads_foreign(text.encode())):
+        read(nested(MAX_DEPTH))
+        for depth in (MAX_DEPTH + 1, 5_000, 200_000):
+            with pytest.raises(StrictJSONError, match="nested deeper than 100 levels"):
+                read(nested(depth))
+
+
+def test_json_of_a_provider_need_not_be_strict() -> None:
+    assert loads_foreign('{"a": 1, "a": 2}') == {"a": 2}
+    assert loads_foreign('"\\ud800"') == "\ud800"
+    for broken in (b"\xff\xfe{}", b"", b"[", b"[" * 100_000):
+        with pytest.raises(ValueError):
+            loads_foreign(broken)
 
 
 def test_brackets_in_strings_and_in_sequence_do_not_count_as_depth() -> None:

@@ -7,7 +7,6 @@ such errors in November 2026. All adapters share them, because a gateway passes 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from ..store.strict_json import loads_foreign
 from .base import FailureOutcome
 
 LARGEST_COUNT = 2**53
@@ -220,8 +220,8 @@ class Listing:
 def read_listing(status: int, headers: Mapping[str, str], body: bytes) -> Listing:
     """The meaning of an answer to either request."""
     try:
-        payload: Any = json.loads(body)
-    except (ValueError, RecursionError):
+        payload: Any = loads_foreign(body)
+    except ValueError:
         payload = None
     fields: dict[str, Any] = payload if isinstance(payload, dict) else {}
     if not 200 <= status < 300:

@@ -8,7 +8,6 @@ bytes received. SDK exceptions carry the key in their request's headers, so none
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -22,7 +21,7 @@ import msgspec
 from ..errors import ConfigError
 from ..records.target import WebCitation, WebSearch
 from ..schemas import Usage
-from ..store.strict_json import clean_text
+from ..store.strict_json import clean_text, loads_foreign
 from .addresses import proxy_for
 from .base import BatchReply, CallFailure, FailureOutcome, ModelReply, ModelRequest, ReplyOutcome, verbatim
 from .capabilities import Call, StrictSchemas, UnfitSchema, fitted
@@ -152,8 +151,8 @@ def read_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         raise ShapeError("the body is empty")
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = loads_foreign(body)
+    except ValueError:
         raise ShapeError("the body is not JSON") from None
     if not isinstance(value, dict):
         raise ShapeError(f"the body is not a JSON object but a {type(value).__name__}")

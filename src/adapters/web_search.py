@@ -6,7 +6,6 @@ from the verbatim response, and judges see none of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -16,7 +15,7 @@ import msgspec
 from ..records.model_name import split_name
 from ..records.target import Effort, SearchOptions, WebCitation
 from ..schemas import CallRecord
-from ..store.strict_json import clean_text
+from ..store.strict_json import clean_text, loads_foreign
 
 OPTIONS = ("max_searches", "allowed_domains", "blocked_domains", "country", "context_size")
 LONGEST_URL = 10_000
@@ -127,10 +126,10 @@ def blocks_of(record: CallRecord) -> list[dict[str, Any]]:
     if record.outcome not in ("ok", "truncated") or not isinstance(record.received, str):
         return []
     try:
-        payload = json.loads(record.received)
+        payload = loads_foreign(record.received)
         blocks = [block for block in _listed(split_name(record.model).provider, payload) if isinstance(block, dict)]
         msgspec.json.encode(blocks)
-    except (ValueError, RecursionError, OverflowError):  # lone surrogates or numbers without limit, for example
+    except (ValueError, OverflowError):  # lone surrogates or numbers without limit, for example
         return []
     return blocks
 

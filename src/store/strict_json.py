@@ -50,6 +50,17 @@ def clean_text(text: str) -> str:
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def loads_foreign(body: bytes | str) -> Any:
+    """Parse JSON that a provider wrote, which need not be strict, or raise `ValueError`.
+
+    The depth is looked at first. `json` would stop only at the end of the stack, where every other piece of code fails
+    too, such as a finalizer that runs at that moment.
+    """
+    text = body if isinstance(body, str) else body.decode(json.detect_encoding(body), "surrogatepass")
+    _check_depth(text)
+    return json.loads(text)
+
+
 def loads(text: str) -> Any:
     """Parse strict JSON or raise `StrictJSONError`."""
     _check_depth(text)
@@ -74,12 +85,12 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    for found in _BRACKET.findall(text):
-        if found in ("[", "{"):
+    for found in _BRACKET.finditer(text):
+        if found[0] in ("[", "{"):
             depth += 1
             if depth > MAX_DEPTH:
                 raise StrictJSONError(f"invalid JSON: nested deeper than {MAX_DEPTH} levels")
-        elif found in ("]", "}"):
+        elif found[0] in ("]", "}"):
             depth -= 1
 
 
