@@ -225,13 +225,7 @@ def _verify(folder: Path, expect: str | None, read: _Records) -> Verified:
             f"{folder / run_folder.RESULTS}: the results hash is {results.head}, not the expected {expect}."
         )
     return Verified(
-        manifest.run_id,
-        results.count,
-        len(planned),
-        journal.calls,
-        journal.torn_lines,
-        results.head,
-        seal is not None,
+        manifest.run_id, results.count, len(planned), journal.calls, journal.torn_lines, results.head, seal is not None
     )
 
 

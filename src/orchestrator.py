@@ -241,10 +241,7 @@ async def execute(
             raise IntegrityError(f"{folder / storage.JOURNAL} is missing, but results were computed from it.")
         wanted = {trial.trial_id for trial in todo} | {trial.questions_id for trial in todo} | {PROBE_TRIAL}
         journal = storage.Journal(
-            folder / storage.JOURNAL,
-            storage.manifest_sha256(folder),
-            wanted=wanted.__contains__,
-            failpoints=failpoints,
+            folder / storage.JOURNAL, storage.manifest_sha256(folder), wanted=wanted.__contains__, failpoints=failpoints
         )
         reused = _transcripts(earlier, manifest, wanted) if earlier else None
         batcher = make_batcher(journal, resources)

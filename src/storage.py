@@ -153,13 +153,7 @@ class Journal:
     """The append-only record of calls behind the gateway. `store.hash_chain` describes its lines and recovery."""
 
     def __init__(
-        self,
-        path: Path,
-        genesis: str,
-        *,
-        wanted: Callable[[str], bool],
-        failpoints: Failpoints,
-        resume: str = RESUME,
+        self, path: Path, genesis: str, *, wanted: Callable[[str], bool], failpoints: Failpoints, resume: str = RESUME
     ) -> None:
         self._path = path
         self._resume = f"{resume} {path.parent}"

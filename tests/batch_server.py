@@ -117,12 +117,9 @@ class BatchServer(Loopback):
             down = self.broken_polls % 2 == 0
             return _json({"error": "down"}, status=503) if down else server.Response(fault="reset")
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-        handler = {
-            "openai": self._openai,
-            "xai": self._xai,
-            "anthropic": self._anthropic,
-            "google": self._google,
-        }[provider]
+        handler = {"openai": self._openai, "xai": self._xai, "anthropic": self._anthropic, "google": self._google}[
+            provider
+        ]
         return handler(path, query, request)
 
     def _bill(self, provider: str, body: dict[str, Any]) -> None:

@@ -18,24 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from src.adapters.base import ModelRequest
-from src.agents import (
-    adjudicator,
-    extractor,
-    scorer,
-    verifier,
-)
+from src.agents import adjudicator, extractor, scorer, verifier
 from src.agents.ask import AskedTurn, JudgeClient
 from src.agents.verifier import Shown
-from src.schemas import (
-    CallOutcome,
-    CallParameters,
-    CallRecord,
-    ClaimInView,
-    FactInView,
-    Label,
-    ScorerInput,
-    TiedClaim,
-)
+from src.schemas import CallOutcome, CallParameters, CallRecord, ClaimInView, FactInView, Label, ScorerInput, TiedClaim
 from src.store.strict_json import clean_text, encode
 from src.text.coverage import coverage
 from src.text.fence import unwrap

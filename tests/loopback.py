@@ -26,15 +26,7 @@ from src.testing import server
 Wire = Literal["openai", "anthropic", "google"]
 Reply = Literal["text", "thinking_first", "refusal", "content_filter", "prompt_block", "empty", "truncated"]
 Fault = Literal[
-    "timeout",
-    "reset",
-    "truncated_body",
-    "malformed_json",
-    "html",
-    "null",
-    "empty_object",
-    "empty_body",
-    "slow_drip",
+    "timeout", "reset", "truncated_body", "malformed_json", "html", "null", "empty_object", "empty_body", "slow_drip"
 ]
 BELOW_HTTP: dict[Fault, server.Fault] = {
     "timeout": "silence",

@@ -291,10 +291,7 @@ def test_an_opened_run_gives_its_trials_claims_verdicts_and_calls(done: me.Run) 
     wrong = [one for one in claims if one.final and one.final.label == "CONTRADICTED"]
     assert {one.target for one in wrong} == {"fake:wrong"}
     verdicts = list(run.verdicts())
-    assert {(one.judge, one.model) for one in verdicts} == {
-        ("judge_1", "offline:rules"),
-        ("judge_2", "offline:rules"),
-    }
+    assert {(one.judge, one.model) for one in verdicts} == {("judge_1", "offline:rules"), ("judge_2", "offline:rules")}
     assert len(verdicts) == 2 * sum(one.final is not None for one in claims)
     calls = list(run.calls())
     assert len(calls) == me.verify(run.path).calls
@@ -317,12 +314,7 @@ def test_tables_are_data_frames(done: me.Run) -> None:
     accuracy = trials.groupby("target", observed=True)["accuracy"].mean()
     assert accuracy["fake:careful"] > accuracy["fake:wrong"]
     sizes = {name: len(done.to_frame(name)) for name in ("runs", "claims", "verdicts", "turns")}
-    assert sizes == {
-        "runs": 1,
-        "claims": len(list(done.claims())),
-        "verdicts": len(list(done.verdicts())),
-        "turns": 16,
-    }
+    assert sizes == {"runs": 1, "claims": len(list(done.claims())), "verdicts": len(list(done.verdicts())), "turns": 16}
     with pytest.raises(me.InputError, match="'tables' is not a table of a run"):
         done.to_frame("tables")
 
@@ -470,11 +462,7 @@ def test_a_registration_is_never_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(
-    study: dict[str, Any],
-    error: type[me.HarnessError],
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    study: dict[str, Any], error: type[me.HarnessError], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OPENAI", "ANTHROPIC", "GEMINI", "XAI"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)

@@ -11,14 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.schemas import Claim, QuoteSpan
-from src.text.coverage import (
-    COVERAGE_BELOW,
-    Coverage,
-    coverage,
-    factual_sentences,
-    is_factual,
-    names_a_program,
-)
+from src.text.coverage import COVERAGE_BELOW, Coverage, coverage, factual_sentences, is_factual, names_a_program
 from src.text.sentences import Span, sentences
 from tests.cases import each_case
 
@@ -113,10 +106,7 @@ def test_greetings_questions_labels_and_bare_years_are_not_factual(sentence: str
     [
         ("# Part B costs $202.90\n\nGood to know.", []),
         ("## What Medicare covers\n\nPart A covers hospital care.", ["Part A covers hospital care."]),
-        (
-            "| Part | Premium |\n|:---|---:|\n| A | $0 |\n| **B** | $202.90 |\n",
-            ["| A | $0 |", "| **B** | $202.90 |"],
-        ),
+        ("| Part | Premium |\n|:---|---:|\n| A | $0 |\n| **B** | $202.90 |\n", ["| A | $0 |", "| **B** | $202.90 |"]),
         (
             "- Part A covers hospital care\n* **Part B** covers doctors\n1. Part D is for drugs\n2) The fee is $5",
             ["Part A covers hospital care", "**Part B** covers doctors", "Part D is for drugs", "The fee is $5"],

@@ -20,13 +20,7 @@ import pytest
 
 from src.adapters.registry import PROVIDERS, Provider
 from src.cli import doctor, reach
-from src.cli.doctor import (
-    Finding,
-    as_json,
-    examine,
-    origin,
-    table,
-)
+from src.cli.doctor import Finding, as_json, examine, origin, table
 from tests.proxies import HttpProxy
 from tests.runs import HANGS_S, ROOT, environment
 

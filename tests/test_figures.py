@@ -9,14 +9,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.text.figures import (
-    figures,
-    find_figures,
-    fold,
-    is_amount,
-    kind,
-    telling,
-)
+from src.text.figures import figures, find_figures, fold, is_amount, kind, telling
 from tests.cases import each_case
 
 

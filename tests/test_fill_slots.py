@@ -19,13 +19,7 @@ from src.planning.plan import make_plan
 from src.planning.scenario_files import read_scenario, read_scenarios
 from src.planning.study_file import make_study
 from src.planning.trials import trials
-from src.schemas import (
-    CanonicalFact,
-    PlannedScenario,
-    RunPlan,
-    Scenario,
-    point_name,
-)
+from src.schemas import CanonicalFact, PlannedScenario, RunPlan, Scenario, point_name
 from src.store.strict_json import sha256
 from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, scenario, scenario_json

@@ -11,15 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from src.adapters.base import (
-    Adapter,
-    CallFailure,
-    FailureOutcome,
-    Message,
-    ModelReply,
-    ModelRequest,
-    ReplyOutcome,
-)
+from src.adapters.base import Adapter, CallFailure, FailureOutcome, Message, ModelReply, ModelRequest, ReplyOutcome
 from src.calls import gateway as gateway_module
 from src.calls.gateway import CallId, LiveGateway, ReplayGateway
 from src.calls.limits import FIRST_CEILING_S, Limiter, Limits

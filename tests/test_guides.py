@@ -49,18 +49,7 @@ from tests.docs import fits
 from tests.helpers import ROOT
 from tests.runs import call
 from tests.test_golden_codes import golden
-from tests.test_lint import (
-    Change,
-    Document,
-    asks,
-    field,
-    good,
-    persona,
-    second_fact,
-    turn,
-    variant,
-    without,
-)
+from tests.test_lint import Change, Document, asks, field, good, persona, second_fact, turn, variant, without
 
 DOCS = ROOT / "docs"
 GUIDES = [

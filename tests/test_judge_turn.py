@@ -183,11 +183,7 @@ def test_a_marked_reply_is_verified_claim_by_claim_and_again_without_the_passage
 def test_a_mark_changes_nothing_for_runs_by_reply_but_the_second_judging() -> None:
     judges = Judges()
     found = judged(turn(f"{PREMIUM} {MARKED} {NETWORKS}"), judges, a_plan("reply"))
-    assert judges.parts() == {
-        "": tuple(sorted([PREMIUM, MARKED, NETWORKS])),
-        "wc1": (PREMIUM,),
-        "wc2": (NETWORKS,),
-    }
+    assert judges.parts() == {"": tuple(sorted([PREMIUM, MARKED, NETWORKS])), "wc1": (PREMIUM,), "wc2": (NETWORKS,)}
     assert found.without is not None
 
 

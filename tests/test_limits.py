@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.calls.limits import (
-    FIRST_CEILING_S,
-    LAST_CEILING_S,
-    Ceilings,
-    Limiter,
-    Limits,
-    backoff_s,
-)
+from src.calls.limits import FIRST_CEILING_S, LAST_CEILING_S, Ceilings, Limiter, Limits, backoff_s
 from tests.cases import each_case
 from tests.virtual_time import VirtualTime
 

@@ -478,12 +478,7 @@ def test_a_broken_house_rule_is_a_warning(change: Change, tmp_path: Path) -> Non
 
 
 @each_case(
-    "change",
-    [
-        field("title", "REPLACE: a title"),
-        second_fact(valid_until="2026-11-15"),
-        persona(fictional=False),
-    ],
+    "change", [field("title", "REPLACE: a title"), second_fact(valid_until="2026-11-15"), persona(fictional=False)]
 )
 def test_what_stops_a_run_is_an_error_without_strict_too(change: Change, tmp_path: Path) -> None:
     broken = findings(tmp_path, good(), change)

@@ -15,21 +15,9 @@ from hypothesis import strategies as st
 from src.adapters.models import MODELS, full_id
 from src.adapters.registry import canonical_name
 from src.calls.budget import Budget
-from src.calls.prices import (
-    PRICE_FILE,
-    charge,
-    cost,
-    load_prices,
-    price_for,
-    read_table,
-    worst_case,
-)
+from src.calls.prices import PRICE_FILE, charge, cost, load_prices, price_for, read_table, worst_case
 from src.errors import InputError
-from src.schemas import (
-    CallOutcome,
-    Price,
-    Usage,
-)
+from src.schemas import CallOutcome, Price, Usage
 from tests.cases import each_case
 
 ROW = {"input": 2.0, "output": 8.0, "cached": 0.5, "source": "a page", "read": "2026-11-16"}

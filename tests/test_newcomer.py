@@ -142,7 +142,7 @@ COLUMN = {
         '        integer("hedged", "Passages of all replies that hedge",\n'
         '            lambda of: sum(one.observation.kind == "hedge" for one in of.trial.observations),\n'
         '            in_report="passages that hedge", reads={"observations.observation": "kind"}),\n',
-    ),
+    )
 }
 MADE = f"""
 import contextlib, csv, io, json, os, pathlib

@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from src.judge_check.gold import load_gold
 from src.records.judge_check import Split
-from src.text.overlap import (
-    ENOUGH,
-    could_rest_on,
-    is_english,
-    share_of,
-    shares_enough_words,
-    words,
-)
+from src.text.overlap import ENOUGH, could_rest_on, is_english, share_of, shares_enough_words, words
 from tests.cases import each_case
 
 SPANISH = "La prima estándar de la Parte B cuesta más cada año que pasa."

@@ -25,12 +25,7 @@ from src.store.strict_json import sha256
 from tests.cases import each_case
 from tests.helpers import ROOT, fact_json, plan, scenario, scenario_json
 
-KEYS = {
-    "anthropic": "ANTHROPIC_API_KEY",
-    "openai": "OPENAI_API_KEY",
-    "google": "GEMINI_API_KEY",
-    "xai": "XAI_API_KEY",
-}
+KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY", "xai": "XAI_API_KEY"}
 JUDGES = {name: f"{name}:{PROVIDERS[name].default_judge}" for name in KEYS}
 SHIPPED = str(ROOT / "scenarios" / "v1" / "scenario_001.json")
 Planner = Callable[..., RunPlan]

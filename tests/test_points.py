@@ -107,9 +107,7 @@ def missing(one: Scenario, *said: Said, **more: Any) -> tuple[str, ...]:
 def makes(statement: str, *quotes: str, tells: Sequence[str] = (), asked: str = "Tell me.") -> bool:
     """Whether supported claims with these quotes make the point of a fact."""
     one = scenario(
-        answer_key=key(fact("F1", statement, *tells)),
-        scripted_turns=[asking("Q1", asked, "F1")],
-        persona=PERSONA,
+        answer_key=key(fact("F1", statement, *tells)), scripted_turns=[asking("Q1", asked, "F1")], persona=PERSONA
     )
     return missing(one, *(Said(quote) for quote in quotes)) == ()
 

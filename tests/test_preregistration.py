@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError
 from src.planning.plan import make_plan
-from src.planning.preregistration import (
-    deviations,
-    freeze,
-    frozen_sha256,
-    read_frozen,
-    registration,
-)
+from src.planning.preregistration import deviations, freeze, frozen_sha256, read_frozen, registration
 from src.planning.study_file import make_study
 from src.planning.trials import trials
 from src.records.preregistration import Preregistration

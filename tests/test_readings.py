@@ -42,12 +42,7 @@ SAID = {
     "evasive": {"Q1": REFUSAL, "Q2": SHORT, "Q3": REFUSAL},
     "partial": {"Q1": NETWORKS, "Q2": EMPTY, "Q3": NETWORKS},
 }
-JUDGED = {
-    "careful": {"Q1", "Q2", "Q3"},
-    "wrong": {"Q1", "Q2", "Q3"},
-    "evasive": set[str](),
-    "partial": {"Q1", "Q3"},
-}
+JUDGED = {"careful": {"Q1", "Q2", "Q3"}, "wrong": {"Q1", "Q2", "Q3"}, "evasive": set[str](), "partial": {"Q1", "Q3"}}
 """The turns whose replies judges see."""
 
 

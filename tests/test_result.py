@@ -25,12 +25,7 @@ from src.schemas import (
     Usage,
     Verdict,
 )
-from src.scoring.result import (
-    TurnJudgment,
-    as_requested,
-    assemble,
-    failed,
-)
+from src.scoring.result import TurnJudgment, as_requested, assemble, failed
 from src.text.sentences import cut
 from tests.cases import each_case
 from tests.helpers import scenario_json
@@ -217,8 +212,7 @@ def test_a_trial_without_a_score_has_none_without_the_passage_either(planned: tu
 
 
 @each_case(
-    ("places", "left"),
-    [((), "0123456789"), (((0, 3),), "3456789"), (((2, 4), (7, 10)), "01456"), (((0, 10),), "")],
+    ("places", "left"), [((), "0123456789"), (((0, 3),), "3456789"), (((2, 4), (7, 10)), "01456"), (((0, 10),), "")]
 )
 def test_a_reply_is_cut_at_its_marked_passages(places: tuple[tuple[int, int], ...], left: str) -> None:
     assert cut("0123456789", [MarkedPassage(start=start, end=end, why="x") for start, end in places]) == left

@@ -241,10 +241,7 @@ def test_a_read_only_folder_is_a_storage_error(tmp_path: Path) -> None:
     assert list(locked.iterdir()) == []
 
 
-@each_case(
-    ("name", "says"),
-    [("", "has no manifest.json, so it is not a run folder."), ("nowhere", "does not exist.")],
-)
+@each_case(("name", "says"), [("", "has no manifest.json, so it is not a run folder."), ("nowhere", "does not exist.")])
 def test_a_folder_without_a_manifest_is_named_in_the_error(tmp_path: Path, name: str, says: str) -> None:
     with pytest.raises(InputError) as found:
         storage.read_manifest(tmp_path / name)

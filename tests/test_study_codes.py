@@ -187,8 +187,7 @@ STRICT = {group: with_rule(group, fabricated="incorrect") for group in ("g17", "
 """Rules under which a fabricated specific makes even a full answer incorrect."""
 LOOKUP = asking(turn(group="lookup-doctor"))
 STATIN = asking(
-    turn("Q14", "g20", ["F1"]),
-    turn("Q14b", "g20", ["F2"], condition={"unless_last_reply_mentions": ["generic"]}),
+    turn("Q14", "g20", ["F1"]), turn("Q14b", "g20", ["F2"], condition={"unless_last_reply_mentions": ["generic"]})
 )
 
 
@@ -708,11 +707,7 @@ def test_what_is_said_elsewhere_never_changes_a_code(
 
 @given(GROUPS, ANY, ANY, SEEN, OUTCOMES)
 def test_points_met_and_missed_are_always_the_points_of_the_group(
-    group: str,
-    first: list[Says],
-    second: list[Says],
-    observed: list[TurnObservation],
-    outcomes: dict[str, TurnOutcome],
+    group: str, first: list[Says], second: list[Says], observed: list[TurnObservation], outcomes: dict[str, TurnOutcome]
 ) -> None:
     trial = judged(two_turns(group), said_in(first, second, outcomes), *heard(observed, outcomes), outcomes=outcomes)
     code = by_group(trial)[group]

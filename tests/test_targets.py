@@ -85,10 +85,7 @@ def test_names_say_what_sets_targets_of_one_model_apart(monkeypatch: pytest.Monk
 
 def test_targets_that_differ_only_in_parameters_are_named_by_them(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(monkeypatch, "openai:gpt-4.1", {"model": "openai:gpt-4.1", "temperature": 0.7})
-    assert plan.targets == (
-        "openai:gpt-4.1#temperature-0+max-2048",
-        "openai:gpt-4.1#temperature-0.7+max-2048",
-    )
+    assert plan.targets == ("openai:gpt-4.1#temperature-0+max-2048", "openai:gpt-4.1#temperature-0.7+max-2048")
 
 
 def test_a_single_target_with_a_temperature_keeps_the_name_of_its_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,7 @@ import pytest
 
 from src import storage
 from src.offline import rules
-from src.schemas import (
-    AdjudicatorInput,
-    CallRecord,
-    ExtractorInput,
-    Record,
-    ScorerInput,
-    VerifierInput,
-)
+from src.schemas import AdjudicatorInput, CallRecord, ExtractorInput, Record, ScorerInput, VerifierInput
 from src.text.fence import unwrap
 from tests.cases import each_case
 from tests.helpers import with_canary

@@ -269,7 +269,7 @@ class AnthropicBatches(HttpBatches[AnthropicAdapter]):
         body = await self._fetch(
             lambda: self._client.messages.batches.create(
                 requests=lines, extra_headers=version_header(calls[0].takes.api_version), timeout=TIMEOUT_S
-            ),
+            )
         )
         return _known(parsed(body))
 

@@ -81,10 +81,7 @@ class OpenAIAdapter(HttpAdapter):
 
         # `post` sends the body as it is. `chat.completions.create` takes twice as long and parses the response.
         await self._client.post(
-            url,
-            cast_to=Response,
-            body=body,
-            options={"headers": self._headers(call), "timeout": timeout_s},
+            url, cast_to=Response, body=body, options={"headers": self._headers(call), "timeout": timeout_s}
         )
 
     async def _list(self, timeout_s: float) -> None:
@@ -274,7 +271,7 @@ class OpenAIBatches(HttpBatches[OpenAIAdapter]):
                 metadata={"intent": intent},
                 extra_headers=self._adapter.account_headers(),
                 timeout=TIMEOUT_S,
-            ),
+            )
         )
         return _known(parsed(body))
 
@@ -286,7 +283,7 @@ class OpenAIBatches(HttpBatches[OpenAIAdapter]):
                 purpose="batch",
                 extra_headers=self._adapter.account_headers(),
                 timeout=TIMEOUT_S,
-            ),
+            )
         )
         return str(parsed(body).get("id"))
 

@@ -110,12 +110,7 @@ def compare(
 
 
 def drift(
-    old: PathLike,
-    new: PathLike,
-    *,
-    frozen: PathLike | None = None,
-    floor: float = 0.05,
-    html: PathLike | None = None,
+    old: PathLike, new: PathLike, *, frozen: PathLike | None = None, floor: float = 0.05, html: PathLike | None = None
 ) -> Drifts:
     """Compare two runs of the same study over time: what changed as fact, and in the answers.
 

@@ -130,12 +130,7 @@ def start_review(
 
 
 def select_trials(
-    results: Sequence[TrialResult],
-    *,
-    sample: int,
-    seed: int,
-    doubts: Sequence[Doubt] = (),
-    only: Only | None = None,
+    results: Sequence[TrialResult], *, sample: int, seed: int, doubts: Sequence[Doubt] = (), only: Only | None = None
 ) -> SelectedTrials:
     """The trials that the judges' run or a reader marked, and a random sample of the scored others."""
     doubted = {one.trial_id for one in doubts}

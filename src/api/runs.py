@@ -183,11 +183,7 @@ def run(
 
 
 async def resume_async(
-    path: PathLike,
-    *,
-    progress: OnProgress | None = None,
-    stop: Stop | None = None,
-    **settings: Any,
+    path: PathLike, *, progress: OnProgress | None = None, stop: Stop | None = None, **settings: Any
 ) -> Run:
     """Like `resume`, to be awaited."""
     return await resume_with_people(as_path(path), None, settings, progress=progress, stop=stop)
@@ -266,11 +262,7 @@ async def rejudge_async(
     made = replan(storage.read_manifest(earlier).plan, make_judge_options(judging), keep_claims=keep_claims)
     options = make_execution_options(given(settings))
     new = create_run(
-        made,
-        out=Path(out),
-        options=options,
-        prices=Path(prices) if prices else None,
-        transcripts=transcripts,
+        made, out=Path(out), options=options, prices=Path(prices) if prices else None, transcripts=transcripts
     )
     await execute(new.folder, new.manifest, options, progress=progress, stop=stop, earlier=earlier)
     return Run(new.folder)

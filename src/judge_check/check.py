@@ -263,11 +263,7 @@ async def _judge_all(
             if probe:
                 gateway.probes.before_first_call(probe_requests(plan.api_ids, plan.parameters.__getitem__, plan.seed))
             judges = JudgeClients(
-                gateway,
-                plan.prompts,
-                plan.api_ids,
-                lambda model: plan.parameters[model],
-                plan.policy.max_asks,
+                gateway, plan.prompts, plan.api_ids, lambda model: plan.parameters[model], plan.policy.max_asks
             )
             at_once = len(gold.items) if batcher else REPLIES_AT_ONCE
             return await _each(ReplyJudge(plan, judges), gold.items, counter, at_once)

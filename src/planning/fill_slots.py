@@ -56,11 +56,7 @@ class Resolved:
 
 
 def resolve(
-    scenario: Scenario,
-    variant: Variant | None,
-    plan_year: int,
-    library: Library,
-    wording: Wording | None = None,
+    scenario: Scenario, variant: Variant | None, plan_year: int, library: Library, wording: Wording | None = None
 ) -> Resolved:
     """One variant of a scenario for one plan year. An `InputError` names the field that is missing something."""
     return _Resolver(scenario, variant or Variant(variant_id="only"), plan_year, library).resolve(wording)

@@ -203,12 +203,7 @@ def _expired(planned: Sequence[PlannedScenario], plan_year: int, study: Study, t
 
 
 def replan(
-    plan: RunPlan,
-    options: JudgeOptions,
-    *,
-    keep_claims: bool,
-    keep_readings: bool = False,
-    today: date | None = None,
+    plan: RunPlan, options: JudgeOptions, *, keep_claims: bool, keep_readings: bool = False, today: date | None = None
 ) -> RunPlan:
     """The plan of a run that judges an earlier run's transcripts again: other judges, all else the same.
 

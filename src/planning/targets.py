@@ -145,8 +145,7 @@ def own_parameters(option: ModelSettings, shared: CallParameters) -> CallParamet
     """The parameters of one model: its own where it has them."""
     temperature = shared.temperature if option.temperature is None else option.temperature
     return CallParameters(
-        temperature=None if temperature == "none" else temperature,
-        max_tokens=option.max_tokens or shared.max_tokens,
+        temperature=None if temperature == "none" else temperature, max_tokens=option.max_tokens or shared.max_tokens
     )
 
 

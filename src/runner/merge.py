@@ -165,11 +165,7 @@ class _Journals:
 
 
 def write_merged(
-    shards: Sequence[ShardFolder],
-    first_lines: Iterable[bytes],
-    to: Path,
-    manifest_sha256: str,
-    failpoints: Failpoints,
+    shards: Sequence[ShardFolder], first_lines: Iterable[bytes], to: Path, manifest_sha256: str, failpoints: Failpoints
 ) -> Written:
     """Write journal, results and seal of a merged run. `first_lines` come before the shards' in the journal."""
     journals = _Journals(first_lines, shards)

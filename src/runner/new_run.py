@@ -93,12 +93,7 @@ def _packs(plan: RunPlan) -> set[str]:
 
 
 def transcripts_of(
-    earlier: Path,
-    out: Path,
-    *,
-    keep_claims: bool,
-    keep_readings: bool = False,
-    selected: SelectedTrials | None = None,
+    earlier: Path, out: Path, *, keep_claims: bool, keep_readings: bool = False, selected: SelectedTrials | None = None
 ) -> Transcripts:
     """How a manifest names the run whose transcripts are judged again."""
     manifest = storage.read_manifest(earlier)

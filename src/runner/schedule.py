@@ -29,10 +29,7 @@ class TrialSlots:
     """How many trials run at a time. Schedules that are given the same `free` share that number."""
 
     def __init__(
-        self,
-        number: int,
-        free: asyncio.Semaphore | None = None,
-        on_last_start: Callable[[], None] = lambda: None,
+        self, number: int, free: asyncio.Semaphore | None = None, on_last_start: Callable[[], None] = lambda: None
     ) -> None:
         """`on_last_start` is called when no trial of this schedule waits any more."""
         self.number = number

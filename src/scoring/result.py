@@ -239,8 +239,7 @@ def assemble(
         severity_disagreements=sum(claim.severity_split for claim in merged.final),
         disagreement=adjudicator.disagreement(merged.final),
         flags=Flags(
-            refusal=refused or merged.observed("refusal"),
-            hallucinated_specifics=merged.observed("fabricated_specific"),
+            refusal=refused or merged.observed("refusal"), hallucinated_specifics=merged.observed("fabricated_specific")
         ),
         observations=merged.observations,
         citations=merged.citations,

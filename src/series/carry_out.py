@@ -44,16 +44,7 @@ from ..runner.progress import OnProgress
 from ..schemas import CallHead, CallParameters, Price, RunPlan
 from ..store.failpoints import Failpoints
 from .design import other_study, plan_parts
-from .folder import (
-    INTENT,
-    SeriesLines,
-    append_lines,
-    pending_point,
-    point_folder,
-    read_lines,
-    run_reference,
-    set_aside,
-)
+from .folder import INTENT, SeriesLines, append_lines, pending_point, point_folder, read_lines, run_reference, set_aside
 from .points import (
     asked_run,
     ended_before,

@@ -13,14 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from ..records.model_name import split_name
-from ..records.series import (
-    LineLimit,
-    Outcome,
-    Point,
-    ScenarioValue,
-    Segment,
-    Series,
-)
+from ..records.series import LineLimit, Outcome, Point, ScenarioValue, Segment, Series
 from ..scoring.definitions import LESS_IS_BETTER, MEASURES
 from ..stats.bounded import Bounded, Unit, bounded_mean
 from ..stats.monitoring import ChanceVariance, Design, Direction, Step, follow
@@ -407,11 +400,7 @@ def _anchor_lines(follower: Follower, segments: Sequence[Segment], points: Seque
 
 
 def _target(
-    segment: Segment,
-    target: str,
-    points: Sequence[Point],
-    judges: Sequence[Line],
-    follower: Follower,
+    segment: Segment, target: str, points: Sequence[Point], judges: Sequence[Line], follower: Follower
 ) -> TargetSegment:
     ended = next((one.why for point in points for one in point.ended if one.target == target), None)
     mine = tuple(point for point in points if target in point.targets)

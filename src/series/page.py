@@ -41,16 +41,7 @@ from ..stats.monitoring import Step
 from ..text.count import counted
 from ..text.escape import plain
 from ..text.rounded import percent, rounded
-from .chart import (
-    band,
-    capital,
-    chart_of,
-    events_of,
-    events_table,
-    panel_title,
-    plain_value,
-    value_cell,
-)
+from .chart import band, capital, chart_of, events_of, events_table, panel_title, plain_value, value_cell
 from .findings import Line, SegmentFindings, SeriesFindings, TargetSegment, judge_drifted, outcome_name
 
 RunAddress = Callable[[RunReference], str | None]
@@ -349,11 +340,7 @@ def judge_section(found: SeriesFindings) -> Section:
         "A change of judge looks like a change of target. So at every point the judges judge the transcripts "
         "of the segment's first point again, and label replies that people have labeled."
     )
-    blocks = (
-        Paragraph(words(why)),
-        Bullets(tuple(told)) if told else Paragraph(words(none)),
-        _judge_table(lines),
-    )
+    blocks = (Paragraph(words(why)), Bullets(tuple(told)) if told else Paragraph(words(none)), _judge_table(lines))
     every = Section(
         words("The judges at every point"),
         (_judge_points([line for _, line in lines]),),
@@ -417,10 +404,7 @@ def judged(line: Line) -> Text:
 
 
 def cost_section(found: SeriesFindings) -> Section:
-    columns = (
-        Column("point", "text"),
-        *_others("run", "first transcripts, judged again", "labeled replies", "total"),
-    )
+    columns = (Column("point", "text"), *_others("run", "first transcripts, judged again", "labeled replies", "total"))
     costs = [(one.cost.run, one.cost.frozen, one.cost.anchors, one.cost.total) for one in found.points]
     sums = [None if None in column else math.fsum(filter(None, column)) for column in zip(*costs, strict=True)]
     rows: list[tuple[Cell, ...]] = [

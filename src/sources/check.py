@@ -135,13 +135,7 @@ def settle(request: SupportRequest, label: Label | None, failure: str | None = N
             "The snapshot has only a part of this page, which does not cover the statement.",
         )
     return _checked(
-        request.statement,
-        request.citation,
-        request.address,
-        outcome,
-        why,
-        page=request.page,
-        figures=request.figures,
+        request.statement, request.citation, request.address, outcome, why, page=request.page, figures=request.figures
     )
 
 

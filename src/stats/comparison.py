@@ -95,13 +95,7 @@ class Difference:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
-def paired_difference(
-    pairs: Pairs,
-    *,
-    seed: int,
-    confidence: float = 0.95,
-    permutations: int = 10_000,
-) -> Difference:
+def paired_difference(pairs: Pairs, *, seed: int, confidence: float = 0.95, permutations: int = 10_000) -> Difference:
     """The mean of a - b over pairs, its interval by clusters, a p from sign flips of clusters, and effect sizes.
 
     p cannot be below 2 / 2**clusters, so with 5 or fewer clusters it is never below 0.05. With one cluster there is

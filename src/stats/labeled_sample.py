@@ -127,10 +127,7 @@ class _Stratum:
         """Answers that a labeled one represents."""
         differences = math.fsum(one.weight * (one.labeled - one.judged) for one in labeled if one.labeled is not None)
         self.labels = StratumLabels(
-            len(trials),
-            len(with_label),
-            len({one.scenario for one in labeled}),
-            differences / mine if mine else None,
+            len(trials), len(with_label), len({one.scenario for one in labeled}), differences / mine if mine else None
         )
         left = 1 - len(with_label) / len(trials)
         self.unseen = 0.0

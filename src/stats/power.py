@@ -103,13 +103,7 @@ def trials_needed(
 
 
 def clusters_needed(
-    difference: float,
-    sd: float,
-    *,
-    per_cluster: int = 1,
-    power: float = 0.8,
-    alpha: float = 0.05,
-    icc: float = 0.0,
+    difference: float, sd: float, *, per_cluster: int = 1, power: float = 0.8, alpha: float = 0.05, icc: float = 0.0
 ) -> int | None:
     """The smallest number of clusters, with `per_cluster` pairs in each, whose power reaches `power`.
 

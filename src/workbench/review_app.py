@@ -174,7 +174,7 @@ class ReviewPages:
         else:
             body += [
                 f"<p>Nothing waits for you now; {counted(len(done), 'claim is', 'claims are')} done. "
-                "More may come when the others have answered. Load this page again later.</p>",
+                "More may come when the others have answered. Load this page again later.</p>"
             ]
         judged = [one for one in done if QuestionPlace.of(one.call).stage == "verifier"]
         if judged:
@@ -320,11 +320,7 @@ def _conversation(task: Task, quotes: Sequence[str], how: str) -> Iterator[str]:
             yield _turn("asked", "The person asked before", safe_lines(earlier))
         yield "</details>"
     yield _turn("asked", "The person asks", safe_lines(about.question))
-    yield _turn(
-        "reply",
-        f"The reply, {how}",
-        marked_text(about.reply, _spans(about.reply, quotes)),
-    )
+    yield _turn("reply", f"The reply, {how}", marked_text(about.reply, _spans(about.reply, quotes)))
 
 
 def _spans(reply: str, quotes: Sequence[str]) -> list[Span]:

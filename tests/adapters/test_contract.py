@@ -13,12 +13,7 @@ from typing import Any
 import pytest
 
 from src.adapters.anthropic_adapter import AnthropicAdapter
-from src.adapters.base import (
-    Adapter,
-    Message,
-    ModelReply,
-    ModelRequest,
-)
+from src.adapters.base import Adapter, Message, ModelReply, ModelRequest
 from src.adapters.capabilities import capabilities, strict_schema
 from src.adapters.google_adapter import GoogleAdapter
 from src.adapters.grok_adapter import GrokAdapter

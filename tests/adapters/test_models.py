@@ -6,13 +6,7 @@ from datetime import date
 
 import pytest
 
-from src.adapters.models import (
-    MODELS,
-    check_not_retired,
-    full_id,
-    resolve,
-    row_for,
-)
+from src.adapters.models import MODELS, check_not_retired, full_id, resolve, row_for
 from src.adapters.registry import PROVIDERS, canonical_name
 from src.errors import ConfigError
 from tests.cases import each_case

@@ -8,23 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from src.adapters.base import (
-    CallFailure,
-    Message,
-    ModelReply,
-    ModelRequest,
-)
+from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
 from src.adapters.fake_adapter import NAMES, FakeAdapter
 from src.adapters.offline_adapter import OfflineAdapter
 from src.agents.ask import parse
 from src.errors import InputError
-from src.schemas import (
-    ExtractorInput,
-    ExtractorReply,
-    PlannedTurn,
-    QuestionerOutput,
-    Scenario,
-)
+from src.schemas import ExtractorInput, ExtractorReply, PlannedTurn, QuestionerOutput, Scenario
 from src.text.fence import wrap
 from tests.cases import each_case
 from tests.runs import ROOT, SCENARIOS

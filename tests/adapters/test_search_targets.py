@@ -396,12 +396,7 @@ EFFORTS: list[tuple[str, str, Effort, dict[str, Any] | None]] = [
     ("compatible", "qwen3:8b", "high", {"reasoning_effort": "high"}),
     ("anthropic", "claude-opus-5-5", "xhigh", {"output_config": {"effort": "xhigh"}}),
     ("anthropic", "claude-opus-5-5", "none", None),
-    (
-        "anthropic",
-        "claude-sonnet-4-6",
-        "high",
-        {"output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}},
-    ),
+    ("anthropic", "claude-sonnet-4-6", "high", {"output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}}),
     ("anthropic", "claude-sonnet-4-6", "xhigh", None),
     ("anthropic", "claude-sonnet-4-5", "low", None),
     ("google", "gemini-3.8-flash", "medium", {"thinkingConfig": {"thinking_level": "MEDIUM"}}),

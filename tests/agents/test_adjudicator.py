@@ -11,12 +11,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.agents.adjudicator import (
-    conclude,
-    disagreement,
-    settle,
-    tied,
-)
+from src.agents.adjudicator import conclude, disagreement, settle, tied
 from src.agents.ask import AskedTurn, JudgeAnswer
 from src.agents.verifier import Shown
 from src.schemas import (

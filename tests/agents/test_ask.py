@@ -321,13 +321,7 @@ def test_one_entry_per_claim_is_complete() -> None:
 
 
 def test_bad_unknown_repeated_and_missing_entries_are_named_and_the_rest_is_kept() -> None:
-    entries = [
-        decision("C1"),
-        decision("C2", "NOT_IN_KEY"),
-        decision("C3"),
-        decision("C3"),
-        decision("X" * 100),
-    ]
+    entries = [decision("C1"), decision("C2", "NOT_IN_KEY"), decision("C3"), decision("C3"), decision("X" * 100)]
     answer = one_per_claim(entries, ("C1", "C2", "C3", "C4"), None, allowed)
     assert answer.value == {"C1": entries[0]}
     assert answer.problems == (

@@ -126,9 +126,7 @@ def test_a_claim_may_say_less_than_its_quote() -> None:
 
 
 def test_unverifiable_claims_are_kept_and_marked() -> None:
-    got = anchored(
-        quoted("C1", "Call Medicare.", ["Call 1-800-MEDICARE"], type_="referral", verifiable=False),
-    )
+    got = anchored(quoted("C1", "Call Medicare.", ["Call 1-800-MEDICARE"], type_="referral", verifiable=False))
     assert [(claim.type, claim.verifiable) for claim in got.claims] == [("referral", False)]
 
 

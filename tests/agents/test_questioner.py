@@ -10,21 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from src.agents.ask import JudgeAnswer
-from src.agents.questioner import (
-    changes,
-    holds,
-    mentions,
-    paraphrase,
-    question,
-)
+from src.agents.questioner import changes, holds, mentions, paraphrase, question
 from src.planning.trials import Trial
-from src.schemas import (
-    Condition,
-    PlannedScenario,
-    PlannedTurn,
-    QuestionerInput,
-    QuestionerOutput,
-)
+from src.schemas import Condition, PlannedScenario, PlannedTurn, QuestionerInput, QuestionerOutput
 from tests.cases import each_case
 from tests.helpers import HASH, Failed, ScriptedJudge, client, scenario
 

@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from src.records.citation import CheckedCitation, CitationOutcome
-from src.records.contracts import (
-    FinalClaim,
-    QuoteSpan,
-    ScorerOutput,
-    Scores,
-)
+from src.records.contracts import FinalClaim, QuoteSpan, ScorerOutput, Scores
 from src.schemas import (
     CallRecord,
     Claim,
@@ -33,13 +28,7 @@ from src.schemas import (
     TurnReading,
     Verdict,
 )
-from src.storage import (
-    JOURNAL,
-    MANIFEST,
-    RESULTS,
-    encode_record,
-    manifest_sha256,
-)
+from src.storage import JOURNAL, MANIFEST, RESULTS, encode_record, manifest_sha256
 from src.store.hash_chain import GENESIS, chained
 
 from ..helpers import call_record, fact_json, manifest, plan, result, scenario

@@ -214,10 +214,6 @@ def _trial(of: Made, place: int, at: int, target: str) -> TrialResult:
     given: StudyCode = "incorrect" if wrong else "accurate_incomplete" if partly else "accurate_complete"
     reply = of.wrong if wrong else RIGHT
     made = result(
-        target=target,
-        scenario_id=SCENARIOS[at],
-        question=of.asked,
-        reply=reply,
-        accuracy=0.0 if wrong else 1.0,
+        target=target, scenario_id=SCENARIOS[at], question=of.asked, reply=reply, accuracy=0.0 if wrong else 1.0
     )
     return coded(made, code("Q1", given, quote=reply[:20]))

@@ -130,11 +130,7 @@ def test_replies_that_cannot_be_scored_are_failures_and_refusals_of_the_target_a
         failed("scorer|Q1|0|1|1", outcome="refused", model=JUDGE, **ended),
     ]
     found = read(tmp_path, calls)
-    assert counts(found) == [
-        ("target", "truncated", 1, 1),
-        ("scorer", "refused", 1, 0),
-        ("scorer", "truncated", 1, 0),
-    ]
+    assert counts(found) == [("target", "truncated", 1, 1), ("scorer", "refused", 1, 0), ("scorer", "truncated", 1, 0)]
     assert found.errors[0].message == "stop reason: length"
 
 

@@ -31,14 +31,7 @@ from src.findings.report.methods import AUTHOR, INTERVALS, MISSING_RULE, methods
 from src.findings.report.series import runs_of
 from src.findings.report.write import write_report
 from src.schemas import Registration, Transcripts
-from src.storage import (
-    JOURNAL,
-    MANIFEST,
-    RESULTS,
-    SEAL,
-    encode_record,
-    file_sha256,
-)
+from src.storage import JOURNAL, MANIFEST, RESULTS, SEAL, encode_record, file_sha256
 from src.store.hash_chain import chain_value
 from tests.cases import each_case
 

@@ -18,13 +18,7 @@ import pytest
 
 from src import storage
 from src.findings.report.report_folder import LIST
-from src.schemas import (
-    Manifest,
-    RunPlan,
-    Scenario,
-    StudyCode,
-    TrialResult,
-)
+from src.schemas import Manifest, RunPlan, Scenario, StudyCode, TrialResult
 from tests.cases import each_case
 
 from ..helpers import claim, fact_json, final_claim, manifest, plan, result, scenario

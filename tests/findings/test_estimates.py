@@ -189,11 +189,7 @@ def test_pairs_without_a_partner_are_counted() -> None:
 
 def rules() -> dict[tuple[str, str], GroupRule]:
     """Two groups of the study that count like for like, and one that must be looked up."""
-    made = {
-        ("medicare_only", "g9"): 9,
-        ("medicare_only", "g12"): 12,
-        ("medicare_only", "g14"): 14,
-    }
+    made = {("medicare_only", "g9"): 9, ("medicare_only", "g12"): 12, ("medicare_only", "g14"): 14}
     return {
         name: GroupRule(
             topic=f"group {number}", study_group=number, lookup_dependent=number == 14, study_faithful=True, needs="all"

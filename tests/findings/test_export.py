@@ -15,37 +15,16 @@ from typing import Any
 import pytest
 
 from src.cli.parser import main
-from src.errors import (
-    ConfigError,
-    ExportError,
-    InputError,
-    IntegrityError,
-    StorageError,
-)
+from src.errors import ConfigError, ExportError, InputError, IntegrityError, StorageError
 from src.findings.analysis.human_comparison import load_baseline
 from src.findings.export import export as exporting
 from src.findings.export import stats_writers, tables, writers
 from src.findings.export.export import FORMATS, STARTERS, export
 from src.findings.export.tables import TABLES
 from src.records.contracts import Scores
-from src.schemas import (
-    CODES,
-    Exchange,
-    Registration,
-    ReviewReason,
-    StudyCode,
-    TrialOutcome,
-    TrialResult,
-    TurnOutcome,
-)
+from src.schemas import CODES, Exchange, Registration, ReviewReason, StudyCode, TrialOutcome, TrialResult, TurnOutcome
 from src.scoring.definitions import SCORES
-from src.storage import (
-    MANIFEST,
-    RESULTS,
-    SEAL,
-    StoredResults,
-    encode_record,
-)
+from src.storage import MANIFEST, RESULTS, SEAL, StoredResults, encode_record
 from src.store.hash_chain import GENESIS
 from src.trials.columns import MISSING, Cells, Column
 from src.trials.row import NOT_RECORDED

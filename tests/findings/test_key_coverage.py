@@ -103,10 +103,7 @@ def test_without_a_claim_there_is_no_share() -> None:
 
 
 def test_it_stands_beside_accuracy_in_the_summary_the_report_and_compare(tmp_path: Path) -> None:
-    results = [
-        trial([S, N, N], target="fake:careful"),
-        trial([S, S, C, N], target="fake:wrong", accuracy=0.5),
-    ]
+    results = [trial([S, N, N], target="fake:careful"), trial([S, S, C, N], target="fake:wrong", accuracy=0.5)]
     folder = write_run(tmp_path, results, plan(targets=("fake:careful", "fake:wrong")))
     summary = summarize(folder, manifest(plan(targets=("fake:careful", "fake:wrong"))))
     table = summary_table(summary, 80)

@@ -19,16 +19,7 @@ from src.schemas import Registration
 from src.stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
 from src.storage import MANIFEST, encode_record
 from src.trials.missing import MISSING
-from tests.findings.made_runs import (
-    call_on,
-    hostile,
-    manifest_of,
-    one_of_each,
-    planned,
-    rich,
-    write_journal,
-    write_run,
-)
+from tests.findings.made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
 from tests.helpers import HASH, manifest, scenario
 from tests.runs import ONE, shared_run
 

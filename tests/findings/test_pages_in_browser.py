@@ -27,17 +27,11 @@ from tests.findings.report_run import code, coded, small_manifest, small_run, st
 from tests.findings.test_report import HOSTILE, hostile_run
 from tests.helpers import plan, result, scenario
 
-pytestmark = [
-    pytest.mark.slow,
-    NEEDS_CHROMIUM,
-]
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 ANALYSES = ("compare.html", "judges.html", "drift.html", "sensitivity.html")
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 LONG_WORD = "Krankenversicherung" * 12
-HOSTILE_WORDS = (
-    " ".join((*HOSTILE[:6], LONG_WORD)),
-    " ".join((LONG_WORD, *HOSTILE[6:])),
-)
+HOSTILE_WORDS = (" ".join((*HOSTILE[:6], LONG_WORD)), " ".join((LONG_WORD, *HOSTILE[6:])))
 """In two parts, because a title has at most 1,000 characters."""
 
 

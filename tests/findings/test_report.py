@@ -33,19 +33,7 @@ from src.findings.analysis.judge_agreement import Judging, judging
 from src.findings.analysis.read_run import REVIEWS_SHOWN, Findings, gather
 from src.findings.analysis.rule_judge import OFFLINE_NOTICE
 from src.findings.report import charts
-from src.findings.report.document import (
-    Contents,
-    Count,
-    Exhibit,
-    Gap,
-    Number,
-    Of,
-    Part,
-    Section,
-    Table,
-    percent,
-    shown,
-)
+from src.findings.report.document import Contents, Count, Exhibit, Gap, Number, Of, Part, Section, Table, percent, shown
 from src.findings.report.exhibits import REVIEW_KINDS, passage
 from src.findings.report.html import html, policy
 from src.findings.report.markdown import CLOSE, OPEN, markdown

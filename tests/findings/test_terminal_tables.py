@@ -22,11 +22,7 @@ NUMBERS: Columns = [("label", "left"), ("first", "right"), ("second", "right")]
 
 def test_columns_are_aligned_and_two_spaces_apart() -> None:
     table = plain_table(NUMBERS, [["a", "1", "22"], ["longer", "333", "4"]], width=80)
-    assert table.splitlines() == [
-        "label   first  second",
-        "a           1      22",
-        "longer    333       4",
-    ]
+    assert table.splitlines() == ["label   first  second", "a           1      22", "longer    333       4"]
 
 
 def test_wide_numbers_wrap_before_a_word_of_the_first_column_breaks() -> None:

@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 
 from src.agents.ask import AskedTurn
 from src.agents.verifier import Shown, violations
-from src.offline.rules import (
-    adjudicate,
-    extract,
-    read,
-    rephrase,
-    verify,
-)
+from src.offline.rules import adjudicate, extract, read, rephrase, verify
 from src.records.base import Label, Severity
 from src.records.contracts import (
     AdjudicatorInput,

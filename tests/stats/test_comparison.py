@@ -13,16 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from src.stats.comparison import (
-    Difference,
-    Effect,
-    SignFlips,
-    holm,
-    paired_difference,
-    sign_flips,
-    sign_test,
-    verdict,
-)
+from src.stats.comparison import Difference, Effect, SignFlips, holm, paired_difference, sign_flips, sign_test, verdict
 from tests.cases import each_case
 
 multitest = importlib.import_module("statsmodels.stats.multitest")

@@ -102,8 +102,7 @@ def least(simulations: int) -> float:
 
 @pytest.mark.slow
 @each_case(
-    "setting",
-    [Setting(0.5, 0.95, 900, 0.1, 0.05), Setting(0.97, 0.95, 100), Setting(0.02, 0.8, 900, 0.1, 0.05)],
+    "setting", [Setting(0.5, 0.95, 900, 0.1, 0.05), Setting(0.97, 0.95, 100), Setting(0.02, 0.8, 900, 0.1, 0.05)]
 )
 def test_the_interval_covers_in_a_few_simulations(setting: Setting) -> None:
     assert coverage(setting, 60) >= least(60)

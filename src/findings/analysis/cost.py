@@ -158,8 +158,7 @@ def _masked(word: str) -> str:
 
 PARTS = ("questioner", "target", "judges")
 _decode = projection(
-    CallRecord,
-    {"": "call model outcome final status usage stop_reason started error batch", "search": "searches"},
+    CallRecord, {"": "call model outcome final status usage stop_reason started error batch", "search": "searches"}
 )
 
 

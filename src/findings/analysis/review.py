@@ -132,8 +132,7 @@ def _judge(number: int, model: str) -> Rater:
 
 
 _decode = projection(
-    TrialResult,
-    {"": "trial_id scenario_id", "verdicts": "claim_id label", "final_claims": "claim_id label"},
+    TrialResult, {"": "trial_id scenario_id", "verdicts": "claim_id label", "final_claims": "claim_id label"}
 )
 _decode_call = projection(CallRecord, {"": "call model served_model"})
 

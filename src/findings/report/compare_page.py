@@ -119,15 +119,13 @@ def _charts(found: Compared, measures: Sequence[str]) -> list[Block]:
         return []
     panels = tuple(
         difference_panel(
-            f"{MEASURES[measure].caption}, points",
-            (by_pair[measure, first, second] for first, second in pairs),
+            f"{MEASURES[measure].caption}, points", (by_pair[measure, first, second] for first, second in pairs)
         )
         for measure in measures
     )
     rows = tuple(
         ForestRow(
-            f"{first}\nminus {second}",
-            tuple(difference_mark(by_pair[measure, first, second]) for measure in measures),
+            f"{first}\nminus {second}", tuple(difference_mark(by_pair[measure, first, second]) for measure in measures)
         )
         for first, second in pairs[:CHART_ROWS]
     )
@@ -311,6 +309,5 @@ def _code(one: ChangedCode) -> Exhibit:
         Text(str(one.before)), " → ", Text(str(one.after)),
     )  # fmt: skip
     return Exhibit(
-        title,
-        (Entry("first", (Text(one.reason_before or "–"),)), Entry("second", (Text(one.reason_after or "–"),))),
+        title, (Entry("first", (Text(one.reason_before or "–"),)), Entry("second", (Text(one.reason_after or "–"),)))
     )

@@ -17,10 +17,7 @@ from ..analysis.estimates import Estimated
 from .document import Cell, Column, Count, Mean, Proportion, Table, shown, unlinked
 from .series import Runs
 
-_PARTS = {
-    "mean": ("", "_low", "_high", "_scenarios", "_missing"),
-    "share": ("_share", "_low", "_high", "_effective_n"),
-}
+_PARTS = {"mean": ("", "_low", "_high", "_scenarios", "_missing"), "share": ("_share", "_low", "_high", "_effective_n")}
 
 
 def table_csv(table: Table) -> str:

@@ -36,11 +36,7 @@ from .document import (
 )
 from .series import Run, Runs
 
-_PARTS = {
-    "flagged": "flagged trials",
-    "sampled": "sampled from the others",
-    "whole run": "whole run, estimated",
-}
+_PARTS = {"flagged": "flagged trials", "sampled": "sampled from the others", "whole run": "whole run, estimated"}
 _HEADLINE = (
     "Corrected: the judges' share plus, for flagged trials and for the others, the mean difference between people's "
     "and judges' codes on the trials that people judged, weighted by how many trials there are of each (stratified "

@@ -70,10 +70,7 @@ def coverage_paragraphs(runs: Runs) -> list[Paragraph]:
     """One sentence per run."""
     return [
         Paragraph(
-            say(
-                *((Text(run.name), ": ") if runs.several else ()),
-                coverage_sentence(key_coverage(run.found.rows)),
-            )
+            say(*((Text(run.name), ": ") if runs.several else ()), coverage_sentence(key_coverage(run.found.rows)))
         )
         for run in runs.runs
     ]

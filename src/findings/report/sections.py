@@ -80,11 +80,7 @@ def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -
     listed = list(notices_of(runs))
     noted = tuple(notice.cells for notice in listed)
     urgent = tuple(notice.cells for notice in listed if notice.urgent)
-    sections = (
-        *_results(runs, counted, per_scenario),
-        *_how(runs),
-        *_appendix(runs, noted),
-    )
+    sections = (*_results(runs, counted, per_scenario), *_how(runs), *_appendix(runs, noted))
     return Contents(
         title=words(TITLE),
         about=about(runs),

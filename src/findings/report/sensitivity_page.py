@@ -98,8 +98,7 @@ def _chart(found: Sensitivities) -> list[Block]:
             one.target,
             tuple(
                 ForestRow(
-                    _CHART_NAMES.get(part.name, part.name),
-                    (Mark(part.share, None, None, f"{percent(part.share)}%"),),
+                    _CHART_NAMES.get(part.name, part.name), (Mark(part.share, None, None, f"{percent(part.share)}%"),)
                 )
                 for part in one.components.parts
                 if part.share is not None
