@@ -36,9 +36,9 @@ PAGES = "report with trial pages"
 TABLES_ALONE = """
 import sys
 from pathlib import Path
-from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.read_run import gather
-from src.findings.report.sections import contents
+from src.findings.judge_agreement import judging
+from src.findings.read_run import gather
+from src.reports.sections import contents
 found = gather(Path(sys.argv[1]))
 contents([found], [judging(found)])
 """

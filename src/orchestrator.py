@@ -35,6 +35,7 @@ from .calls.probes import PROBE_TRIAL, probe_requests
 from .calls.resources import CallResources
 from .calls.stop import Stopping
 from .errors import IntegrityError
+from .inputs.sources.snapshot import Snapshot
 from .planning.trials import Trial, in_noise_sample, trials_of
 from .records.model_name import family, family_of_id
 from .records.run import FORMAT
@@ -58,7 +59,6 @@ from .schemas import (
     Usage,
 )
 from .scoring.result import ENDS_CONVERSATION, TurnJudgment, assemble
-from .sources.snapshot import Snapshot
 from .store.failpoints import Failpoints
 from .text.coverage import has_content
 

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .findings.analysis.cost import CallError, Spending
-from .findings.analysis.estimates import Estimated, estimate, key_coverage
-from .findings.analysis.read_run import Findings, Service, gather
-from .findings.report.document import Cell, estimate_text, shown
-from .findings.report.failure_section import kind_text
-from .findings.report.failure_section import nothing_scored as nothing_scored_cells
-from .findings.report.notices import notices as all_notices
-from .findings.report.score_section import coverage_sentence
-from .findings.report.series import runs_of
-from .findings.report.write import write_report
+from .findings.cost import CallError, Spending
+from .findings.estimates import Estimated, estimate, key_coverage
+from .findings.read_run import Findings, Service, gather
+from .reports.document import Cell, estimate_text, shown
+from .reports.failure_section import kind_text
+from .reports.failure_section import nothing_scored as nothing_scored_cells
+from .reports.notices import notices as all_notices
+from .reports.score_section import coverage_sentence
+from .reports.series import runs_of
+from .reports.write import write_report
 from .schemas import CODES, Manifest, TrialOutcome
 from .scoring.definitions import SCORES, SHARES
 from .stats.clustered import ClusteredShare, clustered_share

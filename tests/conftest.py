@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from src.findings.report import charts
+from src.reports import charts
 from tests.budget import Counts
 
 os.environ["MEDICARE_EVAL_TODAY"] = "2026-11-16"

@@ -17,8 +17,8 @@ import pytest
 
 import src as me
 from src import storage
-from src.findings.analysis.compare import Compared
-from src.findings.analysis.compare_judges import JudgesCompared
+from src.findings.compare import Compared
+from src.findings.compare_judges import JudgesCompared
 from src.runner.wait import wait
 from tests.runs import ONE, ROOT, SCENARIOS, environment
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from src.errors import ConfigError
-from src.findings.analysis import human_comparison
+from src.findings import human_comparison
 from src.schemas import CODES
 from src.stats.intervals import wilson
 from tests.cases import each_case

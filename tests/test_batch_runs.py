@@ -20,8 +20,8 @@ from src.adapters.openai_adapter import OpenAIBatches
 from src.calls.prices import cost, load_prices, worst_case
 from src.calls.stop import Stop
 from src.errors import IncompleteRun
-from src.findings.analysis.cost import read_calls
-from src.findings.analysis.judge_agreement import RECORD
+from src.findings.cost import read_calls
+from src.findings.judge_agreement import RECORD
 from src.records.run import BatchCreated, BatchEnded, BatchIntent
 from src.schemas import Usage
 from tests.batch_server import BatchServer, redirect, redirected

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from src.authoring.catalog import CONFIRMED, list_facts, list_scenarios, list_sources, write_skeleton
 from src.errors import InputError
+from src.inputs.authoring.catalog import CONFIRMED, list_facts, list_scenarios, list_sources, write_skeleton
 from src.planning.fill_facts import background_for
 from src.planning.house_rules import PLACEHOLDER
 from src.planning.library import Library

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+from src.inputs.transcripts.collect import UNFINISHED, unfinished
 from src.store.conversations import conversation_files, read_conversation
-from src.transcripts.collect import UNFINISHED, unfinished
 from tests.browser import NEEDS_CHROMIUM, Page, Served, chromium, click, go, opened, served
 from tests.cases import each_case
 from tests.findings.test_report import HOSTILE

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.findings.analysis.code_error import JudgeBounds, corrected_share
-from src.findings.analysis.estimates import estimate
-from src.findings.analysis.judge_agreement import (
+from src.findings.code_error import JudgeBounds, corrected_share
+from src.findings.estimates import estimate
+from src.findings.judge_agreement import (
     RECORD,
     background_sha256,
     clusters,
@@ -22,10 +22,10 @@ from src.findings.analysis.judge_agreement import (
     read_check,
     require_same_judges,
 )
-from src.findings.analysis.read_run import gather
-from src.findings.report.judge_error import study_judge_errors
-from src.findings.report.series import runs_of
+from src.findings.read_run import gather
 from src.records.judge_check import CodesMeasured, GivenCount, JudgeCheck, JudgeMeasured, ReplyCode, ReplyCounts
+from src.reports.judge_error import study_judge_errors
+from src.reports.series import runs_of
 from src.schemas import VerifierInput
 from src.stats.confusion import DRAWS, Labels, corrected_accuracy
 from src.text.fence import unwrap

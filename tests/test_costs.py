@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from src.authoring.lint import lint
 from src.errors import InputError
+from src.inputs.authoring.lint import lint
 from src.planning.fill_facts import FREE_NAMES, fill_background
 from src.planning.fill_slots import resolve
 from src.planning.house_rules import BrokenRule, unknown_names

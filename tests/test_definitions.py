@@ -18,8 +18,8 @@ from tests.helpers import ROOT
 HOME = Path("scoring/definitions.py")
 NAMES = {
     Path("records/contracts.py"): "the names as they are stored",
-    Path("findings/export/inspect_log.py"): "a function per score",
-    Path("findings/analysis/drift.py"): "the two that decide a verdict",
+    Path("exports/inspect_log.py"): "a function per score",
+    Path("findings/drift.py"): "the two that decide a verdict",
 }
 """Other files that may list several measures, and why."""
 SHORTEST = 25
@@ -27,9 +27,9 @@ SHORTEST = 25
 FOLLOW = """
 import contextlib, io
 from src.cli.parser import build_parser
-from src.findings.export.tables import codebook_md
+from src.exports.tables import codebook_md
 from src.trials.terms import TERMS
-from src.findings.report.methods import MISSING_RULE, outcomes_text
+from src.reports.methods import MISSING_RULE, outcomes_text
 from src.scoring.definitions import SCORE_HEADINGS
 print(codebook_md(), TERMS, MISSING_RULE, outcomes_text(), SCORE_HEADINGS, sep="\\n")
 for command in ("compare", "sensitivity", "power"):

@@ -14,8 +14,8 @@ import pytest
 
 import src as me
 from src import storage
-from src.findings.analysis.compare import Compared
-from src.findings.analysis.compare_judges import JudgesCompared
+from src.findings.compare import Compared
+from src.findings.compare_judges import JudgesCompared
 from src.records.run import FORMAT, REPLAYABLE
 from src.store import hash_chain
 from tests.cases import each_case

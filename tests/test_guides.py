@@ -20,8 +20,8 @@ import pytest
 
 from src.adapters import fake_adapter
 from src.agents.scorer import ScoredClaim, score
-from src.findings.analysis.judge_agreement import SEED as REPORT_SEED
-from src.findings.analysis.read_run import REVIEWS_SHOWN
+from src.findings.judge_agreement import SEED as REPORT_SEED
+from src.findings.read_run import REVIEWS_SHOWN
 from src.judge_check.gold import load_gold
 from src.planning import judges
 from src.planning.library import Library

@@ -21,7 +21,7 @@ from src import storage
 from src.calls.stop import Stop
 from src.cli.judge_check import LABELS, OUTCOMES, confusions
 from src.errors import IncompleteRun, InputError
-from src.findings.analysis.judge_agreement import RECORD, read_check
+from src.findings.judge_agreement import RECORD, read_check
 from src.judge_check import check as check_module
 from src.judge_check.check import CheckOptions, check_judges, check_judges_async
 from src.judge_check.gold import Gold, load_gold

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from src.authoring.lint import Linted, lint, lint_files
+from src.inputs.authoring.lint import Linted, lint, lint_files
 from src.planning.house_rules import BrokenRule
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenario

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from src.errors import InputError
-from src.findings.analysis.judge_agreement import gold_reply, read_check
+from src.findings.judge_agreement import gold_reply, read_check
 from src.judge_check.gold import load_gold
 from src.records.judge_check import JudgeMeasured, Split
 from src.stats.clustered import ClusteredShare

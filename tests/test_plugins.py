@@ -13,7 +13,7 @@ import pytest
 from src import plugins
 from src.adapters import registry
 from src.errors import ConfigError, InputError
-from src.findings.export import export as exporting
+from src.exports import export as exporting
 from src.planning.scenario_files import read_scenarios
 from src.records.model_name import PROVIDER_ALIASES
 from tests.runs import ONE, call, make_run, shared_run

@@ -72,7 +72,7 @@ def test_a_projection_says_what_the_record_says(module: str, run: Path) -> None:
 
 
 def test_every_module_that_reads_runs_fast_is_compared() -> None:
-    assert {"src.trials.tables", "src.findings.analysis.cost"} <= set(modules())
+    assert {"src.trials.tables", "src.findings.cost"} <= set(modules())
 
 
 class Inner(BaseModel):

@@ -20,9 +20,9 @@ from pydantic_core import PydanticUndefined
 import src as me
 from src.api.runs import Frozen
 from src.audit import Replayed, Verified
-from src.findings.analysis.compare import Compared
-from src.findings.analysis.compare_judges import JudgesCompared
-from src.findings.analysis.cost import CallError
+from src.findings.compare import Compared
+from src.findings.compare_judges import JudgesCompared
+from src.findings.cost import CallError
 from src.reading import RunClaim, RunVerdict
 from src.reporting import Summary
 from tests.cases import each_case

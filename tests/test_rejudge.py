@@ -13,9 +13,9 @@ import pytest
 
 from src import storage
 from src.adapters.fake_adapter import FakeAdapter
-from src.findings.analysis.compare_judges import compare_judges, same_transcripts
-from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.read_run import gather
+from src.findings.compare_judges import compare_judges, same_transcripts
+from src.findings.judge_agreement import judging
+from src.findings.read_run import gather
 from src.offline import rules
 from src.schemas import VerifierInput
 from src.text.fence import unwrap

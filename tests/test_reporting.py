@@ -16,10 +16,10 @@ from markdown_it import MarkdownIt
 
 from src.cli.tables import summary_table
 from src.errors import IntegrityError
-from src.findings.analysis.estimates import Estimated
-from src.findings.analysis.rule_judge import OFFLINE_NOTICE
-from src.findings.report.notices import FAKE_NOTICE
+from src.findings.estimates import Estimated
+from src.findings.rule_judge import OFFLINE_NOTICE
 from src.reporting import SCORES, Summary, estimate_text, notices, summarize, summary_json
+from src.reports.notices import FAKE_NOTICE
 from src.schemas import RunPlan, Scores, TrialResult
 from src.storage import RESULTS
 from src.text.escape import defused, inert

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from src import storage
-from src.findings.analysis.read_run import gather
-from src.findings.analysis.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_NOTICE, Found, offline_notices
-from src.findings.report.markdown import markdown
-from src.findings.report.sections import contents
+from src.findings.read_run import gather
+from src.findings.rule_judge import EARLIER_NOTICE, MEASURED, OFFLINE_NOTICE, Found, offline_notices
 from src.judge_check.check import CheckOptions, check_judges
 from src.records.judge_check import JudgeMeasured, Split
 from src.records.study import JudgeOptions
+from src.reports.markdown import markdown
+from src.reports.sections import contents
 from tests.cases import each_case
 from tests.helpers import ROOT, manifest, plan
 

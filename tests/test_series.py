@@ -15,8 +15,8 @@ import src as me
 from src import storage
 from src.adapters import models
 from src.errors import ConfigError, InputError, IntegrityError
-from src.findings.analysis.estimates import estimate
-from src.findings.analysis.read_run import gather
+from src.findings.estimates import estimate
+from src.findings.read_run import gather
 from src.judge_check.check import CheckOptions, check_judges
 from src.planning.plan import make_plan
 from src.planning.study_file import make_judge_options

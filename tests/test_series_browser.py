@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from src.findings.report.analysis_pages import write_page
+from src.reports.analysis_pages import write_page
 from src.series.findings import read_findings
 from src.series.page import series_page
 from tests.browser import NEEDS_CHROMIUM, chromium, click, opened, served

@@ -16,13 +16,13 @@ import pytest
 from openpyxl.cell import Cell
 from openpyxl.worksheet.worksheet import Worksheet
 
-from src.authoring import spreadsheet_layout as layout
-from src.authoring import spreadsheet_write
-from src.authoring.spreadsheet_drafts import drafts_of
-from src.authoring.spreadsheet_import import checked, import_workbook
-from src.authoring.spreadsheet_read import ReadBook, ReadRow
-from src.authoring.spreadsheet_write import rows_of, workbook_bytes
 from src.cli import scenarios as command
+from src.inputs.authoring import spreadsheet_layout as layout
+from src.inputs.authoring import spreadsheet_write
+from src.inputs.authoring.spreadsheet_drafts import drafts_of
+from src.inputs.authoring.spreadsheet_import import checked, import_workbook
+from src.inputs.authoring.spreadsheet_read import ReadBook, ReadRow
+from src.inputs.authoring.spreadsheet_write import rows_of, workbook_bytes
 from src.planning.library import Library
 from src.planning.scenario_files import read_scenarios
 from src.schemas import BackgroundFact, Scenario

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import pytest
 from pydantic import BaseModel
 
-from src.findings.export import tables as exported
-from src.findings.export.tables import TABLES
+from src.exports import tables as exported
+from src.exports.tables import TABLES
 from src.trials import tables
 from src.trials.columns import MISSING, Column, Table, integer, text
 from src.trials.tables import OF_TRIALS

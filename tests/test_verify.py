@@ -17,7 +17,7 @@ from src import orchestrator, storage
 from src.api import checks
 from src.audit import verify
 from src.errors import HarnessError, IntegrityError
-from src.findings.analysis import processes
+from src.findings import processes
 from src.store import hash_chain
 from tests.runs import ONE, SCENARIOS, call, copied_run, shared_run
 

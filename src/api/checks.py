@@ -61,7 +61,7 @@ def replay(path: PathLike) -> Replayed:
         1
     """
     from .. import orchestrator, storage
-    from ..findings.analysis.processes import process_count, results_of
+    from ..findings.processes import process_count, results_of
     from ..planning.trials import trials_of
     from ..runner.wait import wait  # `verify` needs none of these
 

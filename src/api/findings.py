@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import InputError
-from ..findings.analysis.compare import Compared, compare_runs
-from ..findings.analysis.compare_judges import JudgesCompared
-from ..findings.analysis.drift import Drifts, measure_drift
-from ..findings.analysis.read_run import gather
-from ..findings.analysis.sensitivity import Sensitivities
-from ..findings.analysis.sensitivity import sensitivity as variance_components
+from ..findings.compare import Compared, compare_runs
+from ..findings.compare_judges import JudgesCompared
+from ..findings.drift import Drifts, measure_drift
+from ..findings.read_run import gather
+from ..findings.sensitivity import Sensitivities
+from ..findings.sensitivity import sensitivity as variance_components
 from ..records.contracts import MeasureName
 from ..store.run_folder import PathLike, as_path
 
@@ -49,7 +49,7 @@ def report(
         >>> any(path.name == "report.md" for path in me.report(run.path))
         True
     """
-    from ..findings.report.write import write_report
+    from ..reports.write import write_report
 
     folders = _folders(runs)
     return write_report(
@@ -91,8 +91,8 @@ def compare(
         >>> me.compare(run.path, measures=["accuracy"]).measures
         ('accuracy',)
     """
-    from ..findings.report.analysis_pages import require_page, write_page
-    from ..findings.report.compare_page import compare_page, judges_page
+    from ..reports.analysis_pages import require_page, write_page
+    from ..reports.compare_page import compare_page, judges_page
 
     folders = _folders(runs)
     page = as_path(html) if html else None
@@ -135,8 +135,8 @@ def drift(
         >>> me.drift(first, second).verdict
         'no change'
     """
-    from ..findings.report.analysis_pages import require_page, write_page
-    from ..findings.report.drift_page import drift_page
+    from ..reports.analysis_pages import require_page, write_page
+    from ..reports.drift_page import drift_page
 
     before, after = as_path(old), as_path(new)
     page = as_path(html) if html else None
@@ -169,8 +169,8 @@ def sensitivity(run: PathLike, measure: MeasureName = "accuracy", *, html: PathL
         >>> [one.target for one in me.sensitivity(run).targets]
         ['fake:careful']
     """
-    from ..findings.report.analysis_pages import require_page, write_page
-    from ..findings.report.sensitivity_page import sensitivity_page
+    from ..reports.analysis_pages import require_page, write_page
+    from ..reports.sensitivity_page import sensitivity_page
 
     page = as_path(html) if html else None
     if page:
@@ -203,7 +203,7 @@ def export(run: PathLike, to: Sequence[str] = ("csv", "jsonl"), out: PathLike | 
         >>> any(path.name == "claim.csv" for path in me.export(run, to=["csv"]))
         True
     """
-    from ..findings.export.export import export as write_tables
+    from ..exports.export import export as write_tables
 
     folder = as_path(run)
     return write_tables(folder, as_path(out) if out else folder / "export", tuple(to))

@@ -12,6 +12,13 @@ from pydantic import JsonValue
 from ..adapters.human_adapter import PSEUDONYMS, is_pseudonym
 from ..agents.questioner import holds, question
 from ..errors import InputError
+from ..inputs.transcripts.align import read_map
+from ..inputs.transcripts.assemble import ConversationDraft, ImportOptions, draft, kind_of
+from ..inputs.transcripts.collect import CollectSession, Unfinished, unfinished
+from ..inputs.transcripts.read_file import decoded, read_transcript
+from ..inputs.transcripts.redact import RedactionRules
+from ..inputs.transcripts.save import plan_collection, refuse_repeated, save_all
+from ..inputs.transcripts.utterances import AskedScript, ScriptTurn
 from ..planning.clock import today
 from ..planning.library import Library
 from ..planning.scenario_files import read_scenarios
@@ -19,13 +26,6 @@ from ..records.transcript import Collection, ConversationKind, SourceFormat
 from ..schemas import PlannedScenario, QuestionerInput
 from ..store.input_files import read_bytes
 from ..store.run_folder import PathLike, as_path
-from ..transcripts.align import read_map
-from ..transcripts.assemble import ConversationDraft, ImportOptions, draft, kind_of
-from ..transcripts.collect import CollectSession, Unfinished, unfinished
-from ..transcripts.read_file import decoded, read_transcript
-from ..transcripts.redact import RedactionRules
-from ..transcripts.save import plan_collection, refuse_repeated, save_all
-from ..transcripts.utterances import AskedScript, ScriptTurn
 
 SEED = 42
 """Of the drawn values in a script, as in a run without --seed."""

@@ -8,17 +8,17 @@ from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
-from ..findings.analysis.compare import Compared, Comparison, best_first
-from ..findings.analysis.compare_judges import Change, ChangedCode, JudgesCompared
-from ..findings.analysis.drift import ChangedAnswer, Drifts, TargetDrift
-from ..findings.analysis.pairs import PairedQuestions
-from ..findings.analysis.sensitivity import Sensitivities, Sensitivity
-from ..findings.report.analysis_pages import p_text
-from ..findings.report.analysis_sentences import compared_sentence, drift_sentence, sensitivity_sentence
-from ..findings.report.compare_page import method_notes
-from ..findings.report.document import Cell, Text, share_text, shown
-from ..findings.report.drift_page import NO_KNOWN_CHANGE, changed_questions, frozen_text
-from ..findings.report.sensitivity_page import method_text, worst_first
+from ..findings.compare import Compared, Comparison, best_first
+from ..findings.compare_judges import Change, ChangedCode, JudgesCompared
+from ..findings.drift import ChangedAnswer, Drifts, TargetDrift
+from ..findings.pairs import PairedQuestions
+from ..findings.sensitivity import Sensitivities, Sensitivity
+from ..reports.analysis_pages import p_text
+from ..reports.analysis_sentences import compared_sentence, drift_sentence, sensitivity_sentence
+from ..reports.compare_page import method_notes
+from ..reports.document import Cell, Text, share_text, shown
+from ..reports.drift_page import NO_KNOWN_CHANGE, changed_questions, frozen_text
+from ..reports.sensitivity_page import method_text, worst_first
 from ..scoring.definitions import SCORES
 from ..stats.comparison import Difference
 from ..stats.variance import Components

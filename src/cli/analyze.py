@@ -12,9 +12,9 @@ from typing import Any
 
 from ..api import findings
 from ..errors import ExportError
-from ..findings.analysis.compare import FLOOR
-from ..findings.analysis.compare_judges import JudgesCompared
-from ..findings.analysis.power import (
+from ..findings.compare import FLOOR
+from ..findings.compare_judges import JudgesCompared
+from ..findings.power import (
     IF_UNKNOWN,
     Needed,
     Pilot,

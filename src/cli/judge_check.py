@@ -11,8 +11,8 @@ from typing import get_args
 from ..adapters.registry import canonical_name
 from ..calls.stop import Stop
 from ..errors import InputError
-from ..findings.analysis.code_error import code_rates
-from ..findings.analysis.judge_agreement import gold_reply, read_record
+from ..findings.code_error import code_rates
+from ..findings.judge_agreement import gold_reply, read_record
 from ..judge_check.check import CheckOptions, CheckRun, check_judges_async
 from ..planning.study_file import make_execution_options, make_judge_options
 from ..records.judge_check import (

@@ -12,7 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..authoring.catalog import (
+from ..errors import InputError
+from ..inputs.authoring.catalog import (
     CONFIRMED,
     FactRow,
     ScenarioRow,
@@ -24,10 +25,9 @@ from ..authoring.catalog import (
     list_sources,
     write_skeleton,
 )
-from ..authoring.lint import lint_files
-from ..authoring.spreadsheet_import import import_workbook, write_imported
-from ..authoring.spreadsheet_write import write_workbook
-from ..errors import InputError
+from ..inputs.authoring.lint import lint_files
+from ..inputs.authoring.spreadsheet_import import import_workbook, write_imported
+from ..inputs.authoring.spreadsheet_write import write_workbook
 from ..planning.clock import today
 from ..planning.house_rules import PLACEHOLDER
 from ..planning.library import Library

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..calls.stop import Stop
-from ..findings.report.document import share_text
+from ..reports.document import share_text
 from ..series import actions
 from ..series.chart import capital
 from ..series.findings import Line, SegmentFindings, SeriesFindings, outcome_name

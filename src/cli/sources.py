@@ -11,8 +11,8 @@ from typing import Any
 
 from ..api import sources as api
 from ..errors import IncompleteRun, InputError
+from ..inputs.sources.fetch import NotFetched
 from ..records.citation import SnapshotPage
-from ..sources.fetch import NotFetched
 from ..store.input_files import read_bytes
 from ..text.count import counted
 from . import tables

@@ -12,14 +12,14 @@ from pathlib import Path
 from ..adapters.human_adapter import PSEUDONYMS, is_pseudonym
 from ..api import transcripts as api
 from ..errors import IncompleteRun, InputError
+from ..inputs.transcripts.assemble import ConversationDraft
+from ..inputs.transcripts.collect import CollectSession
+from ..inputs.transcripts.read_file import decoded
+from ..inputs.transcripts.redact import PersonalDetail
+from ..inputs.transcripts.utterances import AskedScript
 from ..store.input_files import read_bytes
 from ..text.count import counted
 from ..text.escape import plain
-from ..transcripts.assemble import ConversationDraft
-from ..transcripts.collect import CollectSession
-from ..transcripts.read_file import decoded
-from ..transcripts.redact import PersonalDetail
-from ..transcripts.utterances import AskedScript
 from . import tables
 from .options import own
 from .review import place_for

@@ -25,7 +25,7 @@ from ..calls.probes import probe_requests
 from ..calls.resources import CallResources
 from ..calls.stop import Stop
 from ..errors import IncompleteRun, InputError, about
-from ..findings.analysis.judge_agreement import RECORD, read_record
+from ..findings.judge_agreement import RECORD, read_record
 from ..planning.clock import today
 from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
 from ..planning.limits import limits_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from ..agents import questioner
-from ..findings.analysis.judge_agreement import background_sha256, gold_reply
+from ..findings.judge_agreement import background_sha256, gold_reply
 from ..records.base import severity_rank
 from ..records.judge_check import (
     CheckManifest,

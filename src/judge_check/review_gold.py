@@ -17,7 +17,7 @@ from typing import Literal
 
 from .. import storage
 from ..errors import InputError
-from ..findings.analysis.review import is_review
+from ..findings.review import is_review
 from ..planning.library import Library
 from ..planning.scenario_files import expand, read_scenario
 from ..records.judge_check import ClaimKind, GoldClaim, GoldFile, GoldReply, Labeling

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..adapters.models import resolve
 from ..adapters.registry import canonical_name
 from ..errors import InputError, about
+from ..inputs.sources.snapshot import PAGES, bundled_folder, load_snapshot
 from ..records.study import JudgeOptions, ModelSettings, Study
 from ..records.target import TargetSettings
 from ..schemas import (
@@ -28,7 +29,6 @@ from ..schemas import (
     Scenario,
     UsedWording,
 )
-from ..sources.snapshot import PAGES, bundled_folder, load_snapshot
 from ..storage import file_sha256
 from . import clock
 from .fill_facts import background_for, check_ids

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from ..agents import verifier
 from ..agents.ask import AskedTurn, JudgeClient
+from ..inputs.sources.check import Statement, SupportRequest, attach, check_citation, settle
+from ..inputs.sources.finding import collect_citations
+from ..inputs.sources.snapshot import Snapshot
 from ..records.citation import CheckedCitation, Citation
 from ..records.target import WebCitation, WebSearch
 from ..schemas import Claim
-from ..sources.check import Statement, SupportRequest, attach, check_citation, settle
-from ..sources.finding import collect_citations
-from ..sources.snapshot import Snapshot
 
 MOST_CHECKS = 40
 """Support checks of one reply. Citations beyond that stay undecided."""

@@ -16,6 +16,7 @@ from ..adapters.base import About
 from ..agents import adjudicator, extractor, scorer, verifier
 from ..agents.ask import AskedTurn, JudgeClient
 from ..calls.gateway import CallId
+from ..inputs.sources.snapshot import Snapshot
 from ..records.citation import CheckedCitation
 from ..records.model_name import is_person
 from ..records.target import WebSearch
@@ -36,7 +37,6 @@ from ..schemas import (
     Verdict,
 )
 from ..scoring.result import TurnJudgment, failed
-from ..sources.snapshot import Snapshot
 from ..store.strict_json import derive_seed
 from ..text.coverage import STOCK_QUOTE, STOCK_REFUSAL, has_content, says_nothing
 from ..text.overlap import is_english, share_of

@@ -15,7 +15,7 @@ from .. import audit, storage
 from ..api.runs import study as make_study_of
 from ..calls.stop import Stop
 from ..errors import InputError, IntegrityError, from_origin
-from ..findings.analysis.judge_agreement import RECORD
+from ..findings.judge_agreement import RECORD
 from ..judge_check.gold import load_gold
 from ..planning import clock
 from ..planning.plan import make_plan
@@ -418,7 +418,7 @@ def plot_series(folder: PathLike, html: PathLike) -> Path:
         >>> me.plot_series("drawn", "drawn.html").name
         'drawn.html'
     """
-    from ..findings.report.analysis_pages import require_page, write_page
+    from ..reports.analysis_pages import require_page, write_page
     from .page import series_page
 
     page = as_path(html)

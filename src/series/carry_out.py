@@ -21,7 +21,7 @@ from ..api.runs import execute, resume_async
 from ..calls.budget import RunBudget
 from ..calls.stop import Stop
 from ..errors import ConfigError, IncompleteRun, InputError, IntegrityError, StorageError
-from ..findings.analysis.judge_agreement import RECORD, read_record
+from ..findings.judge_agreement import RECORD, read_record
 from ..judge_check.check import CheckOptions, check_judges_async
 from ..planning.plan import make_plan, replan
 from ..planning.prices import prices_for

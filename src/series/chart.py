@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from math import ceil, floor
 
-from ..findings.report.document import Cell, Column, Count, Figure, Number, Proportion, Table, Text, Words, shown
-from ..findings.report.forest import Tick
-from ..findings.report.links import slug
-from ..findings.report.time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
 from ..records.series import Outcome
+from ..reports.document import Cell, Column, Count, Figure, Number, Proportion, Table, Text, Words, shown
+from ..reports.forest import Tick
+from ..reports.links import slug
+from ..reports.time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
 from ..scoring.definitions import SHARES
 from ..stats.bounded import Bounded
 from ..stats.monitoring import Step

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from math import ceil
 from typing import Any
 
-from ..findings.analysis.read_run import group_rules
+from ..findings.read_run import group_rules
 from ..records.series import ClusterDesign, FoundShare, LineLimit, Outcome, PlanParts, Segment, Series, SimulatedPower
 from ..schemas import RunPlan
 from ..scoring.definitions import SCORES

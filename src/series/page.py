@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from ..errors import HarnessError
-from ..findings.analysis.drift import BETTER, ChangedAnswer, Drifts, TargetDrift, measure_drift
-from ..findings.analysis.read_run import gather
-from ..findings.analysis.rule_judge import OFFLINE_NOTICE, run_notices
-from ..findings.report.analysis_pages import Page, caveat, methods_section, notice_sections
-from ..findings.report.analysis_sentences import points as in_points
-from ..findings.report.document import (
+from ..findings.drift import BETTER, ChangedAnswer, Drifts, TargetDrift, measure_drift
+from ..findings.read_run import gather
+from ..findings.rule_judge import OFFLINE_NOTICE, run_notices
+from ..records.series import Point, RunReference, Series
+from ..reports.analysis_pages import Page, caveat, methods_section, notice_sections
+from ..reports.analysis_sentences import points as in_points
+from ..reports.document import (
     NOTHING,
     Block,
     Bullets,
@@ -34,8 +35,7 @@ from ..findings.report.document import (
     say,
     words,
 )
-from ..findings.report.drift_page import SHOWN_REPLY, changed_questions
-from ..records.series import Point, RunReference, Series
+from ..reports.drift_page import SHOWN_REPLY, changed_questions
 from ..scoring.definitions import CODE_HEADINGS, SHARES
 from ..stats.monitoring import Step
 from ..text.count import counted

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from .. import storage
 from ..errors import IntegrityError
-from ..findings.analysis.estimates import question_values, tallied_rows
-from ..findings.analysis.judge_agreement import RECORD, read_record
-from ..findings.analysis.read_run import Findings, gather
+from ..findings.estimates import question_values, tallied_rows
+from ..findings.judge_agreement import RECORD, read_record
+from ..findings.read_run import Findings, gather
 from ..judge_check.gold import load_gold
 from ..records.judge_check import JudgeCheck, JudgeMeasured
 from ..records.series import (

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..findings.report.analysis_pages import require_page, signed_points, write_page
-from ..findings.report.document import (
+from ..reports.analysis_pages import require_page, signed_points, write_page
+from ..reports.document import (
     NOTHING,
     Block,
     Bullets,
@@ -28,9 +28,9 @@ from ..findings.report.document import (
     say,
     words,
 )
-from ..findings.report.forest import cut
-from ..findings.report.markdown import markdown
-from ..findings.report.report_folder import require_own, write_own
+from ..reports.forest import cut
+from ..reports.markdown import markdown
+from ..reports.report_folder import require_own, write_own
 from ..store.strict_json import sha256
 from ..text.count import counted
 from ..text.escape import plain

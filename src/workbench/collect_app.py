@@ -15,12 +15,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ..errors import HarnessError, InputError, StorageError
-from ..findings.report.evidence_shell import safe, safe_lines
+from ..inputs.transcripts.assemble import find_redactions
+from ..inputs.transcripts.collect import LONGEST, CollectSession
+from ..inputs.transcripts.redact import PersonalDetail
+from ..inputs.transcripts.utterances import ScriptTurn
 from ..records.transcript import RecordedTurn
-from ..transcripts.assemble import find_redactions
-from ..transcripts.collect import LONGEST, CollectSession
-from ..transcripts.redact import PersonalDetail
-from ..transcripts.utterances import ScriptTurn
+from ..reports.evidence_shell import safe, safe_lines
 from .access import Fields, missing_page, not_ours, note_in, one, read_form, token_field, token_of
 from .frame import page, static_routes
 

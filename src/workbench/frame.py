@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..findings.report.evidence_shell import PAGE_STYLE, safe
-from ..findings.report.page_style import STYLE
+from ..reports.evidence_shell import PAGE_STYLE, safe
+from ..reports.page_style import STYLE
 
 STYLE_PATH, SCRIPT_PATH = "/static/style.css", "/static/keys.js"
 

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ..findings.report.evidence_script import Script, scripts_of
-from ..findings.report.evidence_shell import safe, safe_lines
-from ..findings.report.trial_page import LABEL_NAMES, Mark, Span, marked_text
+from ..reports.evidence_script import Script, scripts_of
+from ..reports.evidence_shell import safe, safe_lines
+from ..reports.trial_page import LABEL_NAMES, Mark, Span, marked_text
 from ..schemas import FactInView, Label, Severity
 from ..store.strict_json import derive_seed
 from ..text.count import counted

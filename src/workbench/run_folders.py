@@ -16,13 +16,13 @@ import msgspec
 
 from .. import storage
 from ..errors import InputError
-from ..findings.analysis.read_run import Findings, gather
-from ..findings.analysis.review import is_review
-from ..findings.report.evidence import Evidence
-from ..findings.report.evidence_script import Script, scripts_of
-from ..findings.report.series import Runs, Series, runs_of
-from ..findings.report.trial_page import decode
+from ..findings.read_run import Findings, gather
+from ..findings.review import is_review
 from ..records.model_name import is_person
+from ..reports.evidence import Evidence
+from ..reports.evidence_script import Script, scripts_of
+from ..reports.series import Runs, Series, runs_of
+from ..reports.trial_page import decode
 from ..schemas import Manifest, TrialResult
 from ..series.folder import FOLDER
 from ..store.projection import projection

@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from ..errors import HarnessError
-from ..findings.report.evidence_shell import safe
-from ..findings.report.links import claim_anchor
 from ..records.run import Doubt
+from ..reports.evidence_shell import safe
+from ..reports.links import claim_anchor
 from ..store.doubts import add_doubt, read_doubts
 from .access import missing, missing_page, not_ours, note_in, read_form, token_of
 from .frame import href_of, page, static_routes

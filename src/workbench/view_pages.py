@@ -11,20 +11,20 @@ from typing import Any
 from urllib.parse import quote
 
 from ..errors import HarnessError
-from ..findings.report import links
-from ..findings.report.analysis_pages import Page
-from ..findings.report.document import words
-from ..findings.report.evidence_script import Script
-from ..findings.report.evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, safe, safe_lines, way_html
-from ..findings.report.failure_section import NOTHING_LOST, error_sections
-from ..findings.report.first_section import TITLE, about, first_blocks
-from ..findings.report.html import blocks_html, line_html, sections_html
-from ..findings.report.review_section import review_sections
-from ..findings.report.sections import LIMITS
-from ..findings.report.trial_page import LABEL_NAMES, LEGEND, TrialPage
 from ..records.run import Doubt
 from ..records.scenario import SLOT
 from ..records.series import RunReference
+from ..reports import links
+from ..reports.analysis_pages import Page
+from ..reports.document import words
+from ..reports.evidence_script import Script
+from ..reports.evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, safe, safe_lines, way_html
+from ..reports.failure_section import NOTHING_LOST, error_sections
+from ..reports.first_section import TITLE, about, first_blocks
+from ..reports.html import blocks_html, line_html, sections_html
+from ..reports.review_section import review_sections
+from ..reports.sections import LIMITS
+from ..reports.trial_page import LABEL_NAMES, LEGEND, TrialPage
 from ..schemas import FinalClaim, TrialResult
 from ..series.findings import read_findings
 from ..series.folder import POINTS

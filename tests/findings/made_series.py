@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from src import storage
-from src.findings.analysis.read_run import Findings, gather
+from src.findings.read_run import Findings, gather
 from src.records.series import (
     Anchors,
     ClusterDesign,

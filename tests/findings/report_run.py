@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from src import storage
-from src.findings.analysis.judge_agreement import Judging, judging
-from src.findings.analysis.read_run import Findings, gather
+from src.findings.judge_agreement import Judging, judging
+from src.findings.read_run import Findings, gather
 from src.schemas import (
     Backing,
     CallRecord,

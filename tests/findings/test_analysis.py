@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from src.errors import InputError
-from src.findings.analysis.compare import Compared, compare_runs
-from src.findings.analysis.compare_judges import JudgesCompared
-from src.findings.analysis.cost import CallTimes, read_calls
-from src.findings.analysis.power import (
+from src.findings.compare import Compared, compare_runs
+from src.findings.compare_judges import JudgesCompared
+from src.findings.cost import CallTimes, read_calls
+from src.findings.power import (
     DIFFERENCES,
     PowerDesign,
     needed,
@@ -21,11 +21,11 @@ from src.findings.analysis.power import (
     power_reached,
     read_pilot,
 )
-from src.findings.analysis.read_run import gather, software_version
-from src.findings.report.report_folder import LIST
-from src.findings.report.write import write_report
+from src.findings.read_run import gather, software_version
 from src.records.price import Price
 from src.records.run import Usage
+from src.reports.report_folder import LIST
+from src.reports.write import write_report
 from src.scoring.definitions import MEASURES
 from src.text.money import money_text
 from tests.cases import each_case

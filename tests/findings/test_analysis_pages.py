@@ -10,10 +10,10 @@ import pytest
 
 import src as me
 from src.errors import InputError
-from src.findings.analysis.compare import Compared, Comparison, compare_targets
-from src.findings.analysis.read_run import gather
-from src.findings.report.analysis_pages import SENTENCES, Page, difference_panel, page_html, signed_points, write_page
-from src.findings.report.analysis_sentences import (
+from src.findings.compare import Compared, Comparison, compare_targets
+from src.findings.read_run import gather
+from src.reports.analysis_pages import SENTENCES, Page, difference_panel, page_html, signed_points, write_page
+from src.reports.analysis_sentences import (
     ScenariosNeeded,
     compared_sentence,
     point_range,
@@ -21,8 +21,8 @@ from src.findings.report.analysis_sentences import (
     scenarios_needed,
     sensitivity_sentence,
 )
-from src.findings.report.compare_page import compare_page
-from src.findings.report.document import Cell, shown, words
+from src.reports.compare_page import compare_page
+from src.reports.document import Cell, shown, words
 from src.stats.comparison import paired_difference
 
 from ..helpers import result

@@ -11,14 +11,14 @@ import pytest
 
 from src import storage
 from src.cli.tables import error_text
-from src.findings.analysis import cost
-from src.findings.analysis.cost import CallError, pattern_of
-from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.read_run import Findings, gather
-from src.findings.report.failure_section import KINDS
-from src.findings.report.write import write_files
+from src.findings import cost
+from src.findings.cost import CallError, pattern_of
+from src.findings.judge_agreement import judging
+from src.findings.read_run import Findings, gather
 from src.records.run import LimitsNote, RunLimits
 from src.reporting import nothing_scored, summarize
+from src.reports.failure_section import KINDS
+from src.reports.write import write_files
 from src.schemas import CallOutcome, CallRecord, JudgeFailure, TrialOutcome, TrialResult
 from src.store import hash_chain
 from tests.cases import each_case

@@ -11,10 +11,10 @@ import pytest
 
 from src.cli import options
 from src.errors import InputError, IntegrityError
-from src.findings.analysis.judge_agreement import judging, read_check
-from src.findings.analysis.read_run import Findings, gather
-from src.findings.report import checklist as checklist_module
-from src.findings.report.checklist import (
+from src.findings.judge_agreement import judging, read_check
+from src.findings.read_run import Findings, gather
+from src.reports import checklist as checklist_module
+from src.reports.checklist import (
     CHECKLISTS,
     ChecklistName,
     checklists,
@@ -26,10 +26,10 @@ from src.findings.report.checklist import (
     registration_lines,
     shared_lines,
 )
-from src.findings.report.checklist_results import Value
-from src.findings.report.methods import AUTHOR, INTERVALS, MISSING_RULE, methods_markdown
-from src.findings.report.series import runs_of
-from src.findings.report.write import write_report
+from src.reports.checklist_results import Value
+from src.reports.methods import AUTHOR, INTERVALS, MISSING_RULE, methods_markdown
+from src.reports.series import runs_of
+from src.reports.write import write_report
 from src.schemas import Registration, Transcripts
 from src.storage import JOURNAL, MANIFEST, RESULTS, SEAL, encode_record, file_sha256
 from src.store.hash_chain import chain_value

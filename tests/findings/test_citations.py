@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from src.findings.report.citation_section import citations_of
+from src.reports.citation_section import citations_of
 from src.stats.bounded import bounded_by_cluster
 from src.trials.row import NO_SCORES, CitedPage, Row
 

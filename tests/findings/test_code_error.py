@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from src.findings.analysis.code_error import (
+from src.findings.code_error import (
     LEAST_REPLIES,
     CodeRates,
     CorrectedShare,
@@ -17,9 +17,9 @@ from src.findings.analysis.code_error import (
     corrected_share,
     judge_bounds,
 )
-from src.findings.analysis.estimates import Estimated, estimate
-from src.findings.report.judge_error import bounds_text, judge_error_cell, judge_error_sentence
+from src.findings.estimates import Estimated, estimate
 from src.records.judge_check import CodesMeasured, ReplyCode
+from src.reports.judge_error import bounds_text, judge_error_cell, judge_error_sentence
 from src.scoring.definitions import ShareName
 from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson

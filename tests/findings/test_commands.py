@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.findings.report.report_folder import LIST
+from src.reports.report_folder import LIST
 from src.schemas import Manifest, RunPlan, Scenario, StudyCode, TrialResult
 from tests.cases import each_case
 

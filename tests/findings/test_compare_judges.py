@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from src.findings.analysis.compare_judges import JudgesCompared, compare_judges
+from src.findings.compare_judges import JudgesCompared, compare_judges
 from src.schemas import Claim, Label, QuoteSpan, RunPlan, TrialResult
 from src.text.claim_matching import LEAST_OVERLAP
 from tests.cases import each_case

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.findings.analysis.dollars import Amount, CostlyError, costs_of, errors_of, spread, stated_amount
-from src.findings.analysis.read_run import gather
-from src.findings.report import write
-from src.findings.report.document import Contents, shown
-from src.findings.report.dollar_section import DOLLARS_CSV, SHOWN, dollar_sections
-from src.findings.report.html import html
-from src.findings.report.markdown import markdown
-from src.findings.report.sections import contents
-from src.findings.report.series import runs_of
-from src.findings.report.write import write_report
+from src.findings.dollars import Amount, CostlyError, costs_of, errors_of, spread, stated_amount
+from src.findings.read_run import gather
 from src.records.background import BackgroundFact
+from src.reports import write
+from src.reports.document import Contents, shown
+from src.reports.dollar_section import DOLLARS_CSV, SHOWN, dollar_sections
+from src.reports.html import html
+from src.reports.markdown import markdown
+from src.reports.sections import contents
+from src.reports.series import runs_of
+from src.reports.write import write_report
 from src.schemas import CanonicalFact, Claim, CostIfWrong, FinalClaim, RunPlan, Scenario, TrialResult
 from src.text.money import dollars_text
 from tests.cases import each_case

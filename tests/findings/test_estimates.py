@@ -8,16 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from src.findings.analysis.compare import compare_systems
-from src.findings.analysis.estimates import estimate, estimate_groups
-from src.findings.analysis.human_comparison import (
-    Counts,
-    compare_with_counselors,
-    counselor_share,
-    headline,
-    load_baseline,
-)
-from src.findings.analysis.pairs import System, pair, pair_questions, pair_systems, value
+from src.findings.compare import compare_systems
+from src.findings.estimates import estimate, estimate_groups
+from src.findings.human_comparison import Counts, compare_with_counselors, counselor_share, headline, load_baseline
+from src.findings.pairs import System, pair, pair_questions, pair_systems, value
 from src.schemas import GroupRule, TrialOutcome
 from src.trials.missing import MISSING, counted_code, measured_score
 from src.trials.row import NO_SCORES, CodedQuestion, Row

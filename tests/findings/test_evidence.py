@@ -19,14 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from src.errors import InputError, IntegrityError, StorageError
-from src.findings.analysis.processes import in_processes
-from src.findings.analysis.read_run import Findings, gather
-from src.findings.report import evidence, evidence_shell, links, report_folder, scenario_page, write
-from src.findings.report.evidence import evidence_pages as pages_of
-from src.findings.report.evidence_shell import page_bytes, safe, safe_lines, web_link
-from src.findings.report.series import Runs, runs_of
-from src.findings.report.trial_page import Mark, Span, marked_text
-from src.findings.report.write import write_files, write_report
+from src.findings.processes import in_processes
+from src.findings.read_run import Findings, gather
+from src.reports import evidence, evidence_shell, links, report_folder, scenario_page, write
+from src.reports.evidence import evidence_pages as pages_of
+from src.reports.evidence_shell import page_bytes, safe, safe_lines, web_link
+from src.reports.series import Runs, runs_of
+from src.reports.trial_page import Mark, Span, marked_text
+from src.reports.write import write_files, write_report
 from src.schemas import QuoteSpan, TrialResult
 from src.scoring.definitions import CODE_HEADINGS
 from src.store import hash_chain

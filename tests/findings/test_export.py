@@ -16,11 +16,11 @@ import pytest
 
 from src.cli.parser import main
 from src.errors import ConfigError, ExportError, InputError, IntegrityError, StorageError
-from src.findings.analysis.human_comparison import load_baseline
-from src.findings.export import export as exporting
-from src.findings.export import stats_writers, tables, writers
-from src.findings.export.export import FORMATS, STARTERS, export
-from src.findings.export.tables import TABLES
+from src.exports import export as exporting
+from src.exports import stats_writers, tables, writers
+from src.exports.export import FORMATS, STARTERS, export
+from src.exports.tables import TABLES
+from src.findings.human_comparison import load_baseline
 from src.records.contracts import Scores
 from src.schemas import CODES, Exchange, Registration, ReviewReason, StudyCode, TrialOutcome, TrialResult, TurnOutcome
 from src.scoring.definitions import SCORES

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.read_run import gather
-from src.findings.report import charts, glossary
-from src.findings.report.csv import table_csv
-from src.findings.report.document import (
+from src.findings.judge_agreement import judging
+from src.findings.read_run import gather
+from src.reports import charts, glossary
+from src.reports.csv import table_csv
+from src.reports.document import (
     Bullets,
     Column,
     Contents,
@@ -28,11 +28,11 @@ from src.findings.report.document import (
     shown,
     words,
 )
-from src.findings.report.first_section import named_measure
-from src.findings.report.forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
-from src.findings.report.html import OPEN_EXHIBITS, OPEN_ROWS, blocks_html, html, line_html, sections_html, shell
-from src.findings.report.markdown import markdown
-from src.findings.report.sections import contents
+from src.reports.first_section import named_measure
+from src.reports.forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
+from src.reports.html import OPEN_EXHIBITS, OPEN_ROWS, blocks_html, html, line_html, sections_html, shell
+from src.reports.markdown import markdown
+from src.reports.sections import contents
 from src.schemas import Registration, Scenario, StudyCode, TrialResult
 from src.trials.terms import TERMS
 from tests.cases import each_case

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from src.errors import ConfigError, InputError, IntegrityError
-from src.findings.export.export import export
-from src.findings.export.frames import to_frame
-from src.findings.export.tables import TABLES
+from src.exports.export import export
+from src.exports.frames import to_frame
+from src.exports.tables import TABLES
 from src.storage import RESULTS
 from src.trials.columns import Table
 from tests.cases import each_case

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from src.findings.analysis.estimates import estimate
-from src.findings.analysis.read_run import gather
-from src.findings.export import inspect_log
-from src.findings.export.export import export
-from src.findings.export.inspect_log import COMPLETE, LISTED, NO_WORDS, ScenarioWords, explained
+from src.exports import inspect_log
+from src.exports.export import export
+from src.exports.inspect_log import COMPLETE, LISTED, NO_WORDS, ScenarioWords, explained
+from src.findings.estimates import estimate
+from src.findings.read_run import gather
 from src.records.contracts import FinalClaim, Scores
 from src.schemas import Exchange, QuestionCode, ReviewReason, TrialResult, TurnOutcome
 from src.scoring.definitions import SCORES

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from src.findings.export.export import export
+from src.exports.export import export
 
 from ..browser import NEEDS_CHROMIUM
 from .made_runs import nothing_to_check, of_outcome, planned, rich, write_run

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from src.findings.analysis.isolation import BothWays
-from src.findings.analysis.read_run import gather
-from src.findings.export.tables import Exported, trial_rows
-from src.findings.report.markdown import markdown
-from src.findings.report.sections import contents
+from src.exports.tables import Exported, trial_rows
+from src.findings.isolation import BothWays
+from src.findings.read_run import gather
+from src.reports.markdown import markdown
+from src.reports.sections import contents
 from tests.findings.report_run import A, audited, small_manifest, small_plan, small_run, write_run
 from tests.helpers import result
 

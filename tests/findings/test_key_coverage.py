@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from src.cli.tables import summary_table
-from src.findings.analysis.compare import compare_targets
-from src.findings.analysis.estimates import group_coverage, key_coverage
-from src.findings.analysis.read_run import Findings, GroupKey, gather
-from src.findings.analysis.rule_judge import OFFLINE_NOTICE
-from src.findings.export.tables import Exported
-from src.findings.report.markdown import markdown
-from src.findings.report.score_section import LEAST_COVERED, coverage_sentence
-from src.findings.report.sections import contents
+from src.exports.tables import Exported
+from src.findings.compare import compare_targets
+from src.findings.estimates import group_coverage, key_coverage
+from src.findings.read_run import Findings, GroupKey, gather
+from src.findings.rule_judge import OFFLINE_NOTICE
 from src.reporting import summarize, summary_json
+from src.reports.markdown import markdown
+from src.reports.score_section import LEAST_COVERED, coverage_sentence
+from src.reports.sections import contents
 from src.schemas import Label, TrialOutcome, TrialResult
 from src.trials.row import ClaimCount, Row
 from src.trials.tables import TRIAL

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.findings.analysis.read_run import MARKED_SHOWN, Findings, gather
-from src.findings.report.html import html
-from src.findings.report.markdown import markdown
-from src.findings.report.marked_section import bounds
-from src.findings.report.sections import contents
+from src.findings.read_run import MARKED_SHOWN, Findings, gather
 from src.reporting import notices, summarize, summary_json
+from src.reports.html import html
+from src.reports.markdown import markdown
+from src.reports.marked_section import bounds
+from src.reports.sections import contents
 from src.schemas import Scores, TrialResult
 from src.trials.row import CodedQuestion, Row, Scored, Without
 from tests.findings.report_run import A, code, marked, small_manifest, small_plan, write_run

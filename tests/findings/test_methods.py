@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.read_run import gather
-from src.findings.report.methods import AUTHOR, INTERVALS, METHODS_MD, MISSING_RULE, methods_markdown
-from src.findings.report.series import Runs, runs_of
-from src.findings.report.table_one import HEADER, TABLE_ONE_CSV, table_one, table_one_csv
-from src.findings.report.write import write_report
+from src.findings.judge_agreement import judging
+from src.findings.read_run import gather
+from src.reports.methods import AUTHOR, INTERVALS, METHODS_MD, MISSING_RULE, methods_markdown
+from src.reports.series import Runs, runs_of
+from src.reports.table_one import HEADER, TABLE_ONE_CSV, table_one, table_one_csv
+from src.reports.write import write_report
 from src.schemas import Registration
 from src.stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
 from src.storage import MANIFEST, encode_record

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.read_run import gather
-from src.findings.report.csv import write_codes
-from src.findings.report.document import Bullets, Section, Table, shown
-from src.findings.report.sections import contents
-from src.findings.report.series import runs_of
-from src.findings.report.study_section import CAPTIONS
+from src.findings.judge_agreement import judging
+from src.findings.read_run import gather
+from src.reports.csv import write_codes
+from src.reports.document import Bullets, Section, Table, shown
+from src.reports.sections import contents
+from src.reports.series import runs_of
+from src.reports.study_section import CAPTIONS
 from src.schemas import Backing, MadePoint, OwnPoints, QuestionCode, RunPlan, StudyCode
 from tests.cases import each_case
 from tests.findings.report_run import A, code, coded, small_manifest, study_scenario, write_run

@@ -17,9 +17,9 @@ import pytest
 
 import src as me
 from src import storage
-from src.findings.analysis.judge_agreement import judging
-from src.findings.analysis.read_run import gather
-from src.findings.report.write import write_files
+from src.findings.judge_agreement import judging
+from src.findings.read_run import gather
+from src.reports.write import write_files
 from src.schemas import TrialResult
 from src.store import hash_chain
 from tests.browser import NEEDS_CHROMIUM, chromium

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from src.errors import InputError, IntegrityError, StorageError
-from src.findings.analysis import processes
-from src.findings.analysis.estimates import estimate
-from src.findings.analysis.processes import in_processes, joined, process_count, results_of
-from src.findings.analysis.read_run import Findings, gather
+from src.findings import processes
+from src.findings.estimates import estimate
+from src.findings.processes import in_processes, joined, process_count, results_of
+from src.findings.read_run import Findings, gather
 from src.schemas import TrialResult
 from tests.cases import each_case
 from tests.findings import made_runs
@@ -174,7 +174,7 @@ def test_a_worker_of_a_pool_starts_no_process() -> None:
 ORPHANS = """
 import os, sys, time
 from pathlib import Path
-from src.findings.analysis.processes import in_processes
+from src.findings.processes import in_processes
 folder = Path(sys.argv[1])
 def piece(number):
     def work():

@@ -28,19 +28,19 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from src.errors import StorageError
-from src.findings.analysis.human_comparison import MODES, load_baseline
-from src.findings.analysis.judge_agreement import Judging, judging
-from src.findings.analysis.read_run import REVIEWS_SHOWN, Findings, gather
-from src.findings.analysis.rule_judge import OFFLINE_NOTICE
-from src.findings.report import charts
-from src.findings.report.document import Contents, Count, Exhibit, Gap, Number, Of, Part, Section, Table, percent, shown
-from src.findings.report.exhibits import REVIEW_KINDS, passage
-from src.findings.report.html import html, policy
-from src.findings.report.markdown import CLOSE, OPEN, markdown
-from src.findings.report.notices import FAKE_NOTICE
-from src.findings.report.sections import ETHICS, contents
-from src.findings.report.write import write_files
+from src.findings.human_comparison import MODES, load_baseline
+from src.findings.judge_agreement import Judging, judging
+from src.findings.read_run import REVIEWS_SHOWN, Findings, gather
+from src.findings.rule_judge import OFFLINE_NOTICE
 from src.records.result import ReviewKind
+from src.reports import charts
+from src.reports.document import Contents, Count, Exhibit, Gap, Number, Of, Part, Section, Table, percent, shown
+from src.reports.exhibits import REVIEW_KINDS, passage
+from src.reports.html import html, policy
+from src.reports.markdown import CLOSE, OPEN, markdown
+from src.reports.notices import FAKE_NOTICE
+from src.reports.sections import ETHICS, contents
+from src.reports.write import write_files
 from src.schemas import (
     CODES,
     JudgeFailure,
@@ -518,7 +518,7 @@ def test_a_folder_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> N
 
 
 def test_judge_noise_and_corrected_accuracy_are_reported(tmp_path: Path) -> None:
-    from src.findings.analysis.judge_agreement import Noise
+    from src.findings.judge_agreement import Noise
     from src.stats.clustered import ClusteredShare
     from src.stats.confusion import Corrected
 

@@ -16,22 +16,16 @@ import pytest
 from src import storage
 from src.api.reviews import export_review, start_review
 from src.errors import InputError
-from src.findings.analysis.estimates import estimate
-from src.findings.analysis.read_run import gather
-from src.findings.analysis.review import JUDGES, PEOPLE, Rater, Review, read_review
-from src.findings.analysis.review_agreement import (
-    PairAgreement,
-    Part,
-    corrected_headline,
-    corrected_headlines,
-    review_agreement,
-)
-from src.findings.report.write import write_report
+from src.findings.estimates import estimate
+from src.findings.read_run import gather
+from src.findings.review import JUDGES, PEOPLE, Rater, Review, read_review
+from src.findings.review_agreement import PairAgreement, Part, corrected_headline, corrected_headlines, review_agreement
 from src.judge_check.check import CheckOptions, check_judges
 from src.judge_check.gold import load_gold
 from src.reading import Run
 from src.records.run import Doubt
 from src.records.study import JudgeOptions
+from src.reports.write import write_report
 from src.store.doubts import add_doubt
 from src.trials.row import LABELS
 

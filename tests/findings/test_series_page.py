@@ -12,13 +12,13 @@ from typing import get_args
 import pytest
 from markdown_it import MarkdownIt
 
-from src.findings.report.analysis_pages import page_html
-from src.findings.report.charts import svg
-from src.findings.report.document import Contents, Entry, Figure, SideBySide, Table, Text, say, words
-from src.findings.report.forest import Tick
-from src.findings.report.html import blocks_html
-from src.findings.report.markdown import markdown
-from src.findings.report.time_chart import TimeChart, TimePanel, TimePoint
+from src.reports.analysis_pages import page_html
+from src.reports.charts import svg
+from src.reports.document import Contents, Entry, Figure, SideBySide, Table, Text, say, words
+from src.reports.forest import Tick
+from src.reports.html import blocks_html
+from src.reports.markdown import markdown
+from src.reports.time_chart import TimeChart, TimePanel, TimePoint
 from src.series.chart import KINDS, chart_of, events_of, plain_value
 from src.series.findings import EventKind, SeriesFindings, read_findings
 from src.series.page import e_value, series_page

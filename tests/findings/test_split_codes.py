@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from src.agents import adjudicator
-from src.findings.analysis.read_run import gather
+from src.findings.read_run import gather
 from src.schemas import Claim, FinalClaim, GroupRule, Label, QuestionCode, Severity, Verdict
 from src.scoring.study_codes import study_codes
 from src.trials.missing import NOT_CODED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from src.findings.analysis.sensitivity import stability
+from src.findings.sensitivity import stability
 from src.trials.missing import MISSING
 from src.trials.row import NO_SCORES, CodedQuestion, Row
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from src.findings.analysis.human_comparison import Headline, compare_with_counselors, headline, load_baseline
-from src.findings.analysis.read_run import gather
-from src.findings.export.export import STARTERS, export
+from src.exports.export import STARTERS, export
+from src.findings.human_comparison import Headline, compare_with_counselors, headline, load_baseline
+from src.findings.read_run import gather
 from src.schemas import Exchange, QuestionCode, RunPlan, StudyCode, TrialResult, TurnOutcome
 from tests.cases import each_case
 
@@ -276,7 +276,7 @@ def test_without_an_answer_that_counts_r_says_so(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 def test_r_reads_tables_in_pieces(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from src.findings.export import stats_writers
+    from src.exports import stats_writers
 
     if not r_has("haven"):
         pytest.skip("the R package haven is not installed")
@@ -355,7 +355,7 @@ def test_scripts_are_written_once_and_never_over_those_of_the_user(run: Path, tm
 
 
 def test_scripts_name_only_tables_and_columns_that_exist(run: Path, tmp_path: Path) -> None:
-    from src.findings.export.tables import TABLES
+    from src.exports.tables import TABLES
 
     out = exported(run, "csv", tmp_path / "out")
     columns = {column.name for table in TABLES for column in table.columns}
@@ -370,7 +370,7 @@ def test_scripts_name_only_tables_and_columns_that_exist(run: Path, tmp_path: Pa
 
 
 def test_scripts_are_plain_text_that_fits_the_page() -> None:
-    for path in (Path(__file__).parents[2] / "src/findings/export/starters").iterdir():
+    for path in (Path(__file__).parents[2] / "src/exports/starters").iterdir():
         lines = path.read_text(encoding="utf-8").splitlines()
         assert all(len(line) <= 120 and line == line.rstrip() and line.isascii() for line in lines), path.name
         if path.name == "start.py.txt":

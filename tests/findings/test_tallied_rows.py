@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.findings.analysis.estimates import answers_of, tallied, tallied_rows
+from src.findings.estimates import answers_of, tallied, tallied_rows
 from src.schemas import CODES, TrialOutcome
 from src.scoring.definitions import MEASURES
 from src.trials.missing import MISSING

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from src.inputs.sources.addresses import classify, page_key
+from src.inputs.sources.finding import collect_citations, find_citations, find_named_sources
+from src.inputs.sources.hosts import classify_host
 from src.records.citation import OFFICIAL
-from src.sources.addresses import classify, page_key
-from src.sources.finding import collect_citations, find_citations, find_named_sources
-from src.sources.hosts import classify_host
 from tests.cases import each_case
 
 CLASSES = {

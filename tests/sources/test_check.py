@@ -7,10 +7,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.records.base import Label
-from src.records.citation import CheckedCitation, Citation, SnapshotPage
-from src.records.contracts import Claim, QuoteSpan
-from src.sources.check import (
+from src.inputs.sources.check import (
     PASSAGE,
     Statement,
     SupportRequest,
@@ -20,8 +17,11 @@ from src.sources.check import (
     passage_for,
     settle,
 )
-from src.sources.finding import find_citations
-from src.sources.snapshot import Snapshot, bundled_snapshot
+from src.inputs.sources.finding import find_citations
+from src.inputs.sources.snapshot import Snapshot, bundled_snapshot
+from src.records.base import Label
+from src.records.citation import CheckedCitation, Citation, SnapshotPage
+from src.records.contracts import Claim, QuoteSpan
 from tests.cases import each_case
 
 URL = "https://www.medicare.gov/basics/costs"

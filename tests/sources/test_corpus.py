@@ -7,11 +7,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from src.inputs.sources.addresses import classify
+from src.inputs.sources.check import check_citation, figure_findings, passage_for
+from src.inputs.sources.finding import find_citations
+from src.inputs.sources.snapshot import Snapshot
 from src.records.citation import Citation, SnapshotPage
-from src.sources.addresses import classify
-from src.sources.check import check_citation, figure_findings, passage_for
-from src.sources.finding import find_citations
-from src.sources.snapshot import Snapshot
 from tests.cases import each_case
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -17,18 +17,18 @@ from typing import Any
 import pytest
 
 import src.api.sources
-import src.sources.addresses
-import src.sources.check
-import src.sources.finding
-import src.sources.hosts
-import src.sources.snapshot
+import src.inputs.sources.addresses
+import src.inputs.sources.check
+import src.inputs.sources.finding
+import src.inputs.sources.hosts
+import src.inputs.sources.snapshot
 from src.api.sources import check_text, list_sources, snapshot_pages
 from src.cli.parser import main
 from src.errors import InputError
+from src.inputs.sources.fetch import NotFetched, fetch_page, is_federal, page_text
+from src.inputs.sources.from_facts import ORIGIN, bundled_lines
+from src.inputs.sources.snapshot import PAGES, append_pages, load_snapshot
 from src.records.citation import SnapshotPage
-from src.sources.fetch import NotFetched, fetch_page, is_federal, page_text
-from src.sources.from_facts import ORIGIN, bundled_lines
-from src.sources.snapshot import PAGES, append_pages, load_snapshot
 from src.store.package_data import data_folder
 from src.store.strict_json import sha256
 from tests.cases import each_case
@@ -264,7 +264,7 @@ def test_a_damaged_snapshot_is_refused_and_never_added_to(tmp_path: Path, data: 
 
 def test_the_bundled_snapshot_is_what_the_script_writes_and_says_what_it_is() -> None:
     path = data_folder("sources") / "v1" / PAGES
-    assert path.read_bytes() == bundled_lines(), "write it again: python -m src.sources.from_facts"
+    assert path.read_bytes() == bundled_lines(), "write it again: python -m src.inputs.sources.from_facts"
     pages = load_snapshot(path.parent).pages
     assert 12 <= len(pages) <= 20
     assert all(page.origin == ORIGIN and not page.whole and is_federal(page.url) and page.text for page in pages)
@@ -355,8 +355,8 @@ def test_a_text_is_checked_from_a_file_and_from_the_command_line(
 
 
 MODULES = (
-    src.sources.addresses, src.sources.check, src.sources.finding, src.sources.hosts, src.sources.check,
-    src.sources.snapshot, src.api.sources,
+    src.inputs.sources.addresses, src.inputs.sources.check, src.inputs.sources.finding, src.inputs.sources.hosts, src.inputs.sources.check,
+    src.inputs.sources.snapshot, src.api.sources,
 )  # fmt: skip
 
 

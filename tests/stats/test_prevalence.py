@@ -15,8 +15,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from src.findings.analysis.code_error import corrected_share
-from src.findings.analysis.estimates import Estimated
+from src.findings.code_error import corrected_share
+from src.findings.estimates import Estimated
 from src.records.judge_check import CodesMeasured, ReplyCode
 from src.stats.bounded import ConfidenceLimits, mid_p_limits
 from src.stats.clustered import Tally

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from src.api.transcripts import load_script
-from src.transcripts.utterances import AskedScript
+from src.inputs.transcripts.utterances import AskedScript
 from tests.runs import ONE
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from src.errors import InputError
-from src.transcripts.align import Alignment, align, corrected, read_map
-from src.transcripts.assemble import assemble
-from src.transcripts.utterances import Utterance
+from src.inputs.transcripts.align import Alignment, align, corrected, read_map
+from src.inputs.transcripts.assemble import assemble
+from src.inputs.transcripts.utterances import Utterance
 from tests.cases import each_case
 from tests.transcripts.sample import CALL, script
 

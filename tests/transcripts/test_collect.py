@@ -11,10 +11,10 @@ import pytest
 
 from src.agents.questioner import holds
 from src.errors import InputError, StorageError
+from src.inputs.transcripts.collect import CollectSession, unfinished
+from src.inputs.transcripts.utterances import AskedScript, ScriptTurn
 from src.records.scenario import Condition
 from src.store.conversations import RecordedConversations, conversation_files, read_conversation
-from src.transcripts.collect import CollectSession, unfinished
-from src.transcripts.utterances import AskedScript, ScriptTurn
 from tests.cases import each_case
 from tests.runs import ONE, ROOT, command, environment
 from tests.transcripts.sample import script

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from src.api.transcripts import load_script
+from src.inputs.transcripts.assemble import ImportOptions, draft, kind_of
+from src.inputs.transcripts.read_file import read_transcript
+from src.inputs.transcripts.redact import RedactionRules, redact
+from src.inputs.transcripts.utterances import Utterance
 from src.records.transcript import RecordedTurn
-from src.transcripts.assemble import ImportOptions, draft, kind_of
-from src.transcripts.read_file import read_transcript
-from src.transcripts.redact import RedactionRules, redact
-from src.transcripts.utterances import Utterance
 from tests.cases import each_case
 from tests.runs import SCENARIOS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import doctest
 from types import ModuleType
 
+from src.inputs.transcripts import codes, redact
 from src.text import spoken_numbers
-from src.transcripts import codes, redact
 from tests.cases import each_case
 
 

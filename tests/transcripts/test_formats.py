@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from src.errors import InputError
+from src.inputs.transcripts.assemble import ImportOptions, draft
+from src.inputs.transcripts.read_file import read_data, read_transcript
 from src.records.transcript import Conversation
-from src.transcripts.assemble import ImportOptions, draft
-from src.transcripts.read_file import read_data, read_transcript
 from tests.cases import each_case
 from tests.transcripts.sample import FORMATS, REPLIES, docx, script
 
@@ -124,7 +124,7 @@ def test_a_bad_file_gets_one_sentence_that_names_it(name: str, data: bytes, says
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("src.transcripts.read_file.MOST_BYTES", 1_000)
+    monkeypatch.setattr("src.inputs.transcripts.read_file.MOST_BYTES", 1_000)
     (tmp_path / "a.docx").write_bytes(docx(f"<a>{' ' * 5_000}</a>"))
     with pytest.raises(InputError, match="unpacks to more than 1,000 bytes"):
         read_transcript(tmp_path / "a.docx")

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from src.errors import InputError
+from src.inputs.transcripts.align import align
+from src.inputs.transcripts.assemble import assemble, find_redactions
+from src.inputs.transcripts.read_file import read_data
+from src.inputs.transcripts.redact import redact
+from src.inputs.transcripts.utterances import Utterance, joined
 from src.text.spoken_numbers import spoken_amounts
-from src.transcripts.align import align
-from src.transcripts.assemble import assemble, find_redactions
-from src.transcripts.read_file import read_data
-from src.transcripts.redact import redact
-from src.transcripts.utterances import Utterance, joined
 from tests.transcripts.sample import FORMATS, script
 
 SCRIPT = script()

@@ -9,8 +9,8 @@ import pytest
 
 from src.cli import main
 from src.cli.options import TRANSCRIPT_FORMATS
+from src.inputs.transcripts.read_file import FORMATS as READABLE
 from src.store.conversations import conversation_files, read_conversation
-from src.transcripts.read_file import FORMATS as READABLE
 from tests.cases import each_case
 from tests.runs import ONE, call
 from tests.transcripts.sample import FORMATS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from src.transcripts.redact import RedactionRules, redact
-from src.transcripts.utterances import Utterance, WordConfidence
+from src.inputs.transcripts.redact import RedactionRules, redact
+from src.inputs.transcripts.utterances import Utterance, WordConfidence
 from tests.cases import each_case
 
 

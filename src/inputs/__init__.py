@@ -1,0 +1,1 @@
+"""What comes from outside: recorded conversations, pages of sources, and scenario files that people write."""

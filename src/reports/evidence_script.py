@@ -1,0 +1,176 @@
+"""One script, a scenario or one variant of it, as evidence pages show it: its facts, points and questions as HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from functools import cached_property
+
+from ..records.answer_key import point_name
+from ..records.scenario import SLOT
+from ..schemas import BackgroundFact, CanonicalFact, GroupRule, PlannedScenario, RunPlan
+from .evidence_shell import safe, safe_lines, web_link
+from .links import anchor
+
+_STATUS = {"primary": "read in the source itself", "secondary": "read in a source that cites it", "derived": "computed"}
+
+
+class Script:
+    """What the pages of a script share; made once and used for every trial of it."""
+
+    def __init__(self, plan: RunPlan, planned: PlannedScenario) -> None:
+        self.planned = planned
+        self.scenario = planned.scenario
+        self._plan = plan
+        self._rubric = plan.rubrics[planned.scenario.rubric_version].rubric
+
+    @cached_property
+    def facts(self) -> dict[str, CanonicalFact | BackgroundFact]:
+        """Facts of the key and of the shared library, by id."""
+        background: dict[str, CanonicalFact | BackgroundFact] = {fact.fact_id: fact for fact in self._plan.background}
+        return background | {fact.fact_id: fact for fact in self.scenario.answer_key.canonical_facts}
+
+    @cached_property
+    def disallowed(self) -> dict[str, str]:
+        return {claim.claim_id: claim.statement for claim in self.scenario.answer_key.disallowed()}
+
+    @cached_property
+    def _cited(self) -> dict[str, str]:
+        return {}
+
+    def cited(self, name: str) -> str:
+        """A fact or disallowed claim by its id: a link to its source, and its statement."""
+        found = self._cited.get(name)
+        if found is None:
+            found = self._cited[name] = f"{self.link(name)} {self.statement(name)}"
+        return found
+
+    def link(self, name: str) -> str:
+        """A link to the source of a fact on the same page."""
+        return f'<a href="#f-{anchor(name)}">{safe(name)}</a>'
+
+    def statement(self, name: str) -> str:
+        if name in self.disallowed:
+            return f"(what no answer may claim) {safe(self.disallowed[name])}"
+        return safe(self.facts[name].statement) if name in self.facts else "(not in the answer key)"
+
+    @cached_property
+    def _points(self) -> dict[str, str]:
+        return {}
+
+    def point(self, name: str) -> str:
+        """A point by its name: the facts of which any one makes it."""
+        found = self._points.get(name)
+        if found is None:
+            first, *others = name.split("|")
+            more = ", ".join(map(self.link, others))
+            found = f"{self.cited(first)}{f' (or {more})' if more else ''}"
+            if words := self._study_words.get(name):
+                found = f"{safe(words)}: {found}"
+            self._points[name] = found
+        return found
+
+    @cached_property
+    def _study_words(self) -> dict[str, str]:
+        """The published study's points by their names in results, in words."""
+        points = [point for group in self.groups for point in self.rule(group).study_points]
+        return {"|".join(names): point.name for point in points if (names := self._key_ids(point.any_of))}
+
+    def rule(self, group: str) -> GroupRule:
+        return self._rubric.rule(group)
+
+    def topic(self, group: str) -> str:
+        """What a question is about, as HTML; empty if no rule names it."""
+        rule = self._rubric.groups.get(group) or self._rubric.groups.get(group.partition("-")[0])
+        if rule is None:
+            return ""
+        number = f"study group {rule.study_group}, " if rule.study_group else ""
+        return f"{number}{safe(rule.topic)}"
+
+    @cached_property
+    def groups(self) -> dict[str, list[str]]:
+        """Question group to the ids of its turns, in the order of the script."""
+        found: dict[str, list[str]] = {}
+        for turn in self.scenario.scripted_turns:
+            found.setdefault(turn.group, []).append(turn.turn_id)
+        return found
+
+    @property
+    def title(self) -> str:
+        return self.scenario.title
+
+    def questions(self, group: str) -> Iterator[str]:
+        """The turns of a question as they were planned, as HTML."""
+        for turn in self.scenario.scripted_turns:
+            if turn.group == group:
+                yield safe_lines(SLOT.sub(self._filled, turn.user_message))
+
+    def _filled(self, slot: re.Match[str]) -> str:
+        """What a slot shows; a slot that each trial fills in its own way stays as it is."""
+        try:
+            return self.scenario.slot_value(slot[1], {})
+        except KeyError:
+            return slot[0]
+
+    def points_of(self, group: str) -> Iterator[str]:
+        """The names of the points that a complete answer to a question makes."""
+        rule = self.rule(group)
+        if rule.study_points:
+            for point in rule.study_points:
+                if names := self._key_ids(point.any_of):
+                    yield "|".join(names)
+            return
+        turns = [turn for turn in self.scenario.scripted_turns if turn.group == group]
+        yield from dict.fromkeys(point_name(point) for turn in turns for point in turn.required_points)
+
+    def _key_ids(self, listed: Container[str]) -> list[str]:
+        """The facts of the key that library ids, or their own ids, name; as `scoring` finds them."""
+        return [
+            fact.fact_id
+            for fact in self.scenario.answer_key.canonical_facts
+            if not fact.not_published and (fact.fact_id in listed or fact.library in listed)
+        ]
+
+    def sources(self, cited: Iterable[str]) -> Iterator[str]:
+        """The facts that a page cites, each with its source, dates and status, as lines of HTML."""
+        yield '<section class="sources"><h2 id="facts">Facts and sources</h2><dl>'
+        for name in sorted(cited, key=_in_order):
+            yield f'<dt id="f-{anchor(name)}">{safe(name)}</dt><dd>{self._source(name)}</dd>'
+        yield "</dl></section>"
+
+    def _source(self, name: str) -> str:
+        fact = self.facts.get(name)
+        if fact is None:
+            return self.statement(name)
+        return f'{safe(fact.statement)}<br><span class="quiet">{self.source(name)}</span>'
+
+    def source(self, name: str) -> str:
+        """Title, place, address, dates and status of a fact's source."""
+        fact = self.facts.get(name)
+        if fact is None:
+            return ""
+        parts = [f"Source: {safe(fact.source)}{f', {safe(fact.locator)}' if fact.locator else ''}."]
+        if fact.address:
+            parts.append(f"{web_link(fact.address)}")
+        if fact.valid_from or fact.valid_until:
+            begin = f"from {fact.valid_from}" if fact.valid_from else ""
+            end = f"to {fact.valid_until}" if fact.valid_until else "with no known end"
+            parts.append(f"Valid {' '.join(part for part in (begin, end) if part)}.")
+        if fact.confirmed_by:
+            parts.append(f"{fact.confirmed_by.capitalize()}: {_STATUS[fact.confirmed_by]}.")
+        parts.append(f"Severity if wrong: {fact.severity_if_wrong}.")
+        if fact.rationale and fact.confirmed_by == "derived":
+            parts.append(safe(fact.rationale))
+        return " ".join(parts)
+
+
+def _in_order(name: str) -> tuple[str, int, str]:
+    """F2 before F10."""
+    letters = name.rstrip("0123456789")
+    digits = name[len(letters) :]
+    return letters, int(digits) if digits else 0, name
+
+
+def scripts_of(plan: RunPlan) -> dict[tuple[str, str | None], Script]:
+    """Every script of a plan, by scenario and variant."""
+    return {(planned.scenario.scenario_id, planned.variant): Script(plan, planned) for planned in plan.scenarios}

@@ -1,0 +1,156 @@
+"""A report as files. Everything in it is derived from runs, and the same run gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from .. import storage
+from ..findings.judge_agreement import Judging, judging, read_check
+from ..findings.processes import Piece, collector_paused, in_processes, process_count
+from ..findings.read_run import Findings, gather
+from . import links
+from .charts import renderer, svg
+from .checklist import ChecklistName, checklists, chosen_checklists, file_name
+from .csv import table_csv, write_codes
+from .document import Contents, Linked
+from .dollar_section import DOLLARS_CSV, write_dollars
+from .evidence import evidence_pages
+from .failure_section import ERRORS_CSV, error_table
+from .html import html
+from .links import FOLDER
+from .markdown import markdown
+from .methods import METHODS_MD, methods_markdown
+from .report_folder import report_folder, require_report_folder
+from .sections import contents
+from .series import Runs, runs_of
+from .table_one import TABLE_ONE_CSV, table_one_csv
+
+T = TypeVar("T")
+
+
+def without_evidence_links(part: T) -> T:
+    """A report, or any part of one, in which cells that lead to an evidence page lead nowhere."""
+    changed: T = _unlinked(part)
+    return changed
+
+
+def _unlinked(part: Any) -> Any:
+    if isinstance(part, Linked) and part.href.startswith(f"{FOLDER}/"):
+        return _unlinked(part.cell)
+    if isinstance(part, tuple):
+        inner = [_unlinked(one) for one in part]
+        return type(part)(*inner) if hasattr(part, "_fields") else tuple(inner)
+    if is_dataclass(part) and not isinstance(part, type):
+        values = {field.name: getattr(part, field.name) for field in fields(part)}
+        changed = {name: new for name, value in values.items() if (new := _unlinked(value)) is not value}
+        return replace(part, **changed)
+    return part
+
+
+CHARTS, CODES_CSV = "charts", "codes.csv"
+WORTH_IT = 1_000
+"""Trials from which on processes are started."""
+
+
+def write_report(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    judge_check: Path | None = None,
+    checklist: str | Sequence[str] | None = None,
+    evidence: bool = True,
+) -> list[Path]:
+    """Write one report of one or more runs: CSV, Markdown, HTML, charts, and a page for every trial.
+
+    Args:
+        runs: Run folders, complete or not.
+        out: The folder to write to. The files of an earlier report are replaced, but none that was changed since.
+        judge_check: The folder or file of a judge check of the same judges; corrects scores and codes for their error.
+        checklist: Names of reporting checklists, or `all`; each is also written, filled in from the first run.
+        evidence: Whether pages with the trials behind the numbers are written too.
+
+    Returns:
+        The files written; of the evidence pages only the first.
+
+    Raises:
+        InputError: Not a run folder, a check of other judges, an unknown checklist, or `out` has other files.
+        IntegrityError: A file of a run was changed after it was written, or is missing from a complete run.
+        StorageError: A file cannot be written.
+    """
+    lists = chosen_checklists(checklist) if checklist else ()
+    findings = [gather(run) for run in runs]
+    require_report_folder(out, evidence=evidence)
+    check = read_check(judge_check) if judge_check else None
+    judgings = [judging(found, check) for found in findings]
+    return write_files(findings, judgings, out, lists=lists, evidence=evidence)
+
+
+@collector_paused()
+def write_files(
+    findings: Sequence[Findings],
+    judgings: Sequence[Judging | None],
+    out: Path,
+    *,
+    lists: Sequence[ChecklistName] = (),
+    evidence: bool = True,
+) -> list[Path]:
+    """Write the report of runs that were read already; `judgings` has one entry per run."""
+    made = contents(findings, judgings)
+    if not evidence:
+        made = without_evidence_links(made)
+    try:
+        with report_folder(out) as folder:
+            written = _write_into(folder, runs_of(findings, judgings), made, lists, evidence=evidence)
+    except OSError as error:
+        raise storage.storage_error(out, error) from None
+    return [out / path.relative_to(folder) for path in written]
+
+
+def _write_into(
+    folder: Path, runs: Runs, made: Contents, lists: Sequence[ChecklistName], *, evidence: bool
+) -> list[Path]:
+    written: list[Path] = []
+
+    def put(name: str, data: bytes) -> None:
+        (folder / name).write_bytes(data)
+        written.append(folder / name)
+
+    def lines(name: str, write: Callable[[Runs, TextIO], None]) -> None:
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            write(runs, file)
+
+    (folder / CHARTS).mkdir()
+    put("per_scenario.csv", table_csv(made.per_scenario).encode())
+    put("per_question.csv", table_csv(made.per_question).encode())
+    written.append(folder / CODES_CSV)
+    if runs.have_costs:
+        written.append(folder / DOLLARS_CSV)
+    put("report.md", markdown(made).encode())
+    put("report.html", html(made).encode())
+    put(METHODS_MD, methods_markdown(runs).encode())
+    put(TABLE_ONE_CSV, table_one_csv(runs).encode())
+    if any(run.found.errors for run in runs.runs):
+        put(ERRORS_CSV, table_csv(error_table(runs)).encode())
+    drawings = made.charts()
+    to_png = renderer() if drawings else None
+    for chart in drawings:
+        drawn = svg(chart, alone=True)
+        put(f"{CHARTS}/{chart.name}.svg", drawn.encode())
+        if to_png:
+            put(f"{CHARTS}/{chart.name}.png", to_png(drawn))
+    pieces: list[Piece] = [partial(lines, CODES_CSV, write_codes)]
+    if runs.have_costs:
+        pieces.append(partial(lines, DOLLARS_CSV, write_dollars))
+    if evidence:
+        pieces += evidence_pages(runs, folder)
+        written.append(folder / links.FOLDER / links.INDEX)
+    in_processes(pieces, process_count() if runs.trials >= WORTH_IT else 1)
+    if lists:
+        first = runs.runs[0]
+        for name, text in checklists(lists, first.found, measured=first.judging).items():
+            put(file_name(name), text.encode())
+    return written
