@@ -16,7 +16,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -124,9 +124,20 @@ def normal(path: Path, folder: Path) -> str:
     text = text.replace(__version__, "RELEASE")
     text = _STAMP.sub("20261116T120000Z", text)
     text = _TIME.sub("2026-11-16T12:00:00Z", text)
-    text = re.sub(datetime.now(UTC).strftime(r"%Y\\\\?-%m\\\\?-%d"), "2026-11-16", text)
+    text = re.sub("|".join(map(_any_form, _days())), "2026-11-16", text)
     text = re.sub(r'name="token" value="[^"]*"', "", text)
     return parsed(text) if path.suffix == ".html" else text
+
+
+def _days() -> list[date]:
+    """On which the demo can have been made that is read here: the day of its folder's name, and the next."""
+    made = datetime.strptime(shared("demo").folder.name[:8], "%Y%m%d").date()
+    return [made, made + timedelta(days=1)]
+
+
+def _any_form(day: date) -> str:
+    """A day as it is written in text, and in Markdown that is escaped."""
+    return day.strftime(r"%Y\\?-%m\\?-%d")
 
 
 def corpus(folder: Path) -> dict[str, str]:
