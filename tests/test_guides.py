@@ -436,3 +436,22 @@ def test_every_path_and_link_of_a_guide_exists(path: Path) -> None:
         if anchor:
             headings = re.findall(r"^#+ (.+)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
             assert anchor in {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}, anchor
+
+
+# decisions
+
+
+def test_a_decision_that_is_superseded_says_by_which_in_its_second_paragraph_and_in_the_list() -> None:
+    listed = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    superseded = 0
+    for path in sorted((DOCS / "decisions").glob("[0-9]*.md")):
+        title, second, *_ = path.read_text(encoding="utf-8").split("\n\n")
+        number, _, name = title.removeprefix("# ").partition(": ")
+        assert path.name.startswith(f"{number}-")
+        by = sorted(re.findall(r"\[(\d{4})\]", second)) if second.startswith("**Status.** Superseded") else []
+        superseded += bool(by)
+        note = f" (superseded in part by {' and '.join(by)})" if by else ""
+        assert f"| [{number}]({path.name}) | {name}{note} |\n" in listed
+        for replaced in re.findall(r"record \[?(\d{4})", second) if second.startswith("Replaces") else []:
+            assert f"[{number}]" in next((DOCS / "decisions").glob(f"{replaced}-*.md")).read_text(encoding="utf-8")
+    assert superseded >= 8
