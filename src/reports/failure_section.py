@@ -19,7 +19,6 @@ from .document import Block, Cell, Column, Count, Linked, Money, Of, Paragraph, 
 from .links import of_question, of_scenario, of_trial
 from .score_section import scored
 from .series import Run, Runs, Series
-from .template import section
 from .study_section import CodeCounts, Counted
 
 SHOWN = 8
@@ -190,9 +189,42 @@ def _incorrect_table(runs: Runs, counted: Counted) -> Table:
 
 
 def cost_section(runs: Runs) -> Section:
-    spent = [(run, one) for run in runs.runs for one in run.calls.spending]
+    rows: list[tuple[Cell, ...]] = []
+    without_usage = 0
+    for run in runs.runs:
+        spent = run.calls.spending
+        without_usage += sum(one.without_usage for one in spent)
+        rows += [
+            (
+                *runs.lead(run),
+                Words(one.part),
+                Text(one.model),
+                Count(one.attempts),
+                Count(one.input_tokens),
+                Count(one.output_tokens),
+                Count(one.without_usage),
+                Money(one.cost),
+            )
+            for one in spent
+        ]
+    columns = (
+        *runs.lead_columns(target=False),
+        Column("part", "text"),
+        Column("model", "text"),
+        Column("attempts"),
+        Column("tokens in"),
+        Column("tokens out"),
+        Column("no usage reported"),
+        Column("cost", "other"),
+    )
     dates = ", ".join(dict.fromkeys(run.found.manifest.prices_as_of for run in runs.runs))
-    return section("cost", runs=runs, spent=spent, dates=dates, without=sum(one.without_usage for _, one in spent))
+    usage = (
+        f"{without_usage:,} attempts reported no token usage and are not included in the cost."
+        if without_usage
+        else "All attempts reported their token usage."
+    )
+    note = say("At list prices as of ", Text(dates), ". ", usage)
+    return Section(words("Cost"), (Paragraph(note), Table("Calls, tokens and cost.", columns, tuple(rows))))
 
 
 ERRORS_CSV = "errors.csv"
