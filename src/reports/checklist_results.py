@@ -17,7 +17,7 @@ from ..text.escape import inert
 from ..text.money import money_text
 from ..text.rounded import percent, rounded
 from ..trials.row import LABELS, OUTCOMES, Row
-from .document import (estimate_text, share_text)
+from .document import estimate_text, share_text
 from .methods import DIFFERENCES, INTERVALS, MISSING_RULE
 from .score_section import OUTCOME_NAMES, knows_tampered
 from .series import Run, Series

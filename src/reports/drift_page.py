@@ -14,6 +14,7 @@ from .analysis_pages import (
     CHART_ROWS,
     MISSING_COLUMN,
     SENTENCES,
+    Page,
     answers,
     caveat,
     difference_mark,
@@ -25,7 +26,27 @@ from .analysis_pages import (
 )
 from .analysis_sentences import drift_sentence
 from .compare_page import MISSING_NOTE, missing_range
-from .document import (Block, Bullets, Cell, Column, Exhibit, Figure, Paragraph, Section, Table, code_cell, count_cell, gap_cell, passage_cell, say, share_cell, text_cell, words, Contents)
+from .document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Count,
+    Entry,
+    Exhibit,
+    Figure,
+    Gap,
+    Paragraph,
+    Passage,
+    Piece,
+    Proportion,
+    Section,
+    Table,
+    Text,
+    Words,
+    say,
+    words,
+)
 from .forest import ForestChart, ForestGroup, ForestRow
 
 NO_KNOWN_CHANGE = "no known change"
@@ -40,14 +61,14 @@ DRIFT_NOTE = (
 )
 
 
-def drift_page(found: Drifts, *, old: str, new: str) -> Contents:
+def drift_page(found: Drifts, *, old: str, new: str) -> Page:
     """`old` and `new` name the two runs."""
     sentences = [drift_sentence(target) for target in found.targets]
     first = [*answers(sentences, "the sections below have all targets"), *_chart(found)]
     first.append(caveat((target.target for target in found.targets), found.notices))
-    return Contents(
-        words("Have the answers changed?"),
-        say("Run ", text_cell(old), " compared with the later run ", text_cell(new), f". Verdict: {found.verdict}."),
+    return Page(
+        "Have the answers changed?",
+        say("Run ", Text(old), " compared with the later run ", Text(new), f". Verdict: {found.verdict}."),
         tuple(first),
         (
             *(_target_section(one, told=len(sentences) > SENTENCES) for one in found.targets),
@@ -77,18 +98,18 @@ def _chart(found: Drifts) -> list[Block]:
 
 def _target_section(target: TargetDrift, *, told: bool) -> Section:
     """`told` if the first screen does not have all sentences."""
-    known = tuple((text_cell(fact),) for fact in target.facts) or (words(NO_KNOWN_CHANGE),)
+    known = tuple((Text(fact),) for fact in target.facts) or (words(NO_KNOWN_CHANGE),)
     before, after = target.coverage.before, target.coverage.after
     blocks: list[Block] = [
         *([Paragraph(drift_sentence(target))] if told else []),
         Paragraph(words("Known changes:")),
         Bullets(known),
         _measure_table(target),
-        Paragraph(say("Key coverage: ", share_cell(before), " before, ", share_cell(after), " now.")),
+        Paragraph(say("Key coverage: ", Proportion(before), " before, ", Proportion(after), " now.")),
         *_questions(target.questions),
         *_answers(target),
     ]
-    return Section((text_cell(target.target), Cell(f": {target.verdict}")), tuple(blocks), short=target.target)
+    return Section((Text(target.target), Words(f": {target.verdict}")), tuple(blocks), short=target.target)
 
 
 def _measure_table(target: TargetDrift) -> Table:
@@ -115,15 +136,15 @@ def _measure_row(name: str, one: Drift, paired: PairedQuestions) -> tuple[Cell, 
     # Pairs are (old, new), so the bounds of old minus new are turned around.
     low, high = (None if end is None else -end for end in (paired.highest, paired.lowest))
     return (
-        Cell(MEASURES[name].in_sentence),
-        gap_cell(gap.mean, gap.low, gap.high, gap.clusters),
-        Cell(missing_range(low, high)),
-        count_cell(paired.one_sided + paired.neither),
-        count_cell(gap.n),
-        count_cell(gap.clusters),
-        Cell(p_text(gap.p)),
-        Cell("yes" if name in DECIDING else "no"),
-        Cell(one.verdict),
+        Words(MEASURES[name].in_sentence),
+        Gap(gap.mean, gap.low, gap.high, gap.clusters),
+        Words(missing_range(low, high)),
+        Count(paired.one_sided + paired.neither),
+        Count(gap.n),
+        Count(gap.clusters),
+        Words(p_text(gap.p)),
+        Words("yes" if name in DECIDING else "no"),
+        Words(one.verdict),
     )
 
 
@@ -138,7 +159,7 @@ def _questions(questions: Sequence[QuestionDrift]) -> list[Block]:
     if not moved:
         return [Paragraph(words("No question's code changed."))]
     rows = tuple(
-        (text_cell(one.question), count_cell(one.better), count_cell(one.worse), count_cell(one.same), Cell(p_text(one.p_holm)))
+        (Text(one.question), Count(one.better), Count(one.worse), Count(one.same), Words(p_text(one.p_holm)))
         for one in moved
     )
     columns = (
@@ -163,22 +184,22 @@ def _answers(target: TargetDrift) -> list[Block]:
 
 def _exhibit(one: ChangedAnswer) -> Exhibit:
     return Exhibit(
-        say(code_cell(one.trial_id), " ", text_cell(one.group), ": ", text_cell(one.before), " → ", text_cell(one.after)),
+        say(Text(one.trial_id, code=True), " ", Text(one.group), ": ", Text(one.before), " → ", Text(one.after)),
         (
-            ("asked", (text_cell(one.question),)),
-            ("old reply", (_reply(one.old_reply),)),
-            ("new reply", (_reply(one.new_reply),)),
+            Entry("asked", (Text(one.question),)),
+            Entry("old reply", (_reply(one.old_reply),)),
+            Entry("new reply", (_reply(one.new_reply),)),
         ),
     )
 
 
 def _reply(text: str) -> Cell:
     cut = f"{text[:SHOWN_REPLY]} […]" if len(text) > SHOWN_REPLY else text
-    return passage_cell([(cut, False)]) if cut else Cell("no reply")
+    return Passage((Piece(cut, False),)) if cut else Words("no reply")
 
 
 def _judge_section(found: Drifts) -> Section:
-    known = tuple((text_cell(fact),) for fact in found.judge_facts) or (words(NO_KNOWN_CHANGE),)
+    known = tuple((Text(fact),) for fact in found.judge_facts) or (words(NO_KNOWN_CHANGE),)
     return Section(words("Judges"), (Bullets(known), Paragraph(words(frozen_text(found.judge)))))
 
 

@@ -10,7 +10,7 @@ from ..findings.estimates import Question, estimate_groups
 from ..findings.human_comparison import study_questions
 from ..scoring.definitions import MEASURES, SHARES, ShareName
 from ..trials.row import Row
-from .document import (NOTHING, percent, size_of)
+from .document import NOTHING, percent, size_of
 from .series import Series
 
 

@@ -58,8 +58,8 @@ def study_parts(folder: Path) -> dict[str, Section]:
 
 
 def rows(table: Table) -> list[dict[str, str]]:
-    seen = table.in_report()
-    return [{c.heading: shown(cell) for c, cell in zip(seen.columns, row, strict=True)} for row in seen.rows]
+    columns, cells = table.in_report()
+    return [{c.heading: shown(cell) for c, cell in zip(columns, row, strict=True)} for row in cells]
 
 
 COMPARABLE, OTHER_RULES, LOOKED_UP = CAPTIONS.values()
