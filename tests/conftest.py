@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,9 @@ from src.reports import charts
 from tests.budget import Counts
 
 os.environ["MEDICARE_EVAL_TODAY"] = "2026-11-16"
+# Commands that are shown name the program by its path, unless PATH leads to it: as if no environment were activated.
+_OWN = str(Path(sys.executable).parent)
+os.environ["PATH"] = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if one != _OWN)
 
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)

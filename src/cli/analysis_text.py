@@ -16,7 +16,7 @@ from ..findings.sensitivity import Sensitivities, Sensitivity
 from ..reports.analysis_pages import p_text
 from ..reports.analysis_sentences import compared_sentence, drift_sentence, sensitivity_sentence
 from ..reports.compare_page import method_notes
-from ..reports.document import Cell, Text, share_text, shown
+from ..reports.document import Cell, share_text, shown
 from ..reports.drift_page import NO_KNOWN_CHANGE, changed_questions, frozen_text
 from ..reports.sensitivity_page import method_text, worst_first
 from ..scoring.definitions import SCORES
@@ -40,7 +40,7 @@ def notice_lines(notices: Sequence[str]) -> Iterator[str]:
 
 def _told(cells: Sequence[Cell], before: str = "") -> str:
     """A sentence for the terminal, where text of others has no control characters."""
-    text = "".join(plain(cell.text) if isinstance(cell, Text) else shown(cell) for cell in cells)
+    text = "".join(plain(cell.text) if cell.kind == "text" else shown(cell) for cell in cells)
     return _wrapped(text, before)
 
 

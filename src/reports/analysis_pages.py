@@ -6,16 +6,14 @@ They have the frame and the look of the report. `write_page` never replaces a fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..stats.comparison import Difference
 from ..text.rounded import percent
 from .analysis_sentences import interval_text, point_range
-from .document import NOTHING, Block, Bullets, Cell, Paragraph, Section, Table, Text, Words, shown, words
+from .document import NOTHING, Block, Bullets, Cell, Contents, Paragraph, Section, Table, shown, text_cell, words
 from .forest import ForestPanel, Mark, Tick
-from .html import blocks_html, line_html, navigation_of, sections_html, shell
-from .page_style import GENERATOR
+from .html import GENERATOR, html
 from .report_folder import require_own, write_own
 
 SENTENCES = 6
@@ -27,36 +25,15 @@ _STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 """Ends of the scale of differences."""
 
 
-@dataclass(frozen=True)
-class Page:
-    """One analysis as a page."""
-
-    title: str
-    """Text of this project."""
-    about: tuple[Cell, ...]
-    first: tuple[Block, ...]
-    """The answer and a chart, before all sections."""
-    sections: tuple[Section, ...]
-
-
-def page_html(page: Page) -> str:
-    body = [f"<h1>{line_html(words(page.title))}</h1>"]
-    if page.about:
-        body.append(f'<p class="about">{line_html(page.about)}</p>')
-    body += blocks_html(page.first)
-    body += sections_html(page.sections)
-    return shell(page.title, body, navigation=navigation_of(page.sections))
-
-
 def require_page(path: Path) -> None:
     """Refuse a place that a page cannot be written to, before anything is computed. Errors as of `require_own`."""
     require_own(path, _MARK, "page")
 
 
-def write_page(page: Page, path: Path) -> Path:
+def write_page(page: Contents, path: Path) -> Path:
     """Write a page to a file; only an earlier page of ours is replaced. Errors as of `require_own`."""
     require_page(path)
-    return write_own(path, page_html(page))
+    return write_own(path, html(page))
 
 
 def answers(sentences: Sequence[tuple[Cell, ...]], where: str) -> list[Block]:
@@ -71,21 +48,21 @@ def caveat(names: Iterable[str], notices: Sequence[str]) -> Paragraph:
     """Whether it is a demonstration, and that it is no advice."""
     cells: list[Cell] = []
     if any(name.startswith("fake:") for name in names):
-        cells.append(Words("A demonstration, not a result: fake targets return canned text. ", strong=True))
-    cells.append(Words("For research only, not advice. Judges make mistakes too"))
-    cells.append(Words("; see the notices below." if notices else "."))
+        cells.append(Cell("A demonstration, not a result: fake targets return canned text. ", "strong"))
+    cells.append(Cell("For research only, not advice. Judges make mistakes too"))
+    cells.append(Cell("; see the notices below." if notices else "."))
     return Paragraph(tuple(cells), "caveat")
 
 
 def methods_section(texts: Iterable[str]) -> Section:
     """The texts may name targets."""
-    return Section(words("Methods"), tuple(Paragraph((Text(text),)) for text in texts))
+    return Section(words("Methods"), tuple(Paragraph((text_cell(text),)) for text in texts))
 
 
 def notice_sections(notices: Sequence[str]) -> tuple[Section, ...]:
     if not notices:
         return ()
-    return (Section(words("Notices"), (Bullets(tuple((Text(one),) for one in notices), notices=True),)),)
+    return (Section(words("Notices"), (Bullets(tuple((text_cell(one),) for one in notices), notices=True),)),)
 
 
 def difference_panel(title: str, found: Iterable[Difference]) -> ForestPanel:

@@ -22,7 +22,7 @@ from ..stats.power import clusters_needed
 from ..stats.variance import Components
 from ..text.count import counted
 from ..text.rounded import percent
-from .document import Cell, Text, Words, say
+from .document import Cell, say, text_cell
 
 ADJUSTED = ", adjusted for the number of comparisons"
 
@@ -67,44 +67,46 @@ def _ordered(first: tuple[Cell, ...], second: tuple[Cell, ...], found: Differenc
 
 def compared_sentence(one: Comparison, floor: float) -> tuple[Cell, ...]:
     """What a comparison of two targets says; `floor` is the smallest difference that matters."""
-    first, second = (Text(one.first),), (Text(one.second),)
+    first, second = (text_cell(one.first),), (text_cell(one.second),)
     found = one.difference
     if found.mean is None:
         about = MEASURES[one.measure].in_sentence
-        return say(Text(one.first), " and ", Text(one.second), f" cannot be compared on {about}: nothing in common.")
+        return say(
+            text_cell(one.first), " and ", text_cell(one.second), f" cannot be compared on {about}: nothing in common."
+        )
     ordered = _ordered(first, second, found)
     if one.verdict == "no meaningful difference":
-        return (*_same(one.measure, ordered), Words(f"; {points(floor)} or more would matter."))
+        return (*_same(one.measure, ordered), Cell(f"; {points(floor)} or more would matter."))
     if one.verdict != "cannot tell":
-        return (*_more(one.measure, ordered), Words("."))
+        return (*_more(one.measure, ordered), Cell("."))
     return (*_unclear(one.measure, ordered), *_why_not(found, one.p_holm, ADJUSTED), *_needed(found, floor))
 
 
 def _more(measure: str, one: _Ordered) -> tuple[Cell, ...]:
     """`X answered 8 points more of the questions accurately and completely than Y (3 to 13)`."""
-    gap, span = points(one.difference.mean or 0.0), Words(f"({interval_text(one.difference)})", whole=True)
+    gap, span = points(one.difference.mean or 0.0), Cell(f"({interval_text(one.difference)})", "whole")
     if adverb := MEASURES[measure].adverb:
         told = say(f" answered {gap} more of the questions {adverb} than ")
-        return (*one.higher, *told, *one.lower, Words(" "), span)
+        return (*one.higher, *told, *one.lower, Cell(" "), span)
     start = say(f"The {MEASURES[measure].in_sentence} of ")
-    return (*start, *one.higher, Words(f" is {gap} higher than that of "), *one.lower, Words(" "), span)
+    return (*start, *one.higher, Cell(f" is {gap} higher than that of "), *one.lower, Cell(" "), span)
 
 
 def _same(measure: str, one: _Ordered) -> tuple[Cell, ...]:
     adverb = MEASURES[measure].adverb
     what = f"{adverb} answered questions" if adverb else MEASURES[measure].in_sentence
-    start = (*say("No difference that matters between "), *one.higher, Words(" and "), *one.lower)
+    start = (*say("No difference that matters between "), *one.higher, Cell(" and "), *one.lower)
     return (*start, *say(f" in {what}: {points(one.difference.mean or 0.0)} ({interval_text(one.difference)})"))
 
 
 def _unclear(measure: str, one: _Ordered) -> tuple[Cell, ...]:
     gap = f"{points(one.difference.mean or 0.0)} ({interval_text(one.difference)})"
     if adverb := MEASURES[measure].adverb:
-        verb = Words(f" answers more of the questions {adverb} than ")
+        verb = Cell(f" answers more of the questions {adverb} than ")
         start = (*say("Cannot tell whether "), *one.higher, verb, *one.lower)
     else:
         start = (*say(f"Cannot tell whether the {MEASURES[measure].in_sentence} of "), *one.higher)
-        start = (*start, Words(" is higher than that of "), *one.lower)
+        start = (*start, Cell(" is higher than that of "), *one.lower)
     return (*start, *say(f": the difference is {gap}."))
 
 
@@ -160,7 +162,7 @@ def comparison_sentences(compared: Compared, measures: Sequence[str], floor: flo
 
 def drift_sentence(target: TargetDrift) -> tuple[Cell, ...]:
     """What the comparison of two runs says about one target."""
-    name = Text(target.target)
+    name = text_cell(target.target)
     deciding = {measure: target.measures[measure] for measure in reversed(DECIDING)}
     if target.verdict == "no change":
         return (*say("No change: ", name), *_unchanged(target))
@@ -208,7 +210,7 @@ def _change(measure: str, one: Drift) -> tuple[Cell, ...]:
 def _joined(sentences: Iterator[tuple[Cell, ...]]) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for sentence in sentences:
-        cells += [*([Words(" ")] if cells else []), *sentence]
+        cells += [*([Cell(" ")] if cells else []), *sentence]
     return tuple(cells)
 
 
@@ -223,14 +225,14 @@ def _why_unclear(target: TargetDrift, deciding: dict[str, Drift]) -> tuple[Cell,
     for measure, one in deciding.items():
         if one.difference.mean is None:
             continue
-        told += [Words("; ")] if told else []
+        told += [Cell("; ")] if told else []
         change = percent(one.difference.mean).replace("-", "−")
         told += say(f"{MEASURES[measure].in_sentence} changed by {change} points ({interval_text(one.difference)})")
         told += _if_at_the_ends(target.paired[measure])
     if not told:
         return say("there is nothing to compare.")
     first = next(one for one in deciding.values() if one.difference.mean is not None)
-    return (*told, Words("."), *_why_not(first.difference, first.difference.p), *_needed(first.difference, first.floor))
+    return (*told, Cell("."), *_why_not(first.difference, first.difference.p), *_needed(first.difference, first.floor))
 
 
 def _if_at_the_ends(paired: PairedQuestions) -> tuple[Cell, ...]:
@@ -248,17 +250,17 @@ def sensitivity_sentence(one: Sensitivity) -> tuple[Cell, ...]:
     parts = [part for part in one.components.parts if part.share is not None]
     if not one.components.n and one.left_out:
         why = f" varies is not known: none of {counted(one.left_out, 'trial')} has a value."
-        return say(f"How much the {name} of ", Text(one.target), why)
+        return say(f"How much the {name} of ", text_cell(one.target), why)
     if one.components.n < 2 or one.components.total is None:
-        return say(f"How much the {name} of ", Text(one.target), " varies is not known: there are too few trials.")
+        return say(f"How much the {name} of ", text_cell(one.target), " varies is not known: there are too few trials.")
     if not parts:
-        return say(f"The {name} of ", Text(one.target), f" is the same in {counted(one.components.n, 'trial')}.")
+        return say(f"The {name} of ", text_cell(one.target), f" is the same in {counted(one.components.n, 'trial')}.")
     ordered = sorted(parts, key=lambda part: -(part.share or 0.0))
     large = [part for part in ordered if (part.share or 0.0) >= 0.005]
     told = [f"{percent(part.share or 0.0)}% is {level_name(part.name, one.components)}" for part in large]
     if small := [level_name(part.name, one.components) for part in ordered if part not in large]:
         told.append(f"and less than 1% is {' or '.join(small)}")
-    start = say(f"Of the variation in the {name} of ", Text(one.target), f", {', '.join(told)}.")
+    start = say(f"Of the variation in the {name} of ", text_cell(one.target), f", {', '.join(told)}.")
     return (*start, *_worst(one))
 
 

@@ -11,7 +11,7 @@ from ..records.citation import CITATION_OUTCOMES, INVENTED, OFFICIAL
 from ..schemas import RunPlan
 from ..text.count import counted
 from ..trials.row import CitedPage, Row
-from .document import Block, Column, Count, Paragraph, Proportion, Section, Table, Words, words
+from .document import Block, Cell, Column, Paragraph, Section, Table, count_cell, share_cell, words
 from .series import Runs, Series
 
 COMPARED = frozenset({"supported", "not_supported"})
@@ -116,9 +116,9 @@ def _shares(runs: Runs, found: Found) -> Table:
     rows = tuple(
         (
             *runs.lead(series),
-            Count(cited.citations),
-            Count(cited.replies),
-            *(Proportion(share) if share.value is not None else Words("none") for share in _listed(cited)),
+            count_cell(cited.citations),
+            count_cell(cited.replies),
+            *(share_cell(share) if share.value is not None else Cell("none") for share in _listed(cited)),
         )
         for series, cited in found
     )
@@ -137,6 +137,6 @@ def _listed(cited: TargetCitations) -> Iterator[Estimated]:
 
 
 def _outcomes(runs: Runs, found: Found) -> Table:
-    rows = tuple((*runs.lead(series), *(Count(n) for n in cited.outcomes.values())) for series, cited in found)
+    rows = tuple((*runs.lead(series), *(count_cell(n) for n in cited.outcomes.values())) for series, cited in found)
     columns = (*runs.lead_columns(), *(Column(name) for name in OUTCOME_NAMES.values()))
     return Table("What became of each citation.", columns, rows)

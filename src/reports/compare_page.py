@@ -15,7 +15,6 @@ from .analysis_pages import (
     CHART_ROWS,
     MISSING_COLUMN,
     SENTENCES,
-    Page,
     answers,
     caveat,
     difference_mark,
@@ -32,20 +31,20 @@ from .document import (
     Bullets,
     Cell,
     Column,
-    Count,
+    Contents,
     Entry,
     Exhibit,
     Figure,
-    Gap,
     Paragraph,
-    Passage,
-    Piece,
-    Proportion,
     Section,
     Table,
-    Text,
-    Words,
+    code_cell,
+    count_cell,
+    gap_cell,
+    passage_cell,
     say,
+    share_cell,
+    text_cell,
     words,
 )
 from .forest import ForestChart, ForestGroup, ForestRow
@@ -70,7 +69,7 @@ COVERAGE_NOTE = (
 )
 
 
-def compare_page(found: Compared, *, floor: float) -> Page:
+def compare_page(found: Compared, *, floor: float) -> Contents:
     """`floor` is the smallest difference that matters."""
     measures = [name for name in READING_ORDER if name in found.measures]
     sentences = comparison_sentences(found, measures, floor)
@@ -83,8 +82,8 @@ def compare_page(found: Compared, *, floor: float) -> Page:
         )
         for measure in measures
     ]
-    return Page(
-        "Which AI assistant answers Medicare questions better?",
+    return Contents(
+        words("Which AI assistant answers Medicare questions better?"),
         say(
             f"{counted(len(found.systems), 'target')} compared on the same questions, "
             f"{counted(len(measures), 'measure')}. Points are questions of 100, or hundredths of a score."
@@ -165,17 +164,17 @@ def _measure_section(found: Compared, measure: str, sentences: Sequence[tuple[Ce
 def _row(one: Comparison) -> tuple[Cell, ...]:
     gap, paired = one.difference, one.paired
     return (
-        Text(one.first),
-        Text(one.second),
-        Gap(gap.mean, gap.low, gap.high, gap.clusters),
-        Words(missing_range(paired.lowest, paired.highest)),
-        Count(paired.one_sided + paired.neither),
-        Count(gap.n),
-        Count(gap.clusters),
-        Words(p_text(one.p_holm)),
-        Words(NOTHING if gap.effect.d_z is None else rounded(gap.effect.d_z).replace("-", "−")),
-        Words(NOTHING if one.minimum is None else percent(one.minimum)),
-        Text(one.verdict),
+        text_cell(one.first),
+        text_cell(one.second),
+        gap_cell(gap.mean, gap.low, gap.high, gap.clusters),
+        Cell(missing_range(paired.lowest, paired.highest)),
+        count_cell(paired.one_sided + paired.neither),
+        count_cell(gap.n),
+        count_cell(gap.clusters),
+        Cell(p_text(one.p_holm)),
+        Cell(NOTHING if gap.effect.d_z is None else rounded(gap.effect.d_z).replace("-", "−")),
+        Cell(NOTHING if one.minimum is None else percent(one.minimum)),
+        text_cell(one.verdict),
     )
 
 
@@ -203,19 +202,19 @@ def _own_table(found: Compared, measure: str, name: str) -> Table:
 
 def _own_row(system: str, one: Estimated) -> tuple[Cell, ...]:
     return (
-        Text(system),
-        Proportion(one),
-        Count(one.questions),
-        Count(one.units),
-        Words(NOTHING if one.effective is None else rounded(one.effective, 0)),
-        Count(one.missing),
+        text_cell(system),
+        share_cell(one),
+        count_cell(one.questions),
+        count_cell(one.units),
+        Cell(NOTHING if one.effective is None else rounded(one.effective, 0)),
+        count_cell(one.missing),
     )
 
 
 def _coverage(found: Compared) -> tuple[Section, ...]:
     if "accuracy" not in found.measures:
         return ()
-    rows = tuple((Text(name), Proportion(share), Count(share.n)) for name, share in found.coverage.items())
+    rows = tuple((text_cell(name), share_cell(share), count_cell(share.n)) for name, share in found.coverage.items())
     columns = (Column("target", "text"), Column("key coverage (95% interval)", "share"), Column("factual claims"))
     table = Table("Factual claims that the answer keys could decide", columns, rows)
     return (Section(words("Key coverage"), (Paragraph(words(COVERAGE_NOTE)), table)),)
@@ -229,11 +228,11 @@ JUDGES_NOTE = (
 )
 
 
-def judges_page(found: JudgesCompared, *, first: str, second: str) -> Page:
+def judges_page(found: JudgesCompared, *, first: str, second: str) -> Contents:
     """`first` and `second` name the two runs."""
-    return Page(
-        "Do two judgings of the same answers agree?",
-        say("Run ", Text(first), " and run ", Text(second), "."),
+    return Contents(
+        words("Do two judgings of the same answers agree?"),
+        say("Run ", text_cell(first), " and run ", text_cell(second), "."),
         (Paragraph(judges_sentence(found), "answer"), caveat((), found.notices)),
         (
             Section(words("What differs between the judgings"), (Bullets(_differences(found)),), short="Differences"),
@@ -256,12 +255,12 @@ def judges_sentence(found: JudgesCompared) -> tuple[Cell, ...]:
 
 
 def _differences(found: JudgesCompared) -> tuple[tuple[Cell, ...], ...]:
-    return tuple((Text(one),) for one in found.differences) or (words("no known change"),)
+    return tuple((text_cell(one),) for one in found.differences) or (words("no known change"),)
 
 
 def _moves(found: JudgesCompared) -> Table:
     rows = tuple(
-        (Text(str(one.first)), Text(str(one.second)), Count(n))
+        (text_cell(str(one.first)), text_cell(str(one.second)), count_cell(n))
         for one, n in sorted(found.moves.items(), key=lambda move: (-move[1], str(move[0])))
     )
     caption = f"Labels of matched claims; {found.gone:,} only in the first run, {found.new:,} only in the second"
@@ -278,21 +277,21 @@ def _cut(n: int, what: str) -> list[Block]:
 
 def _claim(one: Change) -> Exhibit:
     title = say(
-        Text(one.trial_id, code=True), " ", Text(one.turn_id), ": ",
-        Text(str(one.before.label)), " → ", Text(str(one.after.label)),
+        code_cell(one.trial_id), " ", text_cell(one.turn_id), ": ",
+        text_cell(str(one.before.label)), " → ", text_cell(str(one.after.label)),
     )  # fmt: skip
-    quote = Passage((Piece(one.quote, False),)) if one.quote else Words("no quote")
-    return Exhibit(title, (Entry("quote", (quote,)), *_side("first", one.before), *_side("second", one.after)))
+    quote = passage_cell([(one.quote, False)]) if one.quote else Cell("no quote")
+    return Exhibit(title, (("quote", (quote,)), *_side("first", one.before), *_side("second", one.after)))
 
 
 def _side(name: str, side: Side) -> tuple[Entry, ...]:
-    evidence = Entry(name, say(Text(str(side.label)), " (", Text(", ".join(side.evidence) or "–"), ")"))
-    return (evidence, *(Entry("reason", (Text(reason),)) for reason in side.reasons))
+    evidence = (name, say(text_cell(str(side.label)), " (", text_cell(", ".join(side.evidence) or "–"), ")"))
+    return (evidence, *(("reason", (text_cell(reason),)) for reason in side.reasons))
 
 
 def _codes(found: JudgesCompared) -> Table:
     rows = tuple(
-        (Text(one.question_group), Text(one.first), Text(one.second), Count(n))
+        (text_cell(one.question_group), text_cell(one.first), text_cell(one.second), count_cell(n))
         for one, n in sorted(found.codes_changed.items(), key=lambda change: (-change[1], str(change[0])))
     )
     columns = (Column("question", "text"), Column("first", "text"), Column("second", "text"), Column("trials"))
@@ -305,9 +304,9 @@ def _changed_codes(found: JudgesCompared) -> list[Block]:
 
 def _code(one: ChangedCode) -> Exhibit:
     title = say(
-        Text(one.trial_id, code=True), " ", Text(one.question_group), ": ",
-        Text(str(one.before)), " → ", Text(str(one.after)),
+        code_cell(one.trial_id), " ", text_cell(one.question_group), ": ",
+        text_cell(str(one.before)), " → ", text_cell(str(one.after)),
     )  # fmt: skip
     return Exhibit(
-        title, (Entry("first", (Text(one.reason_before or "–"),)), Entry("second", (Text(one.reason_after or "–"),)))
+        title, (("first", (text_cell(one.reason_before or "–"),)), ("second", (text_cell(one.reason_after or "–"),)))
     )

@@ -14,7 +14,7 @@ from ..stats.bounded import Bounded
 from ..stats.clustered import ClusteredShare
 from ..store.projection import projection
 from ..text.escape import defused, plain
-from .document import Cell, Column, Count, Mean, Proportion, Table, shown, unlinked
+from .document import Cell, Column, Table
 from .series import Runs
 
 _PARTS = {"mean": ("", "_low", "_high", "_scenarios", "_missing"), "share": ("_share", "_low", "_high", "_effective_n")}
@@ -27,7 +27,7 @@ def table_csv(table: Table) -> str:
     places = [place for place, column in enumerate(table.columns) if column.key]
     writer.writerow([name for place in places for name in _names(table.columns[place])])
     for row in table.rows:
-        writer.writerow([value for place in places for value in _values(row[place])])
+        writer.writerow([value for place in places for value in _values(table.columns[place], row[place])])
     return buffer.getvalue()
 
 
@@ -35,21 +35,17 @@ def _names(column: Column) -> Iterator[str]:
     return (f"{column.key}{part}" for part in _PARTS.get(column.kind, ("",)))
 
 
-def _values(cell: Cell) -> list[str]:
-    cell = unlinked(cell)
-    match cell:
-        case Mean():
-            estimate = cell.estimate
-            counts = str(estimate.units), str(estimate.missing)
-            return [*map(_number, (estimate.value, estimate.low, estimate.high)), *counts]
-        case Proportion():
-            share = cell.share
-            effective = share.effective if isinstance(share, Estimated | ClusteredShare | Bounded) else float(share.n)
-            return [*map(_number, (share.value, share.low, share.high)), _effective(effective)]
-        case Count():
-            return [str(cell.value)]
-        case _:
-            return [safe(shown(cell))]
+def _values(column: Column, cell: Cell) -> list[str]:
+    found = cell.source
+    if found is None or column.kind not in _PARTS:
+        return [str(found) if isinstance(found, int) else safe(cell.text)]
+    assert not isinstance(found, int)
+    ends = map(_number, (found.value, found.low, found.high))
+    if column.kind == "mean":
+        assert isinstance(found, Estimated)
+        return [*ends, str(found.units), str(found.missing)]
+    effective = found.effective if isinstance(found, Estimated | ClusteredShare | Bounded) else float(found.n)
+    return [*ends, _effective(effective)]
 
 
 def _effective(n: float | None) -> str:

@@ -1,16 +1,15 @@
-"""The parts of a report: sections, tables of typed cells, exhibits, charts. Markdown, HTML and CSV are made from it.
+"""The parts of a report: sections, tables, exhibits, charts and their cells. Markdown, HTML and CSV are made from it.
 
-A cell has a type (a count, a mean with its interval, a difference) and is turned into text here, once, so that
-renderings cannot disagree. `Words` are written by this project; all other text may come from anyone, and a rendering
-must make it inert.
+A cell is formatted here, once, so that renderings cannot disagree. Cells of the kinds `words`, `strong` and `whole` are
+written by this project; the text of every other kind may come from anyone, and a rendering must make it inert.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from ..findings.estimates import Estimated
 from ..findings.human_comparison import CounselorShare
@@ -31,131 +30,37 @@ _IN_WORKBENCH = r"/runs(?:/(?!\.)(?:[A-Za-z0-9._~-]|%(?!2E)[0-9A-F]{2})+)+"
 """A page of a run in the workbench, its parts quoted: nothing in it leaves that run."""
 _OWN_ADDRESS = re.compile(rf"(?:{_OWN_PAGE}|{_IN_WORKBENCH})?(?:#[A-Za-z0-9._-]+)?")
 
-
 AnyShare = Share | ClusteredShare | Estimated | CounselorShare | Bounded
+CellKind = Literal["words", "strong", "whole", "text", "code", "number", "link", "passage", "marked", "line"]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Text of this project: literals of this package, without markup."""
+class Cell:
+    """A piece of a line, or a cell of a table."""
 
     text: str
-    strong: bool = False
-    whole: bool = False
-    """Not broken over two lines, such as a range."""
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Text of others: names, titles, what a model or a judge wrote."""
-
-    text: str
-    code: bool = False
-    """An id or a hash."""
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Of:
-    """`3 of 10`."""
-
-    count: int
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean of scores with its interval."""
-
-    estimate: Estimated
-
-
-@dataclass(frozen=True, slots=True)
-class Proportion:
-    """A share with its interval."""
-
-    share: AnyShare
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A share as a percentage of n, without an interval."""
-
-    count: int
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A difference of two shares, in percentage points, with or without an interval."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    """Of the smaller sample; decides how many decimals are shown."""
-    mark: str = ""
-    """Behind the number, for a note."""
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number, with an interval if there is one."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The lowest and the highest that a share or a mean could be; a dash if nothing is missing."""
-
-    low: float | None
-    high: float | None
-    in_percent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    amount: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """An address from an answer key or the baseline; never from a reply."""
-
-    address: str
-
-
-class Piece(NamedTuple):
-    text: str
-    marked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """Part of a reply, with the relevant words marked."""
-
-    pieces: tuple[Piece, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """A cell that leads to the evidence behind it: a page of this report, or a place on this page."""
-
-    cell: Cell
-    href: str
-    """Relative, from `links.py`; an address of any other form is not made a link."""
+    kind: CellKind = "words"
+    """Ours: `words`; `strong`; `whole`, which is not broken over two lines. Of others: `text`; `code`, an id or a hash;
+    `link`, an address from an answer key or the baseline, never from a reply; `passage`, part of a reply, with the
+    relevant words `marked`. A `number` is formatted by a function below. A `line` is several cells."""
+    source: AnyShare | int | None = None
+    """What a CSV file has of a number: a share or a mean becomes several columns."""
+    parts: tuple[Cell, ...] = ()
+    """Of a passage or a line."""
+    href: str = ""
+    """The evidence behind it: a page of this report, or a place on this page. Relative, from `links.py`."""
     pages_only: bool = False
-    """Whether only HTML shows it, because so many links would make a table in Markdown hard to read."""
+    """Whether only HTML shows the link, because so many would make a table in Markdown hard to read."""
 
+    @property
     def address(self) -> str | None:
+        """Where it leads; an address of any other form is not made a link."""
         return own_address(self.href)
+
+
+Line = tuple[Cell, ...]
+Entry = tuple[str, Line]
+"""A label of this project, and what is said under it."""
 
 
 def own_address(href: str) -> str | None:
@@ -163,50 +68,111 @@ def own_address(href: str) -> str | None:
     return href if href and _OWN_ADDRESS.fullmatch(href) else None
 
 
-Cell = Words | Text | Count | Of | Mean | Proportion | Part | Gap | Number | Range | Money | Link | Passage | Linked
+def words(text: str) -> Line:
+    """Text of this project as a line."""
+    return (Cell(text),)
 
 
-def unlinked(cell: Cell) -> Cell:
-    """The cell itself, without a link around it."""
-    while isinstance(cell, Linked):
-        cell = cell.cell
-    return cell
+def say(*parts: str | Cell) -> Line:
+    """A line of this project's text and of cells."""
+    return tuple(Cell(part) if isinstance(part, str) else part for part in parts)
 
 
-def shown(cell: Cell) -> str:  # noqa: PLR0911, PLR0912 - one return for each kind of cell
-    """A cell as text; a passage without its marks."""
-    match cell:
-        case Words() | Text():
-            return cell.text
-        case Count():
-            return f"{cell.value:,}"
-        case Of():
-            return f"{cell.count:,} of {cell.n:,}" if cell.n else NOTHING
-        case Mean():
-            return estimate_text(cell.estimate)
-        case Proportion():
-            return share_text(cell.share)
-        case Part():
-            return f"{percent(cell.count / cell.n, cell.n)}% of {cell.n:,}" if cell.n else NOTHING
-        case Gap():
-            return _gap_text(cell)
-        case Number():
-            return _number_text(cell)
-        case Range():
-            return _range_text(cell)
-        case Money():
-            return money_text(cell.amount)
-        case Link():
-            return cell.address
-        case Passage():
-            return "".join(piece.text for piece in cell.pieces)
-        case Linked():
-            return shown(cell.cell)
+def text_cell(of_others: str) -> Cell:
+    """Names, titles, what a model or a judge wrote."""
+    return Cell(of_others, "text")
 
 
-def percent(share: float, n: int) -> str:
+def code_cell(of_others: str) -> Cell:
+    """An id or a hash."""
+    return Cell(of_others, "code")
+
+
+def link_cell(address: str) -> Cell:
+    return Cell(address, "link")
+
+
+def linked(cell: Cell, href: str, *, pages_only: bool = False) -> Cell:
+    return replace(cell, href=href, pages_only=pages_only)
+
+
+def passage_cell(pieces: Iterable[tuple[str, bool]]) -> Cell:
+    """Part of a reply: its pieces, and whether each is marked."""
+    parts = tuple(Cell(piece, "marked" if marked else "text") for piece, marked in pieces)
+    return Cell("".join(part.text for part in parts), "passage", parts=parts)
+
+
+def count_cell(value: int) -> Cell:
+    return Cell(f"{value:,}", "number", value)
+
+
+def of_cell(found: int, n: int) -> Cell:
+    """`3 of 10`."""
+    return Cell(f"{found:,} of {n:,}" if n else NOTHING, "number")
+
+
+def part_cell(found: int, n: int) -> Cell:
+    """A share as a percentage of n, without an interval."""
+    return Cell(f"{percent(found / n, n)}% of {n:,}" if n else NOTHING, "number")
+
+
+def mean_cell(estimate: Estimated) -> Cell:
+    """A mean of scores with its interval."""
+    return Cell(estimate_text(estimate), "number", estimate)
+
+
+def share_cell(found: AnyShare) -> Cell:
+    """A share with its interval."""
+    return Cell(share_text(found), "number", found)
+
+
+def money_cell(amount: float | None) -> Cell:
+    return Cell(money_text(amount), "number")
+
+
+def number_cell(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
+    """A number, with an interval if there is one."""
+    if value is None:
+        return Cell(NOTHING, "number")
+    shown, *ends = (rounded(one).replace("-", "−") for one in (value, low, high) if one is not None)
+    if len(ends) < 2:
+        return Cell(shown, "number")
+    return Cell(f"{shown} ({(' to ' if '−' in ''.join(ends) else '–').join(ends)})", "number")
+
+
+def range_cell(low: float | None, high: float | None, *, in_percent: bool = False) -> Cell:
+    """The lowest and the highest that a share or a mean could be; a dash if nothing is missing."""
+    if low is None or high is None:
+        return Cell(NOTHING, "number")
+    ends = (percent_text(low), f"{percent_text(high)}%") if in_percent else (rounded(low), rounded(high))
+    return Cell("–".join(ends), "number")
+
+
+def gap_cell(value: float | None, low: float | None, high: float | None, n: int, mark: str = "") -> Cell:
+    """A difference of two shares, in percentage points, with or without an interval.
+
+    `n`, of the smaller sample, decides how many decimals are shown; `mark` is written behind the number, for a note.
+    """
+    if value is None:
+        return Cell(NOTHING, "number")
+    if low is None or high is None:
+        return Cell(_points(value, n), "number")
+    return Cell(f"{_points(value, n)} ({_points(low, n)} to {_points(high, n)}){mark}", "number")
+
+
+def _points(value: float, n: int) -> str:
+    shown = percent(abs(value), n)
+    return shown if not float(shown) else f"{'+' if value > 0 else '−'}{shown}"
+
+
+def shown(cells: Cell | Sequence[Cell]) -> str:
+    """Cells as text; a passage without its marks."""
+    return cells.text if isinstance(cells, Cell) else "".join(cell.text for cell in cells)
+
+
+def percent(found: float, n: int) -> str:
     """A share in percent, with one decimal if n is at least 100 and none otherwise."""
-    return percent_text(share, 0 if n < 100 else 1)
+    return percent_text(found, 0 if n < 100 else 1)
 
 
 def estimate_text(estimate: Estimated, *, two_lines: bool = False) -> str:
@@ -219,71 +185,34 @@ def estimate_text(estimate: Estimated, *, two_lines: bool = False) -> str:
     return f"{rounded(estimate.value)}\n{interval}" if two_lines else f"{rounded(estimate.value)} ({interval})"
 
 
-def share_text(share: AnyShare) -> str:
+def share_text(found: AnyShare) -> str:
     """40% (17–69%), or 40% (no interval), or a dash if there is nothing to count."""
-    if share.value is None:
+    if found.value is None:
         return NOTHING
-    n = size_of(share)
-    if share.low is None or share.high is None:
-        return f"{percent(share.value, n)}% ({NO_INTERVAL})"
-    value, low, high = (percent(one, n) for one in (share.value, share.low, share.high))
+    n = size_of(found)
+    if found.low is None or found.high is None:
+        return f"{percent(found.value, n)}% ({NO_INTERVAL})"
+    value, low, high = (percent(one, n) for one in (found.value, found.low, found.high))
     return f"{value}% ({low}–{high}%)"
 
 
-def size_of(share: AnyShare) -> int:
+def size_of(found: AnyShare) -> int:
     """How much is behind a share, which decides how many decimals are shown."""
-    return int(share.effective or 0) if isinstance(share, Estimated | Bounded | ClusteredShare) else share.n
+    return int(found.effective or 0) if isinstance(found, Estimated | Bounded | ClusteredShare) else found.n
 
 
-def _gap_text(gap: Gap) -> str:
-    if gap.value is None:
-        return NOTHING
-    value = _signed(gap.value, gap.n)
-    if gap.low is None or gap.high is None:
-        return value
-    return f"{value} ({_signed(gap.low, gap.n)} to {_signed(gap.high, gap.n)}){gap.mark}"
-
-
-def _signed(value: float, n: int) -> str:
-    text = percent(abs(value), n)
-    return text if not float(text) else f"{'+' if value > 0 else '−'}{text}"
-
-
-def _range_text(found: Range) -> str:
-    if found.low is None or found.high is None:
-        return NOTHING
-    if found.in_percent:
-        return f"{percent_text(found.low, 0)}–{percent_text(found.high, 0)}%"
-    return f"{rounded(found.low)}–{rounded(found.high)}"
-
-
-def _number_text(number: Number) -> str:
-    if number.value is None:
-        return NOTHING
-    value = rounded(number.value).replace("-", "−")
-    if number.low is None or number.high is None:
-        return value
-    low, high = (rounded(one).replace("-", "−") for one in (number.low, number.high))
-    return f"{value} ({low} to {high})" if "−" in low + high else f"{value} ({low}–{high})"
-
-
-Kind = Literal["text", "word", "count", "mean", "share", "other"]
+ColumnKind = Literal["text", "word", "count", "mean", "share", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     heading: str
     """Text of this project."""
-    kind: Kind = "count"
+    kind: ColumnKind = "count"
     """Decides the alignment, and into which columns a CSV file splits it."""
     key: str = ""
     """Its name in a CSV file."""
-    where: Literal["everywhere", "csv"] = "everywhere"
-
-
-class VisibleTable(NamedTuple):
-    columns: tuple[Column, ...]
-    rows: list[tuple[Cell, ...]]
+    csv_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,51 +220,37 @@ class Table:
     caption: str
     """Text of this project."""
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Line, ...]
 
-    def in_report(self) -> VisibleTable:
-        """Columns and rows without those that only CSV files have."""
-        kept = [place for place, column in enumerate(self.columns) if column.where == "everywhere"]
-        columns = tuple(self.columns[place] for place in kept)
-        return VisibleTable(columns, [tuple(row[place] for place in kept) for row in self.rows])
+    def in_report(self) -> Table:
+        """Without the columns that only CSV files have."""
+        kept = [place for place, column in enumerate(self.columns) if not column.csv_only]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return Table(self.caption, tuple(self.columns[place] for place in kept), rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    parts: tuple[Cell, ...]
+    parts: Line
     kind: Literal["text", "answer", "caveat"] = "text"
     """An answer or a caveat of the first screen looks different from other text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    items: tuple[tuple[Cell, ...], ...]
+    items: tuple[Line, ...]
     notices: bool = False
     """Whether they are what a reader must know before the numbers."""
 
 
-class Entry(NamedTuple):
-    label: str
-    """Text of this project."""
-    cells: tuple[Cell, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """One case in full: a title and labeled entries."""
+    """One case in full: a title and entries, each with a label of this project."""
 
-    title: tuple[Cell, ...]
+    title: Line
     entries: tuple[Entry, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SideBySide:
-    """Texts to compare, such as two answers: in columns on a wide screen, one below the other on a phone."""
-
-    title: tuple[Cell, ...]
-    above: tuple[Cell, ...]
-    """What both are about."""
-    sides: tuple[Entry, ...]
+    above: Line | None = None
+    """If the entries are to be compared, such as two answers: what both are about. A wide screen has columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +260,12 @@ class Figure:
     """Where the same numbers are in a table."""
 
 
-Block = Paragraph | Bullets | Table | Exhibit | SideBySide | Figure
+Block = Paragraph | Bullets | Table | Exhibit | Figure
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    title: tuple[Cell, ...]
+    title: Line
     blocks: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
     short: str = ""
@@ -362,39 +277,25 @@ class Section:
     folded: bool = False
     """Closed on a page until the reader opens it; open in print. Only for a section inside another."""
 
+    def all_blocks(self) -> Iterator[Block]:
+        yield from self.blocks
+        for section in self.sections:
+            yield from section.all_blocks()
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """A whole report."""
 
-    title: tuple[Cell, ...]
-    about: tuple[Cell, ...]
+    title: Line
+    about: Line
     """When, with what, and how much was asked: one line below the title."""
     first: tuple[Block, ...]
     """The answer, before all sections."""
-    notices: tuple[tuple[Cell, ...], ...]
-    """All of them; which are shown where is decided by `first` and `sections`."""
     sections: tuple[Section, ...]
-    per_scenario: Table
-    per_question: Table
-    """Too long for a page; only in its CSV file."""
+    notices: tuple[Line, ...] = ()
+    """All of them; which are shown where is decided by `first` and `sections`."""
 
     def charts(self) -> list[Chart]:
-        blocks = (*self.first, *_blocks(self.sections))
+        blocks = (*self.first, *(block for section in self.sections for block in section.all_blocks()))
         return [block.chart for block in blocks if isinstance(block, Figure)]
-
-
-def _blocks(sections: Sequence[Section]) -> Iterator[Block]:
-    for section in sections:
-        yield from section.blocks
-        yield from _blocks(section.sections)
-
-
-def words(text: str) -> tuple[Words]:
-    """Text of this project as a sequence of cells."""
-    return (Words(text),)
-
-
-def say(*parts: str | Cell) -> tuple[Cell, ...]:
-    """A sentence made of this project's text and of cells."""
-    return tuple(Words(part) if isinstance(part, str) else part for part in parts)

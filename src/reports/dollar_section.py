@@ -15,7 +15,7 @@ from ..store.projection import projection
 from ..text.count import counted
 from ..text.money import dollars_text
 from .csv import safe
-from .document import Block, Bullets, Cell, Column, Count, Entry, Exhibit, Paragraph, Section, Table, Text, Words, words
+from .document import Block, Bullets, Cell, Column, Exhibit, Paragraph, Section, Table, count_cell, text_cell, words
 from .exhibits import claim_title, contradicted, in_reply
 from .series import Run, Runs, Series
 
@@ -74,8 +74,8 @@ def _spread_table(runs: Runs, series: Sequence[Series], cost_class: CostClass) -
             found = spread(errors, years)
             if years > 1 and not found.errors:
                 continue
-            amounts = (Words("–" if one is None else dollars_text(one)) for one in (found.median, found.high))
-            counts = (Count(n) for n in (years, found.errors, found.trials, found.with_dollars, found.no_loss))
+            amounts = (Cell("–" if one is None else dollars_text(one)) for one in (found.median, found.high))
+            counts = (count_cell(n) for n in (years, found.errors, found.trials, found.with_dollars, found.no_loss))
             rows.append((*runs.lead(each), *counts, *amounts))
     columns = (
         *runs.lead_columns(),
@@ -102,8 +102,10 @@ def _unpriced_table(runs: Runs, series: Sequence[Series]) -> Table:
     rows = []
     for one in series:
         errors = one.run.found.dollars.of(one.target, "unpriced")
-        by_severity = (Count(sum(error.severity == name for error in errors)) for name in severities)
-        rows.append((*runs.lead(one), Count(len(errors)), Count(len({e.trial_id for e in errors})), *by_severity))
+        by_severity = (count_cell(sum(error.severity == name for error in errors)) for name in severities)
+        rows.append(
+            (*runs.lead(one), count_cell(len(errors)), count_cell(len({e.trial_id for e in errors})), *by_severity)
+        )
     columns = (*runs.lead_columns(), Column("errors"), Column("in trials"), *(Column(name) for name in severities))
     return Table("Unpriced: errors without an amount, by severity.", columns, tuple(rows))
 
@@ -140,13 +142,13 @@ def _exhibit(runs: Runs, run: Run, error: CostlyError) -> Exhibit:
     cost = error.fact.cost_if_wrong
     assert cost is not None
     entries = [
-        Entry("Target", (Text(trial.target.name),)),
+        ("Target", (text_cell(trial.target.name),)),
         *in_reply(trial, claim),
-        Entry("Claim", (Text(claim.text),)),
-        *(Entry("Contradicts", cells) for cells in contradicted(run.found, trial, [error.fact.fact_id])),
-        Entry("Class", words(f"{error.cost_class}, severity {error.severity}")),
-        Entry("Cost", tuple(_cost(error))),
-        *([Entry("Note", (Text(cost.note),))] if cost.note else []),
+        ("Claim", (text_cell(claim.text),)),
+        *(("Contradicts", cells) for cells in contradicted(run.found, trial, [error.fact.fact_id])),
+        ("Class", words(f"{error.cost_class}, severity {error.severity}")),
+        ("Cost", tuple(_cost(error))),
+        *([("Note", (text_cell(cost.note),))] if cost.note else []),
     ]
     return Exhibit(claim_title(runs, run, trial, error.claim_id), tuple(entries))
 
@@ -154,21 +156,21 @@ def _exhibit(runs: Runs, run: Run, error: CostlyError) -> Exhibit:
 def _cost(error: CostlyError) -> Iterator[Cell]:
     """The formula in numbers, and what it gives."""
     if error.formula is None:
-        yield Words("no amount can be defended")
+        yield Cell("no amount can be defended")
         return
     computed = not re.fullmatch(r"[0-9.]+", error.formula)
     if computed or not error.amounts:
-        yield Text(_arithmetic(error.formula))
+        yield text_cell(_arithmetic(error.formula))
     if not error.amounts:
-        yield Words(": no amount can be computed")
+        yield Cell(": no amount can be computed")
         if error.needs_stated and error.stated is None:
-            yield Words(", because the claim states no single amount of its own")
+            yield Cell(", because the claim states no single amount of its own")
     for place, (years, amount) in enumerate(error.amounts):
         if place or computed:
-            yield Words(", " if place else " = ")
-        yield Words(dollars_text(amount))
+            yield Cell(", " if place else " = ")
+        yield Cell(dollars_text(amount))
         if len(error.amounts) > 1 or years > 1:
-            yield Words(f" in {counted(years, 'year')}")
+            yield Cell(f" in {counted(years, 'year')}")
 
 
 def _arithmetic(formula: str) -> str:

@@ -14,7 +14,6 @@ from .analysis_pages import (
     CHART_ROWS,
     MISSING_COLUMN,
     SENTENCES,
-    Page,
     answers,
     caveat,
     difference_mark,
@@ -31,20 +30,19 @@ from .document import (
     Bullets,
     Cell,
     Column,
-    Count,
-    Entry,
+    Contents,
     Exhibit,
     Figure,
-    Gap,
     Paragraph,
-    Passage,
-    Piece,
-    Proportion,
     Section,
     Table,
-    Text,
-    Words,
+    code_cell,
+    count_cell,
+    gap_cell,
+    passage_cell,
     say,
+    share_cell,
+    text_cell,
     words,
 )
 from .forest import ForestChart, ForestGroup, ForestRow
@@ -61,14 +59,14 @@ DRIFT_NOTE = (
 )
 
 
-def drift_page(found: Drifts, *, old: str, new: str) -> Page:
+def drift_page(found: Drifts, *, old: str, new: str) -> Contents:
     """`old` and `new` name the two runs."""
     sentences = [drift_sentence(target) for target in found.targets]
     first = [*answers(sentences, "the sections below have all targets"), *_chart(found)]
     first.append(caveat((target.target for target in found.targets), found.notices))
-    return Page(
-        "Have the answers changed?",
-        say("Run ", Text(old), " compared with the later run ", Text(new), f". Verdict: {found.verdict}."),
+    return Contents(
+        words("Have the answers changed?"),
+        say("Run ", text_cell(old), " compared with the later run ", text_cell(new), f". Verdict: {found.verdict}."),
         tuple(first),
         (
             *(_target_section(one, told=len(sentences) > SENTENCES) for one in found.targets),
@@ -98,18 +96,18 @@ def _chart(found: Drifts) -> list[Block]:
 
 def _target_section(target: TargetDrift, *, told: bool) -> Section:
     """`told` if the first screen does not have all sentences."""
-    known = tuple((Text(fact),) for fact in target.facts) or (words(NO_KNOWN_CHANGE),)
+    known = tuple((text_cell(fact),) for fact in target.facts) or (words(NO_KNOWN_CHANGE),)
     before, after = target.coverage.before, target.coverage.after
     blocks: list[Block] = [
         *([Paragraph(drift_sentence(target))] if told else []),
         Paragraph(words("Known changes:")),
         Bullets(known),
         _measure_table(target),
-        Paragraph(say("Key coverage: ", Proportion(before), " before, ", Proportion(after), " now.")),
+        Paragraph(say("Key coverage: ", share_cell(before), " before, ", share_cell(after), " now.")),
         *_questions(target.questions),
         *_answers(target),
     ]
-    return Section((Text(target.target), Words(f": {target.verdict}")), tuple(blocks), short=target.target)
+    return Section((text_cell(target.target), Cell(f": {target.verdict}")), tuple(blocks), short=target.target)
 
 
 def _measure_table(target: TargetDrift) -> Table:
@@ -136,15 +134,15 @@ def _measure_row(name: str, one: Drift, paired: PairedQuestions) -> tuple[Cell, 
     # Pairs are (old, new), so the bounds of old minus new are turned around.
     low, high = (None if end is None else -end for end in (paired.highest, paired.lowest))
     return (
-        Words(MEASURES[name].in_sentence),
-        Gap(gap.mean, gap.low, gap.high, gap.clusters),
-        Words(missing_range(low, high)),
-        Count(paired.one_sided + paired.neither),
-        Count(gap.n),
-        Count(gap.clusters),
-        Words(p_text(gap.p)),
-        Words("yes" if name in DECIDING else "no"),
-        Words(one.verdict),
+        Cell(MEASURES[name].in_sentence),
+        gap_cell(gap.mean, gap.low, gap.high, gap.clusters),
+        Cell(missing_range(low, high)),
+        count_cell(paired.one_sided + paired.neither),
+        count_cell(gap.n),
+        count_cell(gap.clusters),
+        Cell(p_text(gap.p)),
+        Cell("yes" if name in DECIDING else "no"),
+        Cell(one.verdict),
     )
 
 
@@ -159,7 +157,13 @@ def _questions(questions: Sequence[QuestionDrift]) -> list[Block]:
     if not moved:
         return [Paragraph(words("No question's code changed."))]
     rows = tuple(
-        (Text(one.question), Count(one.better), Count(one.worse), Count(one.same), Words(p_text(one.p_holm)))
+        (
+            text_cell(one.question),
+            count_cell(one.better),
+            count_cell(one.worse),
+            count_cell(one.same),
+            Cell(p_text(one.p_holm)),
+        )
         for one in moved
     )
     columns = (
@@ -184,22 +188,24 @@ def _answers(target: TargetDrift) -> list[Block]:
 
 def _exhibit(one: ChangedAnswer) -> Exhibit:
     return Exhibit(
-        say(Text(one.trial_id, code=True), " ", Text(one.group), ": ", Text(one.before), " → ", Text(one.after)),
+        say(
+            code_cell(one.trial_id), " ", text_cell(one.group), ": ", text_cell(one.before), " → ", text_cell(one.after)
+        ),
         (
-            Entry("asked", (Text(one.question),)),
-            Entry("old reply", (_reply(one.old_reply),)),
-            Entry("new reply", (_reply(one.new_reply),)),
+            ("asked", (text_cell(one.question),)),
+            ("old reply", (_reply(one.old_reply),)),
+            ("new reply", (_reply(one.new_reply),)),
         ),
     )
 
 
 def _reply(text: str) -> Cell:
     cut = f"{text[:SHOWN_REPLY]} […]" if len(text) > SHOWN_REPLY else text
-    return Passage((Piece(cut, False),)) if cut else Words("no reply")
+    return passage_cell([(cut, False)]) if cut else Cell("no reply")
 
 
 def _judge_section(found: Drifts) -> Section:
-    known = tuple((Text(fact),) for fact in found.judge_facts) or (words(NO_KNOWN_CHANGE),)
+    known = tuple((text_cell(fact),) for fact in found.judge_facts) or (words(NO_KNOWN_CHANGE),)
     return Section(words("Judges"), (Bullets(known), Paragraph(words(frozen_text(found.judge)))))
 
 

@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from markupsafe import Markup
+
 from ..schemas import Scores, StudyCode
 from ..scoring.definitions import CODE_HEADINGS, SCORE_HEADINGS
 from ..text.escape import plain
 from ..text.rounded import rounded
+from .html import STYLE
+from .html import page as page_of
 from .links import SAFE_ADDRESS
-from .page_style import STYLE, opening
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Control and format characters, surrogates, and separators of lines and paragraphs."""
@@ -45,13 +48,8 @@ class Page(NamedTuple):
 
 def page_bytes(page: Page) -> bytes:
     """A whole page, as a report has it on disk."""
-    parts = [
-        opening(safe(page.title), _STYLE),
-        f'\n<main id="content" tabindex="-1">\n{way_html(page)}\n',
-        "\n".join(page.body),
-        "\n</main>\n</body>\n</html>\n",
-    ]
-    return "".join(parts).encode("utf-8", "replace")
+    body = Markup("\n".join((way_html(page), *page.body)))  # noqa: S704 - its parts are escaped
+    return page_of("evidence", page.title, style=_STYLE, body=body).encode("utf-8", "replace")
 
 
 def way_html(page: Page) -> str:

@@ -14,19 +14,18 @@ from ..trials.row import NOT_RECORDED
 from .document import (
     Cell,
     Column,
-    Count,
     Entry,
     Exhibit,
-    Link,
-    Linked,
     Paragraph,
-    Passage,
-    Piece,
     Section,
     Table,
-    Text,
-    Words,
+    code_cell,
+    count_cell,
+    link_cell,
+    linked,
+    passage_cell,
     say,
+    text_cell,
     words,
 )
 from .links import of_claim, of_trial
@@ -65,9 +64,9 @@ class _WrongClaim:
         return severity_rank(self.claim.severity)
 
 
-def passage(reply: str, spans: Sequence[QuoteSpan]) -> Passage:
+def passage(reply: str, spans: Sequence[QuoteSpan]) -> Cell:
     """The quoted words, marked, with the text around them; text far from them is left out."""
-    pieces: list[Piece] = []
+    pieces: list[tuple[str, bool]] = []
     here = 0
     for start, end in _merged(reply, spans):
         before = reply[here:start]
@@ -75,10 +74,10 @@ def passage(reply: str, spans: Sequence[QuoteSpan]) -> Passage:
             before = _tail(before, AROUND)
         elif len(before) > 2 * AROUND:
             before = f"{_head(before, AROUND)} … {_tail(before, AROUND)}"
-        pieces += [Piece(before, False), Piece(_short(reply[start:end]), True)]
+        pieces += [(before, False), (_short(reply[start:end]), True)]
         here = end
-    pieces.append(Piece(_head(reply[here:], AROUND if here else LONGEST), False))
-    return Passage(tuple(Piece(flat, piece.marked) for piece in pieces if (flat := _flat(piece.text))))
+    pieces.append((_head(reply[here:], AROUND if here else LONGEST), False))
+    return passage_cell((flat, marked) for piece, marked in pieces if (flat := _flat(piece)))
 
 
 def _merged(reply: str, spans: Sequence[QuoteSpan]) -> Iterator[tuple[int, int]]:
@@ -171,14 +170,14 @@ def _likeness(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> tuple[int, int
 
 def exhibit_title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tuple[Cell, ...]:
     """The trial's id with a link to its page, after its run if there are several."""
-    named = say(Text(run.name, code=True), ", ") if runs.several else ()
-    return (*named, Linked(Text(trial.trial_id, code=True), of_trial(_series(runs, run, trial), trial.trial_id)), *rest)
+    named = say(code_cell(run.name), ", ") if runs.several else ()
+    return (*named, linked(code_cell(trial.trial_id), of_trial(_series(runs, run, trial), trial.trial_id)), *rest)
 
 
 def claim_title(runs: Runs, run: Run, trial: TrialResult, claim_id: str) -> tuple[Cell, ...]:
     """The same with a link to the claim."""
     href = of_claim(_series(runs, run, trial), trial.trial_id, claim_id)
-    return exhibit_title(runs, run, trial, Words(", claim "), Linked(Text(claim_id, code=True), href))
+    return exhibit_title(runs, run, trial, Cell(", claim "), linked(code_cell(claim_id), href))
 
 
 def _series(runs: Runs, run: Run, trial: TrialResult) -> Series:
@@ -188,11 +187,11 @@ def _series(runs: Runs, run: Run, trial: TrialResult) -> Series:
 def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
     trial, claim = one.trial, one.claim
     entries = [
-        Entry("Target", (Text(trial.target.name),)),
+        ("Target", (text_cell(trial.target.name),)),
         *in_reply(trial, claim),
-        Entry("Claim", (Text(claim.text),)),
-        Entry("Severity", (Words(claim.severity),)),
-        *(Entry("Contradicts", cells) for cells in contradicted(run.found, trial, claim.evidence)),
+        ("Claim", (text_cell(claim.text),)),
+        ("Severity", (Cell(claim.severity),)),
+        *(("Contradicts", cells) for cells in contradicted(run.found, trial, claim.evidence)),
         *_by_judge(trial, claim.claim_id),
     ]
     return Exhibit(claim_title(runs, run, trial, claim.claim_id), tuple(entries))
@@ -206,8 +205,8 @@ def in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:
 def _asked(trial: TrialResult, turn_ids: Sequence[str | None], spans: Sequence[QuoteSpan] = ()) -> Iterator[Entry]:
     for exchange in trial.conversation:
         if exchange.turn_id in turn_ids:
-            yield Entry("Asked", (Text(exchange.user_message),))
-            yield Entry("Answered", (passage(exchange.reply or "", spans),))
+            yield ("Asked", (text_cell(exchange.user_message),))
+            yield ("Answered", (passage(exchange.reply or "", spans),))
 
 
 def contradicted(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
@@ -224,16 +223,16 @@ def contradicted(found: Findings, trial: TrialResult, evidence: Sequence[str]) -
     disallowed = {claim.claim_id: claim.statement for claim in key.disallowed()} if key else {}
     for cited in evidence:
         if cited in disallowed:
-            yield say(Text(cited, code=True), ", a disallowed claim: ", Text(disallowed[cited]))
+            yield say(code_cell(cited), ", a disallowed claim: ", text_cell(disallowed[cited]))
         elif cited in facts:
             fact = facts[cited]
-            where = say(", ", Text(fact.locator)) if fact.locator else ()
-            address = say(" ", Link(fact.address)) if fact.address else ()
+            where = say(", ", text_cell(fact.locator)) if fact.locator else ()
+            address = say(" ", link_cell(fact.address)) if fact.address else ()
             confirmed = say(f" [{fact.confirmed_by}]") if fact.confirmed_by else ()
-            source = say(" Source: ", Text(fact.source), *where, ".", *address, *confirmed)
-            yield (*say(Text(cited, code=True), ": ", Text(fact.statement)), *source)
+            source = say(" Source: ", text_cell(fact.source), *where, ".", *address, *confirmed)
+            yield (*say(code_cell(cited), ": ", text_cell(fact.statement)), *source)
         else:
-            yield say(Text(cited, code=True), ", which is not in the answer key")
+            yield say(code_cell(cited), ", which is not in the answer key")
 
 
 def _by_judge(trial: TrialResult, claim_id: str) -> Iterator[Entry]:
@@ -241,16 +240,16 @@ def _by_judge(trial: TrialResult, claim_id: str) -> Iterator[Entry]:
     for judge, verdicts in trial.verdicts.items():
         verdict = next((one for one in verdicts if one.claim_id == claim_id), None)
         model = trial.judged_by.verifiers.get(judge, "")
-        yield Entry("Judge", (*say(Text(judge), " (", Text(model), "): "), *_verdict(verdict)))
+        yield ("Judge", (*say(text_cell(judge), " (", text_cell(model), "): "), *_verdict(verdict)))
 
 
 def _verdict(verdict: Verdict | None) -> tuple[Cell, ...]:
     if verdict is None:
         return words("no verdict")
-    cites = say(" by ", Text(", ".join(verdict.evidence))) if verdict.evidence else ()
+    cites = say(" by ", text_cell(", ".join(verdict.evidence))) if verdict.evidence else ()
     severity = words(f", {verdict.severity}") if verdict.severity != "none" else ()
-    notes = say(". ", Text(verdict.notes)) if verdict.notes else ()
-    return (Words(verdict.label), *cites, *severity, *notes)
+    notes = say(". ", text_cell(verdict.notes)) if verdict.notes else ()
+    return (Cell(verdict.label), *cites, *severity, *notes)
 
 
 def review_section(runs: Runs) -> Section:
@@ -273,8 +272,8 @@ def _reason_table(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(series),
-            Count(sum(row.review for row in series.rows)),
-            *(Count(series.run.found.review_reasons[series.target, kind]) for kind in kinds),
+            count_cell(sum(row.review for row in series.rows)),
+            *(count_cell(series.run.found.review_reasons[series.target, kind]) for kind in kinds),
         )
         for series in runs.series
     )
@@ -286,12 +285,12 @@ def _review(runs: Runs, run: Run, trial: TrialResult) -> Exhibit:
     disputed = [claim for claim in trial.final_claims if claim.label is None or len(set(claim.labels_given)) > 1]
     entries: list[Entry] = [*_reasons(trial)]
     for claim in disputed[:DISPUTED]:
-        entries.append(Entry("Claim", say(Text(claim.claim_id, code=True), ": ", Text(claim.text))))
+        entries.append(("Claim", say(code_cell(claim.claim_id), ": ", text_cell(claim.text))))
         entries += in_reply(trial, claim)
         entries += _by_judge(trial, claim.claim_id)
-        entries.append(Entry("Final label", words(_decided(run.found, claim))))
+        entries.append(("Final label", words(_decided(run.found, claim))))
     if len(disputed) > DISPUTED:
-        entries.append(Entry("More", words(f"{len(disputed) - DISPUTED} more disputed claims in this trial.")))
+        entries.append(("More", words(f"{len(disputed) - DISPUTED} more disputed claims in this trial.")))
     if not disputed:
         turns = [turn_id for reason in trial.review_reasons or () for turn_id in reason.turn_ids]
         entries += _asked(trial, list(dict.fromkeys(turns))[:DISPUTED])
@@ -307,9 +306,9 @@ def _decided(found: Findings, claim: FinalClaim) -> str:
 def _reasons(trial: TrialResult) -> Iterator[Entry]:
     """The recorded reasons; what the result says about a reply that addressed the judge is quoted."""
     if trial.review_reasons is None:
-        yield Entry("Reason", words(NOT_RECORDED))
+        yield ("Reason", words(NOT_RECORDED))
     for reason in trial.review_reasons or ():
-        yield Entry("Reason", (Text(reason.detail),))
+        yield ("Reason", (text_cell(reason.detail),))
     for reading in trial.readings:
         if reading.how == "tampered":
-            yield Entry("Addressed the judge", (Text(reading.why),))
+            yield ("Addressed the judge", (text_cell(reading.why),))

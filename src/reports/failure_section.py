@@ -15,7 +15,8 @@ from ..findings.estimates import Question, Tallies, question_values, tallied_row
 from ..findings.read_run import Findings
 from ..text.count import counted
 from ..text.rounded import percent
-from .document import Block, Cell, Column, Count, Linked, Money, Of, Paragraph, Section, Table, Text, Words, say, words
+from . import read_sections
+from .document import Block, Cell, Column, Paragraph, Section, Table, count_cell, linked, of_cell, say, text_cell, words
 from .links import of_question, of_scenario, of_trial
 from .score_section import scored
 from .series import Run, Runs, Series
@@ -54,7 +55,11 @@ def _full_table(runs: Runs, tallies: dict[Series, Tallies]) -> list[Block]:
         return [Paragraph(words("No question was answered accurately and completely by every target each time."))]
     first = next(series for series in runs.series if tallies[series])
     rows = tuple(
-        (Linked(_topic(first, one), of_question(first, *one)), Text(one.scenario_id), Count(_count(tallies, one)))
+        (
+            linked(_topic(first, one), of_question(first, *one)),
+            text_cell(one.scenario_id),
+            count_cell(_count(tallies, one)),
+        )
         for one in order[:SHOWN]
     )
     which = "all targets" if len(full) > 1 else "the target"
@@ -70,7 +75,7 @@ def _questions(every: Sequence[Series]) -> list[Question]:
 
 def _topic(series: Series, question: Question) -> Cell:
     rule = series.run.found.rules.get((question.scenario_id, question.group))
-    return Text(rule.topic if rule and rule.topic else question.group)
+    return text_cell(rule.topic if rule and rule.topic else question.group)
 
 
 def _count(tallies: dict[Series, Tallies], question: Question) -> int:
@@ -84,10 +89,10 @@ def _best_table(runs: Runs, tallies: dict[Series, Tallies]) -> list[Block]:
     rows = tuple(
         (
             *runs.lead(one.series),
-            Linked(Text(_title(one)), of_scenario(one.series, one.scenario_id)),
-            Words(f"{percent(one.share)}%"),
-            Count(one.questions),
-            Count(one.answers),
+            linked(text_cell(_title(one)), of_scenario(one.series, one.scenario_id)),
+            Cell(f"{percent(one.share)}%"),
+            count_cell(one.questions),
+            count_cell(one.answers),
         )
         for one in best
     )
@@ -137,9 +142,9 @@ def failure_section(runs: Runs, counted: Counted) -> Section:
         rows.append(
             (
                 *runs.lead(series),
-                *(Of(errors[name], scored(series.rows)) for name in order),
-                Of(sum(row.refusal for row in series.rows), done),
-                Of(sum(row.fabricated for row in series.rows), done),
+                *(of_cell(errors[name], scored(series.rows)) for name in order),
+                of_cell(sum(row.refusal for row in series.rows), done),
+                of_cell(sum(row.fabricated for row in series.rows), done),
             )
         )
     columns = (
@@ -176,9 +181,9 @@ def _incorrect_table(runs: Runs, counted: Counted) -> Table:
     rows = []
     for one in wrong[:MOST_INCORRECT]:
         rule = one.series.run.found.rules.get((one.scenario_id, one.group))
-        group = Linked(Text(one.group), of_question(one.series, one.scenario_id, one.group))
-        named = (Text(one.scenario_id), group, Text(rule.topic if rule else ""))
-        rows.append((*runs.lead(one.series), *named, Of(one.incorrect, one.counts.n)))
+        group = linked(text_cell(one.group), of_question(one.series, one.scenario_id, one.group))
+        named = (text_cell(one.scenario_id), group, text_cell(rule.topic if rule else ""))
+        rows.append((*runs.lead(one.series), *named, of_cell(one.incorrect, one.counts.n)))
     columns = (
         *runs.lead_columns(),
         *(Column(name, "text") for name in ("scenario", "question group", "topic")),
@@ -189,42 +194,9 @@ def _incorrect_table(runs: Runs, counted: Counted) -> Table:
 
 
 def cost_section(runs: Runs) -> Section:
-    rows: list[tuple[Cell, ...]] = []
-    without_usage = 0
-    for run in runs.runs:
-        spent = run.calls.spending
-        without_usage += sum(one.without_usage for one in spent)
-        rows += [
-            (
-                *runs.lead(run),
-                Words(one.part),
-                Text(one.model),
-                Count(one.attempts),
-                Count(one.input_tokens),
-                Count(one.output_tokens),
-                Count(one.without_usage),
-                Money(one.cost),
-            )
-            for one in spent
-        ]
-    columns = (
-        *runs.lead_columns(target=False),
-        Column("part", "text"),
-        Column("model", "text"),
-        Column("attempts"),
-        Column("tokens in"),
-        Column("tokens out"),
-        Column("no usage reported"),
-        Column("cost", "other"),
-    )
+    without_usage = sum(one.without_usage for run in runs.runs for one in run.calls.spending)
     dates = ", ".join(dict.fromkeys(run.found.manifest.prices_as_of for run in runs.runs))
-    usage = (
-        f"{without_usage:,} attempts reported no token usage and are not included in the cost."
-        if without_usage
-        else "All attempts reported their token usage."
-    )
-    note = say("At list prices as of ", Text(dates), ". ", usage)
-    return Section(words("Cost"), (Paragraph(note), Table("Calls, tokens and cost.", columns, tuple(rows))))
+    return read_sections.section("cost", runs=runs, without_usage=without_usage, dates=dates)
 
 
 ERRORS_CSV = "errors.csv"
@@ -273,9 +245,9 @@ def nothing_scored(found: Findings) -> tuple[Cell, ...]:
         return words(told)
     top = found.errors[0]
     message = shortened(top.message, LONGEST)
-    said: tuple[Cell, ...] = (Words(": "), Text(message)) if message else ()
+    said: tuple[Cell, ...] = (Cell(": "), text_cell(message)) if message else ()
     times = counted(top.lost or top.attempts, "time")
-    start = say(f"{told} Most frequent reason, {times}: {top.role} ", Text(top.model), f", {kind_text(top)}")
+    start = say(f"{told} Most frequent reason, {times}: {top.role} ", text_cell(top.model), f", {kind_text(top)}")
     return (*start, *said, *(() if message.endswith((".", "…")) else words(".")))
 
 
@@ -314,11 +286,11 @@ def _top_table(runs: Runs, caption: str, found: Sequence[_Found], *, lost: bool)
     rows = tuple(
         (
             *runs.lead(one.run),
-            Text(one.error.role),
-            Text(one.error.model),
-            Text(kind_text(one.error)),
-            Text(shortened(one.error.message, LONGEST)),
-            Count(count(one.error)),
+            text_cell(one.error.role),
+            text_cell(one.error.model),
+            text_cell(kind_text(one.error)),
+            text_cell(shortened(one.error.message, LONGEST)),
+            count_cell(count(one.error)),
             _example(runs, one),
         )
         for one in found[:TOP]
@@ -338,8 +310,8 @@ def _example(runs: Runs, one: _Found) -> Cell:
     trial_id = one.error.example.partition("|")[0]
     for series in runs.series:
         if series.run is one.run and any(row.trial_id == trial_id for row in series.rows):
-            return Linked(Text(trial_id), of_trial(series, trial_id))
-    return Text(trial_id)
+            return linked(text_cell(trial_id), of_trial(series, trial_id))
+    return text_cell(trial_id)
 
 
 def error_table(runs: Runs) -> Table:
@@ -347,14 +319,14 @@ def error_table(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(run),
-            Text(error.role),
-            Text(error.model),
-            Text(error.outcome),
-            Text("" if error.status is None else str(error.status)),
-            Text(error.message),
-            Count(error.attempts),
-            Count(error.lost),
-            Text(error.example),
+            text_cell(error.role),
+            text_cell(error.model),
+            text_cell(error.outcome),
+            text_cell("" if error.status is None else str(error.status)),
+            text_cell(error.message),
+            count_cell(error.attempts),
+            count_cell(error.lost),
+            text_cell(error.example),
         )
         for run, error in _found(runs)
     )

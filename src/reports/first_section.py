@@ -17,8 +17,7 @@ from ..findings.review import is_review
 from ..scoring.definitions import MEASURES, SHARES
 from ..text.count import counted
 from ..text.rounded import percent
-from .document import Block, Cell, Figure, Linked, Paragraph, Text, Words, say
-from .document import Gap as GapCell
+from .document import Block, Cell, Figure, Paragraph, gap_cell, linked, say, text_cell
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
 from .judge_error import judge_error_sentence
 from .links import of_study, of_target
@@ -129,15 +128,15 @@ def about(runs: Runs) -> tuple[Cell, ...]:
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     year = f"plan {'year' if len(years) == 1 else 'years'} {', '.join(years)}"
     named = "Runs " if runs.several else "Run "
-    names = Text(", ".join(run.name for run in runs.runs))
-    told = say("Study of ", Text(when), f", {year}, {counted(len(scenarios), 'scenario')}. {named}", names, ".")
+    names = text_cell(", ".join(run.name for run in runs.runs))
+    told = say("Study of ", text_cell(when), f", {year}, {counted(len(scenarios), 'scenario')}. {named}", names, ".")
     urgent = [run.found.incomplete for run in runs.runs if run.found.incomplete]
     for run in runs.runs:
         if is_review(run.found.manifest):
             urgent.append("Some trials of an earlier run, judged again by people: not a result of their own.")
     if any(run.found.fake for run in runs.runs):
         urgent.append("A demonstration, not a result.")
-    return (*told, *(part for one in dict.fromkeys(urgent) for part in (Words(" "), Words(one, strong=True))))
+    return (*told, *(part for one in dict.fromkeys(urgent) for part in (Cell(" "), Cell(one, "strong"))))
 
 
 def first_blocks(runs: Runs, notices: int) -> tuple[Block, ...]:
@@ -162,13 +161,13 @@ def _value(
     """`62 accurately and completely (54–70)`; a target's number leads to its trials."""
     if found.value is None:
         return say("no answer")
-    number = Words(of_hundred(found.value), strong=True)
-    value = (Linked(number, to, pages_only=True) if to else number, Words(what))
-    return (*value, Words(" "), Words(f"({range_text(found)})", whole=True)) if with_range else value
+    number = Cell(of_hundred(found.value), "strong")
+    value = (linked(number, to, pages_only=True) if to else number, Cell(what))
+    return (*value, Cell(" "), Cell(f"({range_text(found)})", "whole")) if with_range else value
 
 
 def _name(series: Series) -> Cell:
-    return Linked(Text(series.label), of_target(series))
+    return linked(text_cell(series.label), of_target(series))
 
 
 def _sentence(one: Answered) -> tuple[Cell, ...]:
@@ -179,8 +178,8 @@ def _sentence(one: Answered) -> tuple[Cell, ...]:
     known = complete.low is not None
     evidence = of_target(one.series)
     right = _value(complete, " accurately and completely", to=evidence, with_range=known)
-    counts = (*right, Words(" and "), *_value(wrong, " wrongly", to=evidence))
-    return (*say("Of 100 questions, ", _name(one.series), " answered "), *counts, Words("."), *_missing(complete))
+    counts = (*right, Cell(" and "), *_value(wrong, " wrongly", to=evidence))
+    return (*say("Of 100 questions, ", _name(one.series), " answered "), *counts, Cell("."), *_missing(complete))
 
 
 def _missing(found: Estimated) -> tuple[Cell, ...]:
@@ -198,7 +197,7 @@ def _by_claims(series: Series) -> tuple[Cell, ...]:
     if accuracy.value is None:
         return say("No answer of ", _name(series), " could be graded.")
     start = say("Of 100 statements of ", _name(series), " that could be checked, ")
-    return (*start, *_value(accuracy, to=of_target(series)), Words(" were right. Its answers have no codes."))
+    return (*start, *_value(accuracy, to=of_target(series)), Cell(" were right. Its answers have no codes."))
 
 
 def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]:
@@ -215,12 +214,12 @@ def _study_sentences(answered: Sequence[Answered]) -> Iterator[tuple[Cell, ...]]
         groups = counted(len(numbers), "question group")
         cells = say(f"On {groups} of the published study, compared like for like, counselors by phone answered ")
         right = _value(complete, " of 100 questions accurately and completely")
-        cells += (*right, Words(" and "), *_value(wrong, " wrongly"))
+        cells += (*right, Cell(" and "), *_value(wrong, " wrongly"))
         for series, study in listed:
             mine, mine_wrong = (study.outcomes[code].target for code in SHARES)
             right, bad = (_value(one, to=of_study(series), with_range=False) for one in (mine, mine_wrong))
-            cells += (*say("; ", _name(series), " "), *right, Words(" and "), *bad)
-        yield (*cells, Words("."))
+            cells += (*say("; ", _name(series), " "), *right, Cell(" and "), *bad)
+        yield (*cells, Cell("."))
 
 
 def _registered(runs: Runs) -> Iterator[Paragraph]:
@@ -229,10 +228,12 @@ def _registered(runs: Runs) -> Iterator[Paragraph]:
         kept = run.found.manifest.registration
         if not kept:
             continue
-        cells = say("Primary outcome, registered ", Text(kept.created[:10]), ": “", Text(kept.primary_outcome), "”. ")
+        cells = say(
+            "Primary outcome, registered ", text_cell(kept.created[:10]), ": “", text_cell(kept.primary_outcome), "”. "
+        )
         measure = named_measure(kept.primary_outcome)
         if measure is None:
-            yield Paragraph((*cells, Words("It names no measure of this report.")), "answer")
+            yield Paragraph((*cells, Cell("It names no measure of this report.")), "answer")
             continue
         if measure in SHARES and re.search(r"counsel", kept.primary_outcome, re.IGNORECASE):
             mode = "face_to_face" if re.search(r"face|in person", kept.primary_outcome, re.IGNORECASE) else "phone"
@@ -244,7 +245,7 @@ def _registered(runs: Runs) -> Iterator[Paragraph]:
                 *say("; " if place else ": ", _name(one), " "),
                 *_value(estimate(one.rows, measure), to=of_target(one)),
             )
-        yield Paragraph((*cells, Words(".")), "answer")
+        yield Paragraph((*cells, Cell(".")), "answer")
 
 
 def _beside_counselors(runs: Runs, run: Run, measure: str, mode: str) -> Iterator[Cell]:
@@ -257,17 +258,17 @@ def _beside_counselors(runs: Runs, run: Run, measure: str, mode: str) -> Iterato
         if code == measure
     ]
     if not compared:
-        yield Words("No question of the study that is compared like for like was asked.")
+        yield Cell("No question of the study that is compared like for like was asked.")
         return
-    yield Words(f"{_title(measure)} on the questions compared like for like, of 100: counselors ")
-    yield Words("face to face " if mode == "face_to_face" else "by phone ")
+    yield Cell(f"{_title(measure)} on the questions compared like for like, of 100: counselors ")
+    yield Cell("face to face " if mode == "face_to_face" else "by phone ")
     yield from _value(compared[0][1].counselors[mode])
     for one, beside in compared:
         gap = beside.gaps[mode]
         yield from (*say("; ", _name(one), " "), *_value(beside.target, to=of_study(one)))
         if gap.value is not None:
-            yield from say(", a difference of ", GapCell(gap.value, gap.low, gap.high, n=1), " points")
-    yield Words(".")
+            yield from say(", a difference of ", gap_cell(gap.value, gap.low, gap.high, n=1), " points")
+    yield Cell(".")
 
 
 def _title(measure: str) -> str:
@@ -291,18 +292,18 @@ def _caveat(runs: Runs, notices: int, judge_error: str) -> tuple[Cell, ...]:
     verifiers = list(dict.fromkeys(name for plan in plans for name in plan.verifiers))
     cells: list[Cell] = []
     if any(run.found.fake for run in runs.runs):
-        cells += Words("Fake targets return canned text.", strong=True), Words(" ")
+        cells += Cell("Fake targets return canned text.", "strong"), Cell(" ")
     if any(map(judged_offline, plans)):
         text = "Judged by offline:rules, fixed rules for demonstrations and tests."
-        cells += Words(text, strong=not cells), Words(" ")
+        cells += Cell(text, "strong" if not cells else "words"), Cell(" ")
     elif verifiers:
-        cells += say("Judged by ", Text(" and ".join(verifiers)), ", models that make mistakes too. ")
+        cells += say("Judged by ", text_cell(" and ".join(verifiers)), ", models that make mistakes too. ")
     if judge_error:
-        cells.append(Words(f"{judge_error} "))
+        cells.append(Cell(f"{judge_error} "))
     checked = key_coverage([row for run in runs.runs for row in run.found.rows])
     if checked.value is not None:
-        cells.append(Words(f"Of 100 factual statements, the answer keys could decide {of_hundred(checked.value)}. "))
-    cells += [Words("For research only, not advice: see the "), Linked(Words("limits"), f"#{LIMITS_ANCHOR}")]
+        cells.append(Cell(f"Of 100 factual statements, the answer keys could decide {of_hundred(checked.value)}. "))
+    cells += [Cell("For research only, not advice: see the "), linked(Cell("limits"), f"#{LIMITS_ANCHOR}")]
     if notices:
-        cells += [Words(" and "), Linked(Words(counted(notices, "notice")), f"#{NOTICES_ANCHOR}")]
-    return (*cells, Words("."))
+        cells += [Cell(" and "), linked(Cell(counted(notices, "notice")), f"#{NOTICES_ANCHOR}")]
+    return (*cells, Cell("."))

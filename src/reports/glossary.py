@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..trials.terms import TERMS, Term, alphabetical
-from .document import Block, Bullets, Cell, Entry, Exhibit, Figure, Paragraph, Section, SideBySide, Table, Words, words
+from .document import Block, Bullets, Cell, Exhibit, Figure, Paragraph, Section, Table, words
 
 GLOSSARY = words("Glossary")
 
@@ -24,7 +24,7 @@ def first_uses(sections: Sequence[Section]) -> list[tuple[Term, ...]]:
 
 def glossary_section() -> Section:
     """All terms, in the order of the alphabet."""
-    items = tuple((Words(term.name, strong=True), Words(f": {term.meaning}")) for term in alphabetical())
+    items = tuple((Cell(term.name, "strong"), Cell(f": {term.meaning}")) for term in alphabetical())
     return Section(GLOSSARY, (Bullets(items),))
 
 
@@ -48,12 +48,10 @@ def _of_block(block: Block) -> Iterator[str]:
             yield block.caption
             yield from (column.heading for column in block.in_report().columns)
         case Exhibit():
-            yield from (Entry(*entry).label for entry in block.entries)
-        case SideBySide():
-            yield from (side.label for side in block.sides)
+            yield from (label for label, _ in block.entries)
         case Figure():
             yield f"{block.chart.title} {block.beside}"
 
 
 def _of_cells(cells: Sequence[Cell]) -> Iterator[str]:
-    return (cell.text for cell in cells if isinstance(cell, Words))
+    return (cell.text for cell in cells if cell.kind in ("words", "strong", "whole"))

@@ -1,300 +1,127 @@
-"""Pages as HTML: no script, nothing loaded from elsewhere, and a policy that allows neither.
+"""A report as one page of HTML: no script, nothing loaded from elsewhere, and a policy that allows neither.
 
-All text is escaped after control and direction characters are removed. `shell` is the frame of every page.
+The page is `templates/html/report.html.j2`; its parts are macros in `document.html.j2`, which other pages use, too.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from html import escape
-from itertools import chain, groupby
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+from markupsafe import Markup
 
 from ..findings.human_comparison import CounselorShare
 from ..text.escape import plain
-from ..trials.terms import Term
+from . import template
 from .charts import NARROW_FORMS, Chart, ForestChart, svg
-from .document import (
-    NOTHING,
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Contents,
-    Exhibit,
-    Figure,
-    Link,
-    Linked,
-    Paragraph,
-    Passage,
-    Proportion,
-    Section,
-    SideBySide,
-    Table,
-    Text,
-    Words,
-    own_address,
-    shown,
-)
+from .document import NOTHING, Block, Cell, Column, Contents, Exhibit, Section, Table, own_address, shown
 from .glossary import first_uses
 from .links import INDEX, SAFE_ADDRESS, slug
-from .page_style import STYLE, opening, policy
 
-__all__ = ["STYLE", "NavigationLink", "blocks_html", "html", "line_html", "policy", "sections_html", "shell"]
-
+GENERATOR = "medicare-eval"
+"""The mark by which a page of ours is recognized."""
+STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 OPEN_EXHIBITS = 3
 """Cases in a row that are shown open; a reader opens the rest."""
 OPEN_ROWS = 40
 """Rows of the longest table that is shown open."""
-_PUNCTUATION = re.compile(r"([:/_@-])(?=[A-Za-z0-9])")
-
-
-@dataclass(frozen=True, slots=True)
-class NavigationLink:
-    text: str
-    href: str
-    """Of our own pages or places, see `document.own_address`."""
-    part: str = ""
-    """A heading shown before it."""
-
-
-def shell(title: str, body: Iterable[str], *, navigation: Sequence[NavigationLink] = ()) -> str:
-    """A whole page: its head, a navigation that stays in view, and a body of lines that are HTML already."""
-    lines = [
-        opening(_safe(title)),
-        '<div class="page">' if navigation else "<div>",
-        *(_navigation(navigation) if navigation else ()),
-        '<main id="content" tabindex="-1">',
-        *body,
-        "</main>",
-        "</div>",
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _navigation(links: Sequence[NavigationLink]) -> Iterator[str]:
-    yield '<nav class="sections" aria-label="Sections"><ul>'
-    for link in links:
-        if link.part:
-            yield f'<li class="part">{_safe(link.part)}</li>'
-        href = own_address(link.href)
-        text = _safe(link.text)
-        yield f'<li><a href="{escape(href, quote=True)}">{text}</a></li>' if href else f"<li>{text}</li>"
-    yield "</ul></nav>"
+_BREAK = re.compile(r"(?<=[:/_@-])(?=[A-Za-z0-9])")
 
 
 def html(contents: Contents) -> str:
     """A whole report as one page."""
-    body = [f"<h1>{_line(contents.title)}</h1>"]
-    if contents.about:
-        body.append(f'<p class="about">{_line(contents.about)}</p>')
-    body += blocks_html(contents.first)
-    body += sections_html(contents.sections)
-    title = "".join(shown(cell) for cell in contents.title)
-    return shell(title, body, navigation=navigation_of(contents.sections))
+    return page("report", shown(contents.title), contents=contents)
 
 
-def navigation_of(sections: Sequence[Section]) -> list[NavigationLink]:
-    """One link per section."""
-    return [
-        NavigationLink(section.short or _plain(section.title), f"#{_id(section, place)}", section.part)
-        for place, section in enumerate(sections, 1)
-    ]
+def page(name: str, title: str, *, style: str = STYLE, **values: object) -> str:
+    """A page of ours, with its style and its policy."""
+    css = Markup(style)  # noqa: S704 - a file of this package
+    return template.html(name, title=title, style=css, policy=policy(style), generator=GENERATOR, **values)
 
 
-def sections_html(sections: Sequence[Section]) -> Iterator[str]:
-    """Sections as lines of HTML. A term is explained in the section that uses it first."""
-    terms = first_uses(sections)
-    for place, section in enumerate(sections, 1):
-        yield from _section(section, 2, _id(section, place), terms[place - 1])
+@cache
+def policy(style: str = STYLE) -> str:
+    """The content security policy of a page: nothing is loaded, run or sent, and only this style is applied."""
+    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def blocks_html(blocks: Iterable[Block], level: int = 2) -> Iterator[str]:
-    """Blocks as lines of HTML; `level` is that of a heading inside them."""
-    for is_exhibit, group in groupby(blocks, lambda block: isinstance(block, Exhibit | SideBySide)):
+def contents_html(contents: Contents) -> Markup:
+    return template.macro("document", "contents", contents)
+
+
+def blocks_html(blocks: Sequence[Block]) -> Markup:
+    return template.macro("document", "blocks", blocks)
+
+
+def sections_html(sections: Sequence[Section]) -> Markup:
+    """Sections as HTML. A term is explained in the section that uses it first."""
+    return template.macro("document", "sections", sections)
+
+
+def line_html(cells: Sequence[Cell]) -> Markup:
+    return template.macro("document", "line", cells)
+
+
+# What the templates ask of the parts of a document
+
+
+def identity(section: Section, place: int) -> str:
+    """The id of a section on the page."""
+    return section.anchor or f"s-{place}-{slug(shown(section.title))}"
+
+
+def folded(blocks: Sequence[Block]) -> Iterator[tuple[str, Sequence[Block]]]:
+    """Blocks, and under which words a reader opens them: all but the first of many cases, and long tables."""
+    for of_cases, group in groupby(blocks, lambda block: isinstance(block, Exhibit)):
         listed = list(group)
-        if not is_exhibit or len(listed) <= OPEN_EXHIBITS + 1:
-            yield from chain.from_iterable(_block(block, level) for block in listed)
+        if of_cases and len(listed) > OPEN_EXHIBITS + 1:
+            yield "", listed[:OPEN_EXHIBITS]
+            yield f"{len(listed) - OPEN_EXHIBITS} more cases", listed[OPEN_EXHIBITS:]
             continue
-        yield from chain.from_iterable(_block(block, level) for block in listed[:OPEN_EXHIBITS])
-        more = (_block(block, level) for block in listed[OPEN_EXHIBITS:])
-        yield from _folded(f"{len(listed) - OPEN_EXHIBITS} more cases", chain.from_iterable(more))
+        for one in listed:
+            long = isinstance(one, Table) and len(one.rows) > OPEN_ROWS
+            yield f"{one.caption} ({len(one.rows)} rows)" if isinstance(one, Table) and long else "", [one]
 
 
-def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines that a reader opens; print shows them."""
-    yield f'<details class="fold"><summary>{_safe(summary)}</summary>'
-    yield from lines
-    yield "</details>"
-
-
-def line_html(cells: Sequence[Cell]) -> str:
-    """Cells as HTML, one after the other."""
-    return _line(cells)
-
-
-def _plain(cells: Sequence[Cell]) -> str:
-    return "".join(shown(cell) for cell in cells)
-
-
-def _id(section: Section, place: int) -> str:
-    return section.anchor or f"s-{place}-{slug(_plain(section.title))}"
-
-
-def _section(section: Section, level: int, name: str, terms: Sequence[Term] = ()) -> Iterator[str]:
-    heading = f'<h{level} id="{name}">{_line(section.title)}</h{level}>'
-    yield f'<section aria-labelledby="{name}">'
-    yield f'<details class="fold"><summary>{heading}</summary>' if section.folded else heading
-    if terms:
-        yield from _terms(terms)
-    yield from blocks_html(section.blocks, level + 1)
-    for place, part in enumerate(section.sections, 1):
-        yield from _section(part, level + 1, part.anchor or f"{name}-{place}")
-    yield "</details></section>" if section.folded else "</section>"
-
-
-def _terms(terms: Sequence[Term]) -> Iterator[str]:
-    names = ", ".join(_safe(term.name) for term in terms)
-    yield f'<details class="terms"><summary>What these words mean: {names}</summary><dl>'
-    yield from (f"<dt><dfn>{_safe(term.name)}</dfn></dt><dd>{_safe(term.meaning)}</dd>" for term in terms)
-    yield "</dl></details>"
-
-
-def _block(block: Block, level: int) -> Iterator[str]:
-    match block:
-        case Paragraph():
-            kind = f' class="{block.kind}"' if block.kind != "text" else ""
-            yield f"<p{kind}>{_line(block.parts)}</p>"
-        case Bullets():
-            yield '<ul class="notices">' if block.notices else "<ul>"
-            yield from (f"<li>{_line(item)}</li>" for item in block.items)
-            yield "</ul>"
-        case Table() if len(block.rows) > OPEN_ROWS:
-            yield from _folded(f"{block.caption} ({len(block.rows)} rows)", _table(block))
-        case Table():
-            yield from _table(block)
-        case Exhibit():
-            yield "<article>"
-            yield f"<h{level}>{_line(block.title)}</h{level}>"
-            yield "<dl>"
-            for label, cells in block.entries:
-                yield f"<dt>{_safe(label)}</dt><dd>{_line(cells)}</dd>"
-            yield "</dl>"
-            yield "</article>"
-        case SideBySide():
-            yield "<article>"
-            yield f"<h{level}>{_line(block.title)}</h{level}>"
-            yield f"<p>{_line(block.above)}</p>"
-            yield '<dl class="sides">'
-            for label, cells in block.sides:
-                yield f"<div><dt>{_safe(label)}</dt><dd>{_line(cells)}</dd></div>"
-            yield "</dl>"
-            yield "</article>"
-        case Figure():
-            yield from _figure(block.chart, block.beside)
-
-
-def _figure(chart: Chart, beside: str) -> Iterator[str]:
-    title = _safe(chart.title)
-    if isinstance(chart, NARROW_FORMS):
-        yield f'<figure class="both{" forest" if not (isinstance(chart, ForestChart) and chart.stacked) else ""}">'
-        yield svg(chart, alone=False).rstrip("\n")
-        yield svg(chart, alone=False, narrow=True).rstrip("\n")
-    else:
-        yield "<figure>"
-        yield f'<div class="box" role="region" aria-label="{title}, chart" tabindex="0">'
-        yield svg(chart, alone=False).rstrip("\n")
-        yield "</div>"
-    yield f"<figcaption>{title}. {_safe(beside)}</figcaption>"
-    yield "</figure>"
-
-
-def _table(table: Table) -> Iterator[str]:
-    columns, rows = table.in_report()
-    caption = _safe(table.caption)
-    if not rows:
-        yield f"<p>{caption} (none)</p>"
-        return
-    yield f'<div class="box" role="region" aria-label="{caption}" tabindex="0">'
-    yield '<table class="cards">'
-    yield f"<caption><span>{caption}</span></caption>"
-    heads = [f'<th scope="col"{_aligned(column.kind)}>{_safe(column.heading)}</th>' for column in columns]
-    yield f"<thead><tr>{''.join(heads)}</tr></thead>"
-    yield "<tbody>"
-    labels = [f' data-label="{_safe(column.heading)}"' for column in columns]
-    for whole, row in zip(table.rows, rows, strict=True):
-        evidence = _evidence(whole)
-        cells = [
-            f"<td{_aligned(column.kind)}{label}>{_leading_to(evidence, column, cell)}</td>"
-            for column, label, cell in zip(columns, labels, row, strict=True)
-        ]
-        if columns[0].kind == "text":
-            cells[0] = f'<th scope="row">{_cell(row[0])}</th>'
-        yield f"<tr>{''.join(cells)}</tr>"
-    yield from ("</tbody>", "</table>", "</div>")
-
-
-def _evidence(row: Sequence[Cell]) -> str | None:
+def evidence(row: Sequence[Cell]) -> str | None:
     """Where the evidence behind a row is: that of its scenario or question, if it has one, or else of its target."""
-    found = [href for cell in row if isinstance(cell, Linked) and (href := cell.address()) and href[0] != "#"]
+    found = [href for cell in row if (href := cell.address) and href[0] != "#"]
     return next((href for href in found if not href.endswith(INDEX)), found[0] if found else None)
 
 
-def _leading_to(evidence: str | None, column: Column, cell: Cell) -> str:
-    """A cell; a number leads to the evidence of its row. The name of the row does too, so Tab stops only there."""
-    if evidence is None or column.kind in ("text", "word") or isinstance(cell, Link | Linked) or shown(cell) == NOTHING:
-        return _cell(cell)
-    if isinstance(cell, Proportion) and isinstance(cell.share, CounselorShare):
-        return _cell(cell)  # published counts, which are in a table of their own
-    return f'<a class="number" tabindex="-1" href="{escape(evidence, quote=True)}">{_cell(cell)}</a>'
+def leads(column: Column, cell: Cell) -> bool:
+    """Whether a cell leads to the evidence of its row. The name of the row does too, so Tab stops only there."""
+    if column.kind in ("text", "word") or cell.href or cell.kind == "link" or cell.text == NOTHING:
+        return False
+    return not isinstance(cell.source, CounselorShare)  # published counts, which are in a table of their own
 
 
-def _aligned(kind: str) -> str:
-    return f' class="{kind}"' if kind in ("text", "word") else ""
+def drawings(chart: Chart) -> list[Markup]:
+    """A chart as it is drawn for a page: if it has a form for phones, in two forms."""
+    forms = (False, True) if isinstance(chart, NARROW_FORMS) else (False,)
+    return [Markup(svg(chart, alone=False, narrow=narrow).rstrip("\n")) for narrow in forms]  # noqa: S704 - ours
 
 
-def _line(cells: Sequence[Cell]) -> str:
-    return "".join(_cell(cell) for cell in cells)
+def breaks(name: str) -> list[str]:
+    """The parts of a long name, which may break after its punctuation, such as `provider:family/model-name`."""
+    return _BREAK.split(name) if " " not in name and len(name) > 14 else [name]
 
 
-def _cell(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cell
-    match cell:
-        case Words():
-            text = escape(cell.text, quote=True)
-            text = f'<span class="whole">{text}</span>' if cell.whole else text
-            return f"<strong>{text}</strong>" if cell.strong else text
-        case Text():
-            text = _safe(cell.text)
-            long = ' class="long"' if len(text) > 40 else ""
-            return f"<code{long}>{text}</code>" if cell.code else f"<bdi>{_breakable(text)}</bdi>"
-        case Link():
-            address = _safe(cell.address)
-            if not SAFE_ADDRESS.fullmatch(cell.address):
-                return address
-            return f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
-        case Linked():
-            href = cell.address()
-            return f'<a href="{escape(href, quote=True)}">{_cell(cell.cell)}</a>' if href else _cell(cell.cell)
-        case Passage():
-            pieces = [f"<mark>{_kept(text)}</mark>" if marked else _kept(text) for text, marked in cell.pieces]
-            return f"<bdi>“{''.join(pieces)}”</bdi>" if pieces else NOTHING
-        case _:
-            return escape(shown(cell), quote=True)
-
-
-def _safe(text: str) -> str:
-    return escape(plain(text), quote=True)
-
-
-def _breakable(text: str) -> str:
-    """Escaped text in which a long name may break after its punctuation, such as `provider:family/model-name`."""
-    return _PUNCTUATION.sub(r"\1<wbr>", text) if " " not in text and len(text) > 14 else text
-
-
-def _kept(text: str) -> str:
-    """Escaped text, with a space at either end kept."""
+def kept(text: str) -> str:
+    """Text of others in the middle of a line: on one line, with a space at either end kept."""
     before, after = " " * (text[:1] == " "), " " * (text[-1:] == " " and len(text) > 1)
-    return f"{before}{_safe(text)}{after}"
+    return f"{before}{plain(text)}{after}"
+
+
+template.environment("html").filters["kept"] = kept
+template.environment("html").globals.update(
+    breaks=breaks, drawings=drawings, evidence=evidence, first_uses=first_uses, folded=folded, identity=identity,
+    is_forest=lambda chart: not (isinstance(chart, ForestChart) and chart.stacked), is_web=SAFE_ADDRESS.fullmatch,
+    kind_of=lambda block: type(block).__name__.lower(), leads=leads, own_address=own_address, shown=shown,
+)  # fmt: skip

@@ -21,18 +21,17 @@ from .document import (
     Block,
     Cell,
     Column,
-    Count,
-    Number,
-    Of,
     Paragraph,
-    Proportion,
     Section,
     Table,
-    Text,
-    Words,
+    count_cell,
+    number_cell,
+    of_cell,
     percent,
     say,
+    share_cell,
     size_of,
+    text_cell,
     words,
 )
 from .judge_error import bounds_text, corrected_text
@@ -55,20 +54,20 @@ def isolation_blocks(runs: Runs) -> list[Block]:
     ]
 
 
-def _effect(runs: Runs, run: Run) -> list[str | Text | Number]:
+def _effect(runs: Runs, run: Run) -> list[str | Cell]:
     audit = run.found.audit
     effect = audit.effect()
     sample = f"Verified both ways: {counted(audit.replies, 'reply', 'replies')} with {counted(audit.claims, 'claim')}"
-    change: list[str | Text | Number] = (
+    change: list[str | Cell] = (
         ["No trial has decided claims both ways, so the effect on accuracy is unknown."]
         if effect.value is None
         else [
             "In shared calls, accuracy over these claims differs from one claim per call by ",
-            Number(effect.value, effect.low, effect.high),
+            number_cell(effect.value, effect.low, effect.high),
             f" on average over {counted(len(audit.accuracy), 'trial')} of {counted(effect.units, 'scenario')}.",
         ]
     )
-    which: list[str | Text | Number] = [Text(run.name), ": "] if runs.several else []
+    which: list[str | Cell] = [text_cell(run.name), ": "] if runs.several else []
     return [
         *which,
         f"{sample}, with one claim per call, which counts, and in shared calls, as other replies are. ",
@@ -80,10 +79,10 @@ def _difference_table(runs: Runs, audited: list[Run]) -> Table:
     rows = tuple(
         (
             *runs.lead(run),
-            Text(judge),
-            Text(run.found.manifest.plan.verifiers[int(judge.removeprefix("judge_")) - 1]),
-            Proportion(share),
-            Count(share.n),
+            text_cell(judge),
+            text_cell(run.found.manifest.plan.verifiers[int(judge.removeprefix("judge_")) - 1]),
+            share_cell(share),
+            count_cell(share.n),
         )
         for run in audited
         for judge in sorted(run.found.audit.labels)
@@ -103,8 +102,8 @@ def _both_ways_table(runs: Runs, audited: list[Run]) -> Table:
     rows = tuple(
         (
             *runs.lead(run),
-            Words(alone),
-            *(Count(sum(n for pair, n in pairs.items() if pair == (alone, shared))) for shared in LABELS),
+            Cell(alone),
+            *(count_cell(sum(n for pair, n in pairs.items() if pair == (alone, shared))) for shared in LABELS),
         )
         for run in audited
         for pairs in [run.found.audit.pooled()]
@@ -150,9 +149,9 @@ def _decided_table(runs: Runs) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for run in runs.runs:
         decided = run.found.decided
-        counts = (Count(sum(decided[how] for how in DECIDED)), *(Count(decided[how]) for how in DECIDED))
-        open_ties = Count(decided[OPEN_TIE])
-        rows.append((*runs.lead(run), *counts, open_ties, Count(run.found.severity_disagreements)))
+        counts = (count_cell(sum(decided[how] for how in DECIDED)), *(count_cell(decided[how]) for how in DECIDED))
+        open_ties = count_cell(decided[OPEN_TIE])
+        rows.append((*runs.lead(run), *counts, open_ties, count_cell(run.found.severity_disagreements)))
     columns = (
         *runs.lead_columns(target=False),
         Column("claims"),
@@ -177,11 +176,11 @@ def _reading_table(runs: Runs) -> Table:
         rows.append(
             (
                 *runs.lead(run),
-                *(Count(read[how]) for how in ways),
-                Of(read["covered_first"], read["sentences"]),
-                Of(read["covered"], read["sentences"]),
-                Of(read["sentences"] - read["covered"], read["sentences"]),
-                *(Count(run.found.counts[one.key]) for one in COUNTED),
+                *(count_cell(read[how]) for how in ways),
+                of_cell(read["covered_first"], read["sentences"]),
+                of_cell(read["covered"], read["sentences"]),
+                of_cell(read["sentences"] - read["covered"], read["sentences"]),
+                *(count_cell(run.found.counts[one.key]) for one in COUNTED),
             )
         )
     names = (*ways.values(), "sentences covered at first", "covered finally", "left out")
@@ -199,7 +198,7 @@ def _reading_table(runs: Runs) -> Table:
 
 def _failure_table(runs: Runs) -> Table:
     rows = tuple(
-        (*runs.lead(run), Text(stage), Count(count))
+        (*runs.lead(run), text_cell(stage), count_cell(count))
         for run in runs.runs
         for stage, count in sorted(run.found.judge_failures.items())
     )
@@ -209,7 +208,7 @@ def _failure_table(runs: Runs) -> Table:
 
 def _agreement_table(runs: Runs) -> Table:
     rows = tuple(
-        (*runs.lead(run), Words(name), Number(value.value, value.low, value.high), Count(run.judging.claims))
+        (*runs.lead(run), Cell(name), number_cell(value.value, value.low, value.high), count_cell(run.judging.claims))
         for run in runs.runs
         if run.judging
         for name, value in run.judging.coefficients.items()
@@ -231,7 +230,7 @@ def _cautions(found: Findings) -> list[tuple[Cell, ...]]:
     verifiers = found.manifest.plan.verifiers
     if len(set(verifiers)) == 1:
         same = f"The {len(verifiers)} verifiers are the same model, "
-        return [say(same, Text(verifiers[0]), ". Its agreement with itself says nothing about other judges.")]
+        return [say(same, text_cell(verifiers[0]), ". Its agreement with itself says nothing about other judges.")]
     if len({family(name) for name in verifiers}) == 1:
         return [words("All verifiers are from one model family and may share its errors.")]
     return []
@@ -243,10 +242,10 @@ def _label_table(runs: Runs) -> Table:
         if run.judging:
             verifiers = run.found.manifest.plan.verifiers
             for (judge, rates), model in zip(run.judging.by_judge.items(), verifiers, strict=True):
-                given = (Number(rates.get(label)) for label in LABELS)
-                rows.append((*runs.lead(run), Text(judge), Text(model), *given))
-            everything = (Number(run.judging.base_rates.get(label)) for label in LABELS)
-            rows.append((*runs.lead(run), Words("all"), Words(""), *everything))
+                given = (number_cell(rates.get(label)) for label in LABELS)
+                rows.append((*runs.lead(run), text_cell(judge), text_cell(model), *given))
+            everything = (number_cell(run.judging.base_rates.get(label)) for label in LABELS)
+            rows.append((*runs.lead(run), Cell("all"), Cell(""), *everything))
     columns = (
         *runs.lead_columns(target=False),
         Column("judge", "text"),
@@ -258,7 +257,13 @@ def _label_table(runs: Runs) -> Table:
 
 def _noise_blocks(runs: Runs) -> list[Block]:
     rows = tuple(
-        (*runs.lead(run), Text(one.judge), Text(one.model), Proportion(one.changed), Count(one.changed.n))
+        (
+            *runs.lead(run),
+            text_cell(one.judge),
+            text_cell(one.model),
+            share_cell(one.changed),
+            count_cell(one.changed.n),
+        )
         for run in runs.runs
         if run.judging
         for one in run.judging.noise
@@ -275,7 +280,7 @@ def _noise_blocks(runs: Runs) -> list[Block]:
     blocks: list[Block] = [Table("Judges that were asked again about the same claims.", columns, rows)]
     for run in runs.runs:
         if run.judging and run.judging.noise_floor is not None:
-            which = say(" in run ", Text(run.name)) if runs.several else ()
+            which = say(" in run ", text_cell(run.name)) if runs.several else ()
             blocks.append(Paragraph(say("Noise floor", *which, f": {_floor(run.judging)}")))
     return blocks
 
@@ -297,10 +302,10 @@ def _corrected_blocks(runs: Runs) -> list[Block]:
     rows = tuple(
         (
             *runs.lead(run),
-            Text(target),
-            Number(one.raw),
-            Number(one.value, one.low, one.high),
-            Proportion(key_coverage(run.found.of_target(target))),
+            text_cell(target),
+            number_cell(one.raw),
+            number_cell(one.value, one.low, one.high),
+            share_cell(key_coverage(run.found.of_target(target))),
         )
         for run, target, one in known
     )
@@ -311,12 +316,12 @@ def _corrected_blocks(runs: Runs) -> list[Block]:
         COVERAGE_COLUMNS[0],
     )
     checks = Counter(run.judging.check.check_id for run in runs.runs if run.judging and run.judging.check)
-    method = say("Corrected with judge check ", Text(", ".join(checks)), " for ", Words(METHOD), ".")
+    method = say("Corrected with judge check ", text_cell(", ".join(checks)), " for ", Cell(METHOD), ".")
     return [
         Table("Accuracy over all claims, as judged and corrected for the judges' measured error.", columns, rows),
         Paragraph(method),
         *(
-            Paragraph(say(Text(target), ": accuracy cannot be corrected, because ", Words(one.why_not), "."))
+            Paragraph(say(text_cell(target), ": accuracy cannot be corrected, because ", Cell(one.why_not), "."))
             for _, target, one in known
             if one.why_not
         ),
@@ -330,7 +335,7 @@ def _code_blocks(runs: Runs) -> list[Block]:
     if not known:
         return []
     rows = tuple(
-        (*runs.lead(series), Words(CODE_HEADINGS[code]), Proportion(error.share), *_code_cells(error))
+        (*runs.lead(series), Cell(CODE_HEADINGS[code]), share_cell(error.share), *_code_cells(error))
         for series, code, error in known
     )
     columns = (
@@ -347,10 +352,10 @@ def _code_blocks(runs: Runs) -> list[Block]:
 
 def _code_cells(error: JudgeError) -> tuple[Cell, ...]:
     n = size_of(error.share)
-    corrected = Words(corrected_text(error.corrected, n) if error.corrected else NOTHING)
+    corrected = Cell(corrected_text(error.corrected, n) if error.corrected else NOTHING)
     if error.bounds is None:
-        return corrected, Words(NOTHING), Words(NOTHING)
-    return corrected, Words(bounds_text(error.bounds, n)), Count(error.bounds.questions)
+        return corrected, Cell(NOTHING), Cell(NOTHING)
+    return corrected, Cell(bounds_text(error.bounds, n)), count_cell(error.bounds.questions)
 
 
 def _code_notes(runs: Runs) -> list[Block]:
@@ -366,5 +371,5 @@ def _code_notes(runs: Runs) -> list[Block]:
                 reasons.setdefault((code, error.why_not), []).append(series.label)
     for (code, why_not), labels in reasons.items():
         what = f": {CODE_HEADINGS[code]} cannot be corrected, because "
-        notes.append(say(Text(", ".join(labels)), what, Words(why_not), "."))
+        notes.append(say(text_cell(", ".join(labels)), what, Cell(why_not), "."))
     return [Paragraph(note) for note in notes]

@@ -6,25 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..text.escape import inert
-from .document import (
-    NOTHING,
-    Block,
-    Bullets,
-    Cell,
-    Contents,
-    Exhibit,
-    Figure,
-    Link,
-    Linked,
-    Paragraph,
-    Passage,
-    Section,
-    SideBySide,
-    Table,
-    Text,
-    Words,
-    shown,
-)
+from .document import NOTHING, Block, Bullets, Cell, Contents, Exhibit, Figure, Paragraph, Section, Table
 
 OPEN, CLOSE = "⟦", "⟧"
 """Around marked words; in the reply itself these characters become plain brackets."""
@@ -66,29 +48,25 @@ def _block(block: Block) -> Iterator[str]:
         case Bullets():
             yield from (f"- {_line(item)}" for item in block.items)
         case Table():
-            yield from _table(block)
+            yield from _table(block.in_report())
         case Exhibit():
             yield f"- {_line(block.title)}"
+            if block.above is not None:
+                yield f"  - {_line(block.above)}"
             yield from (f"  - {label}: {_line(cells)}" for label, cells in block.entries)
-        case SideBySide():
-            yield f"- {_line(block.title)}"
-            yield f"  - {_line(block.above)}"
-            yield from (f"  - {label}: {_line(cells)}" for label, cells in block.sides)
         case Figure():
             yield f"![{_inert(block.chart.title)}](charts/{block.chart.name}.svg)"
             yield from ("", block.beside)
 
 
 def _table(table: Table) -> Iterator[str]:
-    columns, rows = table.in_report()
     yield from (table.caption, "")
-    if not rows:
+    if not table.rows:
         yield "(none)"
         return
-    rule = ["---" if column.kind in ("text", "word") else "---:" for column in columns]
-    yield _row([column.heading for column in columns])
-    yield _row(rule)
-    for row in rows:
+    yield _row([column.heading for column in table.columns])
+    yield _row(["---" if column.kind in ("text", "word") else "---:" for column in table.columns])
+    for row in table.rows:
         yield _row([_cell(cell) for cell in row])
 
 
@@ -101,29 +79,31 @@ def _line(cells: Sequence[Cell]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    match cell:
-        case Words():
-            return f"**{cell.text}**" if cell.strong else cell.text
-        case Text():
-            return f"`{cell.text}`" if cell.code and _CODE.fullmatch(cell.text) else _inert(cell.text)
-        case Link():
-            return f"<{cell.address}>" if _SAFE_ADDRESS.fullmatch(cell.address) else _inert(cell.address)
-        case Linked():
-            href = None if cell.pages_only else cell.address()
-            return f"[{_cell(cell.cell)}]({href})" if href else _cell(cell.cell)
-        case Passage():
-            pieces = [f"{OPEN}{_spaced(text)}{CLOSE}" if marked else _spaced(text) for text, marked in cell.pieces]
-            return f"“{''.join(pieces)}”" if pieces else NOTHING
+    href = None if cell.pages_only else cell.address
+    return f"[{_unlinked(cell)}]({href})" if href else _unlinked(cell)
+
+
+def _unlinked(cell: Cell) -> str:  # noqa: PLR0911 - one return for each kind of cell
+    match cell.kind:
+        case "words" | "whole" | "number":
+            return cell.text
+        case "strong":
+            return f"**{cell.text}**"
+        case "code" if _CODE.fullmatch(cell.text):
+            return f"`{cell.text}`"
+        case "link" if _SAFE_ADDRESS.fullmatch(cell.text):
+            return f"<{cell.text}>"
+        case "passage":
+            return f"“{_line(cell.parts)}”" if cell.parts else NOTHING
+        case "line":
+            return _line(cell.parts)
+        case "marked":
+            return f"{OPEN}{_inert(cell.text)}{CLOSE}"
         case _:
-            return shown(cell)
+            return _inert(cell.text)
 
 
 def _inert(text: str) -> str:
-    """Inert text that cannot contain marks."""
-    return inert(text.replace(OPEN, "[").replace(CLOSE, "]"))
-
-
-def _spaced(text: str) -> str:
-    """Inert text, with a space at either end kept: `inert` strips both."""
+    """Inert text that cannot contain marks, with a space at either end kept: `inert` strips both."""
     before, after = " " * (text[:1] == " "), " " * (text[-1:] == " " and len(text) > 1)
-    return f"{before}{_inert(text)}{after}"
+    return f"{before}{inert(text.replace(OPEN, '[').replace(CLOSE, ']'))}{after}"

@@ -16,7 +16,20 @@ from ..records.contracts import QuoteSpan
 from ..schemas import Scores, TrialResult
 from ..scoring.definitions import MEASURES
 from ..trials.row import NO_SCORES, Row
-from .document import Block, Column, Count, Entry, Exhibit, Number, Paragraph, Section, Table, Text, Words, words
+from .document import (
+    Block,
+    Cell,
+    Column,
+    Entry,
+    Exhibit,
+    Paragraph,
+    Section,
+    Table,
+    count_cell,
+    number_cell,
+    text_cell,
+    words,
+)
 from .evidence_shell import scores_text
 from .exhibits import exhibit_title, passage
 from .score_section import MARKING
@@ -98,9 +111,9 @@ def _count_table(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(series),
-            Count(sum(row.marked for row in series.rows)),
-            Count(sum(row.marked > 0 for row in series.rows)),
-            Count(sum(row.without is not None for row in series.rows)),
+            count_cell(sum(row.marked for row in series.rows)),
+            count_cell(sum(row.marked > 0 for row in series.rows)),
+            count_cell(sum(row.without is not None for row in series.rows)),
         )
         for series in runs.series
     )
@@ -112,8 +125,8 @@ def _bounds_table(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(series),
-            Words(measure.heading),
-            *(Number(value) for value in (found.as_written, found.without, found.low, found.high)),
+            Cell(measure.heading),
+            *(number_cell(value) for value in (found.as_written, found.without, found.low, found.high)),
         )
         for series in runs.series
         if any(row.without for row in series.rows)
@@ -126,7 +139,7 @@ def _bounds_table(runs: Runs) -> Table:
 
 
 def _exhibit(runs: Runs, run: Run, trial: TrialResult) -> Exhibit:
-    entries = [Entry("Target", (Text(trial.target.name),)), *_passages(trial), *_results(trial)]
+    entries = [("Target", (text_cell(trial.target.name),)), *_passages(trial), *_results(trial)]
     return Exhibit(exhibit_title(runs, run, trial), tuple(entries))
 
 
@@ -136,17 +149,17 @@ def _passages(trial: TrialResult) -> Iterator[Entry]:
         if reading.marked:
             exchange = exchanges[reading.turn_id]
             spans = [QuoteSpan(start=one.start, end=one.end) for one in reading.marked]
-            yield Entry("Asked", (Text(exchange.user_message),))
-            yield Entry("Answered", (passage(exchange.reply or "", spans),))
-            yield from (Entry("Marked", (Text(one.why),)) for one in reading.marked)
+            yield ("Asked", (text_cell(exchange.user_message),))
+            yield ("Answered", (passage(exchange.reply or "", spans),))
+            yield from (("Marked", (text_cell(one.why),)) for one in reading.marked)
 
 
 def _results(trial: TrialResult) -> Iterator[Entry]:
     if trial.without_marked is None:
-        yield Entry("Scores", words("none, because the trial was not scored"))
+        yield ("Scores", words("none, because the trial was not scored"))
         return
-    yield Entry("As written", words(_scores_text(trial.final_scores)))
-    yield Entry("Without", words(_scores_text(trial.without_marked.final_scores)))
+    yield ("As written", words(_scores_text(trial.final_scores)))
+    yield ("Without", words(_scores_text(trial.without_marked.final_scores)))
 
 
 def _scores_text(scores: Scores | None) -> str:

@@ -10,7 +10,7 @@ from ..findings.review import is_review
 from ..findings.rule_judge import offline_notices
 from ..records.target import KIND_NAMES
 from ..text.count import counted
-from .document import Cell, Text, say, words
+from .document import Cell, say, text_cell, words
 from .failure_section import nothing_scored
 from .run_section import KINDS_NOTICE, SEARCH_NOTICE, SHORT_HASH, kinds_of
 from .series import Runs
@@ -45,7 +45,7 @@ def notices_of(runs: Runs) -> Iterator[Notice]:
             by_notice.setdefault(notice, []).append(run.name)
     for notice, names in by_notice.items():
         which = "" if len(names) == len(runs.runs) else ", ".join(names)
-        yield replace(notice, cells=(*say(Text(which), ": "), *notice.cells)) if which else notice
+        yield replace(notice, cells=(*say(text_cell(which), ": "), *notice.cells)) if which else notice
 
 
 def _usual(found: Findings) -> Iterator[Notice]:
@@ -70,17 +70,19 @@ def _usual(found: Findings) -> Iterator[Notice]:
     if plan.wording:
         turns = "; ".join(f"{name} {', '.join(ids)}" for name, ids in plan.wording.turns.items())
         digest = plan.wording.sha256[:SHORT_HASH]
-        yield Notice(say("Wording of ", Text(plan.wording.title), f" (sha256 {digest}) used in ", Text(turns), "."))
+        yield Notice(
+            say("Wording of ", text_cell(plan.wording.title), f" (sha256 {digest}) used in ", text_cell(turns), ".")
+        )
     if found.study_groups:
         yield Notice(words(WORDING_NOTICE if not plan.wording else "All other questions are in our own words."))
     if found.manifest.transcripts:
-        source = Text(found.manifest.transcripts.run_id)
+        source = text_cell(found.manifest.transcripts.run_id)
         yield Notice(say("Judged again: the replies are those of run ", source, "; no target was asked."))
     for name, service in found.services.items():
         if service.unlike and not service.differs:
-            served = Text(", ".join(sorted(service.served)))
+            served = text_cell(", ".join(sorted(service.served)))
             text = " reported a model id that cannot be compared with the one requested: "
-            yield Notice(say(Text(name), text, served, "."))
+            yield Notice(say(text_cell(name), text, served, "."))
     yield from _marked(found)
 
 
@@ -97,7 +99,7 @@ def _urgent(found: Findings) -> Iterator[Notice]:
         more = f"This run has more trials than planned: {done:,} instead of {found.planned:,}."
         yield Notice(words(more), urgent=True)
     for reason in plan.expired:
-        yield Notice(say("Expired answer key, allowed by the user: ", Text(reason), "."), urgent=True)
+        yield Notice(say("Expired answer key, allowed by the user: ", text_cell(reason), "."), urgent=True)
     if plan.coming:
         text = (
             f"Answer keys of the coming plan year: {plan.plan_year} had not begun when this run was planned, so its "
@@ -106,11 +108,11 @@ def _urgent(found: Findings) -> Iterator[Notice]:
         yield Notice(words(text), urgent=True)
     for name, service in found.services.items():
         if service.differs:
-            served = Text(", ".join(sorted(service.served)))
+            served = text_cell(", ".join(sorted(service.served)))
             text = " was answered by a different model than the one requested: "
-            yield Notice(say(Text(name), text, served, "."), urgent=True)
+            yield Notice(say(text_cell(name), text, served, "."), urgent=True)
     for deviation in found.manifest.registration.deviations if found.manifest.registration else ():
-        yield Notice(say("Deviation from the pre-registration: ", Text(deviation)), urgent=True)
+        yield Notice(say("Deviation from the pre-registration: ", text_cell(deviation)), urgent=True)
 
 
 def _marked(found: Findings) -> Iterator[Notice]:
@@ -120,7 +122,7 @@ def _marked(found: Findings) -> Iterator[Notice]:
             yield Notice(
                 say(
                     f"The screen marked {counted(marked, 'reply', 'replies')} of ",
-                    Text(target),
+                    text_cell(target),
                     ": passages speak to those who check the answer, or hide something. Scores are for the replies as "
                     "written; the report gives bounds with and without these passages.",
                 )

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from ..schemas import CODES, StudyCode
 from ..scoring.definitions import CODE_HEADINGS
-from .document import Column, Count, Linked, Paragraph, Part, Section, Table, Text, words
+from .document import Column, Paragraph, Section, Table, count_cell, linked, part_cell, text_cell, words
 from .links import of_question
 from .series import Runs, Series
 
@@ -51,11 +51,11 @@ def own_points_section(runs: Runs) -> Section | None:
         rows.append(
             (
                 *runs.lead(series),
-                Linked(Text(name), of_question(series, scenario_id, group)),
-                Count(n),
-                *(Count(counts.codes[code]) for code in CODES),
-                Part(counts.codes["accurate_complete"], n),
-                Part(counts.made, counts.points),
+                linked(text_cell(name), of_question(series, scenario_id, group)),
+                count_cell(n),
+                *(count_cell(counts.codes[code]) for code in CODES),
+                part_cell(counts.codes["accurate_complete"], n),
+                part_cell(counts.made, counts.points),
             )
         )
     columns = (

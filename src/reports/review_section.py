@@ -22,16 +22,15 @@ from .document import (
     Block,
     Cell,
     Column,
-    Count,
-    Number,
-    Of,
     Paragraph,
-    Proportion,
     Section,
     Table,
-    Text,
-    Words,
+    count_cell,
+    number_cell,
+    of_cell,
     say,
+    share_cell,
+    text_cell,
     words,
 )
 from .series import Run, Runs
@@ -80,7 +79,7 @@ def review_sections(runs: Runs) -> Iterator[Section]:
         read = read_review(run.found)
         if isinstance(read, str):
             blocks.append(
-                Paragraph(say(*_which(runs, run), "Nothing is compared with judges, because ", Text(read), "."))
+                Paragraph(say(*_which(runs, run), "Nothing is compared with judges, because ", text_cell(read), "."))
             )
         else:
             known.append(_Read(run, read, review_agreement(read)))
@@ -92,7 +91,7 @@ def review_sections(runs: Runs) -> Iterator[Section]:
 
 
 def _which(runs: Runs, run: Run) -> tuple[Cell, ...]:
-    return say(Text(run.name), ": ") if runs.several else ()
+    return say(text_cell(run.name), ": ") if runs.several else ()
 
 
 def _what(runs: Runs, one: _Read) -> tuple[Cell, ...]:
@@ -108,7 +107,10 @@ def _what(runs: Runs, one: _Read) -> tuple[Cell, ...]:
         alike = sum(len(set(_given(claim))) == 1 for claim in both)
         text += f" Of {counted(len(both), 'claim')} that two or more people judged, they agreed on {alike:,}."
     not_yet = unfinished(review)
-    return (*_which(runs, one.run), *say("Run ", Text(review.earlier.manifest.run_id), text, f" {not_yet}".rstrip()))
+    return (
+        *_which(runs, one.run),
+        *say("Run ", text_cell(review.earlier.manifest.run_id), text, f" {not_yet}".rstrip()),
+    )
 
 
 def _given(claim: RatedClaim) -> list[str]:
@@ -123,7 +125,9 @@ def _headline_blocks(runs: Runs, known: Sequence[_Read]) -> Iterator[Block]:
     for one in known:
         for target, by_code in corrected_headlines(one.review).items():
             for code, found in by_code.items():
-                rows.append((Text(one.run.name), Text(target), Words(CODE_HEADINGS[code]), *_headline_cells(found)))
+                rows.append(
+                    (text_cell(one.run.name), text_cell(target), Cell(CODE_HEADINGS[code]), *_headline_cells(found))
+                )
                 if found.corrected.why_not:
                     what = "no corrected share" if found.corrected.value is None else "no interval"
                     reasons.setdefault(f"{what}: {found.corrected.why_not}", []).append(target)
@@ -141,8 +145,8 @@ def _headline_blocks(runs: Runs, known: Sequence[_Read]) -> Iterator[Block]:
                 columns, tuple(rows))  # fmt: skip
     yield Paragraph(words(_HEADLINE))
     for why, targets in reasons.items():
-        names = Text(", ".join(dict.fromkeys(targets)))
-        yield Paragraph(say(names, ": ", Words(why), "."))
+        names = text_cell(", ".join(dict.fromkeys(targets)))
+        yield Paragraph(say(names, ": ", Cell(why), "."))
     if unsettled:
         text = f"People did not settle {counted(unsettled, 'answer')}, so that these have no code of theirs."
         yield Paragraph(words(text))
@@ -152,13 +156,13 @@ def _headline_blocks(runs: Runs, known: Sequence[_Read]) -> Iterator[Block]:
 
 
 def _headline_cells(found: CorrectedHeadline) -> Iterable[Cell]:
-    yield Proportion(found.judged)
-    yield Proportion(found.share)
+    yield share_cell(found.judged)
+    yield share_cell(found.share)
     yield from (_labeled(stratum) for stratum in (found.flagged, found.sampled))
 
 
 def _labeled(stratum: StratumLabels | None) -> Cell:
-    return Of(stratum.labeled, stratum.trials) if stratum else Words(NOTHING)
+    return of_cell(stratum.labeled, stratum.trials) if stratum else Cell(NOTHING)
 
 
 def _agreement_blocks(runs: Runs, known: Sequence[_Read]) -> Iterator[Block]:
@@ -167,13 +171,13 @@ def _agreement_blocks(runs: Runs, known: Sequence[_Read]) -> Iterator[Block]:
     yield Paragraph(words(_AGREEMENT))
     for one in known:
         if one.agreement.why_no_whole:
-            because = say("Agreement over the whole run is not known, because ", Words(one.agreement.why_no_whole), ".")
+            because = say("Agreement over the whole run is not known, because ", Cell(one.agreement.why_no_whole), ".")
             yield Paragraph((*_which(runs, one.run), *because))
 
 
 def _people_table(runs: Runs, known: Sequence[_Read]) -> Table:
     rows = tuple(
-        (*runs.lead(one.run), Words(_PARTS[found.part]), Count(found.claims), _number(found.alpha))
+        (*runs.lead(one.run), Cell(_PARTS[found.part]), count_cell(found.claims), _number(found.alpha))
         for one in known
         for found in one.agreement.people
     )
@@ -208,17 +212,17 @@ def _pair_cells(pair: PairAgreement) -> tuple[Cell, ...]:
     return (
         _rater(pair.first),
         _rater(pair.second),
-        Words("labels of claims" if pair.on == "labels" else "codes of questions"),
-        Words(_PARTS[pair.part]),
-        Count(pair.items),
-        Count(pair.scenarios),
+        Cell("labels of claims" if pair.on == "labels" else "codes of questions"),
+        Cell(_PARTS[pair.part]),
+        count_cell(pair.items),
+        count_cell(pair.scenarios),
         *map(_number, (pair.agreement, pair.kappa)),
     )
 
 
-def _number(found: Agreement) -> Number:
-    return Number(found.value, found.low, found.high)
+def _number(found: Agreement) -> Cell:
+    return number_cell(found.value, found.low, found.high)
 
 
 def _rater(rater: Rater) -> Cell:
-    return Text(rater.name)
+    return text_cell(rater.name)

@@ -15,7 +15,7 @@ from ..schemas import CallParameters, CanonicalFact, Manifest, RunPlan
 from ..store.strict_json import fingerprint
 from ..text.count import counted
 from ..text.rounded import percent
-from .document import Block, Cell, Column, Count, Paragraph, Section, Table, Text, Words, say, words
+from .document import Block, Cell, Column, Paragraph, Section, Table, code_cell, count_cell, say, text_cell, words
 from .series import Run, Runs
 
 SHORT_HASH = 16
@@ -33,36 +33,36 @@ def _run_table(runs: Runs) -> Table:
         return run.found.manifest.plan
 
     fields: list[tuple[str, Callable[[Run], Cell]]] = [
-        ("run", lambda run: Text(run.name)),
-        ("started", lambda run: Text(run.found.manifest.created)),
-        ("calls made", lambda run: Words(_calls(run))),
-        ("state", lambda run: Words(_state(run.found))),
-        ("targets", lambda run: Text(", ".join(plan(run).targets))),
-        ("verifiers", lambda run: Text(", ".join(plan(run).verifiers))),
-        ("extractor", lambda run: Text(plan(run).extractor)),
-        ("scorer", lambda run: Text(plan(run).scorer)),
-        ("adjudicator", lambda run: Text(plan(run).adjudicator or NO_ADJUDICATOR)),
-        ("claims per verifier call", lambda run: Words(_isolation(plan(run)))),
-        ("questions reworded by", lambda run: Text(plan(run).questioner or "no model")),
-        ("scenarios and variants", lambda run: Count(len(plan(run).scenarios))),
-        ("trials per scenario and target", lambda run: Count(plan(run).repeats)),
-        ("judged again", lambda run: Words(_again(plan(run)))),
-        ("plan year", lambda run: Words(str(plan(run).plan_year))),
-        ("facts in the answer keys", lambda run: Words(_facts(plan(run)))),
-        ("background facts", lambda run: Count(len(plan(run).background))),
-        ("answer keys valid until", lambda run: Words(_until(plan(run)))),
-        ("wording", lambda run: Text(_wording(plan(run)))),
-        ("target parameters", lambda run: Words(parameters_text(plan(run).target_parameters))),
-        ("judge parameters", lambda run: Words(parameters_text(plan(run).judge_parameters))),
-        ("parameters of single models", lambda run: Text(_own_parameters(plan(run)))),
-        ("pre-registered", lambda run: Text(_registered(run.found.manifest))),
-        ("seed", lambda run: Words(str(plan(run).seed))),
-        ("versions", lambda run: Text(", ".join(f"{k} {v}" for k, v in run.found.manifest.versions.items()))),
-        ("sha256 of the plan", lambda run: Text(run.found.manifest.plan_sha256, code=True)),
-        ("results hash", lambda run: Text(run.found.head, code=True)),
+        ("run", lambda run: text_cell(run.name)),
+        ("started", lambda run: text_cell(run.found.manifest.created)),
+        ("calls made", lambda run: Cell(_calls(run))),
+        ("state", lambda run: Cell(_state(run.found))),
+        ("targets", lambda run: text_cell(", ".join(plan(run).targets))),
+        ("verifiers", lambda run: text_cell(", ".join(plan(run).verifiers))),
+        ("extractor", lambda run: text_cell(plan(run).extractor)),
+        ("scorer", lambda run: text_cell(plan(run).scorer)),
+        ("adjudicator", lambda run: text_cell(plan(run).adjudicator or NO_ADJUDICATOR)),
+        ("claims per verifier call", lambda run: Cell(_isolation(plan(run)))),
+        ("questions reworded by", lambda run: text_cell(plan(run).questioner or "no model")),
+        ("scenarios and variants", lambda run: count_cell(len(plan(run).scenarios))),
+        ("trials per scenario and target", lambda run: count_cell(plan(run).repeats)),
+        ("judged again", lambda run: Cell(_again(plan(run)))),
+        ("plan year", lambda run: Cell(str(plan(run).plan_year))),
+        ("facts in the answer keys", lambda run: Cell(_facts(plan(run)))),
+        ("background facts", lambda run: count_cell(len(plan(run).background))),
+        ("answer keys valid until", lambda run: Cell(_until(plan(run)))),
+        ("wording", lambda run: text_cell(_wording(plan(run)))),
+        ("target parameters", lambda run: Cell(parameters_text(plan(run).target_parameters))),
+        ("judge parameters", lambda run: Cell(parameters_text(plan(run).judge_parameters))),
+        ("parameters of single models", lambda run: text_cell(_own_parameters(plan(run)))),
+        ("pre-registered", lambda run: text_cell(_registered(run.found.manifest))),
+        ("seed", lambda run: Cell(str(plan(run).seed))),
+        ("versions", lambda run: text_cell(", ".join(f"{k} {v}" for k, v in run.found.manifest.versions.items()))),
+        ("sha256 of the plan", lambda run: code_cell(run.found.manifest.plan_sha256)),
+        ("results hash", lambda run: code_cell(run.found.head)),
     ]
     columns = (Column("item", "text"), *(Column("value", "text") for _ in runs.runs))
-    rows = tuple((Words(name), *(value(run) for run in runs.runs)) for name, value in fields)
+    rows = tuple((Cell(name), *(value(run) for run in runs.runs)) for name, value in fields)
     return Table("The run and its plan.", columns, rows)
 
 
@@ -136,13 +136,13 @@ def _service_table(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(run),
-            Text(name),
-            Text(_roles(run.found.manifest.plan, name)),
-            Text(service.called),
-            Text(", ".join(sorted(service.served)) or "not stated"),
-            Words(service.as_requested, strong=service.differs),
-            Text(", ".join(sorted(service.fingerprints)) or "none"),
-            Text(", ".join(sorted(service.not_applied)) or "none"),
+            text_cell(name),
+            text_cell(_roles(run.found.manifest.plan, name)),
+            text_cell(service.called),
+            text_cell(", ".join(sorted(service.served)) or "not stated"),
+            Cell(service.as_requested, "strong" if service.differs else "words"),
+            text_cell(", ".join(sorted(service.fingerprints)) or "none"),
+            text_cell(", ".join(sorted(service.not_applied)) or "none"),
         )
         for run in runs.runs
         for name, service in run.found.services.items()
@@ -173,14 +173,14 @@ def _scenario_list(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(run),
-            Text(planned.name),
-            Text(planned.scenario.title),
-            Words(planned.scenario.effective_date.isoformat()),
-            Count(len(planned.scenario.scripted_turns)),
-            Count(len(planned.scenario.answer_key.canonical_facts)),
-            Text(planned.scenario.rubric_version),
-            Text(fingerprint(planned.scenario.answer_key.model_dump(mode="json"))[:SHORT_HASH], code=True),
-            Text(planned.sha256[:SHORT_HASH], code=True),
+            text_cell(planned.name),
+            text_cell(planned.scenario.title),
+            Cell(planned.scenario.effective_date.isoformat()),
+            count_cell(len(planned.scenario.scripted_turns)),
+            count_cell(len(planned.scenario.answer_key.canonical_facts)),
+            text_cell(planned.scenario.rubric_version),
+            code_cell(fingerprint(planned.scenario.answer_key.model_dump(mode="json"))[:SHORT_HASH]),
+            code_cell(planned.sha256[:SHORT_HASH]),
         )
         for run in runs.runs
         for planned in run.found.manifest.plan.scenarios
@@ -211,7 +211,7 @@ def _file_table(runs: Runs) -> Table:
             "wording": {plan.wording.title: plan.wording.sha256} if plan.wording else {},
         }
         rows += [
-            (*runs.lead(run), Words(kind), Text(name), Text(digest[:SHORT_HASH], code=True))
+            (*runs.lead(run), Cell(kind), text_cell(name), code_cell(digest[:SHORT_HASH]))
             for kind, listed in files.items()
             for name, digest in listed.items()
         ]
@@ -247,14 +247,14 @@ def target_sections(runs: Runs) -> Iterator[Section]:
             prompt = settings.system_prompt
             if prompt and prompt.sha256 not in shown:
                 shown.add(prompt.sha256)
-                lead = say("System prompt ", Text(prompt.file), " (sha256 ", Text(prompt.sha256, code=True), "):")
-                blocks += [Paragraph(lead), Paragraph((Text(prompt.text),))]
+                lead = say("System prompt ", text_cell(prompt.file), " (sha256 ", code_cell(prompt.sha256), "):")
+                blocks += [Paragraph(lead), Paragraph((text_cell(prompt.text),))]
     yield Section(words("Targets and their settings"), tuple(blocks), short="Targets")
 
 
 def _table(runs: Runs) -> Table:
     rows = tuple(
-        (*runs.lead(run), Text(target), *_cells(run, target))
+        (*runs.lead(run), text_cell(target), *_cells(run, target))
         for run in runs.runs
         for target in run.found.manifest.plan.targets
     )
@@ -267,15 +267,15 @@ def _cells(run: Run, target: str) -> Iterator[Cell]:
     plan = run.found.manifest.plan
     settings, parameters = plan.settings_of(target), plan.parameters_of(target)
     prompt = settings.system_prompt
-    yield Words(KIND_NAMES[settings.kind])
-    yield Text(f"{prompt.file}, {prompt.sha256[:SHORT_HASH]}") if prompt else Words("none")
+    yield Cell(KIND_NAMES[settings.kind])
+    yield text_cell(f"{prompt.file}, {prompt.sha256[:SHORT_HASH]}") if prompt else Cell("none")
     if settings.recorded:
-        yield from (Words("none"),) * 3
+        yield from (Cell("none"),) * 3
     else:
-        yield Words("the model's default" if parameters.temperature is None else f"{parameters.temperature:g}")
-        yield Words(f"{parameters.max_tokens:,} tokens")
-        yield Words(_reasoning(settings))
-    yield Text(_source(settings))
+        yield Cell("the model's default" if parameters.temperature is None else f"{parameters.temperature:g}")
+        yield Cell(f"{parameters.max_tokens:,} tokens")
+        yield Cell(_reasoning(settings))
+    yield text_cell(_source(settings))
 
 
 def _reasoning(settings: TargetSettings) -> str:

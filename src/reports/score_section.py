@@ -23,20 +23,20 @@ from .document import (
     Block,
     Cell,
     Column,
-    Count,
     Figure,
-    Linked,
-    Mean,
-    Of,
     Paragraph,
-    Proportion,
-    Range,
     Section,
     Table,
-    Text,
+    count_cell,
     estimate_text,
+    linked,
+    mean_cell,
+    of_cell,
+    range_cell,
     say,
+    share_cell,
     share_text,
+    text_cell,
     words,
 )
 from .forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
@@ -57,20 +57,20 @@ def coverage_sentence(share: ClusteredShare) -> str:
 
 COVERAGE_COLUMNS = (
     Column("key coverage (95% interval)", "share", "key_coverage"),
-    Column("key decided", key="key_decided", where="csv"),
-    Column("factual claims", key="factual_claims", where="csv"),
+    Column("key decided", key="key_decided", csv_only=True),
+    Column("factual claims", key="factual_claims", csv_only=True),
 )
 
 
 def coverage_cells(share: ClusteredShare) -> tuple[Cell, ...]:
-    return Proportion(share), Count(share.count), Count(share.n)
+    return share_cell(share), count_cell(share.count), count_cell(share.n)
 
 
 def coverage_paragraphs(runs: Runs) -> list[Paragraph]:
     """One sentence per run."""
     return [
         Paragraph(
-            say(*((Text(run.name), ": ") if runs.several else ()), coverage_sentence(key_coverage(run.found.rows)))
+            say(*((text_cell(run.name), ": ") if runs.several else ()), coverage_sentence(key_coverage(run.found.rows)))
         )
         for run in runs.runs
     ]
@@ -106,10 +106,10 @@ def least_covered_table(runs: Runs) -> Table:
     rows = tuple(
         (
             *runs.lead(one.series),
-            Text(one.scenario_id),
-            Linked(Text(one.group), one.evidence()),
-            Of(one.share.count, one.share.n),
-            Proportion(one.share),
+            text_cell(one.scenario_id),
+            linked(text_cell(one.group), one.evidence()),
+            of_cell(one.share.count, one.share.n),
+            share_cell(one.share),
         )
         for one in groups[:LEAST_COVERED]
     )
@@ -164,12 +164,12 @@ def flow_section(runs: Runs) -> Section:
         rows.append(
             (
                 *runs.lead(series),
-                Count(series.planned),
-                *((Count(max(0, done - series.planned)),) if beyond else ()),
-                Count(max(0, series.planned - done)),
-                *(Count(outcomes[outcome]) for outcome in UNANSWERED),
-                Count(sum(outcomes[outcome] for outcome in answered)),
-                *(Count(outcomes[outcome]) for outcome in answered),
+                count_cell(series.planned),
+                *((count_cell(max(0, done - series.planned)),) if beyond else ()),
+                count_cell(max(0, series.planned - done)),
+                *(count_cell(outcomes[outcome]) for outcome in UNANSWERED),
+                count_cell(sum(outcomes[outcome] for outcome in answered)),
+                *(count_cell(outcomes[outcome]) for outcome in answered),
             )
         )
     note = (
@@ -191,13 +191,15 @@ def _turn_table(runs: Runs) -> Table:
     rows = []
     for series in runs.series:
         counts = {kind: series.run.found.turns[series.target, kind] for kind in kinds}
-        rows.append((*runs.lead(series), Count(sum(counts.values())), *(Count(counts[kind]) for kind in kinds)))
+        rows.append(
+            (*runs.lead(series), count_cell(sum(counts.values())), *(count_cell(counts[kind]) for kind in kinds))
+        )
     columns = (*runs.lead_columns(), Column("turns"), *(Column(kind.replace("_", " ")) for kind in kinds))
     return Table("Turns of these trials, by outcome.", columns, tuple(rows))
 
 
-def _mean(rows: Sequence[Row], name: str) -> Mean:
-    return Mean(estimate(rows, name))
+def _mean(rows: Sequence[Row], name: str) -> Cell:
+    return mean_cell(estimate(rows, name))
 
 
 def scored(rows: Sequence[Row]) -> int:
@@ -222,8 +224,8 @@ def scenario_table(runs: Runs) -> Table:
         for scenario_id in dict.fromkeys((*planned, *(row.scenario_id for row in run.found.rows))):
             for series in mine:
                 trials = [row for row in series.rows if row.scenario_id == scenario_id]
-                named = Linked(Text(scenario_id), of_scenario(series, scenario_id))
-                cells = [*runs.lead(series), named, Count(len(trials)), Count(scored(trials))]
+                named = linked(text_cell(scenario_id), of_scenario(series, scenario_id))
+                cells = [*runs.lead(series), named, count_cell(len(trials)), count_cell(scored(trials))]
                 rows.append((*cells, *_score_cells(trials)))
     columns = (
         *runs.lead_columns(),
@@ -237,12 +239,12 @@ def scenario_table(runs: Runs) -> Table:
     )
 
 
-def score_section(runs: Runs, per_scenario: Table) -> Section:
+def score_section(runs: Runs) -> Section:
     rows = tuple(
         (
             *runs.lead(series),
-            Count(scored(series.rows)),
-            Count(len({row.scenario_id for row in series.rows if row.outcome == "scored"})),
+            count_cell(scored(series.rows)),
+            count_cell(len({row.scenario_id for row in series.rows if row.outcome == "scored"})),
             *_score_cells(series.rows),
         )
         for series in runs.series
@@ -266,7 +268,7 @@ def score_section(runs: Runs, per_scenario: Table) -> Section:
         marks = tuple(ForestRow(one.chart_label, tuple(_mark(one, name) for name in SCORES)) for one in runs.series)
         chart = ForestChart("scores", "Scores with 95% intervals", panels, (ForestGroup("", marks),), stacked=True)
         blocks.append(Figure(chart, SEE_TABLE))
-    return Section(words("Scores"), (*blocks, per_scenario, least_covered_table(runs)))
+    return Section(words("Scores"), (*blocks, scenario_table(runs), least_covered_table(runs)))
 
 
 def _missing_table(runs: Runs) -> list[Block]:
@@ -276,8 +278,8 @@ def _missing_table(runs: Runs) -> list[Block]:
         found = {name: estimate(series.rows, name) for name in SCORES}
         missing = max(one.missing for one in found.values())
         if missing:
-            ends = [Range(one.lowest, one.highest) for one in found.values()]
-            rows.append((*runs.lead(series), Of(missing, len(series.rows)), *ends))
+            ends = [range_cell(one.lowest, one.highest) for one in found.values()]
+            rows.append((*runs.lead(series), of_cell(missing, len(series.rows)), *ends))
     columns = (
         *runs.lead_columns(),
         Column("trials missing", "other"),
@@ -300,7 +302,7 @@ def distribution_section(runs: Runs) -> Section:
         tenths = Counter(min(BINS - 1, int(round(value * BINS, 9))) for value in values)
         counts = tuple(tenths[place] for place in range(BINS))
         empty = scored(series.rows) - len(values)
-        rows.append((*runs.lead(series), *(Count(count) for count in counts), Count(empty)))
+        rows.append((*runs.lead(series), *(count_cell(count) for count in counts), count_cell(empty)))
         notes = (f"n={len(values)}", *((f"nothing to check: {empty}",) if empty else ()))
         bars.append(HistogramRow(series.chart_label, counts, notes))
     headings = [f"{place / BINS:.1f}–{(place + 1) / BINS:.1f}" for place in range(BINS)]
@@ -320,10 +322,10 @@ def stability_section(runs: Runs) -> Section:
         rows.append(
             (
                 *runs.lead(series),
-                Count(found.repeated),
-                Proportion(found.same_when_repeated),
-                Count(found.varied),
-                Proportion(found.same_when_varied),
+                count_cell(found.repeated),
+                share_cell(found.same_when_repeated),
+                count_cell(found.varied),
+                share_cell(found.same_when_varied),
             )
         )
     columns = (

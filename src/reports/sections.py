@@ -13,7 +13,7 @@ from ..findings.judge_agreement import Judging
 from ..findings.processes import collector_paused
 from ..findings.read_run import Findings
 from .citation_section import citation_sections
-from .document import Bullets, Cell, Contents, Paragraph, Section, Table, words
+from .document import Bullets, Cell, Contents, Paragraph, Section, words
 from .dollar_section import dollar_sections
 from .exhibits import example_section, review_section
 from .failure_section import cost_section, error_sections, failure_section, strength_section
@@ -24,9 +24,9 @@ from .marked_section import marked_section
 from .notices import notices_of
 from .review_section import review_sections
 from .run_section import run_section, target_sections
-from .score_section import distribution_section, flow_section, scenario_table, score_section, stability_section
+from .score_section import distribution_section, flow_section, score_section, stability_section
 from .series import Runs, runs_of
-from .study_section import Counted, count_codes, question_table, study_section, topic_section
+from .study_section import Counted, count_codes, study_section, topic_section
 
 ETHICS = (
     "This system evaluates AI-generated information for research purposes only. "
@@ -76,23 +76,20 @@ def contents(findings: Sequence[Findings], judgings: Sequence[Judging | None]) -
     """The whole report of these runs; `judgings` has one entry per run, None if its judges were not analyzed."""
     runs = runs_of(findings, judgings)
     counted = count_codes(runs)
-    per_scenario = scenario_table(runs)
     listed = list(notices_of(runs))
     noted = tuple(notice.cells for notice in listed)
     urgent = tuple(notice.cells for notice in listed if notice.urgent)
-    sections = (*_results(runs, counted, per_scenario), *_how(runs), *_appendix(runs, noted))
+    sections = (*_results(runs, counted), *_how(runs), *_appendix(runs, noted))
     return Contents(
         title=words(TITLE),
         about=about(runs),
         first=(*first_blocks(runs, len(noted)), *((Bullets(urgent, notices=True),) if urgent else ())),
         notices=noted,
         sections=sections,
-        per_scenario=per_scenario,
-        per_question=question_table(runs, counted),
     )
 
 
-def _results(runs: Runs, counted: Counted, per_scenario: Table) -> Iterator[Section]:
+def _results(runs: Runs, counted: Counted) -> Iterator[Section]:
     yield _study(runs, counted)
     yield replace(topic_section(runs, counted), short="Other questions")
     yield replace(example_section(runs), short="Worst errors")
@@ -100,8 +97,8 @@ def _results(runs: Runs, counted: Counted, per_scenario: Table) -> Iterator[Sect
     yield from citation_sections(runs)
     yield stability_section(runs)
     yield from (replace(section, short="Dollars at stake") for section in dollar_sections(runs))
-    yield replace(cost_section(runs), short="Cost of the study")
-    yield replace(score_section(runs, per_scenario), short="Scores", part="Details")
+    yield cost_section(runs)
+    yield replace(score_section(runs), short="Scores", part="Details")
     yield replace(distribution_section(runs), short="Spread of scores")
     yield replace(failure_section(runs, counted), short="Failure modes")
 

@@ -8,23 +8,23 @@ from ..stats.variance import Components
 from ..stats.variants import RankChange, WorstVariant
 from ..text.count import counted
 from ..text.rounded import percent, rounded
-from .analysis_pages import CHART_ROWS, Page, answers, caveat, methods_section, notice_sections
+from .analysis_pages import CHART_ROWS, answers, caveat, methods_section, notice_sections
 from .analysis_sentences import level_name, points, sensitivity_sentence
 from .document import (
     NOTHING,
     Block,
     Cell,
     Column,
-    Count,
+    Contents,
     Figure,
-    Number,
     Paragraph,
-    Proportion,
     Section,
     Table,
-    Text,
-    Words,
+    count_cell,
+    number_cell,
     say,
+    share_cell,
+    text_cell,
     words,
 )
 from .first_section import OF_HUNDRED
@@ -61,14 +61,14 @@ def method_text(components: Components) -> str:
     return METHOD_NOTES[components.method]
 
 
-def sensitivity_page(found: Sensitivities) -> Page:
+def sensitivity_page(found: Sensitivities) -> Contents:
     sentences = [sensitivity_sentence(one) for one in found.targets]
     first = [*answers(sentences, "the sections below have all targets"), *_chart(found)]
     first.append(caveat((one.target for one in found.targets), found.notices))
     name = MEASURES[found.targets[0].measure if found.targets else "accuracy"].in_sentence
     notes = [VARIANCE_NOTE, *_method_notes(found), *([RANK_NOTE] if len(found.ranks) > 1 else [])]
-    return Page(
-        "What do the scores depend on?",
+    return Contents(
+        words("What do the scores depend on?"),
         say(f"{counted(len(found.targets), 'target')}, {name}. Points are hundredths of a score."),
         tuple(first),
         (
@@ -114,9 +114,9 @@ def _chart(found: Sensitivities) -> list[Block]:
 
 def _target_section(one: Sensitivity, voices: dict[str, float]) -> Section:
     told = f"{counted(one.components.n, 'trial')} with a value, {one.left_out:,} without one."
-    covered = say(" Key coverage ", Proportion(one.coverage), ".") if one.measure == "accuracy" else ()
+    covered = say(" Key coverage ", share_cell(one.coverage), ".") if one.measure == "accuracy" else ()
     blocks: list[Block] = [
-        Paragraph((Words(told), *covered)),
+        Paragraph((Cell(told), *covered)),
         _components_table(f"Variance between trials: {method_text(one.components)}", one.components),
     ]
     if one.judges:
@@ -124,10 +124,10 @@ def _target_section(one: Sensitivity, voices: dict[str, float]) -> Section:
         blocks.append(_components_table(caption, one.judges))
     blocks += _worst(one)
     if voices:
-        rows = tuple((Text(voice), Number(mean)) for voice, mean in voices.items())
+        rows = tuple((text_cell(voice), number_cell(mean)) for voice, mean in voices.items())
         columns = (Column("voice", "text"), Column("mean", "other"))
         blocks.append(Table("Mean by voice of the questioner, over scenarios", columns, rows))
-    return Section((Text(one.target),), tuple(blocks), short=one.target)
+    return Section((text_cell(one.target),), tuple(blocks), short=one.target)
 
 
 def _components_table(caption: str, components: Components) -> Table:
@@ -136,10 +136,10 @@ def _components_table(caption: str, components: Components) -> Table:
         share = NOTHING if part.share is None else f"{percent(part.share)}%"
         rows.append(
             (
-                Words(level_name(part.name, components)),
-                Count(part.groups),
-                Words(NOTHING if part.variance is None else rounded(part.variance, 4)),
-                Words(share),
+                Cell(level_name(part.name, components)),
+                count_cell(part.groups),
+                Cell(NOTHING if part.variance is None else rounded(part.variance, 4)),
+                Cell(share),
             )
         )
     columns = (Column("", "text"), Column("groups"), Column("variance", "other"), Column("part", "other"))
@@ -159,7 +159,13 @@ def _worst(one: Sensitivity) -> list[Block]:
     mean = one.worst.worst
     side = "highest" if one.measure in LESS_IS_BETTER else "lowest"
     rows: list[tuple[Cell, ...]] = [
-        (Text(case.scenario), Text(case.variant), Number(case.worst), Number(case.mean), Words(points(case.gap)))
+        (
+            text_cell(case.scenario),
+            text_cell(case.variant),
+            number_cell(case.worst),
+            number_cell(case.mean),
+            Cell(points(case.gap)),
+        )
         for case in cases
     ]
     columns = (
@@ -170,7 +176,7 @@ def _worst(one: Sensitivity) -> list[Block]:
         Column("difference", "other"),
     )
     told = say(
-        f"The mean over scenarios of the {side} variant mean is ", Number(mean.value, mean.low, mean.high),
+        f"The mean over scenarios of the {side} variant mean is ", number_cell(mean.value, mean.low, mean.high),
         ". The worst of several noisy means tends to be worse than the worst true mean.",
     )  # fmt: skip
     return [Paragraph(told), Table("Scenarios by how far their worst variant is from their mean", columns, tuple(rows))]
@@ -181,9 +187,9 @@ def _rank_sections(ranks: tuple[RankChange, ...]) -> tuple[Section, ...]:
         return ()
     rows: list[tuple[Cell, ...]] = [
         (
-            Text(one.variant),
-            Number(one.tau, one.low, one.high),
-            Text("; ".join(f"{a} and {b}" for a, b in one.swapped) or "none"),
+            text_cell(one.variant),
+            number_cell(one.tau, one.low, one.high),
+            text_cell("; ".join(f"{a} and {b}" for a, b in one.swapped) or "none"),
         )
         for one in ranks
     ]

@@ -16,7 +16,7 @@ from ..findings.read_run import Findings
 from ..planning.trials import trials_of
 from ..scoring.definitions import SHARES, ShareName
 from ..trials.row import Row
-from .document import Cell, Column, Linked, Text
+from .document import Cell, Column, linked, text_cell
 from .links import of_everything, of_target
 
 
@@ -91,14 +91,14 @@ class Runs:
 
     def lead_columns(self, *, target: bool = True) -> tuple[Column, ...]:
         """The columns that name the run and target; the run only if there are several, and always in CSV files."""
-        run = Column("run", "text", "run", "everywhere" if self.several else "csv")
+        run = Column("run", "text", "run", csv_only=not self.several)
         return (run, Column("target", "text", "target")) if target else (run,)
 
     def lead(self, of: Series | Run) -> tuple[Cell, ...]:
         """The cells of `lead_columns`; they lead to the evidence behind the row."""
         if isinstance(of, Run):
-            return (Linked(Text(of.name), of_everything(), pages_only=True),)
-        return Text(of.run.name), Linked(Text(of.target), of_target(of), pages_only=True)
+            return (linked(text_cell(of.name), of_everything(), pages_only=True),)
+        return text_cell(of.run.name), linked(text_cell(of.target), of_target(of), pages_only=True)
 
 
 def _with_numbers(name: str) -> Iterator[str]:

@@ -30,19 +30,18 @@ from .document import (
     Bullets,
     Cell,
     Column,
-    Count,
     Figure,
-    Gap,
-    Link,
-    Linked,
     Paragraph,
-    Proportion,
-    Range,
     Section,
     Table,
-    Text,
-    Words,
+    count_cell,
+    gap_cell,
+    link_cell,
+    linked,
+    range_cell,
     say,
+    share_cell,
+    text_cell,
     words,
 )
 from .judge_error import judge_error_cell, study_judge_errors
@@ -205,18 +204,18 @@ def _of_target(series: Series, groups: Mapping[int, CodeCounts], found: HumanCom
             continue
         place.errors.update({one.numbers: study_judge_errors(series, one.numbers) for one in place.rows})
         if kind == "lookup":
-            blocks.append(Paragraph(say(Words("Not like for like:", strong=True), LOOKUP_NOTE)))
+            blocks.append(Paragraph(say(Cell("Not like for like:", "strong"), LOOKUP_NOTE)))
         blocks += [_comparison_table(place, code, f"{caption}: {MEASURES[code].caption.lower()}.") for code in SHARES]
     scored = {n: counts for n, counts in groups.items() if n in baseline.groups and counts.n}
     if notes := [f"Group {n}: {rules[n].differs}" for n in scored if n in rules and rules[n].differs]:
         blocks.append(Paragraph(words("Where our rules still differ from the study's:")))
-        blocks.append(Bullets(tuple((Text(note),) for note in notes)))
+        blocks.append(Bullets(tuple((text_cell(note),) for note in notes)))
     if scored:
         blocks.append(_code_table(series, scored, baseline))
         for kind in CAPTIONS:
             if numbers := [n for one in found.groups.get(kind, ()) for n in one.numbers if n in scored]:
                 blocks.append(_code_figure(series, kind, tuple(_bars(n, scored[n], baseline) for n in numbers)))
-    return Section((Text(series.label),), tuple(blocks))
+    return Section((text_cell(series.label),), tuple(blocks))
 
 
 def _code_figure(series: Series, kind: Kind, bars: tuple[BarGroup, ...]) -> Figure:
@@ -261,19 +260,19 @@ def _comparison_row(place: _Place, one: ComparedGroups, code: ShareName, *, miss
     beside = one.outcomes[code]
     target = beside.target
     alone = len(one.numbers) == 1
-    name: Cell = Text(f"{one.numbers[0]} {one.topic}") if alone else Words("all of these together", strong=True)
+    name: Cell = text_cell(f"{one.numbers[0]} {one.topic}") if alone else Cell("all of these together", "strong")
     href = of_study_group(place.series, one.numbers[0]) if alone else of_study(place.series)
-    cells: list[Cell] = [Linked(name, href), Proportion(target)]
-    cells.append(Words(NOTHING if target.effective is None else rounded(target.effective, 1)))
+    cells: list[Cell] = [linked(name, href), share_cell(target)]
+    cells.append(Cell(NOTHING if target.effective is None else rounded(target.effective, 1)))
     error = place.errors[one.numbers][code]
-    cells.append(Words(judge_error_cell(error)))
+    cells.append(Cell(judge_error_cell(error)))
     if missing:
-        cells.append(Range(target.lowest, target.highest, in_percent=True))
+        cells.append(range_cell(target.lowest, target.highest, in_percent=True))
     gaps = corrected_gaps(beside, error.corrected.estimated(target)) if error.corrected else beside.gaps
     for mode in MODES:
         gap, people = gaps[mode], beside.counselors[mode]
         mark = ADJUSTED if gap.after_adjustment else ""
-        cells += [Proportion(people), Gap(gap.value, gap.low, gap.high, n=1, mark=mark)]
+        cells += [share_cell(people), gap_cell(gap.value, gap.low, gap.high, n=1, mark=mark)]
     return tuple(cells)
 
 
@@ -281,9 +280,9 @@ def _code_table(series: Series, groups: Mapping[int, CodeCounts], baseline: Base
     columns = (Column("group", "text"), Column("answers"), *(Column(heading) for heading in CODE_HEADINGS.values()))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            Linked(Text(f"{number} {baseline.groups[number].topic}"), of_study_group(series, number)),
-            Count(counts.n),
-            *(Count(counts.codes[code]) for code in CODES),
+            linked(text_cell(f"{number} {baseline.groups[number].topic}"), of_study_group(series, number)),
+            count_cell(counts.n),
+            *(count_cell(counts.codes[code]) for code in CODES),
         )
         for number, counts in groups.items()
     )
@@ -293,11 +292,11 @@ def _code_table(series: Series, groups: Mapping[int, CodeCounts], baseline: Base
 def _counselors(asked: Sequence[int], baseline: Baseline) -> Section:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            Text(f"{number} {baseline.groups[number].topic}"),
-            Words("yes" if baseline.groups[number].lookup_dependent else "no"),
-            Words(MODE_NAMES[mode]),
-            Count(counts.shops),
-            *(Count(counts.codes[code]) for code in CODES),
+            text_cell(f"{number} {baseline.groups[number].topic}"),
+            Cell("yes" if baseline.groups[number].lookup_dependent else "no"),
+            Cell(MODE_NAMES[mode]),
+            count_cell(counts.shops),
+            *(count_cell(counts.codes[code]) for code in CODES),
         )
         for number in asked
         for mode, counts in baseline.groups[number].by_mode.items()
@@ -314,15 +313,15 @@ def _counselors(asked: Sequence[int], baseline: Baseline) -> Section:
         words("Human counselors, as published"),
         (
             Table("Counts of counselors' answers by code.", columns, rows),
-            Paragraph(say(Text(notes.citation), " ", Link(notes.address))),
-            Bullets(tuple((Text(caveat),) for caveat in notes.caveats)),
+            Paragraph(say(text_cell(notes.citation), " ", link_cell(notes.address))),
+            Bullets(tuple((text_cell(caveat),) for caveat in notes.caveats)),
         ),
     )
 
 
 def _closed_table(runs: Runs, grouped: Mapping[Series, Mapping[int, CodeCounts]]) -> Table | None:
     rows = tuple(
-        (*runs.lead(series), *(Count(groups[2].answers[answer]) for answer in ANSWERS))
+        (*runs.lead(series), *(count_cell(groups[2].answers[answer]) for answer in ANSWERS))
         for series, groups in grouped.items()
         if 2 in groups
     )
@@ -356,15 +355,15 @@ def question_table(runs: Runs, counted: Counted) -> Table:
         rows.append(
             (
                 *runs.lead(series),
-                Text(scenario_id),
-                Text(group),
-                Text(str(rule.study_group or "") if rule else ""),
-                Text(rule.topic if rule else ""),
-                Words("yes" if rule and rule.lookup_dependent else "no"),
-                Count(counts.n),
-                *(Count(counts.codes[code]) for code in CODES),
-                Proportion(estimate_questions(tallies[series], {(scenario_id, group)})),
-                *(Count(counts.answers[answer]) for answer in ANSWERS),
+                text_cell(scenario_id),
+                text_cell(group),
+                text_cell(str(rule.study_group or "") if rule else ""),
+                text_cell(rule.topic if rule else ""),
+                Cell("yes" if rule and rule.lookup_dependent else "no"),
+                count_cell(counts.n),
+                *(count_cell(counts.codes[code]) for code in CODES),
+                share_cell(estimate_questions(tallies[series], {(scenario_id, group)})),
+                *(count_cell(counts.answers[answer]) for answer in ANSWERS),
                 *coverage_cells(of_group(series, scenario_id, group)),
             )
         )
@@ -383,11 +382,11 @@ def topic_section(runs: Runs, counted: Counted) -> Section:
     scenarios = list(dict.fromkeys(scenario_id for scenario_id, _ in pooled))
     rows = tuple(
         (
-            Linked(Text(scenario_id), of_scenario(series, scenario_id)),
+            linked(text_cell(scenario_id), of_scenario(series, scenario_id)),
             *runs.lead(series),
-            Count(counts.n),
-            *(Count(counts.codes[code]) for code in CODES),
-            Proportion(_of_scenario(series, scenario_id)),
+            count_cell(counts.n),
+            *(count_cell(counts.codes[code]) for code in CODES),
+            share_cell(_of_scenario(series, scenario_id)),
         )
         for scenario in scenarios
         for (scenario_id, series), counts in pooled.items()

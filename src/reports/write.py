@@ -16,7 +16,7 @@ from . import links
 from .charts import renderer, svg
 from .checklist import ChecklistName, checklists, chosen_checklists, file_name
 from .csv import table_csv, write_codes
-from .document import Contents, Linked
+from .document import Cell, Contents
 from .dollar_section import DOLLARS_CSV, write_dollars
 from .evidence import evidence_pages
 from .failure_section import ERRORS_CSV, error_table
@@ -25,8 +25,10 @@ from .links import FOLDER
 from .markdown import markdown
 from .methods import METHODS_MD, methods_markdown
 from .report_folder import report_folder, require_report_folder
+from .score_section import scenario_table
 from .sections import contents
 from .series import Runs, runs_of
+from .study_section import count_codes, question_table
 from .table_one import TABLE_ONE_CSV, table_one_csv
 
 T = TypeVar("T")
@@ -39,8 +41,8 @@ def without_evidence_links(part: T) -> T:
 
 
 def _unlinked(part: Any) -> Any:
-    if isinstance(part, Linked) and part.href.startswith(f"{FOLDER}/"):
-        return _unlinked(part.cell)
+    if isinstance(part, Cell) and part.href.startswith(f"{FOLDER}/"):
+        part = replace(part, href="")
     if isinstance(part, tuple):
         inner = [_unlinked(one) for one in part]
         return type(part)(*inner) if hasattr(part, "_fields") else tuple(inner)
@@ -124,8 +126,8 @@ def _write_into(
             write(runs, file)
 
     (folder / CHARTS).mkdir()
-    put("per_scenario.csv", table_csv(made.per_scenario).encode())
-    put("per_question.csv", table_csv(made.per_question).encode())
+    put("per_scenario.csv", table_csv(scenario_table(runs)).encode())
+    put("per_question.csv", table_csv(question_table(runs, count_codes(runs))).encode())
     written.append(folder / CODES_CSV)
     if runs.have_costs:
         written.append(folder / DOLLARS_CSV)

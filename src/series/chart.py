@@ -7,7 +7,7 @@ from datetime import date
 from math import ceil, floor
 
 from ..records.series import Outcome
-from ..reports.document import Cell, Column, Count, Figure, Number, Proportion, Table, Text, Words, shown
+from ..reports.document import Cell, Column, Figure, Table, count_cell, number_cell, share_cell, shown, text_cell
 from ..reports.forest import Tick
 from ..reports.links import slug
 from ..reports.time_chart import EventLook, TimeChart, TimeEvent, TimePanel, TimePoint
@@ -45,7 +45,7 @@ def events_of(found: SeriesFindings, target: str) -> list[Event]:
 
 def value_cell(outcome: str | None, share: Bounded) -> Cell:
     """`62% (54–70%)` for a share of questions, `0.62 (0.54–0.70)` for a score."""
-    return Proportion(share) if outcome in SHARES else Number(share.value, share.low, share.high)
+    return share_cell(share) if outcome in SHARES else number_cell(share.value, share.low, share.high)
 
 
 def plain_value(outcome: str | None, value: float | None) -> str:
@@ -83,11 +83,11 @@ def events_table(caption: str, events: Sequence[Event]) -> Table:
     columns = (Column("no."), *(Column(heading, "text") for heading in ("point", "event", "about", "what")))
     rows = tuple(
         (
-            Count(event.number),
-            Text(event.period),
-            Words(KINDS[event.kind]),
-            Text(event.subject) if event.subject else Words("all"),
-            Text(event.text),
+            count_cell(event.number),
+            text_cell(event.period),
+            Cell(KINDS[event.kind]),
+            text_cell(event.subject) if event.subject else Cell("all"),
+            text_cell(event.text),
         )
         for event in events
     )

@@ -12,7 +12,7 @@ from ..findings.drift import BETTER, ChangedAnswer, Drifts, TargetDrift, measure
 from ..findings.read_run import gather
 from ..findings.rule_judge import OFFLINE_NOTICE, run_notices
 from ..records.series import Point, RunReference, Series
-from ..reports.analysis_pages import Page, caveat, methods_section, notice_sections
+from ..reports.analysis_pages import caveat, methods_section, notice_sections
 from ..reports.analysis_sentences import points as in_points
 from ..reports.document import (
     NOTHING,
@@ -20,19 +20,18 @@ from ..reports.document import (
     Bullets,
     Cell,
     Column,
-    Count,
-    Entry,
-    Linked,
-    Money,
+    Contents,
+    Exhibit,
     Paragraph,
-    Passage,
-    Piece,
     Section,
-    SideBySide,
     Table,
-    Text,
-    Words,
+    code_cell,
+    count_cell,
+    linked,
+    money_cell,
+    passage_cell,
     say,
+    text_cell,
     words,
 )
 from ..reports.drift_page import SHOWN_REPLY, changed_questions
@@ -90,7 +89,7 @@ def _of_each(
     targets: Sequence[str], what: str, parts: Sequence[tuple[Block, ...]], *, anchor: str
 ) -> tuple[Section, ...]:
     return tuple(
-        Section(say(Text(target), f": {what}"), blocks, anchor=f"{anchor}-{place}")
+        Section(say(text_cell(target), f": {what}"), blocks, anchor=f"{anchor}-{place}")
         for place, (target, blocks) in enumerate(zip(targets, parts, strict=True), 1)
     )
 
@@ -105,7 +104,7 @@ def _problems(compared: Sequence[SegmentAnswers]) -> Iterator[Block]:
     for one in compared:
         if one.problem:
             told = " The answers of this segment cannot be shown side by side; its values above do not depend on them."
-            yield Paragraph(say(f"Segment {one.number}: ", Text(one.problem), told))
+            yield Paragraph(say(f"Segment {one.number}: ", text_cell(one.problem), told))
 
 
 def _of_target(compared: Sequence[SegmentAnswers], target: str, chart: int, address: RunAddress) -> Iterator[Block]:
@@ -135,17 +134,17 @@ def _changed(one: SegmentAnswers, found: TargetDrift, chart: int, address: RunAd
     shown, told = found.answers[:SHOWN_ANSWERS], f" ({counted(found.answers_changed, 'answer')} with another code)."
     if len(shown) != found.answers_changed:
         told += f" {len(shown)} of {found.answers_changed:,} are shown."
-    yield Paragraph((Words(start), Words(f"{better:,} better, {worse:,} worse", strong=True), Words(told)))
+    yield Paragraph((Cell(start), Cell(f"{better:,} better, {worse:,} worse", "strong"), Cell(told)))
     moved = changed_questions(found.questions)
     columns = (Column("question", "text"), Column("better"), Column("worse"), Column("same"))
-    rows = tuple((Text(q.question), Count(q.better), Count(q.worse), Count(q.same)) for q in moved)
+    rows = tuple((text_cell(q.question), count_cell(q.better), count_cell(q.worse), count_cell(q.same)) for q in moved)
     where = f"segment {one.number} of chart {chart}"
     yield Table(f"Questions whose code changed in {where}: {len(moved)} of {len(found.questions)}", columns, rows)
     links = [address(point.run) for point in (one.first, one.last)]
     yield from (_pair(one, answer, links) for answer in shown)
 
 
-def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None]) -> SideBySide:
+def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None]) -> Exhibit:
     way = "Better" if BETTER.get(answer.after, 0) > BETTER.get(answer.before, 0) else "Worse"
     sides = []
     for point, said, code, link in (
@@ -153,19 +152,19 @@ def _pair(one: SegmentAnswers, answer: ChangedAnswer, links: Sequence[str | None
         (one.last, answer.new_reply, answer.after, links[1]),
     ):
         text = f"{said[:SHOWN_REPLY]} […]" if len(said) > SHOWN_REPLY else said
-        cells: tuple[Cell, ...] = (Passage((Piece(text, False),)) if text else Words("no reply"),)
+        cells: tuple[Cell, ...] = (passage_cell([(text, False)]) if text else Cell("no reply"),)
         if link:
             to = f"{link}/trials/{quote(answer.trial_id, safe='')}"
-            cells = (*cells, Words(" "), Linked(Words(f"Trial in {point.period}"), to))
-        sides.append(Entry(f"{point.period}: {NAMES.get(code, code)}", cells))
-    return SideBySide(
-        say(f"{way}: ", Text(answer.trial_id, code=True), " ", Text(answer.group)),
-        say(Words("Asked: ", strong=True), Text(answer.question)),
+            cells = (*cells, Cell(" "), linked(Cell(f"Trial in {point.period}"), to))
+        sides.append((f"{point.period}: {NAMES.get(code, code)}", cells))
+    return Exhibit(
+        say(f"{way}: ", code_cell(answer.trial_id), " ", text_cell(answer.group)),
         tuple(sides),
+        above=say(Cell("Asked: ", "strong"), text_cell(answer.question)),
     )
 
 
-def series_page(found: SeriesFindings, address: RunAddress = lambda run: None) -> Page:
+def series_page(found: SeriesFindings, address: RunAddress = lambda run: None) -> Contents:
     """The page of a series.
 
     Args:
@@ -174,13 +173,13 @@ def series_page(found: SeriesFindings, address: RunAddress = lambda run: None) -
     """
     title = plain(found.series.title)
     if not found.segments:
-        none = say("There is no point yet. Make the first one with: ", Text("medicare-eval series run", code=True))
-        return Page(title, _about(found), (Paragraph(none, "answer"),), (hashes(found),))
+        none = say("There is no point yet. Make the first one with: ", code_cell("medicare-eval series run"))
+        return Contents(words(title), _about(found), (Paragraph(none, "answer"),), (hashes(found),))
     targets = list(found.by_target)
     compared = [_compared(found, one) for one in found.segments]
     notices = _notices(found, compared)
-    return Page(
-        f"{title}: {found.verdict}",
+    return Contents(
+        words(f"{title}: {found.verdict}"),
         _about(found),
         (*(_sentence(found, target) for target in targets), caveat(targets, notices), *_charts(found, targets)),
         (
@@ -212,25 +211,25 @@ def _about(found: SeriesFindings) -> tuple[Cell, ...]:
 def _sentence(found: SeriesFindings, target: str) -> Paragraph:
     """`fake:x: drifted. Incorrect answers became worse in 2026-12: ... Latest, 2027-01: ...`"""
     *earlier, now = found.by_target[target]
-    cells: list[Cell] = [Text(target), Words(": "), *_verdict(now)]
+    cells: list[Cell] = [text_cell(target), Cell(": "), *_verdict(now)]
     for outcome, levels in now.levels.items():
         start = f" Latest, {levels[-1].period}: " if outcome == next(iter(now.levels)) else "; "
-        cells += [Words(f"{start}{outcome_name(outcome)} "), value_cell(outcome, levels[-1].share)]
-    cells.append(Words("."))
+        cells += [Cell(f"{start}{outcome_name(outcome)} "), value_cell(outcome, levels[-1].share)]
+    cells.append(Cell("."))
     ends = [event.text for event in found.events if (event.kind, event.subject) == ("ended", target)]
     if ends:
-        cells += say(" Its line ended: ", Text(ends[-1]), ".")
+        cells += say(" Its line ended: ", text_cell(ends[-1]), ".")
     for one in earlier:
         if one.verdict != "no alarm":
             periods = one.lines[0].periods
-            cells += [Words(f" In the segment before, {periods[0]} to {periods[-1]}: "), *_verdict(one)]
+            cells += [Cell(f" In the segment before, {periods[0]} to {periods[-1]}: "), *_verdict(one)]
     return Paragraph(tuple(cells), "answer")
 
 
 def _verdict(one: TargetSegment) -> Iterator[Cell]:
-    yield Words(f"{one.verdict}.", strong=True)
-    yield Words(" ")
-    yield Text(f"{capital(one.why)}.")
+    yield Cell(f"{one.verdict}.", "strong")
+    yield Cell(" ")
+    yield text_cell(f"{capital(one.why)}.")
 
 
 def _charts(found: SeriesFindings, targets: Sequence[str]) -> Iterator[Block]:
@@ -291,20 +290,20 @@ def _point_rows(one: TargetSegment, line: Line, address: RunAddress) -> Iterator
         link = address(point.run)
         result = [name for name, at in (("alarm", line.alarm), ("claim", line.claim)) if at == place]
         yield (
-            Linked(Text(point.period), f"{link}/report.html") if link else Text(point.period),
-            Count(point.segment),
+            linked(text_cell(point.period), f"{link}/report.html") if link else text_cell(point.period),
+            count_cell(point.segment),
             value_cell(line.outcome, level.share),
-            Words(f"{level.share.effective:,.0f}" if level.share.effective else NOTHING),
-            Count(lost.missing if lost else 0),
-            Words(plain_value(line.outcome, step.reference)),
-            Words(_band_text(line, low, high), whole=True),
+            Cell(f"{level.share.effective:,.0f}" if level.share.effective else NOTHING),
+            count_cell(lost.missing if lost else 0),
+            Cell(plain_value(line.outcome, step.reference)),
+            Cell(_band_text(line, low, high), "whole"),
             *_evidence(step),
-            Words(" and ".join(result) or NOTHING),
+            Cell(" and ".join(result) or NOTHING),
         )
 
 
 def _evidence(step: Step) -> tuple[Cell, ...]:
-    return Words(rounded(step.up)), Words(rounded(step.down)), Words(e_value(step.log_wealth))
+    return Cell(rounded(step.up)), Cell(rounded(step.down)), Cell(e_value(step.log_wealth))
 
 
 def _band_text(line: Line, low: float | None, high: float | None) -> str:
@@ -327,7 +326,7 @@ def judge_section(found: SeriesFindings) -> Section:
     frozen = [(str(one.segment.number), line) for one in found.segments for line in one.judges if line.kind == "frozen"]
     lines = [*frozen, *(("all", line) for line in found.segments[-1].judges if line.kind == "anchors")]
     told = [
-        say(Text(capital(judge_drifted(line))), f"; the alarm was raised in {line.periods[line.alarm]}.")
+        say(text_cell(capital(judge_drifted(line))), f"; the alarm was raised in {line.periods[line.alarm]}.")
         for _, line in lines
         if line.alarm is not None
     ]
@@ -363,14 +362,14 @@ def _judge_table(lines: Sequence[tuple[str, Line]]) -> Table:
     rows = tuple(
         (
             judged(line),
-            Words(segment),
-            Words(judge_value(line, line.steps[0].value)),
-            Words(judge_value(line, line.steps[-1].value)),
-            Count(len(line.steps)),
-            Words(rounded(line.steps[-1].up)),
-            Words(rounded(line.steps[-1].down)),
-            Words(rounded(line.limit.limit)),
-            Words("no alarm" if line.alarm is None else f"drifted, alarm in {line.periods[line.alarm]}"),
+            Cell(segment),
+            Cell(judge_value(line, line.steps[0].value)),
+            Cell(judge_value(line, line.steps[-1].value)),
+            count_cell(len(line.steps)),
+            Cell(rounded(line.steps[-1].up)),
+            Cell(rounded(line.steps[-1].down)),
+            Cell(rounded(line.limit.limit)),
+            Cell("no alarm" if line.alarm is None else f"drifted, alarm in {line.periods[line.alarm]}"),
         )
         for segment, line in lines
         if line.steps
@@ -385,7 +384,7 @@ def _judge_points(lines: Sequence[Line]) -> Table:
         *_others("value", "CUSUM up", "CUSUM down", "e-value"),
     )
     rows = tuple(
-        (judged(line), Text(period), Words(judge_value(line, step.value)), *_evidence(step))
+        (judged(line), text_cell(period), Cell(judge_value(line, step.value)), *_evidence(step))
         for line in lines
         for period, step in zip(line.periods, line.steps, strict=True)
     )
@@ -396,11 +395,11 @@ def judge_value(line: Line, value: float | None) -> str:
     return plain_value(line.outcome or SHARES[0], value)
 
 
-def judged(line: Line) -> Text:
+def judged(line: Line) -> Cell:
     """What a line of the judges is about."""
     if line.kind == "frozen":
-        return Text(f"first transcripts of {line.name} again: {outcome_name(line.outcome)}")
-    return Text(f"labeled replies, right labels: {line.name}")
+        return text_cell(f"first transcripts of {line.name} again: {outcome_name(line.outcome)}")
+    return text_cell(f"labeled replies, right labels: {line.name}")
 
 
 def cost_section(found: SeriesFindings) -> Section:
@@ -408,9 +407,9 @@ def cost_section(found: SeriesFindings) -> Section:
     costs = [(one.cost.run, one.cost.frozen, one.cost.anchors, one.cost.total) for one in found.points]
     sums = [None if None in column else math.fsum(filter(None, column)) for column in zip(*costs, strict=True)]
     rows: list[tuple[Cell, ...]] = [
-        (Text(one.period), *map(Money, parts)) for one, parts in zip(found.points, costs, strict=True)
+        (text_cell(one.period), *map(money_cell, parts)) for one, parts in zip(found.points, costs, strict=True)
     ]
-    rows.append((Words("all points", strong=True), *map(Money, sums)))
+    rows.append((Cell("all points", "strong"), *map(money_cell, sums)))
     return Section(words("Cost"), (Table("US dollars per point", columns, tuple(rows)),), anchor="cost")
 
 
@@ -421,12 +420,12 @@ def segment_section(found: SeriesFindings) -> Section:
     )  # fmt: skip
     rows = tuple(
         (
-            Count(one.segment.number),
-            Words(f"{one.points[0].period} to {one.points[-1].period}"),
-            Count(len(one.points)),
-            Text("; ".join(one.segment.reasons)),
-            Text(str(one.segment.parts.plan_year)),
-            Text(", ".join(dict.fromkeys(one.segment.verifiers))),
+            count_cell(one.segment.number),
+            Cell(f"{one.points[0].period} to {one.points[-1].period}"),
+            count_cell(len(one.points)),
+            text_cell("; ".join(one.segment.reasons)),
+            text_cell(str(one.segment.parts.plan_year)),
+            text_cell(", ".join(dict.fromkeys(one.segment.verifiers))),
         )
         for one in found.segments
     )
@@ -504,13 +503,13 @@ def hashes(found: SeriesFindings) -> Section:
     head = Paragraph(
         say(
             "Head of points.jsonl: ",
-            Text(found.head, code=True),
+            code_cell(found.head),
             ". Keep it elsewhere, to see later that no point was changed.",
         )
     )
     columns = (Column("point", "text"), Column("run", "text"), Column("results head", "text"))
     rows = tuple(
-        (Text(point.period), Text(point.run.folder, code=True), Text(point.run.results_head, code=True))
+        (text_cell(point.period), code_cell(point.run.folder), code_cell(point.run.results_head))
         for point in found.points
     )
     return Section(

@@ -23,9 +23,9 @@ from ..reports.document import (
     Paragraph,
     Section,
     Table,
-    Text,
-    Words,
+    code_cell,
     say,
+    text_cell,
     words,
 )
 from ..reports.forest import cut
@@ -79,16 +79,13 @@ def summary_markdown(found: SeriesFindings) -> str:
             Bullets(tuple(say(_name(target.target), ": ", _name(capital(target.why)), ".") for target in one.targets)),
         )
         sections = tuple(_sections(found, one))
-    contents = Contents((title, Words(f": {found.verdict}{when}")), (), first, (), sections, _EMPTY, _EMPTY)
+    contents = Contents((title, Cell(f": {found.verdict}{when}")), (), first, sections)
     text = markdown(contents).replace("@", f"@{_BREAK}").replace("\\#", f"\\#{_BREAK}")
     return f"{marker(found.series.title)}\n{_REFERENCE.sub(lambda hit: f'{hit[0][:2]}{_BREAK}{hit[0][2:]}', text)}"
 
 
-_EMPTY = Table("", (), ())
-
-
-def _name(text: str) -> Text:
-    return Text(cut(text, LONGEST_NAME))
+def _name(text: str) -> Cell:
+    return text_cell(cut(text, LONGEST_NAME))
 
 
 def _target_table(one: SegmentFindings) -> Table:
@@ -98,10 +95,13 @@ def _target_table(one: SegmentFindings) -> Table:
         columns += [Column(outcome_name(outcome), "other"), Column("change since the first, points", "other")]
     rows = []
     for target in one.targets:
-        cells: list[Cell] = [_name(target.target), Words(target.verdict, strong=target.verdict != "no alarm")]
+        cells: list[Cell] = [
+            _name(target.target),
+            Cell(target.verdict, "strong" if target.verdict != "no alarm" else "words"),
+        ]
         for outcome in outcomes:
             levels = target.levels[outcome]
-            cells += [value_cell(outcome, levels[-1].share), Words(_change(levels))]
+            cells += [value_cell(outcome, levels[-1].share), Cell(_change(levels))]
         rows.append(tuple(cells))
     return Table("Latest values with 95% intervals", tuple(columns), tuple(rows))
 
@@ -125,15 +125,15 @@ def _sections(found: SeriesFindings, one: SegmentFindings) -> Iterator[Section]:
     yield Section(words("Cost"), (Paragraph(words(told)),))
     yield Section(words("What to do next"), (Paragraph(words(_NEXT[found.verdict])),))
     heads = (
-        say("Results of this point: ", Text(point.run.results_head, code=True)),
-        say("Head of points.jsonl: ", Text(found.head, code=True)),
+        say("Results of this point: ", code_cell(point.run.results_head)),
+        say("Head of points.jsonl: ", code_cell(found.head)),
     )
     yield Section(words("Hashes"), (Bullets(heads),))
 
 
 def _event(event: Event) -> tuple[Cell, ...]:
     about = say(_name(event.subject), ": ") if event.subject and event.subject not in event.text else ()
-    return (Words(f"{capital(KINDS[event.kind])}: "), *about, _name(event.text), Words("."))
+    return (Cell(f"{capital(KINDS[event.kind])}: "), *about, _name(event.text), Cell("."))
 
 
 def _judges(one: SegmentFindings) -> Block:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..reports.evidence_shell import PAGE_STYLE, safe
-from ..reports.page_style import STYLE
+from ..reports.html import STYLE
 
 STYLE_PATH, SCRIPT_PATH = "/static/style.css", "/static/keys.js"
 

@@ -15,13 +15,12 @@ from ..records.run import Doubt
 from ..records.scenario import SLOT
 from ..records.series import RunReference
 from ..reports import links
-from ..reports.analysis_pages import Page
-from ..reports.document import words
+from ..reports.document import Contents, shown
 from ..reports.evidence_script import Script
 from ..reports.evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, safe, safe_lines, way_html
 from ..reports.failure_section import NOTHING_LOST, error_sections
 from ..reports.first_section import TITLE, about, first_blocks
-from ..reports.html import blocks_html, line_html, sections_html
+from ..reports.html import blocks_html, contents_html, line_html, sections_html
 from ..reports.review_section import review_sections
 from ..reports.sections import LIMITS
 from ..reports.trial_page import LABEL_NAMES, LEGEND, TrialPage
@@ -115,7 +114,7 @@ def answer_page(run: OpenRun, one: RunHead, doubts: Sequence[Doubt]) -> str:
         )
         body.append(f'<p class="caveat" role="status">{STATES[one.state].capitalize()}: {_progress(one)}.{go_on}</p>')
     if run.found.rows:
-        body += blocks_html(first_blocks(run.runs, 0))
+        body.append(blocks_html(first_blocks(run.runs, 0)))
         body.append(f'<p class="way">{" &nbsp; ".join(_further(run))}</p>')
         body += _matrix(run)
     body += _doubted(run, doubts)
@@ -333,10 +332,10 @@ def doubt_page(
 def sections_page(run: OpenRun, address: str) -> str | None:
     """Parts of the report that have a page of their own."""
     if address == AGREEMENT and run.reviews:
-        return _sections(run, "Agreement of people and judges", sections_html(tuple(review_sections(run.runs))))
+        return _sections(run, "Agreement of people and judges", [sections_html(tuple(review_sections(run.runs)))])
     if address == ERRORS:
         found = tuple(error_sections(run.runs))
-        return _sections(run, "Failed calls", sections_html(found) if found else [f"<p>{NOTHING_LOST}</p>"])
+        return _sections(run, "Failed calls", [sections_html(found)] if found else [f"<p>{NOTHING_LOST}</p>"])
     return None
 
 
@@ -397,14 +396,8 @@ class SeriesViews:
         return known.html
 
 
-def _framed(name: str, made: Page) -> str:
-    body = [
-        f"<h1>{line_html(words(made.title))}</h1>",
-        f'<p class="about">{line_html(made.about)}</p>',
-        *blocks_html(made.first),
-        *sections_html(made.sections),
-    ]
-    return page(made.title, body, bar=way((name, series_href(name))))
+def _framed(name: str, made: Contents) -> str:
+    return page(shown(made.title), [contents_html(made)], bar=way((name, series_href(name))))
 
 
 def _stamp(folder: Path) -> tuple[int, ...]:

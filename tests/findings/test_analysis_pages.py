@@ -12,7 +12,7 @@ import src as me
 from src.errors import InputError
 from src.findings.compare import Compared, Comparison, compare_targets
 from src.findings.read_run import gather
-from src.reports.analysis_pages import SENTENCES, Page, difference_panel, page_html, signed_points, write_page
+from src.reports.analysis_pages import SENTENCES, difference_panel, signed_points, write_page
 from src.reports.analysis_sentences import (
     ScenariosNeeded,
     compared_sentence,
@@ -22,7 +22,8 @@ from src.reports.analysis_sentences import (
     sensitivity_sentence,
 )
 from src.reports.compare_page import compare_page
-from src.reports.document import Cell, shown, words
+from src.reports.document import Cell, Contents, shown, words
+from src.reports.html import html
 from src.stats.comparison import paired_difference
 
 from ..helpers import result
@@ -156,7 +157,7 @@ def test_the_answer_comes_before_charts_tables_and_methods(tmp_path: Path) -> No
 def test_many_comparisons_are_cut_and_say_so(tmp_path: Path) -> None:
     levels = {f"t:{at}": (0.1 * at, 0.1 * at, 0.1 * at) for at in range(5)}
     found = compare_targets([gather(run_of(tmp_path / "run", levels))], ["accuracy"])
-    page = text_of(page_html(compare_page(found, floor=0.05)))
+    page = text_of(html(compare_page(found, floor=0.05)))
     assert len(found.comparisons) == 10
     assert f"{SENTENCES} of 10 shown; the tables below have all comparisons." in page
     for one in found.comparisons:
@@ -207,10 +208,10 @@ def test_names_of_others_are_inert_on_every_page(tmp_path: Path) -> None:
 
 
 def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
-    page = Page("Title", (), (), ())
+    page = Contents(words("Title"), (), (), ())
     path = tmp_path / "new" / "page.html"
     assert write_page(page, path) == path
-    write_page(Page("Another", (), (), ()), path)
+    write_page(Contents(words("Another"), (), (), ()), path)
     assert "<h1>Another</h1>" in path.read_text(encoding="utf-8")
     mine = tmp_path / "notes.html"
     mine.write_text("<!DOCTYPE html><title>My notes</title>", encoding="utf-8")
@@ -230,4 +231,4 @@ def test_the_scale_of_differences_is_as_long_on_both_sides() -> None:
     assert panel.ticks[0].at == -panel.ticks[-1].at and panel.reference == 0
     assert found.high is not None and found.high <= panel.ticks[-1].at
     assert difference_panel("Nothing", []).ticks[-1].at == 0.05
-    assert page_html(Page("T", words("about"), (), ())).count('<p class="about">') == 1
+    assert html(Contents(words("T"), words("about"), (), ())).count('<p class="about">') == 1

@@ -439,7 +439,7 @@ def test_an_address_of_another_form_is_no_link(address: str) -> None:
 
 def test_a_page_says_that_nothing_may_be_loaded() -> None:
     text = page_bytes(evidence_shell.Page("<b>", ["way"], ["<p>body</p>"])).decode()
-    assert "default-src &#x27;none&#x27;; style-src &#x27;sha256-" in text and "<title>&lt;b&gt;</title>" in text
+    assert "default-src &#39;none&#39;; style-src &#39;sha256-" in text and "<title>&lt;b&gt;</title>" in text
     assert "script" not in text.replace("description", "")
 
 

@@ -58,8 +58,8 @@ def study_parts(folder: Path) -> dict[str, Section]:
 
 
 def rows(table: Table) -> list[dict[str, str]]:
-    columns, cells = table.in_report()
-    return [{c.heading: shown(cell) for c, cell in zip(columns, row, strict=True)} for row in cells]
+    seen = table.in_report()
+    return [{c.heading: shown(cell) for c, cell in zip(seen.columns, row, strict=True)} for row in seen.rows]
 
 
 COMPARABLE, OTHER_RULES, LOOKED_UP = CAPTIONS.values()

@@ -34,7 +34,19 @@ from src.findings.read_run import REVIEWS_SHOWN, Findings, gather
 from src.findings.rule_judge import OFFLINE_NOTICE
 from src.records.result import ReviewKind
 from src.reports import charts
-from src.reports.document import Contents, Count, Exhibit, Gap, Number, Of, Part, Section, Table, percent, shown
+from src.reports.document import (
+    Contents,
+    Exhibit,
+    Section,
+    Table,
+    count_cell,
+    gap_cell,
+    number_cell,
+    of_cell,
+    part_cell,
+    percent,
+    shown,
+)
 from src.reports.exhibits import REVIEW_KINDS, passage
 from src.reports.html import html, policy
 from src.reports.markdown import CLOSE, OPEN, markdown
@@ -97,8 +109,10 @@ def table(made: Contents, title: str, place: int = 0) -> Table:
 
 def numbers(rows: Table) -> dict[str, dict[str, str]]:
     """A table as a reader sees it: first cell to heading to cell."""
-    columns, cells = rows.in_report()
-    return {shown(row[0]): {c.heading: shown(cell) for c, cell in zip(columns, row, strict=True)} for row in cells}
+    seen = rows.in_report()
+    return {
+        shown(row[0]): {c.heading: shown(cell) for c, cell in zip(seen.columns, row, strict=True)} for row in seen.rows
+    }
 
 
 # What it says
@@ -233,7 +247,7 @@ def test_a_wrong_claim_is_marked_in_its_reply_beside_the_fact_and_its_source(tmp
     exhibit = next(
         block for block in section(made, "Exemplary incorrect responses").blocks if isinstance(block, Exhibit)
     )
-    entries = {entry.label: "".join(map(shown, entry.cells)) for entry in exhibit.entries}
+    entries = {label: shown(cells) for label, cells in exhibit.entries}
     assert entries["Contradicts"] == (
         "F1: Plans have networks. Source: Medicare & You 2026, page 9. https://www.medicare.gov/a?b=c&d=e [primary]"
     )
@@ -342,7 +356,7 @@ def test_several_runs_make_one_report(tmp_path: Path) -> None:
     text, page = markdown(made), html(made)
     assert "20260101T000000Z no. 2" in text and "20260101T000000Z no. 2" in page
     scores = table(made, "Scores")
-    assert [column.heading for column in scores.in_report()[0]][:2] == ["run", "target"]
+    assert [column.heading for column in scores.in_report().columns][:2] == ["run", "target"]
     assert len(scores.rows) == 4
     assert f"{second.manifest.run_id} no. 2: Incomplete: this run has 1 of 16" in "".join(
         shown(c) for n in made.notices for c in n
@@ -396,12 +410,12 @@ def test_every_percentage_beside_the_counselors_is_recomputed_from_the_counts(tm
 
 def test_no_more_places_are_shown_than_n_supports() -> None:
     assert (percent(1 / 3, 99), percent(1 / 3, 100)) == ("33", "33.3")
-    assert shown(Part(1, 3)) == "33% of 3" and shown(Part(0, 0)) == "–"
-    assert shown(Gap(0.25, -0.1, 0.504, 20)) == "+25 (−10 to +50)"
-    assert shown(Gap(-0.001, None, None, 20)) == "0" and shown(Gap(None, None, None, 0)) == "–"
-    assert shown(Gap(-0.0123, None, None, 400)) == "−1.2"
-    assert shown(Number(0.5, -0.25, 0.75)) == "0.50 (−0.25 to 0.75)" and shown(Number(None)) == "–"
-    assert shown(Of(0, 0)) == "–" and shown(Count(1_234)) == "1,234"
+    assert shown(part_cell(1, 3)) == "33% of 3" and shown(part_cell(0, 0)) == "–"
+    assert shown(gap_cell(0.25, -0.1, 0.504, 20)) == "+25 (−10 to +50)"
+    assert shown(gap_cell(-0.001, None, None, 20)) == "0" and shown(gap_cell(None, None, None, 0)) == "–"
+    assert shown(gap_cell(-0.0123, None, None, 400)) == "−1.2"
+    assert shown(number_cell(0.5, -0.25, 0.75)) == "0.50 (−0.25 to 0.75)" and shown(number_cell(None)) == "–"
+    assert shown(of_cell(0, 0)) == "–" and shown(count_cell(1_234)) == "1,234"
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 60)), max_size=4)
@@ -413,16 +427,16 @@ def test_a_passage_marks_exactly_what_was_quoted(reply: str, spans: list[tuple[i
     quotes = [QuoteSpan(start=start, end=start + length) for start, length in spans]
     marked = {at for span in quotes for at in range(span.start, min(span.end, len(reply)))}
     wanted = re.sub(r"\s+", "", "".join(reply[at] for at in sorted(marked)))
-    pieces = passage(reply, quotes).pieces
-    assert re.sub(r"\s+", "", "".join(text for text, is_marked in pieces if is_marked)) == wanted
+    parts = passage(reply, quotes).parts
+    assert re.sub(r"\s+", "", "".join(part.text for part in parts if part.kind == "marked")) == wanted
     if len(reply) <= 200:
-        assert re.sub(r"\s+", "", "".join(text for text, _ in pieces)) == re.sub(r"\s+", "", reply)
+        assert re.sub(r"\s+", "", shown(parts)) == re.sub(r"\s+", "", reply)
 
 
 def test_what_is_far_from_the_quotes_is_left_out() -> None:
     reply = "start " * 200 + "FIRST" + " middle" * 200 + " SECOND" + " end" * 300 + "Q" * 3_000
     spans = [QuoteSpan(start=reply.index(w), end=reply.index(w) + len(w)) for w in ("FIRST", "SECOND", "Q" * 3_000)]
-    text = "".join(text for text, _ in passage(reply, spans).pieces)
+    text = shown(passage(reply, spans))
     assert len(text) < 3_000 and text.count("…") >= 3
     assert all(word in text for word in ("FIRST", "SECOND", "QQQ"))
 
@@ -431,10 +445,10 @@ def test_what_is_far_from_the_quotes_is_left_out() -> None:
 
 
 def check_flow(made: Contents) -> None:
-    columns, rows = table(made, "Flow").in_report()
-    names = [column.heading for column in columns]
-    for row in rows:
-        count = {name: cell.value for name, cell in zip(names, row, strict=True) if isinstance(cell, Count)}
+    seen = table(made, "Flow").in_report()
+    names = [column.heading for column in seen.columns]
+    for row in seen.rows:
+        count = {name: cell.source for name, cell in zip(names, row, strict=True) if isinstance(cell.source, int)}
         after = [count[name] for name in names[names.index("answered") + 1 :]]
         assert count["answered"] == sum(after)
         left = [count[name] for name in names[names.index("not yet run") : names.index("answered") + 1]]

@@ -12,11 +12,11 @@ from typing import get_args
 import pytest
 from markdown_it import MarkdownIt
 
-from src.reports.analysis_pages import page_html
 from src.reports.charts import svg
-from src.reports.document import Contents, Entry, Figure, SideBySide, Table, Text, say, words
+from src.reports.document import Contents, Exhibit, Figure, say, shown, text_cell, words
 from src.reports.forest import Tick
 from src.reports.html import blocks_html
+from src.reports.html import html as html_of
 from src.reports.markdown import markdown
 from src.reports.time_chart import TimeChart, TimePanel, TimePoint
 from src.series.chart import KINDS, chart_of, events_of, plain_value
@@ -51,7 +51,7 @@ def doubted(tmp_path_factory: pytest.TempPathFactory) -> SeriesFindings:
 
 
 def text_of(found: SeriesFindings) -> str:
-    return "".join(check_page(page_html(series_page(found))).texts)
+    return "".join(check_page(html_of(series_page(found))).texts)
 
 
 def chart(found: SeriesFindings, target: str) -> TimeChart:
@@ -166,10 +166,10 @@ def test_a_value_that_was_not_measured_has_no_dot() -> None:
 
 def test_the_answer_is_first_and_hashes_are_last(drifted: SeriesFindings) -> None:
     page = series_page(drifted)
-    html = page_html(page)
+    html = html_of(page)
     check_page(html)
     text = text_of(drifted)
-    assert page.title == "Monthly check: drifted"
+    assert shown(page.title) == "Monthly check: drifted"
     said = f"{CHANGED}: drifted. Accurate and complete answers fell from 2026-09 on: the alarm was raised in 2026-"
     assert text.index(said) < text.index("Events in chart 1") < text.rindex("What got better and worse")
     assert re.findall(r"<h2[^>]*>([^<]*)</h2>", html) == [
@@ -187,10 +187,10 @@ def test_a_drift_of_an_earlier_segment_is_not_forgotten(found: SeriesFindings) -
 
 def test_both_answers_are_side_by_side(drifted: SeriesFindings) -> None:
     section = next(one for one in series_page(drifted).sections if one.anchor == "changed")
-    part = next(one for one in section.sections if one.title == say(Text(CHANGED), ": answers"))
-    pairs = [block for block in part.blocks if isinstance(block, SideBySide)]
-    assert pairs and all(len(pair.sides) == 2 for pair in pairs)
-    html = "".join(blocks_html([pairs[0]]))
+    part = next(one for one in section.sections if one.title == say(text_cell(CHANGED), ": answers"))
+    pairs = [block for block in part.blocks if isinstance(block, Exhibit)]
+    assert pairs and all(len(pair.entries) == 2 for pair in pairs)
+    html = blocks_html([pairs[0]])
     assert html.count("<dd>") == 2 and RIGHT in html and WRONG in html
     assert f"{month(0)}: accurate, complete" in html and f"{month(9)}: incorrect" in html
     text = text_of(drifted)
@@ -215,7 +215,7 @@ def test_a_series_of_one_point_or_none_has_a_page(tmp_path: Path) -> None:
     one = read_findings(make_series(tmp_path / "one", Made(months=1, january=None)))
     assert "has only one point" in text_of(one) and "there is nothing to compare yet" in text_of(one)
     none = read_findings(make_series(tmp_path / "none", Made(months=0, january=None)))
-    page = check_page(page_html(series_page(none)))
+    page = check_page(html_of(series_page(none)))
     assert "There is no point yet." in "".join(page.texts)
     assert "There is no point yet." in summary_markdown(none)
     assert summary_json(none)["period"] is None and 'tests="0"' in junit_xml(none)
@@ -264,7 +264,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> list[SeriesFindings]:
 
 def test_words_of_others_stay_words_on_the_page(hostile: list[SeriesFindings]) -> None:
     for found in hostile:
-        page = check_page(page_html(series_page(found)))
+        page = check_page(html_of(series_page(found)))
         assert page.tags["svg"] == 4 and page.tags["img"] == page.tags["script"] == 0
         assert not [has for tag, has in page.elements if tag == "a" and not has["href"].startswith("#")]
 
@@ -336,7 +336,6 @@ def test_junit_fails_what_drifted_and_errs_on_what_cannot_be_told(
 
 
 def test_side_by_side_is_readable_as_markdown() -> None:
-    empty = Table("", (), ())
-    pair = SideBySide(words("t"), words("asked"), (Entry("old", (Text("*a*"),)), Entry("new", (Text("b"),))))
-    text = markdown(Contents(words("x"), (), (pair,), (), (), empty, empty))
+    pair = Exhibit(words("t"), (("old", (text_cell("*a*"),)), ("new", (text_cell("b"),))), above=words("asked"))
+    text = markdown(Contents(words("x"), (), (pair,), ()))
     assert "- t\n  - asked\n  - old: \\*a\\*\n  - new: b" in text

@@ -1,0 +1,72 @@
+"""Templates: the only module that opens one. They are in `templates/`, in a folder for each kind.
+
+- `html`: pages. What is put in loses control and direction characters and is escaped.
+- `text`: Markdown files. What is put in becomes text without markup.
+- `sections`: parts of a report, written much like Markdown, that become the document which Markdown, HTML and the
+  terminal are made from. `read_sections.py` reads them: what is put in stays a cell, so text of others is never ours.
+
+A name that a template uses and no one gives is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from ..text.escape import inert, plain, plain_lines
+
+Kind = Literal["html", "text", "sections"]
+FOLDER = Path(__file__).with_name("templates")
+_ENDING: dict[Kind, str] = {"html": "html.j2", "text": "md.j2", "sections": "md.j2"}
+
+
+@cache
+def environment(kind: Kind) -> Environment:
+    """All templates of one kind, with what they may call."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER / kind),
+        autoescape=kind != "text",  # noqa: S701 - in Markdown, `finalize` makes text inert
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+        finalize=_harmless if kind == "html" else _inert,
+    )
+    made.filters.update(plain=plain)
+    return made
+
+
+def _harmless(value: object) -> object:
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return plain_lines(value.replace("\t", " "))
+
+
+def _inert(value: object) -> object:
+    return inert(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def named(kind: Kind, name: str) -> Template:
+    return environment(kind).get_template(f"{name}.{_ENDING[kind]}")
+
+
+def html(name: str, **values: object) -> str:
+    """A page."""
+    return named("html", name).render(values)
+
+
+def macro(name: str, part: str, *values: object) -> Markup:
+    """A part of a page."""
+    made: Callable[..., Any] = getattr(named("html", name).module, part)
+    return Markup(made(*values))  # noqa: S704 - the template has escaped what was put in
+
+
+def text(name: str, **values: object) -> str:
+    """A file in Markdown; `Markup` is put in as it is."""
+    return named("text", name).render(values)
