@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
@@ -155,8 +155,11 @@ class _Reader:
             elif now.startswith(("- ", "> ")):
                 yield Bullets(tuple(self._items(now[:2])), notices=now[0] == ">")
             else:
-                kind, text = re.fullmatch(r"(?:!(answer|caveat) )?(.*)", " ".join(self._paragraph())).groups()  # type: ignore[union-attr]
-                yield Paragraph(_line(text, self._given), kind or "text")
+                text = " ".join(self._paragraph())
+                kind: Literal["text", "answer", "caveat"] = "text"
+                if text.startswith(("!answer ", "!caveat ")):
+                    kind, text = ("answer" if text[1] == "a" else "caveat"), text[8:]
+                yield Paragraph(_line(text, self._given), kind)
 
     def _paragraph(self) -> Iterator[str]:
         """Lines up to an empty one."""
