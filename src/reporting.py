@@ -16,7 +16,7 @@ from .findings.read_run import Findings, Service, gather
 from .reports.document import Cell, estimate_text, shown
 from .reports.failure_section import kind_text
 from .reports.failure_section import nothing_scored as nothing_scored_cells
-from .reports.notices import notices as all_notices
+from .reports.notices import notices_of
 from .reports.score_section import coverage_sentence
 from .reports.series import runs_of
 from .reports.write import write_report
@@ -120,7 +120,7 @@ def summarize(folder: Path, manifest: Manifest) -> Summary:
 def notices(summary: Summary) -> list[str]:
     """What every reader must know before the numbers."""
     runs = runs_of([summary.found], [None])
-    return [_text(notice) for notice in all_notices(runs)]
+    return [_text(notice.cells) for notice in notices_of(runs)]
 
 
 def _text(cells: Sequence[Cell]) -> str:

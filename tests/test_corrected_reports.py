@@ -24,7 +24,7 @@ from src.findings.judge_agreement import (
 )
 from src.findings.read_run import gather
 from src.records.judge_check import CodesMeasured, GivenCount, JudgeCheck, JudgeMeasured, ReplyCode, ReplyCounts
-from src.reports.judge_error import study_judge_errors
+from src.reports.judge_section import study_judge_errors
 from src.reports.series import runs_of
 from src.schemas import VerifierInput
 from src.stats.confusion import DRAWS, Labels, corrected_accuracy

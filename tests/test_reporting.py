@@ -19,7 +19,6 @@ from src.errors import IntegrityError
 from src.findings.estimates import Estimated
 from src.findings.rule_judge import OFFLINE_NOTICE
 from src.reporting import SCORES, Summary, estimate_text, notices, summarize, summary_json
-from src.reports.notices import FAKE_NOTICE
 from src.schemas import RunPlan, Scores, TrialResult
 from src.storage import RESULTS
 from src.text.escape import defused, inert
@@ -32,6 +31,8 @@ HOSTILE = (
     "- item\n\n# Heading\n---\n\x1b[31mred\x07 \u202eright-to-left\u2066 \ud800 1. one \\| end"
 )
 VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=2, max_size=40)
+
+FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
 
 
 def summary_of(folder: Path, results: Sequence[TrialResult], made: RunPlan | None = None) -> Summary:

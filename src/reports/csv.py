@@ -86,16 +86,16 @@ def _evidence(code: QuestionCode) -> Iterator[str]:
     yield "; ".join(code.points_missed)
     yield _points(code.partial_points_met)
     for claims in (code.wrong, code.minor):
-        yield "; ".join(f"{', '.join(claim.evidence)}: {_quoted(claim.quotes)}" for claim in claims)
-    yield _quoted(code.fabricated)
+        yield "; ".join(f"{', '.join(claim.evidence)}: {quoted(claim.quotes)}" for claim in claims)
+    yield quoted(code.fabricated)
     yield code.own.code if code.own else ""
     yield _points(code.own.points_met) if code.own else ""
     yield "; ".join(code.own.points_missed) if code.own else ""
 
 
 def _points(points: Iterable[MadePoint]) -> str:
-    return "; ".join(f"{one.point}: {_quoted(q for claim in one.claims for q in claim.quotes)}" for one in points)
+    return "; ".join(f"{one.point}: {quoted(q for claim in one.claims for q in claim.quotes)}" for one in points)
 
 
-def _quoted(quotes: Iterable[str]) -> str:
+def quoted(quotes: Iterable[str]) -> str:
     return " / ".join(f"“{' '.join(quote.split())}”" for quote in quotes)

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from ..findings.read_run import Findings
+from ..records.answer_key import AnswerKey
 from ..records.base import severity_rank
-from ..schemas import FinalClaim, QuoteSpan, TrialResult, Verdict
+from ..schemas import FinalClaim, QuoteSpan, TrialResult
 from ..trials.row import NOT_RECORDED
-from .document import (
-    Cell,
-    Column,
-    Entry,
-    Exhibit,
-    Paragraph,
-    Section,
-    Table,
-    code_cell,
-    count_cell,
-    link_cell,
-    linked,
-    passage_cell,
-    say,
-    text_cell,
-    words,
-)
-from .links import of_claim, of_trial
+from . import read_sections
+from .document import Cell, Section, passage_cell
 from .series import Run, Runs, Series
 
 EXAMPLES = 6
@@ -52,16 +38,10 @@ REVIEW_KINDS = {
 """Column headings for the recorded kinds of review reasons."""
 
 
-@dataclass(frozen=True, eq=False)
-class _WrongClaim:
+class _WrongClaim(NamedTuple):
+    run: Run
     trial: TrialResult
     claim: FinalClaim
-    place: int
-    """Of the trial among the examples."""
-
-    @property
-    def severity(self) -> int:
-        return severity_rank(self.claim.severity)
 
 
 def passage(reply: str, spans: Sequence[QuoteSpan]) -> Cell:
@@ -118,197 +98,79 @@ def _flat(text: str) -> str:
     return "".join(char for char in shown if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
 
 
+def case_section(part: str, runs: Runs, **values: object) -> Section:
+    """One of the sections that show cases in full."""
+    return read_sections.section(
+        "cases", part, runs=runs, series_of=partial(_series_of, runs), quoted=passage, answer_key=_answer_key, **values
+    )
+
+
+def _series_of(runs: Runs, run: Run, trial: TrialResult) -> Series:
+    return next(series for series in runs.series if series.run is run and series.target == trial.target.name)
+
+
+def _answer_key(found: Findings, trial: TrialResult) -> AnswerKey | None:
+    named = (trial.scenario_id, trial.variant)
+    listed = ((one.scenario, one.variant) for one in found.manifest.plan.scenarios)
+    return next((one.answer_key for one, variant in listed if (one.scenario_id, variant) == named), None)
+
+
 def example_section(runs: Runs) -> Section:
     """Wrong claims, the most severe first, with the fact each contradicts."""
-    exhibits = [exhibit for run in runs.runs for exhibit in _examples(runs, run)]
-    title = words("Exemplary incorrect responses")
-    if not exhibits:
-        return Section(title, (Paragraph(words("None: no claim contradicts the answer key.")),))
-    intro = words(
-        "Claims that contradict the answer key, the most severe first. The claim's words are marked inside the reply."
-    )
-    return Section(title, (Paragraph(intro), *exhibits))
+    return case_section("examples", runs, cases=[one for run in runs.runs for one in _varied(_wrong(run))])
 
 
-def _examples(runs: Runs, run: Run) -> list[Exhibit]:
-    wrong = [
-        _WrongClaim(trial, claim, place)
-        for place, trial in enumerate(map(run.found.trial, run.found.example_ids))
-        for claim in trial.final_claims
-        if claim.label == "CONTRADICTED"
-    ]
-    return [_example(runs, run, one) for one in _varied(wrong)]
+def _wrong(run: Run) -> Iterator[_WrongClaim]:
+    for trial in map(run.found.trial, run.found.example_ids):
+        yield from (_WrongClaim(run, trial, claim) for claim in trial.final_claims if claim.label == "CONTRADICTED")
 
 
-def _varied(wrong: Sequence[_WrongClaim]) -> list[_WrongClaim]:
+def _varied(wrong: Iterable[_WrongClaim]) -> list[_WrongClaim]:
     """A few of many, the most severe first; among equals, those least like the ones already chosen."""
-    left = sorted(wrong, key=lambda one: (-one.severity, one.place))
+    left = sorted(wrong, key=lambda one: -severity_rank(one.claim.severity))
     chosen: list[_WrongClaim] = []
+
+    def likeness(one: _WrongClaim) -> tuple[int, int]:
+        """How many chosen claims of this target and scenario contradict the same facts, and how many there are."""
+        alike = [other.claim.evidence for other in chosen if _about(other) == _about(one)]
+        return alike.count(one.claim.evidence), len(alike)
+
     while left and len(chosen) < EXAMPLES:
-        best = min(left, key=lambda one: (_again(one, chosen), -one.severity, *_likeness(one, chosen)))
-        if _again(best, chosen):
+        fresh = [one for one in left if not likeness(one)[0]]  # the same error of a target is shown once
+        if not fresh:
             break
+        best = min(fresh, key=lambda one: (-severity_rank(one.claim.severity), likeness(one)))
         left.remove(best)
         chosen.append(best)
     return chosen
 
 
-def _again(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> bool:
-    """Whether the same error of the target, against the same facts of the same scenario, was chosen already."""
-    return _likeness(one, chosen)[0] > 0
-
-
-def _likeness(one: _WrongClaim, chosen: Sequence[_WrongClaim]) -> tuple[int, int]:
-    """How many chosen claims of the same target and scenario contradict the same facts, and how many there are."""
-    alike = [
-        other
-        for other in chosen
-        if (other.trial.target.name, other.trial.scenario_id) == (one.trial.target.name, one.trial.scenario_id)
-    ]
-    return sum(other.claim.evidence == one.claim.evidence for other in alike), len(alike)
-
-
-def exhibit_title(runs: Runs, run: Run, trial: TrialResult, *rest: Cell) -> tuple[Cell, ...]:
-    """The trial's id with a link to its page, after its run if there are several."""
-    named = say(code_cell(run.name), ", ") if runs.several else ()
-    return (*named, linked(code_cell(trial.trial_id), of_trial(_series(runs, run, trial), trial.trial_id)), *rest)
-
-
-def claim_title(runs: Runs, run: Run, trial: TrialResult, claim_id: str) -> tuple[Cell, ...]:
-    """The same with a link to the claim."""
-    href = of_claim(_series(runs, run, trial), trial.trial_id, claim_id)
-    return exhibit_title(runs, run, trial, Cell(", claim "), linked(code_cell(claim_id), href))
-
-
-def _series(runs: Runs, run: Run, trial: TrialResult) -> Series:
-    return next(series for series in runs.series if series.run is run and series.target == trial.target.name)
-
-
-def _example(runs: Runs, run: Run, one: _WrongClaim) -> Exhibit:
-    trial, claim = one.trial, one.claim
-    entries = [
-        ("Target", (text_cell(trial.target.name),)),
-        *in_reply(trial, claim),
-        ("Claim", (text_cell(claim.text),)),
-        ("Severity", (Cell(claim.severity),)),
-        *(("Contradicts", cells) for cells in contradicted(run.found, trial, claim.evidence)),
-        *_by_judge(trial, claim.claim_id),
-    ]
-    return Exhibit(claim_title(runs, run, trial, claim.claim_id), tuple(entries))
-
-
-def in_reply(trial: TrialResult, claim: FinalClaim) -> Iterator[Entry]:
-    spans = next((one.quote_spans for one in trial.claims if one.claim_id == claim.claim_id), ())
-    yield from _asked(trial, (claim.turn_id,), spans)
-
-
-def _asked(trial: TrialResult, turn_ids: Sequence[str | None], spans: Sequence[QuoteSpan] = ()) -> Iterator[Entry]:
-    for exchange in trial.conversation:
-        if exchange.turn_id in turn_ids:
-            yield ("Asked", (text_cell(exchange.user_message),))
-            yield ("Answered", (passage(exchange.reply or "", spans),))
-
-
-def contradicted(found: Findings, trial: TrialResult, evidence: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
-    """Each fact or disallowed claim that was cited, with its source."""
-    key = next(
-        (
-            planned.scenario.answer_key
-            for planned in found.manifest.plan.scenarios
-            if (planned.scenario.scenario_id, planned.variant) == (trial.scenario_id, trial.variant)
-        ),
-        None,
-    )
-    facts = {fact.fact_id: fact for fact in key.canonical_facts} if key else {}
-    disallowed = {claim.claim_id: claim.statement for claim in key.disallowed()} if key else {}
-    for cited in evidence:
-        if cited in disallowed:
-            yield say(code_cell(cited), ", a disallowed claim: ", text_cell(disallowed[cited]))
-        elif cited in facts:
-            fact = facts[cited]
-            where = say(", ", text_cell(fact.locator)) if fact.locator else ()
-            address = say(" ", link_cell(fact.address)) if fact.address else ()
-            confirmed = say(f" [{fact.confirmed_by}]") if fact.confirmed_by else ()
-            source = say(" Source: ", text_cell(fact.source), *where, ".", *address, *confirmed)
-            yield (*say(code_cell(cited), ": ", text_cell(fact.statement)), *source)
-        else:
-            yield say(code_cell(cited), ", which is not in the answer key")
-
-
-def _by_judge(trial: TrialResult, claim_id: str) -> Iterator[Entry]:
-    """What each judge said about a claim."""
-    for judge, verdicts in trial.verdicts.items():
-        verdict = next((one for one in verdicts if one.claim_id == claim_id), None)
-        model = trial.judged_by.verifiers.get(judge, "")
-        yield ("Judge", (*say(text_cell(judge), " (", text_cell(model), "): "), *_verdict(verdict)))
-
-
-def _verdict(verdict: Verdict | None) -> tuple[Cell, ...]:
-    if verdict is None:
-        return words("no verdict")
-    cites = say(" by ", text_cell(", ".join(verdict.evidence))) if verdict.evidence else ()
-    severity = words(f", {verdict.severity}") if verdict.severity != "none" else ()
-    notes = say(". ", text_cell(verdict.notes)) if verdict.notes else ()
-    return (Cell(verdict.label), *cites, *severity, *notes)
+def _about(one: _WrongClaim) -> tuple[str, str]:
+    return one.trial.target.name, one.trial.scenario_id
 
 
 def review_section(runs: Runs) -> Section:
     """Trials that need manual review, with the recorded reasons; a few of them in full."""
-    total = sum(row.review for series in runs.series for row in series.rows)
-    title = words("Trials that need manual review")
-    if not total:
-        return Section(title, (Paragraph(words("None.")),))
-    exhibits = [_review(runs, run, run.found.trial(trial_id)) for run in runs.runs for trial_id in run.found.review]
-    intro = (
-        f"{len(exhibits):,} of {total:,} shown. The trial table of medicare-eval export has all of them; see its "
-        "columns needs_manual_review, review_reasons and review_details."
-    )
-    return Section(title, (_reason_table(runs), Paragraph(words(intro)), *exhibits))
-
-
-def _reason_table(runs: Runs) -> Table:
     there = {kind for run in runs.runs for _, kind in run.found.review_reasons}
-    kinds = [kind for kind in REVIEW_KINDS if kind in there]
-    rows = tuple(
-        (
-            *runs.lead(series),
-            count_cell(sum(row.review for row in series.rows)),
-            *(count_cell(series.run.found.review_reasons[series.target, kind]) for kind in kinds),
-        )
-        for series in runs.series
+    need_review = {series: sum(row.review for row in series.rows) for series in runs.series}
+    total = sum(need_review.values())
+    trials = [(run, run.found.trial(name)) for run in runs.runs for name in run.found.review] if total else []
+    return case_section(
+        "manual_review",
+        runs,
+        kinds={kind: heading for kind, heading in REVIEW_KINDS.items() if kind in there},
+        need_review=need_review,
+        total=total,
+        cases=[(run, trial, _disputed(trial), _turns(trial)) for run, trial in trials],
+        most=DISPUTED,
+        not_recorded=NOT_RECORDED,
     )
-    columns = (*runs.lead_columns(), Column("need review"), *(Column(REVIEW_KINDS[kind]) for kind in kinds))
-    return Table("Trials that need review, by reason; a trial can have several.", columns, rows)
 
 
-def _review(runs: Runs, run: Run, trial: TrialResult) -> Exhibit:
-    disputed = [claim for claim in trial.final_claims if claim.label is None or len(set(claim.labels_given)) > 1]
-    entries: list[Entry] = [*_reasons(trial)]
-    for claim in disputed[:DISPUTED]:
-        entries.append(("Claim", say(code_cell(claim.claim_id), ": ", text_cell(claim.text))))
-        entries += in_reply(trial, claim)
-        entries += _by_judge(trial, claim.claim_id)
-        entries.append(("Final label", words(_decided(run.found, claim))))
-    if len(disputed) > DISPUTED:
-        entries.append(("More", words(f"{len(disputed) - DISPUTED} more disputed claims in this trial.")))
-    if not disputed:
-        turns = [turn_id for reason in trial.review_reasons or () for turn_id in reason.turn_ids]
-        entries += _asked(trial, list(dict.fromkeys(turns))[:DISPUTED])
-    return Exhibit(exhibit_title(runs, run, trial), tuple(entries))
+def _disputed(trial: TrialResult) -> list[FinalClaim]:
+    return [claim for claim in trial.final_claims if claim.label is None or len(set(claim.labels_given)) > 1]
 
 
-def _decided(found: Findings, claim: FinalClaim) -> str:
-    if found.open_tie(claim.decided_by, claim.labels_given):
-        return "none: the verifiers are tied and no model of a third family was there; open for a person"
-    return f"{claim.label or 'none'}, {claim.decided_by}"
-
-
-def _reasons(trial: TrialResult) -> Iterator[Entry]:
-    """The recorded reasons; what the result says about a reply that addressed the judge is quoted."""
-    if trial.review_reasons is None:
-        yield ("Reason", words(NOT_RECORDED))
-    for reason in trial.review_reasons or ():
-        yield ("Reason", (text_cell(reason.detail),))
-    for reading in trial.readings:
-        if reading.how == "tampered":
-            yield ("Addressed the judge", (text_cell(reading.why),))
+def _turns(trial: TrialResult) -> list[str]:
+    """Which turns the review reasons are about."""
+    return list(dict.fromkeys(turn_id for reason in trial.review_reasons or () for turn_id in reason.turn_ids))

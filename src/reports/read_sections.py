@@ -26,7 +26,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from ..text.count import counted
-from . import template
+from . import links, template
 from .document import (
     Block,
     Bullets,
@@ -48,6 +48,7 @@ from .document import (
     of_cell,
     part_cell,
     passage_cell,
+    percent,
     range_cell,
     share_cell,
     text_cell,
@@ -61,36 +62,40 @@ _PLACES = "a template's values"
 """The name under which a template being filled has the list of what was put in; no template can use it."""
 
 
-def section(name: str, **values: object) -> Section:
-    """The one section that a template makes."""
-    (made,) = sections(name, **values)
+def section(name: str, part: str = "", **values: object) -> Section:
+    """The one section that a template makes, or one of its macros."""
+    (made,) = sections(name, part, **values)
     return made
 
 
-def sections(name: str, **values: object) -> tuple[Section, ...]:
-    blocks, made = _read(name, values)
+def sections(name: str, part: str = "", **values: object) -> tuple[Section, ...]:
+    blocks, made = _read(name, values, part)
     assert not blocks, f"the template {name} has text before its first title"
     return made
 
 
-def blocks(name: str, **values: object) -> tuple[Block, ...]:
-    """The blocks of a template without a title."""
-    found, made = _read(name, values)
+def blocks(name: str, part: str = "", **values: object) -> tuple[Block, ...]:
+    """The blocks of a template without a title, or of one of its macros."""
+    found, made = _read(name, values, part)
     assert not made, f"the template {name} has a title"
     return found
 
 
 def line(name: str, part: str, **values: object) -> Line:
     """The line that a macro of a template makes."""
-    given: list[object] = []
-    module = template.named("sections", name).make_module({**values, _PLACES: given})
-    return _line(" ".join(getattr(module, part)().split()), given)
+    text, given = _filled(name, values, part)
+    return _line(" ".join(text.split()), given)
 
 
-def _read(name: str, values: dict[str, object]) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
+def _read(name: str, values: dict[str, object], part: str = "") -> tuple[tuple[Block, ...], tuple[Section, ...]]:
+    return _Reader(*_filled(name, values, part)).document()
+
+
+def _filled(name: str, values: dict[str, object], part: str = "") -> tuple[str, list[object]]:
+    """A template or one of its macros with marks, and what they are for."""
     given: list[object] = []
-    text = template.named("sections", name).render({**values, _PLACES: given})
-    return _Reader(text, given).document()
+    found, values = template.named("sections", name), {**values, _PLACES: given}
+    return str(getattr(found.make_module(values), part)() if part else found.render(values)), given
 
 
 @pass_context
@@ -105,12 +110,14 @@ def _put_in(context: Context, value: object) -> Markup:
 
 template.environment("sections").finalize = _put_in
 template.environment("sections").filters.update(
-    code=code_cell, counted=lambda n, *names: Cell(counted(n, *names)), strong=lambda text: Cell(str(text), "strong"),
-    whole=lambda text: Cell(str(text), "whole"), words=lambda text: Cell(str(text)),
+    code=code_cell, counted=lambda n, *names: Cell(counted(n, *names)),
+    linked=lambda value, to: linked(as_cells(value)[0], to), percent=lambda found, n: Cell(f"{percent(found, n)}%"),
+    strong=lambda text: Cell(str(text), "strong"), whole=lambda text: Cell(str(text), "whole"),
+    words=lambda text: Cell(str(text)),
 )  # fmt: skip
 template.environment("sections").globals.update(
-    gap=gap_cell, link=link_cell, linked=linked, mean=mean_cell, money=money_cell, number=number_cell, of=of_cell,
-    part=part_cell, passage=passage_cell, share=share_cell, span=range_cell,
+    gap=gap_cell, link=link_cell, linked=linked, links=links, mean=mean_cell, money=money_cell, number=number_cell,
+    of=of_cell, part=part_cell, passage=passage_cell, share=share_cell, span=range_cell,
 )  # fmt: skip
 
 

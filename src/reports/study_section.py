@@ -44,7 +44,7 @@ from .document import (
     text_cell,
     words,
 )
-from .judge_error import judge_error_cell, study_judge_errors
+from .judge_section import judge_error_cell, study_judge_errors
 from .links import of_scenario, of_study, of_study_group, slug
 from .own_points import own_points_section
 from .score_section import COVERAGE_COLUMNS, coverage_cells, of_group

@@ -19,7 +19,7 @@ from src.findings.code_error import (
 )
 from src.findings.estimates import Estimated, estimate
 from src.records.judge_check import CodesMeasured, ReplyCode
-from src.reports.judge_error import bounds_text, judge_error_cell, judge_error_sentence
+from src.reports.judge_section import bounds_text, judge_error_cell, judge_error_sentence
 from src.scoring.definitions import ShareName
 from src.stats.bounded import mid_p_limits
 from src.stats.intervals import wilson
@@ -141,7 +141,7 @@ def test_what_stands_beside_a_share() -> None:
     given = share(31, 50)
     corrected = CorrectedShare(0.62, 0.58, 0.47, 0.68)
     split, agreed = JudgeBounds(0.59, 0.66, 4), JudgeBounds(0.62, 0.62, 0)
-    assert bounds_text(agreed, 50) == "62%"
+    assert bounds_text(JudgeError(given, None, agreed)) == "62%"
     nothing = Estimated(None, None, None, 0, "scenario", 0, 0, 0, None)
     assert judge_error_cell(JudgeError(given, corrected, split)) == "corrected 58% (47–68%)"
     assert judge_error_cell(JudgeError(given, None, split)) == "59–66% by split verdicts"

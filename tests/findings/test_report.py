@@ -50,7 +50,6 @@ from src.reports.document import (
 from src.reports.exhibits import REVIEW_KINDS, passage
 from src.reports.html import html, policy
 from src.reports.markdown import CLOSE, OPEN, markdown
-from src.reports.notices import FAKE_NOTICE
 from src.reports.sections import ETHICS, contents
 from src.reports.write import write_files
 from src.schemas import (
@@ -87,6 +86,8 @@ from tests.helpers import HASH, ROOT, call_record, manifest, plan, result
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PARSER = MarkdownIt("gfm-like", {"linkify": False})
 OUTCOMES: tuple[TrialOutcome, ...] = get_args(TrialOutcome)
+
+FAKE_NOTICE = "fake: targets return canned text written for this project; no model was called."
 
 
 def made_of(folder: Path, results: Sequence[TrialResult], of: RunPlan | None = None) -> Contents:
