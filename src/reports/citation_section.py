@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..findings.estimates import Estimated, estimate_shares
 from ..records.citation import CITATION_OUTCOMES, INVENTED, OFFICIAL
 from ..schemas import RunPlan
-from ..text.count import counted
 from ..trials.row import CitedPage, Row
-from .document import Block, Cell, Column, Paragraph, Section, Table, count_cell, share_cell, words
-from .series import Runs, Series
+from . import read_sections
+from .document import Section
+from .series import Runs
 
 COMPARED = frozenset({"supported", "not_supported"})
 """Outcomes of citations whose page was compared with the statement."""
@@ -68,75 +69,31 @@ OUTCOME_NAMES = {
 }
 
 
-HOW = (
-    "Citations are addresses in replies, and sources that a provider attached to them. Code checks the form of an "
-    "address, whose it is, and whether the figures of the statement are on the page; a verifier reads the page's "
-    "passage as a key of one fact. Nothing is fetched while a run goes on: a page that the snapshot lacks accuses "
-    "nobody. A citation that backs two claims counts twice. Disguised and malformed addresses, and those of pages "
-    "that an official site does not have, are fabricated specifics."
-)
+class _Snapshot(NamedTuple):
+    """The pages that citations were checked against."""
+
+    pages: int
+    partial: int
+    """Pages of which it has only a part."""
+    first: str
+    """The day on which the first page was taken."""
+    last: str
 
 
-def citation_sections(runs: Runs) -> Iterator[Section]:
+def citation_sections(runs: Runs) -> tuple[Section, ...]:
     """One section, if a reply of these runs cites anything."""
     found = [(series, citations_of(series.rows)) for series in runs.series]
     if not any(cited.citations for _, cited in found):
-        return
-    blocks: tuple[Block, ...] = (
-        Paragraph(words(HOW)),
-        *(Paragraph(words(text)) for text in _snapshots(runs)),
-        _shares(runs, found),
-        _outcomes(runs, found),
-    )
-    yield Section(words("Sources that the targets cite"), blocks, short="Citations")
+        return ()
+    snapshots = dict.fromkeys(_snapshot(run.found.manifest.plan) for run in runs.runs)
+    names = list(OUTCOME_NAMES.values())
+    return read_sections.sections("citations", runs=runs, found=found, snapshots=list(snapshots), names=names)
 
 
-def _snapshots(runs: Runs) -> Iterator[str]:
-    """What the citations were checked against, each sentence once."""
-    return iter(dict.fromkeys(_snapshot(run.found.manifest.plan) for run in runs.runs))
-
-
-def _snapshot(plan: RunPlan) -> str:
-    checks = plan.citation_checks
-    if checks is None:
-        return "Citations were not checked: the run was made by an earlier release."
-    if not checks.pages:
-        return "No snapshot of pages was used, so only addresses were checked."
-    days = sorted(page.fetched.isoformat() for page in checks.pages)
-    when = f"on {days[0]}" if days[0] == days[-1] else f"from {days[0]} to {days[-1]}"
-    partial = sum(not page.whole for page in checks.pages)
-    parts = f" Of {counted(partial, 'page')} it has only a part, which can confirm but not refute." if partial else ""
-    return f"The snapshot has {counted(len(checks.pages), 'page')}, taken {when}.{parts}"
-
-
-Found = list[tuple[Series, TargetCitations]]
-
-
-def _shares(runs: Runs, found: Found) -> Table:
-    rows = tuple(
-        (
-            *runs.lead(series),
-            count_cell(cited.citations),
-            count_cell(cited.replies),
-            *(share_cell(share) if share.value is not None else Cell("none") for share in _listed(cited)),
-        )
-        for series, cited in found
-    )
-    names = ("of an official site", "supported, of those compared", "invented addresses")
-    columns = (
-        *runs.lead_columns(),
-        Column("citations"),
-        Column("replies that cite"),
-        *(Column(name, "other") for name in names),
-    )
-    return Table("Citations by target, with 95% intervals clustered by scenario.", columns, rows)
-
-
-def _listed(cited: TargetCitations) -> Iterator[Estimated]:
-    yield from (cited.official, cited.supported, cited.invented)
-
-
-def _outcomes(runs: Runs, found: Found) -> Table:
-    rows = tuple((*runs.lead(series), *(count_cell(n) for n in cited.outcomes.values())) for series, cited in found)
-    columns = (*runs.lead_columns(), *(Column(name) for name in OUTCOME_NAMES.values()))
-    return Table("What became of each citation.", columns, rows)
+def _snapshot(plan: RunPlan) -> _Snapshot | None:
+    """None if a release made the run that did not check citations."""
+    if plan.citation_checks is None:
+        return None
+    pages = plan.citation_checks.pages
+    days = sorted(page.fetched.isoformat() for page in pages) or [""]
+    return _Snapshot(len(pages), sum(not page.whole for page in pages), days[0], days[-1])

@@ -17,10 +17,24 @@ from markupsafe import Markup
 
 from ..findings.human_comparison import CounselorShare
 from ..text.escape import plain
+from ..trials.terms import TERMS, Term
 from . import template
 from .charts import NARROW_FORMS, Chart, ForestChart, svg
-from .document import NOTHING, Block, Cell, Column, Contents, Exhibit, Section, Table, own_address, shown
-from .glossary import first_uses
+from .document import (
+    NOTHING,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Contents,
+    Exhibit,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    own_address,
+    shown,
+)
 from .links import INDEX, SAFE_ADDRESS, slug
 
 GENERATOR = "medicare-eval"
@@ -117,6 +131,47 @@ def kept(text: str) -> str:
     """Text of others in the middle of a line: on one line, with a space at either end kept."""
     before, after = " " * (text[:1] == " "), " " * (text[-1:] == " " and len(text) > 1)
     return f"{before}{plain(text)}{after}"
+
+
+def first_uses(sections: Sequence[Section]) -> list[tuple[Term, ...]]:
+    """For each section, the terms that it is the first to use. The glossary itself uses none."""
+    left = list(TERMS)
+    found: list[tuple[Term, ...]] = []
+    for section in sections:
+        text = "" if shown(section.title) == "Glossary" else " ".join(_own_words(section))
+        used = tuple(term for term in left if term.found_in(text))
+        left = [term for term in left if term not in used]
+        found.append(used)
+    return found
+
+
+def _own_words(section: Section) -> Iterator[str]:
+    """The text of this project in a section; what others wrote has no part in it."""
+    yield from _of_cells(section.title)
+    for block in section.blocks:
+        yield from _of_block(block)
+    for part in section.sections:
+        yield from _own_words(part)
+
+
+def _of_block(block: Block) -> Iterator[str]:
+    match block:
+        case Paragraph():
+            yield from _of_cells(block.parts)
+        case Bullets():
+            for item in block.items:
+                yield from _of_cells(item)
+        case Table():
+            yield block.caption
+            yield from (column.heading for column in block.in_report().columns)
+        case Exhibit():
+            yield from (label for label, _ in block.entries)
+        case Figure():
+            yield f"{block.chart.title} {block.beside}"
+
+
+def _of_cells(cells: Sequence[Cell]) -> Iterator[str]:
+    return (cell.text for cell in cells if cell.kind in ("words", "strong", "whole"))
 
 
 template.environment("html").filters["kept"] = kept

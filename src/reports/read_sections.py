@@ -1,6 +1,7 @@
 """Sections of a report from templates that are written much like Markdown.
 
-    ## A title                          a section; more #: inside it; `{part=Details, folded}` may follow
+    ## A title                          a section; more #: inside it; `{part=Details, folded}` may follow. A section
+                                        that is put in alone as a title stays as it is
     Text over some lines,               a paragraph; `!answer` or `!caveat` at its start changes its look
     with **strong** words
     - an item                           a list; `>` in place of `-` makes each item a notice
@@ -11,14 +12,15 @@
     Asked: {{ question }}
 
 What is put in with `{{ }}` stays apart from these signs: a cell or a line of cells is kept as it is, a string becomes
-text of others, a whole number a count. In a table, a line of cells (or of columns) fills as many columns. A block or
-section alone in a line becomes part of the document.
+text of others, a whole number a count. In a table, a line of cells (or of columns) fills as many columns. A block
+alone in a line becomes part of the document.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from jinja2 import pass_context
@@ -81,6 +83,13 @@ def blocks(name: str, part: str = "", **values: object) -> tuple[Block, ...]:
     return found
 
 
+def table(name: str, part: str, **values: object) -> Table:
+    """The table that a macro of a template makes."""
+    (made,) = blocks(name, part, **values)
+    assert isinstance(made, Table)
+    return made
+
+
 def line(name: str, part: str, **values: object) -> Line:
     """The line that a macro of a template makes."""
     text, given = _filled(name, values, part)
@@ -116,8 +125,9 @@ template.environment("sections").filters.update(
     words=lambda text: Cell(str(text)),
 )  # fmt: skip
 template.environment("sections").globals.update(
-    gap=gap_cell, link=link_cell, linked=linked, links=links, mean=mean_cell, money=money_cell, number=number_cell,
-    of=of_cell, part=part_cell, passage=passage_cell, share=share_cell, span=range_cell,
+    columns=lambda headings, kind="count": [Column(heading, kind) for heading in headings], gap=gap_cell,
+    link=link_cell, linked=linked, links=links, mean=mean_cell, money=money_cell, number=number_cell, of=of_cell,
+    part=part_cell, passage=passage_cell, share=share_cell, span=range_cell,
 )  # fmt: skip
 
 
@@ -140,15 +150,13 @@ class _Reader:
     def _sections(self, above: int) -> Iterator[Section]:
         while (now := self._now) and (found := _HEADING.fullmatch(now)) and len(found[1]) > above:
             self._at += 1
-            options = dict(option.partition("=")[::2] for option in (found[3] or "").split(", ") if option)
+            given = (option.partition("=")[::2] for option in (found[3] or "").split(", ") if option)
+            options: dict[str, Any] = {name: text or True for name, text in given}
+            if (mark := _MARK.fullmatch(found[2])) and isinstance(made := self._given[int(mark[1])], Section):
+                yield replace(made, **options)
+                continue
             inner = tuple(self._blocks())
-            yield Section(
-                _line(found[2], self._given),
-                inner,
-                tuple(self._sections(len(found[1]))),
-                folded="folded" in options,
-                **{name: options.get(name, "") for name in ("short", "part", "anchor")},
-            )
+            yield Section(_line(found[2], self._given), inner, tuple(self._sections(len(found[1]))), **options)
 
     def _blocks(self) -> Iterator[Block]:
         while (now := self._now) and not _HEADING.fullmatch(now):
@@ -205,7 +213,7 @@ class _Reader:
 
     def _cells(self, field: str) -> Line:
         """The cells of one field: as many as were put in, if it is one mark, or else one."""
-        found = _line(field, self._given) or words("")
+        found = _line(field, self._given) if field else words("")
         if len(found) == 1 or _MARK.fullmatch(field):
             return found
         return (Cell(_text(found), "line", parts=found),)

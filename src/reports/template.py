@@ -10,6 +10,7 @@ A name that a template uses and no one gives is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -30,7 +31,7 @@ def environment(kind: Kind) -> Environment:
     """All templates of one kind, with what they may call."""
     made = Environment(
         loader=FileSystemLoader(FOLDER / kind),
-        autoescape=kind != "text",  # noqa: S701 - in Markdown, `finalize` makes text inert
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -49,7 +50,7 @@ def _harmless(value: object) -> object:
 
 
 def _inert(value: object) -> object:
-    return inert(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return value if isinstance(value, Markup) else Markup(inert(str(value)))  # noqa: S704 - without markup
 
 
 def named(kind: Kind, name: str) -> Template:
@@ -68,5 +69,11 @@ def macro(name: str, part: str, *values: object) -> Markup:
 
 
 def text(name: str, **values: object) -> str:
-    """A file in Markdown; `Markup` is put in as it is."""
-    return named("text", name).render(values)
+    """A file in Markdown; `Markup` is put in as it is. What is written on several lines becomes one paragraph."""
+    return _one_line_each(named("text", name).render(values))
+
+
+def _one_line_each(text: str) -> str:
+    """Text in which paragraphs are one line each, and are one empty line apart."""
+    joined = re.sub(r"(?<=[^\n|>])\n(?=[^\s|>#-])", " ", text)
+    return re.sub(r"\n{3,}", "\n\n", joined).strip("\n") + "\n"

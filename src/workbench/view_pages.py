@@ -18,11 +18,11 @@ from ..reports import links
 from ..reports.document import Contents, shown
 from ..reports.evidence_script import Script
 from ..reports.evidence_shell import CODE_MARKS, code_legend, code_mark, code_name, safe, safe_lines, way_html
-from ..reports.failure_section import NOTHING_LOST, error_sections
+from ..reports.failure_section import error_sections
 from ..reports.first_section import TITLE, about, first_blocks
 from ..reports.html import blocks_html, contents_html, line_html, sections_html
 from ..reports.review_section import review_sections
-from ..reports.sections import LIMITS
+from ..reports.sections import limits_section
 from ..reports.trial_page import LABEL_NAMES, LEGEND, TrialPage
 from ..schemas import FinalClaim, TrialResult
 from ..series.findings import read_findings
@@ -118,7 +118,7 @@ def answer_page(run: OpenRun, one: RunHead, doubts: Sequence[Doubt]) -> str:
         body.append(f'<p class="way">{" &nbsp; ".join(_further(run))}</p>')
         body += _matrix(run)
     body += _doubted(run, doubts)
-    body += ['<h2 id="limits">Limits</h2><ul>', *(f"<li>{one}</li>" for one in LIMITS), "</ul>"]
+    body += ['<h2 id="limits">Limits</h2>', blocks_html(limits_section().blocks)]
     return page(one.name, body, bar=_run_bar(run))
 
 
@@ -334,8 +334,8 @@ def sections_page(run: OpenRun, address: str) -> str | None:
     if address == AGREEMENT and run.reviews:
         return _sections(run, "Agreement of people and judges", [sections_html(tuple(review_sections(run.runs)))])
     if address == ERRORS:
-        found = tuple(error_sections(run.runs))
-        return _sections(run, "Failed calls", [sections_html(found)] if found else [f"<p>{NOTHING_LOST}</p>"])
+        nothing = "<p>No call ended without a usable answer.</p>"
+        return _sections(run, "Failed calls", [sections_html(error_sections(run.runs)) or nothing])
     return None
 
 

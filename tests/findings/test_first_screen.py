@@ -11,7 +11,7 @@ import pytest
 
 from src.findings.judge_agreement import judging
 from src.findings.read_run import gather
-from src.reports import charts, glossary
+from src.reports import charts, read_sections
 from src.reports.csv import table_csv
 from src.reports.document import (
     Bullets,
@@ -30,7 +30,7 @@ from src.reports.document import (
 )
 from src.reports.first_section import named_measure
 from src.reports.forest import ForestChart, ForestGroup, ForestPanel, ForestRow, Mark, Tick
-from src.reports.html import OPEN_EXHIBITS, OPEN_ROWS, blocks_html, html, line_html, sections_html
+from src.reports.html import OPEN_EXHIBITS, OPEN_ROWS, blocks_html, first_uses, html, line_html, sections_html
 from src.reports.markdown import markdown
 from src.reports.sections import contents
 from src.schemas import Registration, Scenario, StudyCode, TrialResult
@@ -279,12 +279,12 @@ def test_a_term_is_explained_in_the_section_that_uses_it_first() -> None:
     second = Section(
         words("Two"), (Paragraph(words("Key coverage, and calibration.")), Paragraph((text_cell("trial"),)))
     )
-    used = [[term.name for term in terms] for terms in glossary.first_uses([first, second])]
+    used = [[term.name for term in terms] for terms in first_uses([first, second])]
     assert used[0] == ["target", "answer key", "key coverage"]
     assert used[1] == ["calibration"], "and what others wrote explains nothing"
     text = sections_html([first, second])
     assert text.count("<dfn>key coverage</dfn>") == 1
-    listed = markdown(Contents(words("t"), (), (), (glossary.glossary_section(),)))
+    listed = markdown(Contents(words("t"), (), (), read_sections.sections("about", terms=TERMS, noted=())))
     assert all(f"**{term.name}**: {term.meaning}" in listed for term in TERMS)
 
 
