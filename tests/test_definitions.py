@@ -29,9 +29,10 @@ import contextlib, io
 from src.cli.parser import build_parser
 from src.exports.tables import codebook_md
 from src.trials.terms import TERMS
-from src.reports.methods import MISSING_RULE, outcomes_text
+from src.reports import methods, template
 from src.scoring.definitions import SCORE_HEADINGS
-print(codebook_md(), TERMS, MISSING_RULE, outcomes_text(), SCORE_HEADINGS, sep="\\n")
+rules = template.named("text", "rules").module
+print(codebook_md(), TERMS, rules.missing(), rules.outcomes(), SCORE_HEADINGS, sep="\\n")
 for command in ("compare", "sensitivity", "power"):
     with contextlib.suppress(SystemExit):
         build_parser().parse_args([command, "--help"])

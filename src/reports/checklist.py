@@ -1,247 +1,45 @@
 """Reporting checklists for a study of a language model's health advice, filled in with what a run knows.
 
 Topics and item numbers are those of the published lists; their sub-items are not reproduced: ids and text are this
-project's own. All text is in JSON files, one per list, and lines that several lists share are in checklist_lines.json.
-Functions below compute the values for their {placeholders}, as Markdown. What a run cannot know is marked `AUTHOR:`.
+project's own. The items are in JSON files, one per list. What a run knows is written in `checklist_lines.md.j2`, a
+template, and computed here; what it cannot know is marked `AUTHOR:`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
 from .. import storage
 from ..errors import InputError
-from ..findings.cost import CallTimes
+from ..findings.estimates import Estimated, estimate, key_coverage
 from ..findings.judge_agreement import Judging, judging
-from ..findings.read_run import Findings, software_version
+from ..findings.read_run import Findings
 from ..findings.rule_judge import offline_notices
+from ..findings.sensitivity import stability
 from ..records.preregistration import Registration
-from ..schemas import CODES, PlannedScenario, RunPlan
+from ..schemas import CODES, TrialOutcome
+from ..scoring.definitions import KEY_COVERAGE, MEASURES, READING_ORDER, SCORES, SHARES
 from ..store.package_data import data_folder
-from ..text.count import counted
-from ..text.escape import inert
-from .checklist_results import Value, judge_facts, markdown_table, result_facts, spending_lines, stability_facts, was
-from .markdown import notice_lines
-from .methods import AUTHOR
-from .notices import notices_of
-from .run_section import confirmed_text, key_facts, parameters_text, roles_of
-from .series import Run, Runs, runs_of
-from .table_one import markdown_lines, table_one
-
-
-def facts_of(runs: Runs, registration: Registration | None) -> dict[str, Value]:
-    """The values for one run, whose judges were measured."""
-    (run,) = runs.runs
-    found = run.found
-    return (
-        _run_facts(found)
-        | _model_facts(run)
-        | _question_facts(found)
-        | _independence_facts(found.manifest.plan)
-        | _key_facts(found.manifest.plan)
-        | judge_facts(run)
-        | result_facts(found)
-        | stability_facts(runs.series)
-        | _registration_facts(registration)
-        | {"table_one": "\n".join(markdown_lines(table_one(runs)[0])) + "\n"}
-    )
-
-
-def _run_facts(found: Findings) -> dict[str, Value]:
-    manifest, plan = found.manifest, found.manifest.plan
-    done = len(found.rows)
-    transcripts = manifest.transcripts
-    names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
-    return {
-        "author": AUTHOR,
-        "version": inert(software_version(manifest) or "(version not recorded)"),
-        "versions": ", ".join(f"{inert(name)} {inert(version)}" for name, version in manifest.versions.items()),
-        "run_id": inert(manifest.run_id),
-        "created": inert(manifest.created),
-        "transcripts": f"{inert(transcripts.run_id)} (manifest sha256 `{transcripts.manifest_sha256}`)"
-        if transcripts
-        else None,
-        "offline_notice": next(map(inert, offline_notices([manifest])), None),
-        "planned": counted(found.planned, "trial"),
-        "done": str(done),
-        "repeats": "once" if plan.repeats == 1 else counted(plan.repeats, "time"),
-        "models": counted(len(plan.targets), "model"),
-        "size": f"{counted(len(plan.scenarios), 'conversation')} × {counted(len(plan.targets), 'model')} × "
-        f"{counted(plan.repeats, 'repeat')}",
-        "plan_sha256": manifest.plan_sha256,
-        "head": found.head,
-        "sealed": "sealed" if found.sealed else "not sealed: the run is not complete",
-        "files": [
-            f"{name}: sha256 `{storage.file_sha256(found.folder / name)}`"
-            for name in names
-            if (found.folder / name).is_file()
-        ],
-    }
-
-
-def _model_facts(run: Run) -> dict[str, Value]:
-    found, plan = run.found, run.found.manifest.plan
-    times = run.calls.times
-    of_targets = CallTimes.spanning([times[target] for target in plan.targets if target in times])
-    left_out = [
-        f"{inert(name)}: {inert(', '.join(sorted(service.not_applied)))}"
-        for name, service in found.services.items()
-        if service.not_applied
-    ]
-    return {
-        "models_table": _models_table(found),
-        "days_by_model": [f"{inert(name)}: {_days(one)}" for name, one in times.items()],
-        "days_of_targets": (f"from {days}" if " to " in (days := _days(of_targets)) else f"on {days}")
-        if of_targets
-        else None,
-        "target_parameters": parameters_text(plan.target_parameters),
-        "judge_parameters": parameters_text(plan.judge_parameters),
-        "own_parameters": [f"{inert(name)}: {parameters_text(own)}" for name, own in plan.model_parameters.items()],
-        "not_applied": "; ".join(left_out) or "none",
-        "seed": str(plan.seed),
-        "max_attempts": str(plan.policy.max_attempts),
-        "deadline": f"{plan.policy.deadline_s:g}",
-        "max_asks": str(plan.policy.max_asks),
-        "spending": spending_lines(run.calls.spending),
-        "several_versions": _several_versions(found),
-        "prompt_files": [f"{role}: `{prompt.sha256}`" for role, prompt in plan.prompts.items()],
-    }
-
-
-def _several_versions(found: Findings) -> str | None:
-    """The targets whose version changed during the run."""
-    changed = [
-        f"{inert(target)} ({inert(', '.join(sorted(service.served)))})"
-        for target in found.plan_targets
-        if (service := found.services.get(target)) and len(service.served) > 1
-    ]
-    return f"More than one version answered during the run: {'; '.join(changed)}" if changed else None
-
-
-def _models_table(found: Findings) -> str:
-    rows = []
-    for name, service in found.services.items():
-        roles = ", ".join("under test" if role == "target" else role for role in roles_of(found.manifest.plan, name))
-        served = ", ".join(inert(one) for one in sorted(service.served)) or "not stated"
-        same = "**no**" if service.differs else service.as_requested
-        not_applied = inert(", ".join(sorted(service.not_applied))) or "none"
-        rows.append([inert(name), roles, inert(service.called), served, same, not_applied])
-    return markdown_table(
-        ["model", "role", "called as", "served by", "as requested", "parameters not applied"], rows, numbers=False
-    )
-
-
-def _question_facts(found: Findings) -> dict[str, Value]:
-    plan = found.manifest.plan
-    scenarios = [planned.scenario for planned in plan.scenarios]
-    turns = [turn for scenario in scenarios for turn in scenario.scripted_turns]
-    study_groups = found.study_groups
-    conditional = sum(turn.condition is not None for turn in turns)
-    several = sum(len(scenario.scripted_turns) > 1 for scenario in scenarios)
-    languages = {str(scenario.persona.language) for scenario in scenarios if scenario.persona.language}
-    wording = "the scenarios' own wording"
-    if plan.wording:
-        wording = f"the wording of {inert(plan.wording.title)} (sha256 `{plan.wording.sha256}`), otherwise {wording}"
-    return {
-        "wording": wording,
-        "questioner": inert(plan.questioner) if plan.questioner else None,
-        "conversations": counted(len(scenarios), "conversation"),
-        "turns": counted(len(turns), "turn"),
-        "study_groups": counted(study_groups, "question group") if study_groups else None,
-        "scenario_files": [f"{inert(planned.name)}: `{planned.sha256}`" for planned in plan.scenarios],
-        "several_questions": f"{several} of {len(scenarios)}",
-        "conditional_turns": f"{counted(conditional, 'turn')} {was(conditional)}" if conditional else None,
-        "languages": inert(", ".join(sorted(map(str, languages)))) if languages else None,
-    }
-
-
-def _independence_facts(plan: RunPlan) -> dict[str, Value]:
-    """When the questions are set, and whether their files are public: those of the bundled bank are."""
-    dates = sorted(planned.scenario.effective_date for planned in plan.scenarios)
-    files = {planned.path: planned for planned in plan.scenarios}
-    bundled = sum(map(_is_bundled, files.values()))
-    own = len(files) - bundled
-    total = counted(len(files), "scenario file")
-    return {
-        "effective_dates": str(dates[0]) if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}",
-        "bundled": f"{bundled} of {total} {_is(bundled)}" if bundled else None,
-        "own_files": f"{own} of {total} {_is(own)}" if own else None,
-    }
-
-
-@cache
-def _bundled_hashes() -> frozenset[str]:
-    return frozenset(storage.file_sha256(path) for path in data_folder("scenarios").rglob("*.json"))
-
-
-def _is_bundled(planned: PlannedScenario) -> bool:
-    return planned.sha256 in _bundled_hashes()
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _key_facts(plan: RunPlan) -> dict[str, Value]:
-    facts = key_facts(plan)
-    return {
-        "facts": counted(len(facts), "fact"),
-        "plan_year": str(plan.plan_year),
-        "confirmed": confirmed_text(facts),
-        "sources": counted(len({fact.source for fact in facts}), "source"),
-        "expired": [inert(reason) for reason in plan.expired],
-        "references": counted(len(plan.references), "file") + " of figures, facts and invented plans"
-        if plan.references
-        else None,
-        "codes": ", ".join(code.replace("_", " ") for code in CODES),
-        "rubric_files": [f"{inert(name)}, sha256 `{rubric.sha256}`" for name, rubric in plan.rubrics.items()],
-    }
-
-
-def _registration_facts(kept: Registration | None) -> dict[str, Value]:
-    return {
-        "primary_outcome": inert(kept.primary_outcome) if kept else None,
-        "planned_tests": [inert(test) for test in kept.tests] if kept else None,
-        "registration": registration_lines(kept)
-        if kept
-        else ["- This run was started without a pre-registration (`medicare-eval freeze`)."],
-    }
-
-
-def registration_lines(kept: Registration) -> list[str]:
-    """What the checklist says about a pre-registration, in Markdown."""
-    lines = [
-        f"- Pre-registration of {inert(kept.created)}, sha256 `{kept.sha256}`",
-        f"- Primary outcome: {inert(kept.primary_outcome)}",
-        *(f"- Planned test: {inert(test)}" for test in kept.tests),
-    ]
-    if kept.notes:
-        lines.append(f"- Notes: {inert(kept.notes)}")
-    if not kept.deviations:
-        return [*lines, "- Deviations from the pre-registration: none"]
-    return [
-        *lines,
-        f"- **Deviations from the pre-registration: {len(kept.deviations)}**",
-        *(f"  - {inert(deviation)}" for deviation in kept.deviations),
-    ]
-
-
-def _days(times: CallTimes) -> str:
-    first, last = times.first[:10], times.last[:10]
-    return first if first == last else f"{first} to {last}"
-
+from ..text.money import money_text
+from ..text.rounded import percent
+from ..trials.row import LABELS, OUTCOMES
+from . import template
+from .document import estimate_text, share_text
+from .methods import notices_text
+from .run_section import key_facts, roles_of
+from .score_section import OUTCOME_NAMES, knows_tampered
+from .series import Runs, runs_of
+from .table_one import table_one
 
 ChecklistName = Literal["chart", "tripod-llm", "mi-clear-llm"]
 CHECKLISTS: tuple[ChecklistName, ...] = get_args(ChecklistName)
 ALL = "all"
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_SHARED = "@"
 
 
 class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -254,7 +52,7 @@ class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     report: str
     """What to report."""
     known: tuple[str, ...] = ()
-    """What the run knows, as lines with {placeholders}; `@name` stands for shared lines."""
+    """What the run knows: lines, and after `@` the names of macros in `templates/text/checklist_lines.md.j2`."""
     ask: str = ""
     """What the author must add; empty if the run knows everything."""
     ask_if_registered: str = ""
@@ -285,28 +83,9 @@ def chosen_checklists(names: str | Sequence[str]) -> tuple[ChecklistName, ...]:
 
 
 @cache
-def shared_lines() -> dict[str, tuple[str, ...]]:
-    return msgspec.json.decode(_text_file("lines").read_bytes(), type=dict[str, tuple[str, ...]])
-
-
-@cache
 def load_checklist(name: ChecklistName) -> Checklist:
-    """A list, with shared lines in place."""
-    read = msgspec.json.decode(_text_file(name.replace("-", "_")).read_bytes(), type=Checklist)
-    items = tuple(msgspec.structs.replace(item, known=tuple(_lines(item.known))) for item in read.items)
-    return msgspec.structs.replace(read, items=items)
-
-
-def _text_file(name: str) -> Path:
-    return Path(__file__).with_name(f"checklist_{name}.json")
-
-
-def _lines(known: Sequence[str]) -> Iterator[str]:
-    for line in known:
-        if line.startswith(_SHARED):
-            yield from shared_lines()[line.removeprefix(_SHARED)]
-        else:
-            yield line
+    path = Path(__file__).with_name(f"checklist_{name.replace('-', '_')}.json")
+    return msgspec.json.decode(path.read_bytes(), type=Checklist)
 
 
 def checklists(
@@ -328,39 +107,102 @@ def checklists(
         The text of each list.
     """
     runs = runs_of([findings], [measured or judging(findings)])
-    registered = registration or findings.manifest.registration
-    facts = facts_of(runs, registered)
-    notices = "\n".join(notice_lines(one.cells for one in notices_of(runs)))
-    return {name: _text(load_checklist(name), facts, notices, registered=bool(registered)) for name in names}
+    values = _values(runs, registration or findings.manifest.registration)
+    return {name: template.text("checklist", texts=load_checklist(name), **values) for name in names}
 
 
-def _text(texts: Checklist, facts: Mapping[str, Value], notices: str, *, registered: bool) -> str:
-    head = [f"# Reporting checklist ({texts.name}): run {{run_id}}", texts.source, *shared_lines()["intro"]]
-    blocks = [*fill(head, facts), notices]
-    number = 0
-    for item in texts.items:
-        if item.number != number:
-            number = item.number
-            blocks.append(f"## {texts.name} item {number}: {texts.main_items[number]}")
-        ask = item.ask_if_registered if registered and item.ask_if_registered else item.ask
-        lines = [*fill(item.known, facts), *([f"- {AUTHOR} {ask}"] if ask else [])]
-        blocks += [f"### {item.item_id} {item.topic}", f"*{item.report}*", "\n".join(lines).rstrip("\n")]
-    return "\n\n".join(filter(None, blocks)) + "\n"
+class _Target(NamedTuple):
+    """The results of one model."""
+
+    target: str
+    planned: int
+    outcomes: list[int]
+    left: int
+    """Trials that were not yet run."""
+    estimates: list[str]
+    units: int
+    bounds: list[tuple[str, Estimated]]
+    """Estimates that missing answers could change."""
+    scored: int
+    wrong: int
+    """Scored trials in which a claim contradicts the key."""
+    fabricated: int
 
 
-def fill(lines: Sequence[str], facts: Mapping[str, Value]) -> Iterator[str]:
-    """Lines with their placeholders replaced.
+def _values(runs: Runs, registration: Registration | None) -> dict[str, object]:
+    """What the lines are filled with: one run, whose judges were measured, and numbers of it."""
+    (run,) = runs.runs
+    found, plan = run.found, run.found.manifest.plan
+    scenarios = [planned.scenario for planned in plan.scenarios]
+    files = {planned.path: planned.sha256 for planned in plan.scenarios}
+    ends = [outcome for outcome in OUTCOMES if outcome != "tampered" or knows_tampered(found)]
+    names = (storage.MANIFEST, storage.JOURNAL, storage.RESULTS, storage.SEAL)
+    served = [
+        (target, sorted(found.services[target].served)) for target in found.plan_targets if target in found.services
+    ]
+    return {
+        "run": run,
+        "found": found,
+        "plan": plan,
+        "measured": run.judging,
+        "kept": registration,
+        "notices": notices_text(runs),
+        "scenarios": scenarios,
+        "turns": [turn for scenario in scenarios for turn in scenario.scripted_turns],
+        "several": sum(len(scenario.scripted_turns) > 1 for scenario in scenarios),
+        "spoken": sorted({str(scenario.persona.language) for scenario in scenarios if scenario.persona.language}),
+        "files": files,
+        "bundled": sum(digest in _bundled_hashes() for digest in files.values()),
+        "facts": key_facts(plan),
+        "codes": CODES,
+        "checked": list(_checked_labels(run.judging)),
+        "changed": [one for one in served if len(one[1]) > 1],
+        "stable": [(one.target, stability(one.rows)) for one in runs.series],
+        "ends": [OUTCOME_NAMES[outcome] for outcome in ends],
+        "measures": [*(MEASURES[name].heading for name in READING_ORDER), KEY_COVERAGE.heading],
+        "targets": [_target(found, target, ends) for target in found.plan_targets],
+        "offline": list(offline_notices([found.manifest])),
+        "parts": [(one, storage.file_sha256(found.folder / one)) for one in names if (found.folder / one).is_file()],
+        "table_one": table_one(runs)[0],
+        "roles_of": roles_of,
+        "share_text": share_text,
+        "money_text": money_text,
+        "percent": percent,
+    }
 
-    A line is left out if one of its values is None, and repeated for each entry if one of its values is a list.
-    """
-    for line in lines:
-        names = _PLACEHOLDER.findall(line)
-        lists = [name for name in names if isinstance(facts[name], list)]
-        for entry in facts[lists[0]] or () if lists else [""]:
-            values = {name: entry if name in lists else facts[name] for name in names}
-            if None not in values.values():
-                yield _filled(line, values)
+
+def _target(found: Findings, target: str, ends: Sequence[TrialOutcome]) -> _Target:
+    rows, planned = found.of_target(target), found.planned // max(1, len(found.plan_targets))
+    outcomes = Counter(row.outcome for row in rows)
+    shares, scores = ([estimate(rows, one) for one in measures] for measures in (SHARES, SCORES))
+    scored = [row for row in rows if row.outcome == "scored"]
+    return _Target(
+        target,
+        planned,
+        [outcomes[outcome] for outcome in ends],
+        planned - len(rows),
+        [*map(share_text, shares), *map(estimate_text, scores), share_text(key_coverage(rows))],
+        max(one.units for one in (*shares, *scores)),
+        [
+            (MEASURES[name].heading, one)
+            for name, one in zip(SHARES, shares, strict=True)
+            if one.missing and one.lowest is not None and one.highest is not None
+        ],
+        len(scored),
+        sum(row.labels[LABELS.index("CONTRADICTED")] > 0 for row in scored),
+        sum(row.fabricated for row in scored),
+    )
 
 
-def _filled(line: str, values: Mapping[str, Value]) -> str:
-    return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), line)
+def _checked_labels(measured: Judging | None) -> Iterator[tuple[str, int, int]]:
+    """For each label: how often the judges of the judge check found it, of how many."""
+    check = measured.check if measured else None
+    if check and check.end_to_end:
+        matrix = check.end_to_end.matrix()
+        for label in LABELS:
+            yield label, matrix.get((label, label), 0), sum(n for (gold, _), n in matrix.items() if gold == label)
+
+
+@cache
+def _bundled_hashes() -> frozenset[str]:
+    return frozenset(storage.file_sha256(path) for path in data_folder("scenarios").rglob("*.json"))

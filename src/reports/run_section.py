@@ -18,14 +18,6 @@ from .document import Section
 from .series import Runs
 
 SHORT_HASH = 16
-KINDS_NOTICE = (
-    "Targets of different kinds are in this report: {kinds}. Their names say which is which: transcript: is recorded, "
-    "and # comes before settings. They are never pooled: every figure is of one target."
-)
-SEARCH_NOTICE = (
-    "Targets with search read pages of the web on the days of the run. Their answers cannot be asked for again; the "
-    "journal keeps them as they were."
-)
 
 
 def run_sections(runs: Runs) -> tuple[Section, ...]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from io import StringIO
 
 from ..schemas import PlannedScenario, RunPlan
-from ..text.escape import inert
 from ..text.rounded import percent
 from ..trials.missing import MISSING
 from .csv import safe
@@ -21,10 +20,6 @@ TABLE_ONE_CSV = "table1.csv"
 NOT_STATED = "not stated"
 NOTHING = "–"
 HEADER = ("part", "characteristic", "level", "run", "target", "value")
-NOTE = (
-    "A script is a scenario with one of its variants. A scenario can have several themes. Percentages are of the "
-    "scenarios, scripts or facts of the run. A fact that several variants share counts once."
-)
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,16 @@ class Part:
     """Names of runs or targets: text of others."""
     values: tuple[tuple[Value, ...], ...]
     """For each column, in the same order of characteristics and levels."""
+
+    def rows(self) -> Iterator[tuple[str, str, list[Value | None]]]:
+        """A characteristic is named once, and comes with the levels of every column."""
+        found = [{(one.characteristic, one.level): one for one in values} for values in self.values]
+        every = dict.fromkeys(name for column in found for name in column)
+        for characteristic in dict.fromkeys(name for name, _ in every):
+            named = characteristic
+            for key in (one for one in every if one[0] == characteristic):
+                yield named, key[1], [column.get(key) for column in found]
+                named = ""
 
 
 def study_values(run: Run) -> tuple[Value, ...]:
@@ -132,32 +137,6 @@ def table_one(runs: Runs) -> tuple[Part, Part]:
         tuple(target_values(series, tampered=tampered) for series in runs.series),
     )
     return study, targets
-
-
-def markdown_lines(part: Part) -> list[str]:
-    """A part as a Markdown table; a characteristic is named once, and a level that a column lacks is 0."""
-    found = [
-        {(one.characteristic, one.level): inert(one.text) if one.of_others else one.text for one in values}
-        for values in part.values
-    ]
-    names = _in_order(part.values)
-    lines = [
-        f"| characteristic | | {' | '.join(inert(name) for name in part.columns)} |",
-        f"| --- | --- |{' ---: |' * len(part.columns)}",
-    ]
-    before = ""
-    for characteristic, level in names:
-        cells = [column.get((characteristic, level), "0") for column in found]
-        lines.append(f"| {characteristic if characteristic != before else ''} | {inert(level)} | {' | '.join(cells)} |")
-        before = characteristic
-    return lines
-
-
-def _in_order(columns: Sequence[Sequence[Value]]) -> list[tuple[str, str]]:
-    """Characteristics in the order of the first column, with the levels of every column."""
-    characteristics = dict.fromkeys(one.characteristic for values in columns for one in values)
-    levels = dict.fromkeys((one.characteristic, one.level) for values in columns for one in values)
-    return [name for characteristic in characteristics for name in levels if name[0] == characteristic]
 
 
 def table_one_csv(runs: Runs) -> str:

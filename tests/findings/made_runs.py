@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from src.records.citation import CheckedCitation, CitationOutcome
 from src.records.contracts import FinalClaim, QuoteSpan, ScorerOutput, Scores
+from src.reports import template
 from src.schemas import (
     CallRecord,
     Claim,
@@ -179,3 +180,8 @@ def hostile() -> list[TrialResult]:
 
 def manifest_of(folder: Path) -> Manifest:
     return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+
+
+def rule(name: str) -> str:
+    """What Methods and the checklists say about intervals, missing answers, differences or outcomes."""
+    return " ".join(str(getattr(template.named("text", "rules").module, name)()).split())

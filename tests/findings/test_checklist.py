@@ -13,21 +13,9 @@ from src.cli import options
 from src.errors import InputError, IntegrityError
 from src.findings.judge_agreement import judging, read_check
 from src.findings.read_run import Findings, gather
-from src.reports import checklist as checklist_module
-from src.reports.checklist import (
-    CHECKLISTS,
-    ChecklistName,
-    checklists,
-    chosen_checklists,
-    facts_of,
-    file_name,
-    fill,
-    load_checklist,
-    registration_lines,
-    shared_lines,
-)
-from src.reports.checklist_results import Value
-from src.reports.methods import AUTHOR, INTERVALS, MISSING_RULE, methods_markdown
+from src.reports import template
+from src.reports.checklist import CHECKLISTS, ChecklistName, checklists, chosen_checklists, file_name, load_checklist
+from src.reports.methods import AUTHOR, methods_markdown
 from src.reports.series import runs_of
 from src.reports.write import write_report
 from src.schemas import Registration, Transcripts
@@ -37,7 +25,7 @@ from tests.cases import each_case
 
 from ..helpers import HASH, manifest, result, scenario
 from ..runs import END_TO_END, ONE, shared, shared_run
-from .made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
+from .made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, rule, write_journal, write_run
 
 ITEMS = load_checklist("chart").items
 TOPICS = {"chart": 12, "tripod-llm": 19, "mi-clear-llm": 6}
@@ -94,13 +82,15 @@ def test_every_item_is_in_the_text_and_none_is_empty(name: ChecklistName, real: 
     assert "\n\n\n" not in text
 
 
-def test_shared_lines_are_all_used() -> None:
-    used = {
-        line.removeprefix("@")
-        for path in Path(checklist_module.__file__).parent.glob("checklist_*.json")
-        for line in re.findall(r'"(@\w+)"', path.read_text(encoding="utf-8"))
+def test_every_name_in_a_list_is_a_macro_and_every_macro_is_used() -> None:
+    named = {
+        line[1:] for name in CHECKLISTS for item in load_checklist(name).items for line in item.known if line[0] == "@"
     }
-    assert used | {"intro"} == set(shared_lines())
+    texts = [path.read_text(encoding="utf-8") for path in (template.FOLDER / "text").glob("checklist*.md.j2")]
+    macros = {name for text in texts for name in re.findall(r"\{% macro (\w+)\(", text)}
+    called = {name for text in texts for name in re.findall(r"\{\{ (?:lines\.)?(\w+)\(", text)}
+    assert named <= macros
+    assert macros <= named | called
 
 
 def test_what_papers_omit_most_is_answered_from_the_run(real: Path) -> None:
@@ -117,8 +107,8 @@ def test_what_papers_omit_most_is_answered_from_the_run(real: Path) -> None:
     assert str(manifest_of(real).plan.scenarios[0].scenario.effective_date) in independence
     assert "| fake:partial | under test | partial | partial | yes | none |" in section(texts["tripod-llm"], "6.1")
     assert "were not checked against labeled replies" in section(texts["tripod-llm"], "7.3")
-    assert MISSING_RULE in section(texts["tripod-llm"], "5.5")
-    assert INTERVALS in section(texts["tripod-llm"], "6.5")
+    assert rule("missing") in section(texts["tripod-llm"], "5.5")
+    assert rule("intervals") in section(texts["tripod-llm"], "6.5")
     assert "| Scenarios |  | 1 |" in section(texts["tripod-llm"], "5.2")
     assert re.search(r"fake:wrong \(target\): \d+ calls, ", section(texts["tripod-llm"], "12.1"))
 
@@ -261,29 +251,18 @@ def test_a_pre_registration_is_named_with_its_deviations(tmp_path: Path) -> None
     assert "registered before the run" not in section(without, "E2") + section(without, "A1")
 
 
-def test_a_pre_registration_without_deviations_says_so() -> None:
-    assert registration_lines(registered(notes="See the registry."))[-2:] == [
-        "- Notes: See the registry.", "- Deviations from the pre-registration: none",
-    ]  # fmt: skip
+def test_a_pre_registration_without_deviations_says_so(tmp_path: Path) -> None:
+    found = gather(write_run(tmp_path / "run", [rich()], planned()))
+    part = section(chart_checklist(found, registered(notes="See the registry.")), "D4")
+    assert "\n- Notes: See the registry.\n- Deviations from the pre-registration: none\n" in part
 
 
-def test_hostile_words_of_a_pre_registration_are_inert() -> None:
-    lines = registration_lines(registered("[x](javascript:y)", primary_outcome="<b>|\x1b[31m", notes="\n# head"))
-    assert all("\n" not in line and "\x1b" not in line and "<b>" not in line and "](" not in line for line in lines)
-
-
-def test_every_placeholder_of_the_texts_has_a_value_and_every_value_is_used(real: Path) -> None:
-    lines = [*shared_lines()["intro"]]
-    lines += [line for name in CHECKLISTS for item in load_checklist(name).items for line in item.known]
-    used = {name for line in lines for name in re.findall(r"\{(\w+)\}", line)}
-    found = gather(real)
-    assert used | {"run_id"} == set(facts_of(runs_of([found], [judging(found)]), None))
-
-
-def test_lines_are_left_out_or_repeated_by_their_values() -> None:
-    facts: dict[str, Value] = {"none": None, "some": ["a", "{none}"], "empty": [], "kept": "", "one": "1"}
-    lines = ["x {none}", "{one} {some}", "{empty}", "kept{kept}", "plain", "{some} {none}"]
-    assert list(fill(lines, facts)) == ["1 a", "1 {none}", "kept", "plain"]
+def test_hostile_words_of_a_pre_registration_are_inert(tmp_path: Path) -> None:
+    found = gather(write_run(tmp_path / "run", [rich()], planned()))
+    evil = registered("[x](javascript:y)", primary_outcome="<b>|\x1b[31m", notes="\n# head")
+    part = section(chart_checklist(found, evil), "D4")
+    assert len(part.splitlines()) == len(section(chart_checklist(found, registered("x", notes="y")), "D4").splitlines())
+    assert "\x1b" not in part and "<b>" not in part and "](" not in part
 
 
 def test_a_run_that_judges_old_transcripts_sends_the_author_to_them(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from src.findings.judge_agreement import judging
 from src.findings.read_run import gather
-from src.reports.methods import AUTHOR, INTERVALS, METHODS_MD, MISSING_RULE, methods_markdown
+from src.reports.methods import AUTHOR, METHODS_MD, methods_markdown
 from src.reports.series import Runs, runs_of
 from src.reports.table_one import HEADER, TABLE_ONE_CSV, table_one, table_one_csv
 from src.reports.write import write_report
@@ -19,7 +19,17 @@ from src.schemas import Registration
 from src.stats.bounded import LEAST_IN_STRATA, LEAST_UNITS
 from src.storage import MANIFEST, encode_record
 from src.trials.missing import MISSING
-from tests.findings.made_runs import call_on, hostile, manifest_of, one_of_each, planned, rich, write_journal, write_run
+from tests.findings.made_runs import (
+    call_on,
+    hostile,
+    manifest_of,
+    one_of_each,
+    planned,
+    rich,
+    rule,
+    write_journal,
+    write_run,
+)
 from tests.helpers import HASH, manifest, scenario
 from tests.runs import ONE, shared_run
 
@@ -76,14 +86,14 @@ def test_methods_give_the_numbers_of_the_run(real: Path) -> None:
 
 
 def test_methods_say_how_intervals_and_missing_answers_are_handled(real: Path) -> None:
-    text = methods_markdown(runs_in(real))
-    assert INTERVALS in text
-    assert MISSING_RULE in text
-    assert f"fewer than {LEAST_UNITS} scenarios, or fewer than {LEAST_IN_STRATA} scripts" in INTERVALS
+    text, intervals, missing = methods_markdown(runs_in(real)), rule("intervals"), rule("missing")
+    assert intervals in text
+    assert missing in text
+    assert f"fewer than {LEAST_UNITS} scenarios, or fewer than {LEAST_IN_STRATA} scripts" in intervals
     for word in ("mid-P", "CR2", "Korn and Graubard", "averaged over repeats and then over variants"):
-        assert word in INTERVALS
+        assert word in intervals
     for word in ("refused, blocked", "failed, were cut off or were not asked", "lowest and the highest"):
-        assert word in MISSING_RULE
+        assert word in missing
 
 
 def test_table_one_counts_what_was_asked_and_what_happened(real: Path) -> None:
