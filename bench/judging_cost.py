@@ -3,7 +3,7 @@
 The demo's scenarios and targets, judged by each of the default judges in all roles. Calls and tokens are those of
 `run --dry-run`, which names its assumptions. Without caching, all input has the full price. With it, all but the first
 call of a scenario read the start that they share from the cache, where it is long enough for the model. In batches, the
-prices are the shares in src/calls/prices.json, with their sources. No provider promises that a batch finds its own
+prices are the shares in src/adapters/prices.json, with their sources. No provider promises that a batch finds its own
 starts in the cache, so both cases are given; the last column is cached and in batches over no caching.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import src as me
-from src.adapters.fake_adapter import NAMES
+from src.adapters.local_adapters import NAMES
 from src.adapters.models import resolve
 from src.adapters.registry import PROVIDERS
 from src.calls.estimate import EstimateRow, estimate

@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 from src import orchestrator, storage
 from src.adapters.base import Adapter, ModelReply, ModelRequest
-from src.adapters.offline_adapter import ROLE_OF_SCHEMA, OfflineAdapter
+from src.adapters.local_adapters import ROLE_OF_SCHEMA, OfflineAdapter
 from src.calls import breaker, limits
 from src.calls.limits import Limits
 from src.calls.probes import PROBE

@@ -463,7 +463,7 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
 HANGING = """
 import asyncio, sys
 from src import cli
-from src.adapters.fake_adapter import FakeAdapter
+from src.adapters.local_adapters import FakeAdapter
 async def hang(self, request, *, timeout_s):
     print("called", file=sys.stderr, flush=True)
     await asyncio.Event().wait()

@@ -18,7 +18,7 @@ from typing import get_args
 
 import pytest
 
-from src.adapters import fake_adapter
+from src.adapters import local_adapters
 from src.agents.scorer import ScoredClaim, score
 from src.findings.judge_agreement import SEED as REPORT_SEED
 from src.findings.read_run import REVIEWS_SHOWN
@@ -106,7 +106,7 @@ def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    for module in (fake_adapter, judges):
+    for module in (local_adapters, judges):
         monkeypatch.setattr(module, "data_folder", folder_of)
     for name, text in EXAMPLE_FILE.findall(text_of("authoring.md")):
         (tmp_path / name).parent.mkdir(exist_ok=True)

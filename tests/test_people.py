@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from src import storage
-from src.adapters.offline_adapter import ROLE_OF_SCHEMA
+from src.adapters.local_adapters import ROLE_OF_SCHEMA
 from src.api.reviews import start_review
 from src.api.runs import resume_with_people
 from src.calls.people import People, WaitingCall

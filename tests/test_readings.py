@@ -61,7 +61,7 @@ def scenario_file(folder: Path) -> Path:
 def fakes_say(folder: Path, replies: dict[str, dict[str, str]], patch: pytest.MonkeyPatch) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "scenario_001.json").write_text(json.dumps({"replies": replies}), encoding="utf-8")
-    patch.setattr("src.adapters.fake_adapter.data_folder", lambda kind: folder)
+    patch.setattr("src.adapters.local_adapters.data_folder", lambda kind: folder)
 
 
 def run(folder: Path, *arguments: object, code: int = 0) -> Path:

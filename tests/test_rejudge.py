@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from src import storage
-from src.adapters.fake_adapter import FakeAdapter
+from src.adapters.local_adapters import FakeAdapter
 from src.findings.compare_judges import compare_judges, same_transcripts
 from src.findings.judge_agreement import judging
 from src.findings.read_run import gather

@@ -44,7 +44,7 @@ sys.path.insert(0, {root!r})
 with open({control!r}) as file:
     control = json.load(file)
 os.environ["MEDICARE_EVAL_TODAY"] = control["today"]
-from src.adapters.fake_adapter import FakeAdapter
+from src.adapters.local_adapters import FakeAdapter
 from src.cli import main
 own, asked = FakeAdapter._reply, 0
 def reply(self, model, *where):

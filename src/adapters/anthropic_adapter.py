@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -46,33 +46,16 @@ class AnthropicAdapter(HttpAdapter):
         self._client = opened(self.provider, lambda: _client(self._secret, url))
 
     async def _send(self, call: Call, timeout_s: float) -> None:
-        await self._post(message_body(call), call.takes.api_version, timeout_s)
+        await self.post("/v1/messages", message_body(call), timeout_s, call)
 
     async def _ask_nothing(self, timeout_s: float) -> None:
-        await self._post({}, None, timeout_s)
-
-    async def _post(self, body: dict[str, Any], version: str | None, timeout_s: float) -> None:
-        from httpx2 import Response
-
-        # Not `messages.create`: it no longer takes a temperature, and it warns about old models through `warnings`,
-        # which raises an exception if warnings are errors.
-        await self._client.post(
-            "/v1/messages",
-            cast_to=Response,
-            body=body,
-            options={"timeout": timeout_s, "headers": version_header(version)},
-        )
+        await self.post("/v1/messages", {}, timeout_s)
 
     async def _list(self, timeout_s: float) -> None:
-        from httpx2 import Response
+        await self.get("/v1/models", {"limit": 1000}, timeout_s)
 
-        await self._client.get("/v1/models?limit=1000", cast_to=Response, options={"timeout": timeout_s})
-
-    async def get(self, path: str, query: dict[str, Any], timeout_s: float) -> None:
-        """For what is not a model's call."""
-        from httpx2 import Response
-
-        await self._client.get(path, cast_to=Response, options={"params": query, "timeout": timeout_s})
+    def headers(self, call: Call | None) -> Mapping[str, Any]:
+        return {"anthropic-version": call.takes.api_version} if call and call.takes.api_version else {}
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         blocks = payload.get("content")
@@ -99,19 +82,12 @@ class AnthropicAdapter(HttpAdapter):
             search=read_search(payload, blocks),
         )
 
-    async def aclose(self) -> None:
-        await self._client.close()
-
 
 def _client(secret: Secret, base_url: str) -> AsyncAnthropic:
     import anthropic
 
     http_client = anthropic.DefaultAsyncHttpxClient(timeout=None, **client_options(base_url))
     return anthropic.AsyncAnthropic(api_key=secret.reveal(), base_url=base_url, max_retries=0, http_client=http_client)
-
-
-def version_header(version: str | None) -> dict[str, str]:
-    return {"anthropic-version": version} if version else {}
 
 
 def message_body(call: Call) -> dict[str, Any]:
@@ -268,7 +244,7 @@ class AnthropicBatches(HttpBatches[AnthropicAdapter]):
         ]
         body = await self._fetch(
             lambda: self._client.messages.batches.create(
-                requests=lines, extra_headers=version_header(calls[0].takes.api_version), timeout=TIMEOUT_S
+                requests=lines, extra_headers=self._adapter.headers(calls[0]), timeout=TIMEOUT_S
             )
         )
         return _known(parsed(body))
@@ -300,9 +276,6 @@ class AnthropicBatches(HttpBatches[AnthropicAdapter]):
 
     async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
         return [_reply(line) for line in decoded_lines(await self._get(f"{PATH}/{batch}/results"), _Line)]
-
-    async def _get(self, path: str, query: dict[str, Any] | None = None) -> bytes:
-        return await self._fetch(lambda: self._adapter.get(path, query or {}, TIMEOUT_S))
 
 
 _COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")

@@ -41,6 +41,9 @@ class HttpBatches(ABC, Generic[A]):
         self._last = await self._adapter.fetch(send, TIMEOUT_S)
         return self._last.body
 
+    async def _get(self, path: str, query: dict[str, Any] | None = None) -> bytes:
+        return await self._fetch(lambda: self._adapter.get(path, query or {}, TIMEOUT_S))
+
     def body(self, request: ModelRequest) -> bytes:
         try:
             return encode(self._document(self._adapter.fitted(request)))

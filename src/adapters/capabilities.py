@@ -70,12 +70,14 @@ class Family:
     takes: Capabilities
 
 
+_TABLES = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
+
+
 def _families() -> Iterator[Family]:
-    tables = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
-    searches = {name: _record(SearchTool, row) for name, row in tables["searches"].items()}
-    for provider, rows in tables["families"].items():
+    searches = {name: _record(SearchTool, row) for name, row in _TABLES["searches"].items()}
+    for provider, rows in _TABLES["families"].items():
         for row in rows:
-            takes = {**tables["kinds"][row.pop("kind")], **row}
+            takes = {**_TABLES["kinds"][row.pop("kind")], **row}
             pattern, search = takes.pop("pattern"), searches.get(takes.pop("search", ""))
             yield Family(provider, pattern, _record(Capabilities, {**takes, "search": search}))
 
@@ -114,18 +116,12 @@ class Call:
     not_applied: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Made:
-    original: dict[str, Any]
-    """Kept, so that its `id` is not reused."""
-    strict: dict[str, Any]
-
-
 class StrictSchemas:
     """Strict copies of the schemas that a run used last."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, bool], _Made] = {}
+        self._made: dict[tuple[int, bool], tuple[dict[str, Any], dict[str, Any]]] = {}
+        """The original too, so that its `id` is not reused."""
 
     def of(self, schema: dict[str, Any], *, list_lengths: bool) -> dict[str, Any]:
         """Looked up by identity: reading a schema takes as long as copying it."""
@@ -133,8 +129,8 @@ class StrictSchemas:
         if key not in self._made:
             if len(self._made) == KEPT_SCHEMAS:
                 del self._made[next(iter(self._made))]
-            self._made[key] = _Made(schema, strict_schema(schema, list_lengths=list_lengths))
-        return self._made[key].strict
+            self._made[key] = (schema, strict_schema(schema, list_lengths=list_lengths))
+        return self._made[key][1]
 
 
 def fitted(provider: str, request: ModelRequest, schemas: StrictSchemas | None = None) -> Call:
@@ -235,13 +231,7 @@ def _named(schemas: dict[str, Any]) -> dict[str, Any]:
     return {name: _strict(schema) for name, schema in schemas.items()}
 
 
-# What providers cache of a prompt that starts like an earlier one, as data, and how a judge's call helps them.
-#
-# The first pattern that matches the API id decides. No call relies on it: what was read from a cache and written to one
-# is in each call's usage. Sources: the providers' documentation and the installed SDKs, read in November 2026.
-#
-# The reply schema is a part of the prefix: OpenAI documents it, and users of Claude have measured it. So a schema must
-# not change between calls that should share a cache; see `Capabilities.list_lengths`.
+# What providers cache of a prompt that starts like an earlier one, and how a judge's call helps them.
 
 CacheMechanism = Literal["cache_control", "breakpoints", "key", "conversation_id", "prefix"]
 """How a call says what to cache.
@@ -259,28 +249,13 @@ class CacheRule:
     provider: str
     pattern: str
     """Matched from the start of the API id."""
-    how: CacheMechanism | None
+    how: CacheMechanism | None = None
     """None: nothing is cached."""
-    shortest: int
+    shortest: int = 0
     """Tokens of the shortest prefix that is cached."""
 
 
-RULES = (
-    # From here on OpenAI charges for writing, and without marks it writes each call's own part, which nobody reads.
-    CacheRule("openai", r"(?:ft:)?gpt-(?:5\.(?:[6-9]|\d\d)|[6-9]|\d\d)", "breakpoints", 1_024),
-    CacheRule("openai", r"(?:ft:)?(?:gpt-3\.5|gpt-4-|gpt-4$|chatgpt-4o)", None, 0),
-    CacheRule("openai", r"", "key", 1_024),
-    CacheRule("anthropic", r"claude-(?:opus-4-[56]|haiku-4)(?!\d)", "cache_control", 4_096),
-    # Sonnet 4.6: documented as 1,024, measured by users as 2,048.
-    CacheRule("anthropic", r"claude-(?:opus-4-7|sonnet-4-6|3-haiku|3-5-haiku)(?!\d)", "cache_control", 2_048),
-    CacheRule("anthropic", r"claude-opus-5(?!-?\d)", "cache_control", 512),
-    CacheRule("anthropic", r"", "cache_control", 1_024),
-    CacheRule("google", r"gemini-(?:1|2\.0)", None, 0),
-    CacheRule("google", r"gemini-2\.5", "prefix", 2_048),
-    CacheRule("google", r"", "prefix", 4_096),
-    # Not documented; cached in blocks of 128.
-    CacheRule("xai", r"", "conversation_id", 128),
-)
+RULES = tuple(CacheRule(provider, **row) for provider, rows in _TABLES["caches"].items() for row in rows)
 
 
 def cache_rule(provider: str, model: str) -> CacheRule | None:

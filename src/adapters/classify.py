@@ -1,18 +1,20 @@
 """What went wrong with a call: the outcome of an HTTP status, of an error body and of an exception.
 
 `denied` means that the provider refuses the key, the account or the model, whatever is asked. Most providers say so by
-the status; the words and codes below are for those that say it under another one. They were read in public reports of
-such errors in November 2026. All adapters share them, because a gateway passes on the words of the provider behind it.
+the status; the words and codes of `errors.toml` are for those that say it under another one. All adapters share them,
+because a gateway passes on the words of the provider behind it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 from ..store.strict_json import loads_foreign
@@ -21,32 +23,8 @@ from .base import FailureOutcome
 LARGEST_COUNT = 2**53
 _DENIED_STATUSES = frozenset({401, 402, 403, 404, 407})
 """No words of a request cause 404: the model or the address is wrong. 407 is a proxy that wants a password."""
-_DENIED_CODES = frozenset(
-    {
-        "insufficient_quota",  # OpenAI, 429
-        "billing_hard_limit_reached",  # OpenAI, 400 or 429
-        "billing_not_active",  # OpenAI, 429
-        "access_terminated",  # OpenAI, 429
-        "budget_exceeded",  # LiteLLM, 400 or 429
-        "no_db_connection",  # LiteLLM without a database, 400: it knows no key but its master key
-        "API_KEY_INVALID",  # Google, 400
-    }
-)
-_DENIED_WORDS = (
-    "credit balance is too low",  # Anthropic, 400
-    "reached your specified api usage limits",  # Anthropic, 400: the account's own ceiling
-    "used all available credits",  # xAI, 429 or 403
-    "run out of credits",  # xAI, 403
-    "incorrect api key provided",  # xAI, 400; OpenAI, 401
-    "api key not valid",  # Google, 400
-    "user location is not supported",  # Google, 400
-    "invalid model name passed in",  # LiteLLM, 400
-)
-_FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-_FILTER_WORDS = (
-    "content filtering policy",  # Anthropic, 400
-    "violates usage guidelines",  # xAI, 403
-)
+_SAID = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
+_DENIED_CODES, _FILTER_CODES = frozenset(_SAID["denied"]["codes"]), frozenset(_SAID["filtered"]["codes"])
 _NOTHING_LEFT = re.compile(r"PerDay|limit: 0(?![.\d])")
 """A quota of Google that does not refill within minutes: of a day, or of nothing at all."""
 
@@ -68,7 +46,7 @@ class ErrorBody:
             return None
         code = min(self.codes & _FILTER_CODES, default=None)
         words = self.message.lower()
-        return code or ("content_filter" if any(known in words for known in _FILTER_WORDS) else None)
+        return code or ("content_filter" if any(known in words for known in _SAID["filtered"]["words"]) else None)
 
     @property
     def outcome(self) -> FailureOutcome:
@@ -78,7 +56,7 @@ class ErrorBody:
 
     def _says_denied(self) -> bool:
         words = self.message.lower()
-        if any(known in words for known in _DENIED_WORDS):
+        if any(known in words for known in _SAID["denied"]["words"]):
             return True
         return self.status == 429 and any(_NOTHING_LEFT.search(quota) for quota in self._quotas())
 
@@ -212,9 +190,6 @@ class Listing:
     date: str | None = None
     """The server's clock, as its header has it."""
     chat: Listing | None = None
-
-    def with_chat(self, chat: Listing) -> Listing:
-        return replace(self, chat=chat)
 
 
 def read_listing(status: int, headers: Mapping[str, str], body: bytes) -> Listing:

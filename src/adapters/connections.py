@@ -18,6 +18,7 @@ from yarl import URL
 IDLE_S = 30.0
 LARGEST_HEADER = 65_536
 """Of one line. aiohttp's own limit is 8,190, which some gateways pass."""
+Response = httpx2.Response
 OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """What aiohttp would add."""
 

@@ -405,17 +405,17 @@ class GoogleBatches(HttpBatches[GoogleAdapter]):
         return FoundBatch(found[0] if found else None)
 
     async def state(self, batch: str, lines: int) -> BatchState:
-        job = await self._get(batch)
+        job = await self._found(batch)
         failed = job.error.message if job.error and job.state == "FAILED" and not job.lines() else None
         return BatchState(job.state, job.state in ENDED, failed)
 
     async def results(self, batch: str, custom_ids: Sequence[str]) -> list[BatchReply]:
         """Lines come in the order of the requests, which is used where their keys are missing."""
-        lines = (await self._get(batch)).lines()
+        lines = (await self._found(batch)).lines()
         in_order = custom_ids if len(custom_ids) == len(lines) else ["" for _ in lines]
         return [_reply(line, line.metadata.get("key") or own) for line, own in zip(lines, in_order, strict=True)]
 
-    async def _get(self, batch: str) -> _Job:
+    async def _found(self, batch: str) -> _Job:
         return await self._job(lambda: self._client.aio.batches.get(name=batch))
 
     async def _job(self, send: Any) -> _Job:

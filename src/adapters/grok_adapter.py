@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from .base import BatchLimits, BatchReply, BatchRequest, BatchState, FoundBatch,
 from .batches import TIMEOUT_S, WITHOUT_RESPONSE, decoded, http_status, parsed
 from .capabilities import Call, cache_key, rule_for
 from .http import count_of, inner_object, text_of
-from .openai_adapter import Headers, OpenAIBatches, ThirdPartyChat
+from .openai_adapter import OpenAIBatches, ThirdPartyChat
 
 
 class GrokAdapter(ThirdPartyChat):
@@ -21,9 +21,9 @@ class GrokAdapter(ThirdPartyChat):
     provider: ClassVar[str] = "xai"
     extra: ClassVar[str] = "grok"
 
-    def _headers(self, call: Call | None) -> Headers:
+    def headers(self, call: Call | None) -> Mapping[str, Any]:
         """Also a conversation id for judges: calls with the same one reach the server that has their prefix cached."""
-        shared = super()._headers(call)
+        shared = super().headers(call)
         if call is None or rule_for(self.provider, call.request, call.model) is None:
             return shared
         return {**shared, "x-grok-conv-id": cache_key(call.request)}

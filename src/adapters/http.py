@@ -13,7 +13,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
@@ -238,8 +238,27 @@ class HttpAdapter(ABC):
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         """Read a successful response, or raise `ShapeError`."""
 
-    @abstractmethod
-    async def aclose(self) -> None: ...
+    def headers(self, call: Call | None) -> Mapping[str, Any]:
+        """Headers that replace the SDK's own, or add to them. Without a call: of requests that are no model's call."""
+        return {}
+
+    async def get(self, path: str, query: dict[str, Any], timeout_s: float) -> None:
+        """For what is not a model's call. Here and in `post` the client is one of OpenAI's or Anthropic's SDK."""
+        from .connections import Response
+
+        options = {"headers": self.headers(None), "params": query, "timeout": timeout_s}
+        await self._client.get(path, cast_to=Response, options=options)
+
+    async def post(self, path: str, body: dict[str, Any], timeout_s: float, call: Call | None = None) -> None:
+        """Send the body as it is. `chat.completions.create` takes twice as long and parses the response;
+        `messages.create` no longer takes a temperature, and warns about old models, which raises if warnings do."""
+        from .connections import Response
+
+        options = {"headers": self.headers(call), "timeout": timeout_s}
+        await self._client.post(path, cast_to=Response, body=body, options=options)
+
+    async def aclose(self) -> None:
+        await self._client.close()
 
     def _retry_after(self, headers: Mapping[str, str], error: ErrorBody) -> float | None:
         return retry_after(headers)
@@ -263,7 +282,7 @@ class HttpAdapter(ABC):
         listing = await self._listing(lambda _: self._list(timeout_s), timeout_s)
         if listing.status not in WITHOUT_LIST:
             return listing
-        return listing.with_chat(await self._listing(lambda _: self._ask_nothing(timeout_s), timeout_s))
+        return replace(listing, chat=await self._listing(lambda _: self._ask_nothing(timeout_s), timeout_s))
 
     async def _listing(self, send: Callable[[HttpExchange], Awaitable[None]], timeout_s: float) -> Listing:
         exchange = await self._exchanged(send, timeout_s)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from ..errors import ConfigError
+from ..records.target import SearchOptions, WebCitation, WebSearch
 from ..schemas import Usage
 from ..store.strict_json import encode
 from .addresses import endpoint
@@ -17,6 +18,7 @@ from .base import (
     BatchReply,
     BatchRequest,
     BatchState,
+    FailureOutcome,
     FoundBatch,
     KnownBatch,
     LostBatch,
@@ -28,6 +30,7 @@ from .capabilities import Call, cache_key, rule_for, text_parts
 from .http import (
     HttpAdapter,
     ParsedReply,
+    ReportedFailure,
     ShapeError,
     client_options,
     count_of,
@@ -36,14 +39,11 @@ from .http import (
     opened,
     text_of,
 )
-from .responses import read_response, responses_body
 from .secrets import Secret, checked_key, custom_headers
+from .web_search import LONGEST_URL, citation, objects, span_in, texts
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, Omit
-    from openai._types import RequestOptions
-
-Headers: TypeAlias = "dict[str, str | Omit]"
+    from openai import AsyncOpenAI
 
 
 class OpenAIAdapter(HttpAdapter):
@@ -63,45 +63,17 @@ class OpenAIAdapter(HttpAdapter):
         self._chat_url = f"{url.rstrip('/')}/chat/completions"
         self._responses_url = f"{url.rstrip('/')}/responses"
 
-    def _headers(self, call: Call | None) -> Headers:
-        """Headers that replace the SDK's own, or add to them."""
-        return {}
-
     async def _send(self, call: Call, timeout_s: float) -> None:
         if call.search is None:
-            await self._post(self._chat_url, chat_body(self.provider, call), call, timeout_s)
+            await self.post(self._chat_url, chat_body(self.provider, call), timeout_s, call)
         else:
-            await self._post(self._responses_url, responses_body(self.provider, call), call, timeout_s)
+            await self.post(self._responses_url, responses_body(self.provider, call), timeout_s, call)
 
     async def _ask_nothing(self, timeout_s: float) -> None:
-        await self._post(self._chat_url, {}, None, timeout_s)
-
-    async def _post(self, url: str, body: dict[str, Any], call: Call | None, timeout_s: float) -> None:
-        from httpx2 import Response
-
-        # `post` sends the body as it is. `chat.completions.create` takes twice as long and parses the response.
-        await self._client.post(
-            url, cast_to=Response, body=body, options={"headers": self._headers(call), "timeout": timeout_s}
-        )
+        await self.post(self._chat_url, {}, timeout_s)
 
     async def _list(self, timeout_s: float) -> None:
-        from httpx2 import Response
-
-        options: RequestOptions = {"headers": self._headers(None), "timeout": timeout_s}
-        await self._client.get("/models", cast_to=Response, options=options)
-
-    async def get(self, path: str, query: dict[str, Any], timeout_s: float) -> None:
-        """For what is not a model's call."""
-        from httpx2 import Response
-
-        options: RequestOptions = {"headers": self._headers(None), "params": query, "timeout": timeout_s}
-        await self._client.get(path, cast_to=Response, options=options)
-
-    async def post(self, path: str, body: dict[str, Any], timeout_s: float) -> None:
-        from httpx2 import Response
-
-        options: RequestOptions = {"headers": self._headers(None), "timeout": timeout_s}
-        await self._client.post(path, cast_to=Response, body=body, options=options)
+        await self.get("/models", {}, timeout_s)
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         if "choices" not in payload and "output" in payload:
@@ -127,15 +99,8 @@ class OpenAIAdapter(HttpAdapter):
             served_model=text_of(payload, "model"),
             fingerprint=text_of(payload, "system_fingerprint"),
             request_id=text_of(payload, "id"),
-            usage=_usage(inner_object(payload, "usage")),
+            usage=usage_of(inner_object(payload, "usage"), "prompt_tokens", "completion_tokens"),
         )
-
-    def account_headers(self) -> Headers:
-        """Headers of requests that are not a model's call."""
-        return self._headers(None)
-
-    async def aclose(self) -> None:
-        await self._client.close()
 
 
 class ThirdPartyChat(OpenAIAdapter):
@@ -143,7 +108,7 @@ class ThirdPartyChat(OpenAIAdapter):
 
     keyless = False
 
-    def _headers(self, call: Call | None) -> Headers:
+    def headers(self, call: Call | None) -> Mapping[str, Any]:
         """Leave out what the SDK read from the environment about the user's account at OpenAI."""
         from openai import Omit
 
@@ -214,14 +179,167 @@ def _content(message: dict[str, Any]) -> str:
     raise ShapeError("'choices[0].message.content' is not text")
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
-    prompt, output = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
-    reasoning = count_of(inner_object(usage, "completion_tokens_details"), "reasoning_tokens")
+# The Responses API of OpenAI and xAI, in which alone their models search the web.
+
+_SOURCES = "web_search_call.action.sources"
+_REASONING = "reasoning.encrypted_content"
+_BLOCKED_CODES = frozenset({"bio_policy", "misalignment_policy_violation", "invalid_prompt", "content_filter"})
+"""Codes of a response that failed because of what was asked."""
+_FAILURES: dict[str, FailureOutcome] = {"rate_limit_exceeded": "rate_limited", "data_residency_mismatch": "permanent"}
+"""Codes of a response that failed; any other one is worth another attempt."""
+
+
+def responses_body(provider: str, call: Call) -> dict[str, Any]:
+    """A request with search. Nothing is stored at the provider: earlier replies are sent back as they came."""
+    request, search = call.request, call.search
+    assert search is not None
+    body: dict[str, Any] = {
+        "model": call.model,
+        "input": _input(request),
+        "max_output_tokens": request.max_tokens,
+        "tools": [_tool(search)],
+        "store": False,
+        "include": [_REASONING] if provider == "xai" else [_SOURCES, _REASONING],
+    }
+    if request.system is not None and provider == "xai":
+        body["input"].insert(0, {"role": "system", "content": request.system})
+    elif request.system is not None:
+        body["instructions"] = request.system
+    if provider == "openai":
+        body["max_tool_calls"] = search.max_searches
+    if call.temperature is not None:
+        body["temperature"] = call.temperature
+    if call.effort is not None:
+        body["reasoning"] = {"effort": call.effort}
+    return body
+
+
+def _input(request: ModelRequest) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for message in request.messages:
+        items += message.blocks or ({"role": message.role, "content": message.content},)
+    return items
+
+
+def _tool(search: SearchOptions) -> dict[str, Any]:
+    tool: dict[str, Any] = {"type": "web_search"}
+    filters = {"allowed_domains": list(search.allowed_domains), "excluded_domains": list(search.blocked_domains)}
+    if used := {name: domains for name, domains in filters.items() if domains}:
+        tool["filters"] = used
+    if search.country:
+        tool["user_location"] = {"type": "approximate", "country": search.country}
+    if search.context_size:
+        tool["search_context_size"] = search.context_size
+    return tool
+
+
+def read_response(payload: dict[str, Any]) -> ParsedReply:
+    """Read a response, or raise `ShapeError` or `ReportedFailure`."""
+    if not isinstance(payload.get("output"), list):
+        raise ShapeError("'output' is not a list of items")
+    status = text_of(payload, "status")
+    reason = text_of(inner_object(payload, "incomplete_details"), "reason")
+    blocked = _failed(payload, status)
+    said = _Said(payload)
+    outcome: ReplyOutcome = "ok" if said.text.strip() else "empty"
+    if blocked or reason == "content_filter":
+        outcome = "blocked"
+    elif said.refusal:
+        outcome = "refused"
+    elif status == "incomplete":
+        outcome = "truncated"
+    return ParsedReply(
+        outcome=outcome,
+        text=said.refusal if outcome == "refused" else said.text,
+        stop_reason=blocked or reason or status,
+        served_model=text_of(payload, "model"),
+        request_id=text_of(payload, "id"),
+        usage=usage_of(inner_object(payload, "usage"), "input_tokens", "output_tokens"),
+        search=said.search(),
+    )
+
+
+def _failed(payload: dict[str, Any], status: str | None) -> str | None:
+    """The code of a response that a filter stopped, or None. Raises if the provider failed, or has not finished."""
+    error = inner_object(payload, "error")
+    if status == "failed" or error:
+        code, message = text_of(error, "code") or "failed", text_of(error, "message") or "no reason given"
+        if code in _BLOCKED_CODES:
+            return code
+        raise ReportedFailure(_FAILURES.get(code, "transient"), f"the response failed: {code}: {message}")
+    if status in ("queued", "in_progress", "cancelled"):
+        raise ShapeError(f"the response is {status}")
+    return None
+
+
+class _Said:
+    """The words of a response, and what was searched for them."""
+
+    def __init__(self, payload: dict[str, Any]) -> None:
+        self.text = ""
+        self.refusal = ""
+        self._citations: list[WebCitation] = []
+        self._calls: list[dict[str, Any]] = []
+        self._payload = payload
+        for item in objects(payload["output"]):
+            if item.get("type") == "message":
+                for part in objects(item.get("content")):
+                    self._add(part)
+            elif item.get("type") == "web_search_call":
+                self._calls.append(item)
+
+    def _add(self, part: dict[str, Any]) -> None:
+        if part.get("type") == "refusal":
+            self.refusal += text_of(part, "refusal") or ""
+            return
+        if part.get("type") != "output_text":
+            return
+        text, at = text_of(part, "text") or "", len(self.text)
+        self.text += text
+        for note in objects(part.get("annotations")):
+            if note.get("type") == "url_citation":
+                span = span_in(note.get("start_index"), note.get("end_index"), len(text), at=at)
+                one = citation(note.get("url"), title=note.get("title"), span=span)
+                self._citations += [one] if one else []
+
+    def search(self) -> WebSearch:
+        actions = [inner_object(call, "action") for call in self._calls]
+        searches = [action for action in actions if action.get("type") in (None, "search")]
+        queries = [query for action in searches for query in _queries(action)]
+        sources = [one.get("url") for action in actions for one in (action, *objects(action.get("sources")))]
+        listed = self._payload.get("citations")  # xAI's list of all pages
+        failed = [call for call in self._calls if call.get("status") == "failed"]
+        return WebSearch(
+            searches=_billed(self._payload, len(searches)),
+            queries=texts(queries),
+            found=texts([*sources, *(listed if isinstance(listed, list) else ())], longest=LONGEST_URL),
+            citations=tuple(self._citations),
+            errors=tuple(f"web_search_call {text_of(call, 'id') or ''} failed".replace("  ", " ") for call in failed),
+        )
+
+
+def _queries(action: dict[str, Any]) -> list[Any]:
+    several = action.get("queries")
+    return several if isinstance(several, list) and several else [action.get("query")]
+
+
+def _billed(payload: dict[str, Any], seen: int) -> int:
+    """Searches as they are billed: xAI counts them itself, without those that failed. OpenAI bills those we see."""
+    counted = count_of(
+        inner_object(inner_object(payload, "usage"), "server_side_tool_usage_details"), "web_search_calls"
+    )
+    return seen if counted is None else counted
+
+
+def usage_of(usage: dict[str, Any], asked: str, answered: str) -> Usage:
+    """The usage of a reply of either API, which name their two counts differently."""
+    prompt, output = count_of(usage, asked), count_of(usage, answered)
+    reasoning = count_of(inner_object(usage, f"{answered}_details"), "reasoning_tokens")
     whole = count_of(usage, "total_tokens")
-    # OpenAI's completion count includes reasoning and xAI's does not; the total shows which. Ours always includes it.
+    # OpenAI's output count includes reasoning and xAI's does not; the total shows which. Ours always includes it.
     if None not in (prompt, output, reasoning, whole) and whole == (prompt or 0) + (output or 0) + (reasoning or 0):
         output = (output or 0) + (reasoning or 0)
-    of_prompt = inner_object(usage, "prompt_tokens_details")
+    of_prompt = inner_object(usage, f"{asked}_details")
     return Usage(
         input_tokens=prompt,
         output_tokens=output,
@@ -269,7 +387,7 @@ class OpenAIBatches(HttpBatches[OpenAIAdapter]):
                 endpoint=ENDPOINT,
                 completion_window="24h",
                 metadata={"intent": intent},
-                extra_headers=self._adapter.account_headers(),
+                extra_headers=self._adapter.headers(None),
                 timeout=TIMEOUT_S,
             )
         )
@@ -281,7 +399,7 @@ class OpenAIBatches(HttpBatches[OpenAIAdapter]):
             lambda: self._client.files.create(
                 file=(f"{intent}.jsonl", lines),
                 purpose="batch",
-                extra_headers=self._adapter.account_headers(),
+                extra_headers=self._adapter.headers(None),
                 timeout=TIMEOUT_S,
             )
         )
@@ -315,9 +433,6 @@ class OpenAIBatches(HttpBatches[OpenAIAdapter]):
         files = [found.get(name) for name in ("output_file_id", "error_file_id")]
         bodies = [await self._get(f"/files/{file}/content") for file in files if file]
         return [_reply(line) for body in bodies for line in decoded_lines(body, _Line)]
-
-    async def _get(self, path: str, query: dict[str, Any] | None = None) -> bytes:
-        return await self._fetch(lambda: self._adapter.get(path, query or {}, TIMEOUT_S))
 
 
 def _known(batch: dict[str, Any]) -> KnownBatch:

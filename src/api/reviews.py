@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from .. import storage
-from ..adapters.human_adapter import PSEUDONYMS, is_pseudonym
 from ..errors import InputError
 from ..judge_check.review_gold import ExportedGold, export_gold
 from ..planning.plan import replan
 from ..planning.study_file import make_judge_options
 from ..reading import Run
+from ..records.model_name import PSEUDONYMS, is_pseudonym
 from ..records.run import Doubt, SelectedTrials
 from ..records.study import ExecutionOptions
 from ..runner.new_run import create_run, transcripts_of

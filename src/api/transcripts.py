@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from ..adapters.human_adapter import PSEUDONYMS, is_pseudonym
 from ..agents.questioner import holds, question
 from ..errors import InputError
 from ..inputs.transcripts.align import read_map
@@ -22,6 +21,7 @@ from ..inputs.transcripts.utterances import AskedScript, ScriptTurn
 from ..planning.clock import today
 from ..planning.library import Library
 from ..planning.scenario_files import read_scenarios
+from ..records.model_name import PSEUDONYMS, is_pseudonym
 from ..records.transcript import Collection, ConversationKind, SourceFormat
 from ..schemas import PlannedScenario, QuestionerInput
 from ..store.input_files import read_bytes

@@ -22,7 +22,7 @@ from ..records.price import BatchPrice, SearchPrice
 from ..schemas import CallOutcome, IsoDate, ModelName, Price, Record, Usage
 from ..store.input_files import read_user_file
 
-PRICE_FILE = Path(__file__).resolve().parent / "prices.json"
+PRICE_FILE = Path(__file__).resolve().parent.parent / "adapters" / "prices.json"
 PER = 1_000_000
 """Prices are for this many tokens."""
 SEARCHES = 1_000

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import reporting, storage
-from ..adapters.fake_adapter import NAMES as FAKE_NAMES
 from ..api import checks, runs
 from ..calls.estimate import estimate
 from ..calls.stop import Stop
@@ -76,11 +75,13 @@ def _study(arguments: argparse.Namespace) -> Study:
 
 
 def demo(arguments: argparse.Namespace) -> int:
+    from ..adapters.local_adapters import NAMES
+
     study = load_study(
         None,
         {
             "scenarios": ["scenarios/v1/study", "scenarios/v1/*.json"],
-            "targets": [f"fake:{name}" for name in FAKE_NAMES],
+            "targets": [f"fake:{name}" for name in NAMES],
             "allow_expired": True,
             **given(arguments),
         },

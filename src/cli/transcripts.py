@@ -9,7 +9,6 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..adapters.human_adapter import PSEUDONYMS, is_pseudonym
 from ..api import transcripts as api
 from ..errors import IncompleteRun, InputError
 from ..inputs.transcripts.assemble import ConversationDraft
@@ -17,6 +16,7 @@ from ..inputs.transcripts.collect import CollectSession
 from ..inputs.transcripts.read_file import decoded
 from ..inputs.transcripts.redact import PersonalDetail
 from ..inputs.transcripts.utterances import AskedScript
+from ..records.model_name import PSEUDONYMS, is_pseudonym
 from ..store.input_files import read_bytes
 from ..text.count import counted
 from ..text.escape import plain

@@ -41,13 +41,13 @@ def check_prices_known(
     if not unknown and (without := [name for name in searching if prices[name].search is None]):
         raise ConfigError(
             f"no price of web searches is known for {', '.join(without)}. Add `search`, in dollars per 1,000 searches, "
-            "to its row in a price file (same format as src/calls/prices.json) and start the run with that file as "
+            "to its row in a price file (same format as src/adapters/prices.json) and start the run with that file as "
             "`prices`.",
             field="max_cost",
         )
     if unknown:
         raise ConfigError(
             f"no price is known for {', '.join(unknown)}. Add it to a price file (same format as "
-            "src/calls/prices.json) and start the run with that file as `prices`.",
+            "src/adapters/prices.json) and start the run with that file as `prices`.",
             field="max_cost",
         )

@@ -41,6 +41,14 @@ def is_person(name: str) -> bool:
     return split_name(name).provider == "human"
 
 
+_PSEUDONYM = re.compile(r"[a-z][a-z0-9-]{0,29}")
+PSEUDONYMS = "Use up to 30 small letters, digits and hyphens, such as r1."
+
+
+def is_pseudonym(name: str) -> bool:
+    return bool(_PSEUDONYM.fullmatch(name))
+
+
 _BY_ID: tuple[tuple[str, str], ...] = (
     (r"claude", "anthropic"),
     (r"gemini|gemma|(^|/)palm-|learnlm", "google"),

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
-from src.adapters.fake_adapter import NAMES, FakeAdapter
-from src.adapters.offline_adapter import OfflineAdapter
+from src.adapters.local_adapters import NAMES, FakeAdapter, OfflineAdapter
 from src.agents.ask import parse
 from src.errors import InputError
 from src.schemas import ExtractorInput, ExtractorReply, PlannedTurn, QuestionerOutput, Scenario
@@ -65,7 +64,7 @@ def test_a_turn_without_a_canned_reply_is_a_permanent_failure(hint: str) -> None
 
 def test_a_blank_canned_reply_is_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text('{"replies": {"careful": {"Q1": "  "}}}', encoding="utf-8")
-    monkeypatch.setattr("src.adapters.fake_adapter.data_folder", lambda kind: tmp_path)
+    monkeypatch.setattr("src.adapters.local_adapters.data_folder", lambda kind: tmp_path)
     assert complete(FakeAdapter(), asked("fake:careful", hint="s/Q1")).outcome == "empty"
 
 

@@ -10,8 +10,8 @@ import pytest
 import src as me
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
 from src.adapters.registry import make_adapter
-from src.adapters.transcript_adapter import RecordedConversations
 from src.errors import InputError
+from src.store.conversations import RecordedConversations
 from tests.runs import ONE, call
 from tests.transcripts.sample import FORMATS
 
