@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from ..records.base import ClaimType, Confidence
 from ..records.contracts import ExtractorInput, ExtractorReply, QuotedClaim
 from ..text.coverage import is_factual, names_a_program
 from ..text.figures import figures, find_figures, fold, is_amount, kind
+from ..text.patterns import load_words
 from ..text.quotes import SHORTEST
 from ..text.sentences import clauses, sentences
 
@@ -20,33 +22,19 @@ from ..text.sentences import clauses, sentences
 # Words are compared by their stems. There are no synonyms: a sentence in other words than the key's is not understood.
 
 _list = str.split
+WORDS = load_words(Path(__file__).with_name("words.toml"))
 NOT = "not"
-NEGATIONS = frozenset(_list("not no never nothing none nor neither nobody without"))
-LOW = frozenset(_list("might could perhaps possibly probably maybe believe think guess"))
-"""Words of a speaker who is not sure."""
-MEDIUM = frozenset(_list("may usually generally often typically sometimes likely some most many several depends"))
-COMPARISONS = frozenset(_list("above below over under between least most more less fewer higher lower up"))
+NEGATIONS = WORDS["negations"]
+LOW = WORDS["low"]
+MEDIUM = WORDS["medium"]
+COMPARISONS = WORDS["comparisons"]
 CONDITIONS = frozenset(_list("if unless when whether while except until only")) | LOW | MEDIUM
 """Words whose scope may be the whole sentence."""
-_LIMITS = COMPARISONS | frozenset(
-    _list(
-        "all any every everyone always only must can should entire whole if unless when whether while except until "
-        "before after was were had used previously"
-    )
-)
-"""Words that widen or narrow a statement, or move it to another time. Two statements must share all of them."""
+_LIMITS = COMPARISONS | WORDS["limits"]
 _QUALIFIERS = _LIMITS | LOW | MEDIUM
 _RELATIVE = frozenset(_list("who whose which that where"))
 """A negation soon after one of these is not about the main statement, so it counts as a limit too."""
-_SMALL = frozenset(
-    _list(
-        "the a an and or but of to through in on at by for with from as is are be been being am it its this that these "
-        "those which who whose what there here you your yours he she him her his they them their we our us i me my one "
-        "s ll re ve d do does did done have has having will would so such also then than just too very still per each "
-        "person people someone anyone individual beneficiary beneficiaries medicare yes called"
-    )
-)
-"""Words that may be left out. Medicare is what every sentence is about."""
+_SMALL = WORDS["may_be_left_out"]
 _WORD = re.compile(r"[^\W\d_]+")
 _ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ments?|ages?|ings?|ies|ied|ed|es|s|e|y|(?<=[^\W\d_]{4})ly)$")
 _DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")

@@ -34,7 +34,7 @@ from ..records.scenario import DisallowedClaim
 from ..text.coverage import names_a_program
 from ..text.figures import figures, is_amount, kind
 from ..text.sentences import sentences
-from .claims import COMPARISONS, LOW, MAX_QUOTE, Reading, claim_type, declines, extract, has_done, spoken
+from .claims import COMPARISONS, LOW, MAX_QUOTE, WORDS, Reading, claim_type, declines, extract, has_done, spoken
 from .claims import read as read_sentence
 
 __all__ = ["adjudicate", "extract", "read", "rephrase", "verify"]
@@ -45,8 +45,7 @@ _ACT = re.compile(r"^\w+ing\b\s*")
 _AFTER_CLAUSE = re.compile(r"[,;:].*", re.DOTALL)
 _NOT_PLAIN = re.compile('["\u2190-\u2bff\U0001f000-\U0001faff]')
 """Quotation marks, crosses and other signs may say that a sentence is not meant as it reads."""
-_UNNAMED = frozenset(["it", "they", "this", "that", "these", "those", "he", "she", "both", "neither", "such"])
-"""Words at the start of a sentence that speak of something named elsewhere."""
+_UNNAMED = WORDS["unnamed"]
 
 
 def verify(task: VerifierInput) -> VerifierOutput:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -19,6 +20,7 @@ from ..schemas import SLOT, Persona, PlannedScenario, Rubric, Scenario, Scripted
 from ..store.input_files import problems_of
 from ..text.figures import figures, kind, telling
 from ..text.formula import names_in
+from ..text.patterns import load_patterns
 from ..text.states import STATES
 from .fill_facts import FREE_NAMES
 from .library import Library
@@ -28,27 +30,10 @@ from .scenario_files import ScenarioFile
 PLACEHOLDER = "REPLACE"
 """Marks every text of a skeleton that its author must write."""
 _PLACEHOLDER = re.compile(rf"(?:^|/){PLACEHOLDER}(?::|$)")
-_MBI_LETTER = "AC-HJKMNP-RT-Y"
-_IDENTIFIERS = {
-    "a Social Security number": re.compile(
-        r"(?<![\w-])(?!000|666|9\d\d)\d{3}[- ](?!00)\d{2}[- ](?!0000)\d{4}(?![\w-])"
-    ),
-    "a Medicare number": re.compile(
-        rf"(?<!\w)[1-9][{_MBI_LETTER}][0-9{_MBI_LETTER}][0-9]-?[{_MBI_LETTER}][0-9{_MBI_LETTER}][0-9]-?"
-        rf"[{_MBI_LETTER}]{{2}}[0-9]{{2}}(?!\w)"
-    ),
-    "a phone number": re.compile(
-        r"(?<![\w-])(?:\+?1[-. ])?\(?[2-9]\d{2}\)?[-. ](?!555[-. ]01)[2-9]\d{2}[-. ]\d{4}(?![\w-])"
-    ),
-}
+_PATTERNS = load_patterns(Path(__file__).with_suffix(".toml"))
+_IDENTIFIERS = {what: pattern for what, pattern in _PATTERNS.items() if what.startswith("a ")}
 _PUBLIC_NUMBERS = frozenset({"8006334227", "8774862048", "8007721213", "8003250778"})
 """1-800-MEDICARE and Social Security, with their TTY lines."""
-_SCAFFOLDING = re.compile(
-    r"\b(be sure to|make sure to|don['’]t forget|do not forget|remember to|list all|mention (?:that|the|all|any|both)|"
-    r"including any|step by step|keep in mind|as you know|you should (?:say|answer|mention)|"
-    r"the (?:right|correct) answer)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -354,7 +339,7 @@ def _hints(planned: PlannedScenario) -> Iterator[BrokenRule]:
     """Questions that say how to answer, or state a figure that the answer should supply."""
     facts = {fact.fact_id: fact.statement for fact in planned.scenario.answer_key.canonical_facts}
     for asked in _asked_turns(planned):
-        if phrase := _SCAFFOLDING.search(asked.text):
+        if phrase := _PATTERNS["scaffolding"].search(asked.text):
             yield BrokenRule(asked.where, f"{phrase.group()!r} tells the target how to answer; ask as a person would")
         given = frozenset(one for one in telling(figures(asked.text)) - asked.from_persona if kind(one) != "number")
         for fact_id in (fact_id for point in asked.turn.required_points for fact_id in point_facts(point)):
@@ -384,14 +369,6 @@ def _stated_amounts(planned: PlannedScenario) -> Iterator[BrokenRule]:
 
 # Whether a statement says more than one thing, as far as its punctuation, its figures and its verbs show.
 
-_VERB = (
-    r"(?:is|are|was|were|can|cannot|must|may|does|do|has|have|had|will|pays?|covers?|lasts?|begins?|starts?|ends?|"
-    r"costs?|counts?|applies|apply|needs?|gets?|owes?)"
-)
-_TWO_CLAUSES = re.compile(rf"(?<![\w-]){_VERB}\b.*,? (?:and|but|whereas) (?:[\w'’-]+ ){{1,4}}?{_VERB}\b", re.IGNORECASE)
-_CONDITION = re.compile(
-    r"\b(?:who|that|which|if|when|whose|where|because|after|before|until|while|unless|whether|what|as)\b"
-)
 _SENTENCES = re.compile(r"[a-z0-9)%][.?!] +[A-Z]")
 _SLOT = re.compile(r"\{\{[^{}]*\}\}")
 
@@ -410,7 +387,7 @@ def compound(statement: str) -> str | None:
     amounts = {one for one in figures(_SLOT.sub(" ", statement)) if kind(one) in ("money", "percent")}
     if len(slots) > 1 or len(amounts) > 1:  # one of each may be a condition and what follows from it
         return "states several amounts"
-    found = _TWO_CLAUSES.search(statement)
-    if found and not _CONDITION.search(statement[: found.end()]):
+    found = _PATTERNS["two_clauses"].search(statement)
+    if found and not _PATTERNS["condition"].search(statement[: found.end()]):
         return "joins two statements"
     return None

@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from .patterns import WORDS
+
 _list = str.split
-_UNITS = _list(
+UNITS = _list(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"
 )
-_TENS = {word: ten * 10 for ten, word in enumerate(_list("twenty thirty forty fifty sixty seventy eighty ninety"), 2)}
-_SMALL = {word: value for value, word in enumerate(_UNITS)}
+TENS = _list("twenty thirty forty fifty sixty seventy eighty ninety")
+_TENS = {word: ten * 10 for ten, word in enumerate(TENS, 2)}
+_SMALL = {word: value for value, word in enumerate(UNITS)}
 # Spanish, without accents and without the words that mean something else in English or Spanish (once, uno).
 _SPANISH = dict(zip(_list("dos tres cuatro cinco seis siete ocho nueve"), range(2, 10), strict=True))
 _SMALL |= _SPANISH | dict(zip(_list("diez doce trece catorce quince cien"), (10, 12, 13, 14, 15, 100), strict=True))
@@ -34,9 +37,7 @@ TIME = {
     "ano": "year", "anos": "year", "mes": "month", "meses": "month", "semana": "week", "semanas": "week",
     "dia": "day", "dias": "day", "hora": "hour", "horas": "hour",
 }  # fmt: skip
-_BETWEEN_NUMBER_AND_TIME = frozenset(
-    _list("full consecutive calendar straight continuous whole additional uncovered more extra complete or and a")
-)
+_BETWEEN_NUMBER_AND_TIME = WORDS["between_number_and_time"]
 
 
 @dataclass

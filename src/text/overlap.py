@@ -11,22 +11,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from .figures import figures
+from .patterns import WORDS
 from .quantities import says_as_much
 
 _STEM = 5
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s)$")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_list = str.split
-_SMALL = frozenset(
-    _list(
-        "the a an and or but if of to in on at by for with from as is are was were be been being it its this "
-        "that these those you your yours he she they them their we our us i me my not no nor do does did done "
-        "have has had having will would can could may might must should shall than then so such also only "
-        "just very more most some any all each every both there here what which who whom whose when where why "
-        "how about into over under out up down again once because while during until before after between "
-        "through against per one"
-    )
-)
+_SMALL = WORDS["function_words"]
 ENOUGH = 0.3
 """Share of a claim's words that must occur in its quotes or in the question."""
 KNOWN_SHARE = 0.35
@@ -35,14 +26,8 @@ share a word or a figure with the facts cited: two, as it once was, refuses peop
 _ENGLISH = 0.1
 _FEW_LETTERS = 6
 _FOREIGN_LETTERS = 0.3
-_ENGLISH_ONLY = frozenset(_list("the and of to is are you your with that this for if it or be not can may will have"))
-_FOREIGN_ONLY = frozenset(
-    _list(
-        "la el los las de del que su sus por para con es un una sin en der das und von zu mit le les des et est ang "
-        "ng sa"
-    )
-)
-"""Small words of Spanish, and a few of German, French and Tagalog, that are not English words."""
+_ENGLISH_ONLY = WORDS["english_only"]
+_FOREIGN_ONLY = WORDS["foreign_only"]
 
 
 @lru_cache(maxsize=4096)

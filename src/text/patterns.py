@@ -1,4 +1,4 @@
-"""Regular expressions that are too long for a line of Python, from a file beside the code that uses them."""
+"""Regular expressions and lists of words that are data: in files beside the code that uses them."""
 
 from __future__ import annotations
 
@@ -16,3 +16,12 @@ def load_patterns(file: Path) -> dict[str, re.Pattern[str]]:
         return re.sub(r"\{([a-z_]+)\}", lambda found: whole(parts[found[1]]), text.replace("\n", ""))
 
     return {name: re.compile(whole(text)) for name, text in tables.items()}
+
+
+def load_words(file: Path) -> dict[str, frozenset[str]]:
+    """The lists of words of a TOML file, each a text with spaces between the words."""
+    return {name: frozenset(text.split()) for name, text in tomllib.loads(file.read_text(encoding="utf-8")).items()}
+
+
+WORDS = load_words(Path(__file__).with_name("words.toml"))
+"""The lists of this package."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from .patterns import WORDS
+
 _LINE_MARK = re.compile(
     r"[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+|(?:[-+*•‣◦▪–—·]|\(?[0-9]{1,3}[.)]|[a-zA-Z][)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
 )
@@ -20,19 +22,11 @@ _CLAUSE_WORDS = 4
 _WORD_BEFORE = re.compile(r"([A-Za-z][A-Za-z.]{0,11})$")
 
 
-def _words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_NEVER_ENDS = _words("dr mr mrs ms prof st e.g i.e eg ie vs approx fig cf jr sr gen rep sen dept hon rev")
-_MAY_END = _words("u.s u.s.a etc inc a.m p.m ph.d m.d d.c no ext est dept corp ltd co")
-_MONTH_SHORT = _words("jan feb mar apr jun jul aug sep sept oct nov dec no ext")
-_STARTERS = _words(
-    "the you your it its if in this that these those there they we i he she a an for to with when while at on as "
-    "medicare medicaid part original most some many all each no yes please call contact but and or so however also "
-    "here what how where why who because after before once during until unless since enrollment coverage plans"
-)
-_LETTER_BEFORE = _words("part parts plan plans and or type group tier vitamin hepatitis class option &")
+_NEVER_ENDS = WORDS["never_ends_a_sentence"]
+_MAY_END = WORDS["may_end_a_sentence"]
+_MONTH_SHORT = WORDS["ends_no_sentence_before_a_number"]
+_STARTERS = WORDS["begins_a_sentence"]
+_LETTER_BEFORE = WORDS["before_a_single_letter"]
 
 
 @dataclass(frozen=True)

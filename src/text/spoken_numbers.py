@@ -11,15 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_list = str.split
-_UNITS = {word: value for value, word in enumerate(_list("zero one two three four five six seven eight nine"))}
-_TEENS = {
-    word: value
-    for value, word in enumerate(
-        _list("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"), 10
-    )
-}
-_TENS = {word: ten * 10 for ten, word in enumerate(_list("twenty thirty forty fifty sixty seventy eighty ninety"), 2)}
+from .numbers import TENS, UNITS
+from .patterns import WORDS
+
+_UNITS = {word: value for value, word in enumerate(UNITS[:10])}
+_TEENS = {word: value for value, word in enumerate(UNITS[10:], 10)}
+_TENS = {word: ten * 10 for ten, word in enumerate(TENS, 2)}
 _OH = frozenset(("oh", "o", "zero"))
 _DOLLARS = frozenset(("dollars", "dollar", "bucks"))
 _CONTEXT = re.compile(
@@ -29,13 +26,7 @@ _CONTEXT = re.compile(
 _PRICE = re.compile(r"(?i)\b(?:dollars?|premiums?|deductibles?|co-?pays?|co-?payments?|costs?|pay|pays|paying|price)\b")
 _NEAR = 60
 _RANGE = frozenset(("through", "thru", "to"))
-_OTHER_UNIT = frozenset(
-    _list(
-        "percent percentage day days month months year years week weeks hour hours minute minutes people times a.m "
-        "p.m am pm "
-        "visit visits digits characters quarters credits hundred thousand million point"
-    )
-)
+_OTHER_UNIT = WORDS["units_not_of_money"]
 _TOKEN = re.compile(r"[A-Za-z]+|[0-9]+|[^\sA-Za-z0-9]")
 
 

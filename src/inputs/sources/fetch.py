@@ -22,6 +22,7 @@ from ... import __version__
 from ...records.citation import FEDERAL, MAX_ADDRESS, SnapshotPage
 from ...store.strict_json import clean_text, sha256
 from .addresses import classify
+from .hosts import WORDS
 
 MAX_BYTES = 20_000_000
 MAX_REDIRECTS = 5
@@ -183,13 +184,9 @@ def _decompressed(got: _Response, limit: int) -> bytes:
 
 MAX_CHARACTERS = 5_000_000
 """What is read of a page; the rest is left out."""
-_HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "iframe", "object", "select", "button"})
+_HIDDEN = WORDS["hidden_tags"]
 _NAVIGATION = frozenset({"nav", "footer", "aside"})
-_INLINE = frozenset(
-    {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "label", "mark", "q", "s", "small", "span",
-     "strong", "sub", "sup", "time", "u", "wbr"}
-)  # fmt: skip
-"""Tags inside a sentence; any other tag begins a new line."""
+_INLINE = WORDS["inline_tags"]
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,5}=\s{0,5}["']?([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _MARKUP_RUN = re.compile(r"<(?=[^<>]{0,4000}<)")

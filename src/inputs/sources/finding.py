@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...records.citation import OFFICIAL, Citation
 from ...store.strict_json import clean_text
 from .addresses import classify, page_key
-from .hosts import classify_host, looks_like_gov
+from .hosts import WORDS, classify_host, looks_like_gov
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
 _STOPS = r'\s<>"`|^\u201c\u201d\u00ab\u00bb\u2014\u2026'
@@ -36,14 +36,7 @@ _BARE = re.compile(
     rf"(?P<user>[^/?#\\@]{{1,100}}@)?(?P<host>{_NAME}+(?:{_DOT}{_NAME}+)+)(?P<port>:[0-9]{{1,6}})?(?P<path>[/?#\\].*)?",
     re.DOTALL,
 )
-_list = str.split
-_ENDINGS = frozenset(
-    _list(
-        "com org net gov mil edu us info biz co io ai int health care insurance life help online site app dev xyz club "
-        "live plus center guide support"
-    )
-)
-"""Endings by which a host name is recognized without a scheme; with a path, those of countries too."""
+_ENDINGS = WORDS["endings"]
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 _TRAILING = ".,;:!?'\u2019*_~\\\u3002\uff0c"
 _CUT = re.compile(r"\]\(|&(?:gt|lt|quot);")

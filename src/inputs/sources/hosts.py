@@ -14,26 +14,21 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
+from pathlib import Path
+from typing import get_args
 
 from ...records.citation import OFFICIAL, HostClass
+from ...text.patterns import load_words
 from ...text.states import STATES
 
+WORDS = load_words(Path(__file__).with_name("words.toml"))
+"""The lists of this package."""
 _NAMED: dict[tuple[str, ...], HostClass] = {
-    ("medicare", "gov"): "medicare",
-    ("mymedicare", "gov"): "medicare",
-    ("cms", "gov"): "cms",
-    ("cms", "hhs", "gov"): "cms",
-    ("ssa", "gov"): "ssa",
-    ("socialsecurity", "gov"): "ssa",
-    ("shiphelp", "org"): "ship",
-    ("shiptacenter", "org"): "ship",
-    ("myflorida", "com"): "state_agency",
+    tuple(name.split(".")): kind for kind in get_args(HostClass) for name in WORDS.get(kind, ())
 }
-"""Names with a class of their own. Florida's official site is the only state's that is not under .gov or .us."""
 _STATE_CODES = frozenset(name for name in STATES if len(name) == 2)
 _STATE_NAMES = frozenset(name.replace(" ", "") for name in STATES if len(name) > 2) | {"mass", "wyo"}
-_STATE_OFFICES = frozenset({"legislature", "senate", "health", "insurance", "medicaid", "aging", "courts"})
-"""What may follow a state's name in one word, as in oregonlegislature.gov; virginiabeach.gov is a city."""
+_STATE_OFFICES = WORDS["state_offices"]
 _FEDERAL_CODES = frozenset({"va"})
 """Codes of a state under .gov that are a federal agency: va.gov is Veterans Affairs, Virginia is virginia.gov."""
 _GOVERNMENT = frozenset({"gov", "mil"})
@@ -42,26 +37,14 @@ IMITATED = ("medicare", "medicaid", "healthcare", "socialsecurity", "shiphelp", 
 """Names that an answer about Medicare rests on."""
 _LONG = 7
 """Letters from which on a name that differs in one is an imitation; three letters apart by one are other agencies."""
-_RESERVED = frozenset({"invalid", "test", "example", "localhost", "local", "internal", "onion", "arpa"})
-"""Endings that are not on the public web (RFC 2606, 6761)."""
+_RESERVED = WORDS["reserved"]
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _ENDING = re.compile(r"[a-z]{2,63}|xn--[a-z0-9-]{2,59}")
 _DOTS = re.compile("[\u3002\uff0e\uff61]")
 _ALIKE_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
 _ALIKE = str.maketrans("01i|!3456789q", "olllleasgtbgg")
-_list = str.split
-_LOOKS_LIKE = str.maketrans(
-    {
-        pair[0]: pair[1]
-        for pair in _list(
-            "аa вb гr ԁd еe ёe һh нh іi їi јj кk ӏl мm пn оo рp ԛq ѕs сc тt уy хx ѵv "
-            "ѡw αa βb γy εe ηn ιi κk νv οo ρp σo ςc τt υu χx ωw ɑa ɡg ıi ɩi ոn սu ցg հh օo"
-        )
-    }
-)
-"""Letters of other scripts, in small letters, and the Latin ones that they look like."""
-_ALPHABETS = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "DESERET"})
-"""Scripts with letters that look like Latin ones."""
+_LOOKS_LIKE = str.maketrans({pair[0]: pair[1] for pair in WORDS["looks_like"]})
+_ALPHABETS = WORDS["alphabets"]
 UNKNOWN = "?"
 """Takes the place of a character that looks like no known letter; it matches any one letter."""
 

@@ -6,46 +6,27 @@ row of pieces with nothing between them but spaces, dashes and words such as "uh
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from ...text.patterns import load_patterns
+from ...text.numbers import TENS, UNITS
+from ...text.patterns import load_patterns, load_words
 
 PATTERNS = load_patterns(Path(__file__).with_name("redact_patterns.toml"))
-_list = str.split
-DIGITS = {word: str(value) for value, word in enumerate(_list("zero one two three four five six seven eight nine"))}
+WORDS = load_words(Path(__file__).with_name("redact_words.toml"))
+DIGITS = {word: str(value) for value, word in enumerate(UNITS[:10])}
 DIGITS |= {"oh": "0", "o": "0", "nought": "0", "niner": "9"}
-_TEENS = {
-    word: str(value)
-    for value, word in enumerate(
-        _list("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"), 10
-    )
-}
-_TENS = {word: str(ten) for ten, word in enumerate(_list("twenty thirty forty fifty sixty seventy eighty ninety"), 2)}
+_TEENS = {word: str(value) for value, word in enumerate(UNITS[10:], 10)}
+_TENS = {word: str(ten) for ten, word in enumerate(TENS, 2)}
 _TENS["fourty"] = "4"
 NUMBER_WORDS = frozenset({*DIGITS, *_TEENS, *_TENS})
-_NATO = {
-    word: word[0].upper()
-    for word in _list(
-        "alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar "
-        "papa "
-        "quebec romeo sierra tango uniform victor whiskey whisky xray yankee zulu"
-    )
-}
+_NATO = {word: word[0].upper() for word in WORDS["nato"]}
 _TIMES = {"double": 2, "triple": 3}
-_SPELLED = frozenset(_list("as for like"))
-_FILLERS = frozenset(
-    _list(
-        "dash hyphen space then uh um er ah okay ok yes yeah yep mm hmm mhm huh right got it gotcha go ahead sure "
-        "alright "
-        "all perfect great the next"
-    )
-)
+_SPELLED = frozenset(("as", "for", "like"))
+_FILLERS = WORDS["fillers"]
 _MOST_FILLERS = 6
 _TOKEN = re.compile(r"[^\W\d_]+|[0-9]+|[^\s]")
 _BREAKS = frozenset('$%:/;=<>@&+*|[]{}\\"!¢£€')
@@ -65,13 +46,6 @@ _FOLD = str.maketrans(
 def folded(text: str) -> str:
     """Plain typography, of the same length."""
     return text.translate(_FOLD)
-
-
-@cache
-def word_list(kind: str) -> frozenset[str]:
-    """A list of `redact_words.json`, such as the words that are no part of a name or of a street."""
-    lists = json.loads(Path(__file__).with_name("redact_words.json").read_text(encoding="utf-8"))
-    return frozenset(" ".join(lists[kind]).split())
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...errors import InputError
+from .codes import WORDS
 from .utterances import Utterance
 
 _TIME = r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?:\s?[AaPp]\.?[Mm]\.?)?[\])]?)"
@@ -19,14 +20,7 @@ LABEL = re.compile(
 MOST_LABEL_WORDS = 4
 LEAST_USES = 2
 """A label that appears once is a label only if a conversation would have one speaker without it."""
-_list = str.split
-_NOT_NAMES = frozenset(
-    _list(
-        "note notes tip warning example important summary http https re subject date time part plan option step "
-        "also however first second finally in for to the if when what why how yes no"
-    )
-)
-"""First words of lines with a colon that are not labels, such as `Part B: ...`."""
+_NOT_NAMES = WORDS["not_labels"]
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s")
 _SPEAKERS = (
     r"you|user|me|human|customer|caller|assistant|chatgpt|chat ?gpt|gpt-?[\w.]*|claude|gemini|copilot|"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from ...records.transcript import RedactionKind
-from .codes import NUMBER_WORDS, PATTERNS, folded, word_list
+from .codes import NUMBER_WORDS, PATTERNS, WORDS, folded
 from .redact_context import find_in_context
 from .redact_names import find_names
 from .redact_numbers import PersonalText, find_numbers, personal_text
@@ -206,16 +206,12 @@ def edited(one: Utterance, edits: Sequence[tuple[int, int, str]]) -> Utterance:
 # Street addresses and e-mail addresses, written and spoken. Places such as a county, and websites, stay.
 
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_SPOKEN_AT = PATTERNS["spoken_at"]
-_list = str.split
 _MAIL = re.compile(r"(?i)\be-?mails?\b|\be mail\b")
-_NOT_LOCAL = frozenset(_list("at is it's i'm its to me my the on or and address email mail was that's us"))
-_LOCAL_MARKS = frozenset(("dot", "underscore", "dash", "hyphen", "period", "plus"))
+_NOT_LOCAL = WORDS["not_local"]
+_LOCAL_MARKS = WORDS["local_marks"]
 _ADDRESSES = (PATTERNS["address_to_first_end"], PATTERNS["address_to_last_end"])
-_NUMBERED_ROAD = PATTERNS["numbered_road"]
-_PO_BOX = PATTERNS["po_box"]
 _OFFICIAL = re.compile(r"(?i)medicare premium|collection center|cms\b|social security admin|department of")
-_DIRECTIONS = frozenset(("north", "south", "east", "west", "n", "s", "e", "w", "ne", "nw", "se", "sw"))
+_DIRECTIONS = WORDS["directions"]
 
 
 def find_addresses(text: str) -> Iterator[PersonalText]:
@@ -227,7 +223,7 @@ def find_addresses(text: str) -> Iterator[PersonalText]:
 def _emails(text: str) -> Iterator[PersonalText]:
     for one in _EMAIL.finditer(text):
         yield personal_text("EMAIL", text, *one.span())
-    for at in _SPOKEN_AT.finditer(text):
+    for at in PATTERNS["spoken_at"].finditer(text):
         start = _local_part(text, at)
         if start is not None:
             yield personal_text("EMAIL", text, start, at.end())
@@ -240,7 +236,7 @@ def _local_part(text: str, at: re.Match[str]) -> int | None:
     words = list(re.finditer(r"[\w'-]+|[.?!\n]", before))
     mail = list(_MAIL.finditer(before))
     host = at["domain"].split()[0].lower()
-    known = host in word_list("mail_hosts")
+    known = host in WORDS["mail_hosts"]
     if mail:
         first = mail[-1].end()
         lead = re.compile(
@@ -273,16 +269,16 @@ def _streets(text: str) -> Iterator[PersonalText]:
         for one in pattern.finditer(text):
             if _is_street(text, one):
                 yield personal_text("ADDRESS", text, *one.span())
-    for one in _NUMBERED_ROAD.finditer(text):
+    for one in PATTERNS["numbered_road"].finditer(text):
         yield personal_text("ADDRESS", text, *one.span())
-    for one in _PO_BOX.finditer(text):
+    for one in PATTERNS["po_box"].finditer(text):
         if not _OFFICIAL.search(text, max(0, one.start() - 100), min(len(text), one.end() + 60)):
             yield personal_text("ADDRESS", text, *one.span())
 
 
 def _is_street(text: str, one: re.Match[str]) -> bool:
     names = [word.strip(".").lower() for word in one["name"].split()]
-    if any(name in word_list("no_street") and name not in _DIRECTIONS for name in names):
+    if any(name in WORDS["no_street"] and name not in _DIRECTIONS for name in names):
         return False
     spelled_out = not re.match(r"\d", one["house"])
     suffix = one["suffix"]
@@ -291,4 +287,4 @@ def _is_street(text: str, one: re.Match[str]) -> bool:
         r"(?i)[$%]\s?$|\b(?:part|plan|section|age|ages|title)\s$", text[max(0, one.start() - 9) : one.start()]
     ):
         return False
-    return suffix.lower() in word_list("street_kinds") if lower or spelled_out else True
+    return suffix.lower() in WORDS["street_kinds"] if lower or spelled_out else True

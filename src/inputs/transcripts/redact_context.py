@@ -9,16 +9,6 @@ from ...records.transcript import RedactionKind
 from .codes import PATTERNS, CodePiece, chars_of, runs
 from .redact_numbers import PersonalText, is_toll_free, kind_of_digits, personal_text
 
-_DATE = PATTERNS["date"]
-_BIRTH = PATTERNS["birth"]
-_IS_BIRTH = PATTERNS["is_birth"]
-_CONNECT = PATTERNS["connect"]
-_AND = PATTERNS["and"]
-_IF = PATTERNS["if"]
-_CODE_CONTEXT = PATTERNS["code_context"]
-_CODE_CONNECT = PATTERNS["code_connect"]
-_LONG_CODE = PATTERNS["long_code"]
-_CARD_CODE = PATTERNS["card_code"]
 _PLAN_ID = re.compile(r"[HRSE]\d{4}(?:\d{3}){0,2}")
 
 
@@ -29,12 +19,12 @@ def find_in_context(text: str) -> Iterator[PersonalText]:
 
 
 def _births(text: str) -> Iterator[PersonalText]:
-    for context in _BIRTH.finditer(text):
+    for context in PATTERNS["birth"].finditer(text):
         end = context.end()
         loose = re.match(r"(?s).{0,90}", text[end:])
         window = text[end : end + len(loose[0] if loose else "")]
-        connected = len((_CONNECT.match(window) or [""])[0])
-        date = _DATE.search(text, end, min(len(text), end + 150))
+        connected = len((PATTERNS["connect"].match(window) or [""])[0])
+        date = PATTERNS["date"].search(text, end, min(len(text), end + 150))
         if date and date.start() - end <= 90:
             direct = date.start() - end <= connected
             if _is_birth(text, context, date, direct):
@@ -42,15 +32,15 @@ def _births(text: str) -> Iterator[PersonalText]:
                 yield from _second_birth(text, date.end())
                 continue
         yield from _birth_digits(text, context, end + connected)
-    for date in _DATE.finditer(text):
-        if _IS_BIRTH.match(text[date.end() : date.end() + 60]):
+    for date in PATTERNS["date"].finditer(text):
+        if PATTERNS["is_birth"].match(text[date.end() : date.end() + 60]):
             yield personal_text("DATE OF BIRTH", text, *date.span())
 
 
 def _second_birth(text: str, end: int) -> Iterator[PersonalText]:
     """`Her birthday is ... and mine is ...`: a date with a year that is joined to a date of birth."""
-    joined = _AND.match(text, end)
-    date = _DATE.match(text, joined.end()) if joined else None
+    joined = PATTERNS["and"].match(text, end)
+    date = PATTERNS["date"].match(text, joined.end()) if joined else None
     if date and any(value for name, value in date.groupdict().items() if name.startswith("year")):
         yield personal_text("DATE OF BIRTH", text, *date.span())
 
@@ -67,7 +57,7 @@ def _is_birth(text: str, context: re.Match[str], date: re.Match[str], direct: bo
         return True
     if context[0].lower().startswith("born"):
         return False  # "Born June 1: the period runs ..." is an example; "I was born" is another context
-    example = _IF.search(text[max(0, context.start() - 60) : context.start()])
+    example = PATTERNS["if"].search(text[max(0, context.start() - 60) : context.start()])
     return direct and not example
 
 
@@ -90,8 +80,8 @@ def _birth_digits(text: str, context: re.Match[str], start: int) -> Iterator[Per
 
 def _codes(text: str) -> Iterator[PersonalText]:
     """Codes behind the words that say what they are: `member ID is ...`, `case number ...`."""
-    for context in _CODE_CONTEXT.finditer(text):
-        connected = _CODE_CONNECT.match(text, context.end(), min(len(text), context.end() + 120))
+    for context in PATTERNS["code_context"].finditer(text):
+        connected = PATTERNS["code_connect"].match(text, context.end(), min(len(text), context.end() + 120))
         start = connected.end() if connected else context.end()
         for begin in _starts(text, context.end(), start):
             run = next(iter(runs(text[begin : begin + 200], capitals=True)), [])
@@ -102,14 +92,14 @@ def _codes(text: str) -> Iterator[PersonalText]:
                     break
         else:
             yield from _long_code(text, context.end())
-    for card in _CARD_CODE.finditer(text):
+    for card in PATTERNS["card_code"].finditer(text):
         yield personal_text("ID", text, *card.span("code"))
 
 
 def _long_code(text: str, end: int) -> Iterator[PersonalText]:
     """A code in the rest of the sentence, with other words before it."""
     rest = re.match(r"[^.?!\n]{0,60}", text[end:])
-    found = _LONG_CODE.search(text, end, end + len(rest[0]) + 40) if rest else None
+    found = PATTERNS["long_code"].search(text, end, end + len(rest[0]) + 40) if rest else None
     if (
         found
         and found.start() <= end + len(rest[0] if rest else "")

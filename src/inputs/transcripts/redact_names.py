@@ -8,26 +8,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from .codes import PATTERNS, gaps, runs, word_list
+from .codes import PATTERNS, WORDS, gaps, runs
 from .redact_numbers import PersonalText
 
-_list = str.split
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _PLACE_AFTER = re.compile(r"\s+(?:County|Parish|Borough|City|Springs|Falls|Beach|Township|Valley|Heights)\b")
 _PLACE_BEFORE = re.compile(r"(?:\bSt\.?|\bSaint|\bFort|\bLake|\bMount|\bSan|\bSanta|\bPort|\bCape)\s+$")
-_INTRODUCED = PATTERNS["introduced"]
-_MAYBE = PATTERNS["maybe"]
-_RELATION = PATTERNS["relation"]
-_SPEAKING = PATTERNS["speaking"]
-_TITLE = PATTERNS["title"]
-_LOWER_TITLES = frozenset(("mr", "mrs", "ms", "mister", "missus", "miz", "dr"))
-_ASKED = PATTERNS["asked"]
-_HELLO = PATTERNS["hello"]
-_OWN = PATTERNS["own"]
-_FIELD = PATTERNS["field"]
-_THANKED = PATTERNS["thanked"]
+_LOWER_TITLES = WORDS["titles"]
 _GREETED = re.compile(r"(?i)\b(?:hello|hi|hey|yes|yeah|good morning|good afternoon),? this is (?=[^\n]{2,40}(?:\n|$))")
-_PARTICLES = frozenset(_list("van von der den de la del di da le bin al el ten ter st"))
+_PARTICLES = WORDS["particles"]
 _SPELL_CONTEXT = re.compile(r"(?i)\b(?:spell\w*|names?|letters?|that's|that is)\b")
 _MOST = 3
 
@@ -49,7 +38,7 @@ def _found(text: str, start: int, end: int) -> PersonalText:
 
 
 def _introduced(text: str) -> Iterator[PersonalText]:
-    for one in _INTRODUCED.finditer(text):
+    for one in PATTERNS["introduced"].finditer(text):
         strict = bool(re.search(r"(?i)ask for|go(?:es)? by|named|signed|att", one[0])) or not re.search(
             r"(?i)(?:\bis|'s|:|was|be)[\s,]+$|(?:first|last|middle|maiden)\s+name[\s,]+$", one[0]
         )
@@ -61,26 +50,28 @@ def _introduced(text: str) -> Iterator[PersonalText]:
 
 def _answered(text: str) -> Iterator[PersonalText]:
     """Names behind a question for one, a greeting or a relation."""
-    for pattern in (_ASKED, _HELLO):
+    for pattern in (PATTERNS["asked"], PATTERNS["hello"]):
         for one in pattern.finditer(text):
             span = _name_at(text, one.end(), sure=True)
             if span:
                 yield _found(text, *span)
-    for pattern in (_OWN, _FIELD, _THANKED):
+    for pattern in (PATTERNS["own"], PATTERNS["field"], PATTERNS["thanked"]):
         for one in pattern.finditer(text):
             span = _name_at(text, one.end(), sure=False)
             if span:
-                rest = re.match(r", [A-Z][a-z]+(?: [A-Z]\.?)?", text[span[1] :]) if pattern is _FIELD else None
+                rest = (
+                    re.match(r", [A-Z][a-z]+(?: [A-Z]\.?)?", text[span[1] :]) if pattern is PATTERNS["field"] else None
+                )
                 yield _found(text, span[0], span[1] + (rest.end() if rest else 0))
     for one in _GREETED.finditer(text):
         span = _name_at(text, one.end(), sure=True)
         if span and re.match(r"[.,!?]?\s*(?:\n|$)", text[span[1] :]):
             yield _found(text, *span)
-    for one in _SPEAKING.finditer(text):
+    for one in PATTERNS["speaking"].finditer(text):
         words = [word.lower() for word in _WORD.findall(one["name"])]
-        if not any(word in word_list("no_name") or word in word_list("vocabulary") for word in words):
+        if not any(word in WORDS["no_name"] or word in WORDS["vocabulary"] for word in words):
             yield _found(text, *one.span("name"))
-    for one in _MAYBE.finditer(text):
+    for one in PATTERNS["maybe"].finditer(text):
         yield from _maybe(text, one)
 
 
@@ -95,7 +86,7 @@ def _maybe(text: str, one: re.Match[str]) -> Iterator[PersonalText]:
         lead in ("this is", "i'm", "i am", "it's", "it is")
         or re.search(r"speak|spoke|talk|call me|reached", lead) is not None
     )
-    relation = bool(_RELATION.search(lead))
+    relation = bool(PATTERNS["relation"].search(lead))
     if known and (presents or relation or word[0][0].isupper()):
         span = _name_at(text, one.end(), sure=presents)
         if span:
@@ -108,7 +99,7 @@ def _maybe(text: str, one: re.Match[str]) -> Iterator[PersonalText]:
 
 def _alone(text: str, span: tuple[int, int], lead: str) -> bool:
     """Whether one capitalized word is a name: "I'm Trevor, a volunteer", "you're speaking with Trevor"."""
-    if text[span[0] : span[1]].lower() in word_list("states"):
+    if text[span[0] : span[1]].lower() in WORDS["states"]:
         return False
     if re.search(r"call me|speaking|reached", lead):
         return True
@@ -120,7 +111,7 @@ def _name_at(text: str, start: int, *, sure: bool) -> tuple[int, int] | None:
     end, count, at = start, 0, start
     while count < _MOST:
         word = _WORD.match(text, at)
-        if not word or word[0].lower() in word_list("no_name") or word[0].lower() in word_list("vocabulary"):
+        if not word or word[0].lower() in WORDS["no_name"] or word[0].lower() in WORDS["vocabulary"]:
             break
         capital = word[0][0].isupper() or _is_particle(text, word)
         if not capital and (not sure or count >= 2 or (count and text[start].isupper())):
@@ -143,7 +134,7 @@ def _is_particle(text: str, word: re.Match[str]) -> bool:
 
 
 def _titled(text: str) -> Iterator[PersonalText]:
-    for one in _TITLE.finditer(text):
+    for one in PATTERNS["title"].finditer(text):
         title = one[0].strip(" .\n").lower()
         if title == "ms" and re.search(r"\d\s*$", text[max(0, one.start() - 4) : one.start()]):
             continue  # milliseconds
@@ -166,7 +157,7 @@ def _known(text: str) -> Iterator[PersonalText]:
         words = text[span[0] : span[1]].split()
         after = _PLACE_AFTER.match(text, span[1])
         in_state = re.match(r",\s*(\w+)(?:\s+(\w+))?", text[span[1] :])
-        state = in_state and any(part and part.lower() in word_list("states") for part in in_state.groups())
+        state = in_state and any(part and part.lower() in WORDS["states"] for part in in_state.groups())
         if not after and not (state and len(words) == 1):
             yield _found(text, *span)
 
@@ -180,7 +171,7 @@ def _from_list(text: str, listed: Sequence[str]) -> Iterator[PersonalText]:
         for one in re.finditer(rf"(?i)(?<!\w){whole}(?:'s)?(?!\w)", text):
             yield _found(text, *one.span())
         for part in parts if len(parts) > 1 else ():
-            if len(part) < 3 or part.lower() in word_list("vocabulary") or part.lower() in word_list("no_name"):
+            if len(part) < 3 or part.lower() in WORDS["vocabulary"] or part.lower() in WORDS["no_name"]:
                 continue
             for one in re.finditer(rf"(?<!\w)(?:{re.escape(part.capitalize())}|{re.escape(part.upper())})(?!\w)", text):
                 yield _found(text, *one.span())

@@ -11,52 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...records.transcript import RedactionKind
-from .codes import PATTERNS, CodePiece, chars_of, digit_rows, gaps, runs
+from .codes import PATTERNS, WORDS, CodePiece, chars_of, digit_rows, gaps, runs
 
-TOLL_FREE = frozenset(("800", "888", "877", "866", "855", "844", "833", "822"))
+TOLL_FREE = WORDS["toll_free"]
 _LETTER = "[A-Z]"
 _MBI = re.compile(rf"[1-9]{_LETTER}[A-Z0-9][0-9]{_LETTER}[A-Z0-9][0-9]{_LETTER}{{2}}[0-9]{{2}}")
 """The pattern of CMS, with all letters: people misread S, L, O, I, B and Z into it."""
 _MBI_DIGITS = (0, 3, 6, 9, 10)
-_PHONE = PATTERNS["phone"]
 _LOCAL_PHONE = re.compile(r"(?<![\w$.,/-])[2-9]\d\d-\d{4}(?![\w-]|\.\d)")
 _ABROAD = re.compile(r"(?<!\w)\+(?!1\D?\d{3}\D)\d{1,3}[-. ]?\d(?:[-. ]?\d){6,12}(?!\d)")
 _SSN = re.compile(r"(?<![\w$.-])(?:\d{3}[- .]\d{2}[- .]\d{4})(?![\d]|[-.]\d)")
 _MASKED_SSN = re.compile(r"(?i)(?<!\w)[x*#]{3}[- ]?[x*#]{2}[- ]?\d{4}(?!\d)")
 _HICN_SUFFIX = re.compile(r"[- ]?[A-HJ-MTW](?:[0-9A-Z])?(?![\w'])")
-_RAILROAD = PATTERNS["railroad"]
 _ZIP4 = re.compile(r"(?<![\w$.-])\d{5}-\d{4}(?![\w-])")
 _CARD = re.compile(r"(?<![\w$.])(?:\d{4}[- ]){3}\d{1,7}(?!\w)|(?<![\w$.])3\d{3}[- ]\d{6}[- ]\d{5}(?!\w)")
 _BARE = re.compile(r"(?<![\w$.,/-])\d{7,25}(?![\w,/]|\.\d)")
-_LAST_FOUR = PATTERNS["last_four"]
-_ENDING_IN = PATTERNS["ending_in"]
 _TIN_CONTEXT = re.compile(r"(?i)social|ssn|tax|itin")
-_CONTEXT = PATTERNS["context"]
 _NEAR = 90
-_LAWS = PATTERNS["laws"]
-MASKS = (
-    _LAWS,
-    re.compile(r"[$€£]\s?\d[\d,]*(?:\.\d+)?"),
-    re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])"),
-    re.compile(r"(?<![\w.-])\d+\.\d{1,2}(?![\w]|\.\d)"),
-    re.compile(r"(?i)(?<![\w.-])\d+(?:\.\d+)?\s?(?:%|percent|dollars?|cents?|days?|months?|years?|weeks?|hours?|minutes?|a\.?m\.?\b|p\.?m\.?\b)"),
-    re.compile(r"(?<![\w-])(?:19|20)\d{2}(?![\w-]|\.\d)"),
-    re.compile(r"(?<![\w-])(?:19|20)\d{2}-(?:0[1-9]|1[0-2])-(?:[0-2]\d|3[01])(?![\w-])"),
-    re.compile(r"(?<![\w/])\d{1,2}/\d{1,2}(?:/(?:\d{4}|\d{2}))?(?![\w/])"),
-    re.compile(r"(?<!\w)(?:19|20)\d{2}\s?[-/]\s?(?:(?:19|20)\d{2}|\d{2})(?![\w-])"),
-    re.compile(r"(?<![\w-])(?:20)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?!\w)"),
-    re.compile(r"(?<!\w)[HRSEhrse]\d{4}(?:[- ]\d{3}){0,2}(?!\w)"),
-    re.compile(
-        r"(?i)(?<!\w)(?:1[-. ]?)?\(?(?:800|888|877|866|855|844|833|822)\)?[-. ]{0,2}"
-        r"(?:\d{3}[-. ]{0,2}\d{4}|[a-z]{7,12})(?!\w)"
-    ),
-    re.compile(
-        r"(?i)\b(?:section|sec\.|§+|part|cfr|u\.?s\.?c\.?|form|cms|ssa|publication|pub\.?|chapter|title)"
-        r"[- ]*\d[\w.()-]*"
-    ),
-    re.compile(r"(?i)\b\d+ (?:cfr|u\.?s\.?c\.?)(?: (?:part|§+|section))? ?[\d.]*"),
-    re.compile(r"https?://\S+|\bwww\.\S+"),
-)  # fmt: skip
+MASKS = (PATTERNS["laws"], *(pattern for name, pattern in PATTERNS.items() if name.startswith("mask_")))
 """Figures that are not personal: money, amounts, percentages, times, years, dates, plans, toll-free numbers, laws."""
 
 
@@ -77,7 +49,7 @@ def personal_text(kind: RedactionKind, text: str, start: int, end: int) -> Perso
 
 def find_numbers(text: str) -> list[PersonalText]:
     """Personal numbers in folded text."""
-    laws = [one.span() for one in _LAWS.finditer(text)]
+    laws = [one.span() for one in PATTERNS["laws"].finditer(text)]
     found = [one for one in _written(text) if not any(start < one.end and one.start < end for start, end in laws)]
     masked = [*((one.start, one.end) for one in found), *masks(text)]
     found += _last_four(text)
@@ -102,7 +74,7 @@ def is_toll_free(digits: str) -> bool:
 
 
 def _written(text: str) -> Iterator[PersonalText]:
-    for one in _RAILROAD.finditer(text):
+    for one in PATTERNS["railroad"].finditer(text):
         yield _as_found("MEDICARE NUMBER", text, *one.span())
     for one in _SSN.finditer(text):
         suffix = _HICN_SUFFIX.match(text, one.end())
@@ -122,7 +94,7 @@ def _written(text: str) -> Iterator[PersonalText]:
 
 
 def _phones(text: str) -> Iterator[PersonalText]:
-    for one in _PHONE.finditer(text):
+    for one in PATTERNS["phone"].finditer(text):
         if one[1] not in TOLL_FREE:
             yield PersonalText("PHONE", *one.span(), "".join(one.groups()))
     for pattern in (_LOCAL_PHONE, _ABROAD):
@@ -188,7 +160,7 @@ def _recited(row: Sequence[CodePiece], text: str) -> Iterator[PersonalText]:
     if len(digits) < 7 or is_toll_free(digits) or len(row) == 1:
         return
     start, end = row[0].start, row[-1].end
-    near = bool(_CONTEXT.search(text, max(0, start - _NEAR), start))
+    near = bool(PATTERNS["context"].search(text, max(0, start - _NEAR), start))
     spoken = any(piece.spoken for piece in row)
     singles = sum(len(piece.chars) for piece in row if piece.single)
     between = "".join(gaps(row, text))
@@ -212,7 +184,7 @@ def _kind_of_row(row: Sequence[CodePiece], text: str) -> RedactionKind:
 
 def _last_four(text: str) -> Iterator[PersonalText]:
     """`The last four of my social are 6789`, also spoken."""
-    for pattern in (_LAST_FOUR, _ENDING_IN):
+    for pattern in (PATTERNS["last_four"], PATTERNS["ending_in"]):
         for one in pattern.finditer(text):
             run = next(iter(runs(text[one.end() : one.end() + 60])), [])
             row = next(digit_rows(run), [])
