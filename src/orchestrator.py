@@ -30,8 +30,8 @@ from .agents import questioner
 from .agents.ask import AskedTurn, JudgeAnswer, about, state_of
 from .agents.verifier import key_in_view
 from .calls.batches import make_batcher, with_open_batches
+from .calls.breaker import PROBE_TRIAL, probe_requests
 from .calls.gateway import CallId, Gateway, LiveGateway, ReplayGateway, ReusedCalls
-from .calls.probes import PROBE_TRIAL, probe_requests
 from .calls.resources import CallResources
 from .calls.stop import Stopping
 from .errors import IntegrityError

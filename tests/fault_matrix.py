@@ -26,8 +26,8 @@ from src import orchestrator, storage
 from src.adapters.base import Adapter, ModelReply, ModelRequest
 from src.adapters.local_adapters import ROLE_OF_SCHEMA, OfflineAdapter
 from src.calls import breaker, limits
+from src.calls.breaker import PROBE
 from src.calls.limits import Limits
-from src.calls.probes import PROBE
 from src.calls.resources import CallResources
 from src.calls.stop import Stop, Stopping
 from src.planning.judges import OFFLINE_JUDGE

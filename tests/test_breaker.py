@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from src.adapters.base import CallFailure, Message, ModelReply, ModelRequest
-from src.calls.breaker import Breaker, Tries
+from src.calls.breaker import PROBE, Breaker, ProbeResult, Tries
 from src.calls.gateway import CallId, LiveGateway
 from src.calls.limits import Limits
-from src.calls.probes import PROBE, ProbeResult
 from src.calls.resources import CallResources
 from src.calls.stop import Stop, Stopping
 from src.schemas import CallPolicy, CallRecord

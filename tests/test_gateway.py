@@ -13,9 +13,9 @@ import pytest
 
 from src.adapters.base import Adapter, CallFailure, FailureOutcome, Message, ModelReply, ModelRequest, ReplyOutcome
 from src.calls import gateway as gateway_module
+from src.calls.breaker import PROBE
 from src.calls.gateway import CallId, LiveGateway, ReplayGateway
 from src.calls.limits import FIRST_CEILING_S, Limiter, Limits
-from src.calls.probes import PROBE
 from src.calls.resources import CallResources
 from src.calls.stop import Stop, Stopping
 from src.errors import IntegrityError

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from src.cli import next_steps as module
-from src.cli.next_steps import next_steps
+from src.cli import run as module
+from src.cli.run import next_steps
 
 FILE = "file:///home/user/medicare_eval-0.2.0-py3-none-any.whl"
 

@@ -11,9 +11,9 @@ import pytest
 
 from src import storage
 from src.adapters.base import ModelRequest
+from src.calls.breaker import probe_request
 from src.calls.budget import RunBudget
 from src.calls.prices import PRICE_FILE, RESULT_TOKENS, cost, load_prices, read_table, worst_case
-from src.calls.probes import probe_request
 from src.orchestrator import MOST_PARTS, joined
 from src.records.target import SearchOptions, WebCitation, WebSearch
 from src.schemas import CallHead, CallRecord, Price, Usage

@@ -19,8 +19,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from src.cli import scenarios as command
 from src.inputs.authoring import spreadsheet_layout as layout
 from src.inputs.authoring import spreadsheet_write
-from src.inputs.authoring.spreadsheet_drafts import drafts_of
-from src.inputs.authoring.spreadsheet_import import checked, import_workbook
+from src.inputs.authoring.spreadsheet_import import checked, drafts_of, import_workbook
 from src.inputs.authoring.spreadsheet_read import ReadBook, ReadRow
 from src.inputs.authoring.spreadsheet_write import rows_of, workbook_bytes
 from src.planning.library import Library

@@ -14,9 +14,8 @@ from ..calls.stop import Stop
 from ..engines.run import ShardedRun, carry_out
 from ..errors import IncompleteRun, InputError, from_origin
 from ..planning import preregistration
-from ..planning.limits import limits_of, share_of, trials_at_once
+from ..planning.limits import check_prices_known, limits_of, share_of, trials_at_once
 from ..planning.plan import make_plan, replan
-from ..planning.prices import check_prices_known
 from ..planning.study_file import (
     as_document,
     completed,

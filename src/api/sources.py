@@ -12,8 +12,7 @@ from ..inputs.sources.addresses import classify, page_key
 from ..inputs.sources.check import Statement, SupportRequest, check_citation
 from ..inputs.sources.fetch import MAX_BYTES, TIMEOUT_S, NotFetched, fetch_page, is_federal
 from ..inputs.sources.finding import NamedSource, find_citations, find_named_sources
-from ..inputs.sources.from_facts import facts_of_bank
-from ..inputs.sources.snapshot import Snapshot, append_pages, bundled_snapshot, load_snapshot
+from ..inputs.sources.snapshot import Snapshot, append_pages, bundled_snapshot, facts_of_bank, load_snapshot
 from ..planning.clock import today
 from ..records.citation import CheckedCitation, Citation, HostClass, SnapshotPage
 from ..store.run_folder import PathLike, as_path

@@ -27,12 +27,11 @@ from ..records.run import FORMAT
 from ..schemas import CallOutcome, CallPolicy, CallRecord, Stage, Usage
 from ..store.strict_json import derive_seed
 from .batches import Batcher
-from .breaker import Breaker, Tries
+from .breaker import PROBE_TRIAL, Breaker, Probes, Tries, probe_request
 from .budget import PASSES_MAX_COST
 from .limits import backoff_s
 from .people import person_asked
 from .prices import FREE_PROVIDERS, RESULT_TOKENS
-from .probes import PROBE_TRIAL, Probes, probe_request
 from .resources import CallResources
 from .stop import Stopping, pause
 

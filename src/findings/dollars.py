@@ -23,7 +23,7 @@ from ..schemas import CanonicalFact, CostClass, CostIfWrong, FinalClaim, RunPlan
 from ..stats.agreement import quantile
 from ..text.figures import figures
 from ..text.formula import dollars, fill, names_in
-from ..text.quantity_words import speaks_of_month, speaks_of_year
+from ..text.quantities import speaks_of_month, speaks_of_year
 
 LEAST_GIVEN = 130
 """Smaller numbers of a persona without a dollar sign are ages and counts of people, not amounts."""

@@ -18,19 +18,18 @@ from .. import storage
 from ..adapters.models import check_not_retired, resolve
 from ..adapters.registry import canonical_name, check_usable
 from ..calls.batches import make_batcher, with_open_batches
+from ..calls.breaker import probe_requests
 from ..calls.budget import RunBudget
 from ..calls.gateway import LiveGateway
 from ..calls.prices import cost
-from ..calls.probes import probe_requests
 from ..calls.resources import CallResources
 from ..calls.stop import Stop
 from ..errors import IncompleteRun, InputError, about
 from ..findings.judge_agreement import RECORD, read_record
 from ..planning.clock import today
 from ..planning.judges import adjudicator_model, check_adjudicator, check_is_judge, judge_models
-from ..planning.limits import limits_of
+from ..planning.limits import check_prices_known, limits_of, prices_for
 from ..planning.plan import AUDIT_SAMPLE, JUDGE_TEMPERATURE, call_policy
-from ..planning.prices import check_prices_known, prices_for
 from ..planning.prompts import load_prompts
 from ..records.judge_check import CheckManifest, CheckPlan, JudgeCheck, Measurement, Split
 from ..records.run import BatchIntent

@@ -36,8 +36,7 @@ from .fill_slots import is_coming, out_of_date, read_wording
 from .house_rules import refuse_broken_rules
 from .judges import adjudicator_model, check_judges, check_models, check_roles, judge_models, reader_model
 from .library import Library
-from .limits import limits_of
-from .prices import check_prices_known, prices_for
+from .limits import check_prices_known, limits_of, prices_for
 from .prompts import load_prompts
 from .rubrics import check_study_points, load_rubrics
 from .scenario_files import find_scenarios, read_found

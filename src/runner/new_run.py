@@ -11,9 +11,8 @@ from pathlib import Path
 
 from .. import __version__, plugins, storage
 from ..errors import InputError
-from ..planning.limits import limits_of, share_of, trials_at_once
+from ..planning.limits import check_prices_known, limits_of, prices_as_of, prices_for, share_of, trials_at_once
 from ..planning.preregistration import frozen_bytes, frozen_sha256
-from ..planning.prices import check_prices_known, prices_as_of, prices_for
 from ..planning.study_file import as_document
 from ..records.model_name import split_name
 from ..records.preregistration import Preregistration

@@ -23,8 +23,8 @@ from ..calls.stop import Stop
 from ..errors import ConfigError, IncompleteRun, InputError, IntegrityError, StorageError
 from ..findings.judge_agreement import RECORD, read_record
 from ..judge_check.check import CheckOptions, check_judges_async
+from ..planning.limits import prices_for
 from ..planning.plan import make_plan, replan
-from ..planning.prices import prices_for
 from ..planning.study_file import (
     as_document,
     completed,

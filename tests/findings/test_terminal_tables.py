@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.cli.next_steps import next_steps
+from src.cli.run import next_steps
 from src.cli.tables import Columns, plain_table, wrapped
 from src.schemas import CODES
 from src.scoring.definitions import CODE_HEADINGS

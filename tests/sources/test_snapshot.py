@@ -26,8 +26,7 @@ from src.api.sources import check_text, list_sources, snapshot_pages
 from src.cli.parser import main
 from src.errors import InputError
 from src.inputs.sources.fetch import NotFetched, fetch_page, is_federal, page_text
-from src.inputs.sources.from_facts import ORIGIN, bundled_lines
-from src.inputs.sources.snapshot import PAGES, append_pages, load_snapshot
+from src.inputs.sources.snapshot import ORIGIN, PAGES, append_pages, bundled_lines, load_snapshot
 from src.records.citation import SnapshotPage
 from src.store.package_data import data_folder
 from src.store.strict_json import sha256
@@ -264,7 +263,7 @@ def test_a_damaged_snapshot_is_refused_and_never_added_to(tmp_path: Path, data: 
 
 def test_the_bundled_snapshot_is_what_the_script_writes_and_says_what_it_is() -> None:
     path = data_folder("sources") / "v1" / PAGES
-    assert path.read_bytes() == bundled_lines(), "write it again: python -m src.inputs.sources.from_facts"
+    assert path.read_bytes() == bundled_lines(), "write it again: python -m src.inputs.sources.snapshot"
     pages = load_snapshot(path.parent).pages
     assert 12 <= len(pages) <= 20
     assert all(page.origin == ORIGIN and not page.whole and is_federal(page.url) and page.text for page in pages)

@@ -17,8 +17,7 @@ from ...records.base import Label
 from ...records.citation import CheckedCitation, Citation, CitationOutcome, FigureFinding, SnapshotPage
 from ...records.contracts import Claim, ClaimInView, FactInView, KeyInView
 from ...text.figures import TextFigure, figures, find_figures, fold, kind
-from ...text.quantities import says_as_much
-from ...text.quantity_words import single_times
+from ...text.quantities import says_as_much, single_times
 from ...text.retrieval import terms
 from ...text.sentences import Span, sentences
 from .addresses import Address, classify
