@@ -85,30 +85,14 @@ class GoogleAdapter(HttpAdapter):
 
     def _read(self, payload: dict[str, Any]) -> ParsedReply:
         feedback = text_of(inner_object(payload, "promptFeedback"), "blockReason")
-        if feedback is not None:
-            return self._parsed(payload, "blocked", "", feedback)
-        candidate = first_object(payload, "candidates")
-        stop = text_of(candidate, "finishReason")
+        candidate = {} if feedback else first_object(payload, "candidates")
+        stop = feedback or text_of(candidate, "finishReason")
         text = _text(candidate)
         outcome: ReplyOutcome = "ok" if text.strip() else "empty"
-        if stop in _FILTERED:
+        if feedback or stop in _FILTERED:
             outcome = "blocked"
         elif stop in _CUT_SHORT:
             outcome = "truncated"
-        return self._parsed(payload, outcome, text, stop, read_search(candidate))
-
-    def _billed(self, tool: SearchTool, found: WebSearch) -> int:
-        """Models before Gemini 3 pay for a request that searched, later ones for each query."""
-        return min(1, found.searches) if tool.bills == "requests" else found.searches
-
-    def _parsed(
-        self,
-        payload: dict[str, Any],
-        outcome: ReplyOutcome,
-        text: str,
-        stop: str | None,
-        search: WebSearch | None = None,
-    ) -> ParsedReply:
         return ParsedReply(
             outcome=outcome,
             text=text,
@@ -116,8 +100,12 @@ class GoogleAdapter(HttpAdapter):
             served_model=text_of(payload, "modelVersion"),
             request_id=text_of(payload, "responseId"),
             usage=_usage(inner_object(payload, "usageMetadata")),
-            search=search,
+            search=read_search(candidate),
         )
+
+    def _billed(self, tool: SearchTool, found: WebSearch) -> int:
+        """Models before Gemini 3 pay for a request that searched, later ones for each query."""
+        return min(1, found.searches) if tool.bills == "requests" else found.searches
 
     def _api_version(self, exchange: HttpExchange) -> str | None:
         found = _VERSION_IN_PATH.search(exchange.address or "")

@@ -21,14 +21,6 @@ from .addresses import Endpoint, endpoint, proxy_for
 if TYPE_CHECKING:  # a list of providers needs no records, which take long to import
     from .base import Adapter, Batches
 
-REQUIREMENTS = {
-    "openai": "openai>=3.40,<4",
-    "anthropic": "anthropic>=2.6,<3",
-    "google": "google-genai>=3.0,<4",
-    "grok": "openai>=3.40,<4",
-}
-"""By extra, as in pyproject.toml."""
-
 
 def missing_sdk(extra: str) -> str:
     """How to install an SDK that is missing, in words that work in a checkout, a wheel and a notebook.
@@ -46,6 +38,8 @@ class Provider:
     sdk: str | None = None
     """The package that must be importable."""
     extra: str | None = None
+    requirement: str = ""
+    """What the extra installs, as in pyproject.toml."""
     key_variable: str | None = None
     key_required: bool = True
     base_url_variable: str | None = None
@@ -80,6 +74,7 @@ PROVIDERS = {
     for row in json.loads(Path(__file__).with_name("providers.json").read_text(encoding="utf-8"))
 }
 """Their order is the documented order in which default judges are chosen."""
+REQUIREMENTS = {row.extra: row.requirement for row in PROVIDERS.values() if row.extra}
 
 
 def canonical_name(name: str) -> str:

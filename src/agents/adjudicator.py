@@ -41,15 +41,7 @@ def tied(claims: Sequence[ClaimInView], verdicts: Sequence[Sequence[Verdict]]) -
 
 async def settle(client: JudgeClient, ties: tuple[TiedClaim, ...], shown: Shown) -> JudgeAnswer[dict[str, Label]]:
     """The adjudicator model's label for each tie, with problems if any tie is left."""
-    payload = AdjudicatorInput(
-        answer_key=shown.key,
-        plan_year=shown.asked.plan_year,
-        lives_in=shown.asked.lives_in,
-        earlier_questions=shown.asked.earlier,
-        question=shown.asked.question,
-        background_facts=shown.background,
-        claims=ties,
-    )
+    payload = shown.payload(AdjudicatorInput, ties)
     options = {tie.claim_id: tie.options for tie in ties}
 
     def violations(decision: Decision) -> list[str]:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
 from ..adapters.base import About, Message, ModelRequest
 from ..records.result import CALL_FAILED
-from ..schemas import CallParameters, CallRecord, Persona, Record
+from ..schemas import CallParameters, CallRecord, Decision, Persona, Record, Verdict
 from ..store.strict_json import StrictJSONError, derive_seed, encode, loads
 from ..text.fence import reply_schema, wrap
 
@@ -156,14 +156,8 @@ def parse(text: str, reply_type: type[Reply], canary: str) -> Reply:
     return reply_type.model_validate_json(encode(document))
 
 
-class AboutClaim(Protocol):
-    """One entry of a reply, about one claim."""
-
-    @property
-    def claim_id(self) -> str: ...
-
-
-Entry = TypeVar("Entry", bound=AboutClaim)
+Entry = TypeVar("Entry", bound=Decision | Verdict)
+"""One entry of a reply, about one claim."""
 
 
 def one_per_claim(

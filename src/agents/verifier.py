@@ -9,8 +9,10 @@ code decides (`scoring.points`). Verdicts that pass are kept; the judge is asked
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from ..records.base import severity_rank
 from ..records.model_name import is_person
@@ -28,6 +30,8 @@ from ..schemas import (
 )
 from ..text.overlap import could_rest_on
 from .ask import AskedTurn, JudgeAnswer, JudgeClient, ask, one_per_claim
+
+Payload = TypeVar("Payload", bound=VerifierInput)
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,18 @@ class Shown:
     key: KeyInView
     background: tuple[FactInView, ...] = ()
     """Facts of the shared library that retrieval found for these claims."""
+
+    def payload(self, kind: type[Payload], claims: Sequence[ClaimInView]) -> Payload:
+        """What a judge of these claims is sent."""
+        return kind(
+            answer_key=self.key,
+            plan_year=self.asked.plan_year,
+            lives_in=self.asked.lives_in,
+            earlier_questions=self.asked.earlier,
+            question=self.asked.question,
+            background_facts=self.background,
+            claims=tuple(claims),
+        )
 
     @cached_property
     def facts(self) -> dict[str, FactInView]:
@@ -80,15 +96,7 @@ async def verify(client: JudgeClient, claims: tuple[ClaimInView, ...], shown: Sh
     """One judge's verdicts on these claims, which it sees in an order of its own."""
     order = list(claims)
     random.Random(client.seed).shuffle(order)  # noqa: S311 - for an order, not for secrets
-    payload = VerifierInput(
-        answer_key=shown.key,
-        plan_year=shown.asked.plan_year,
-        lives_in=shown.asked.lives_in,
-        earlier_questions=shown.asked.earlier,
-        question=shown.asked.question,
-        background_facts=shown.background,
-        claims=tuple(order),
-    )
+    payload = shown.payload(VerifierInput, order)
     by_id = {claim.claim_id: claim for claim in claims}
     person = is_person(client.model)
 

@@ -66,7 +66,7 @@ class _Tally:
     """Calls and tokens by role, model and target, in order of first use."""
 
     def __init__(self, api_id_of: Callable[[str], str]) -> None:
-        self.counts: dict[tuple[Stage, str, str | None], _Counts] = {}
+        self.counts: dict[EstimatedCalls, _Counts] = {}
         self._api_id_of = api_id_of
         self._seen: set[tuple[Stage, str, str]] = set()
 
@@ -83,7 +83,7 @@ class _Tally:
         start: _Start | None = None,
     ) -> None:
         """Count calls and the tokens that all of them send and receive."""
-        counts = self.counts.setdefault((role, model, target), _Counts())
+        counts = self.counts.setdefault(EstimatedCalls(role, model, target), _Counts())
         counts.calls += calls
         counts.sent += sent
         counts.received += received
@@ -133,12 +133,12 @@ def estimate(
             _Trials(tally, plan, planned, target).count()
     return [
         _row(
-            EstimatedCalls(role, model, target),
+            calls,
             counts,
-            price_for(prices, split_name(model).provider, api_id_of(model)),
-            batch=batch and role not in NEVER_BATCHED,
+            price_for(prices, split_name(calls.model).provider, api_id_of(calls.model)),
+            batch=batch and calls.role not in NEVER_BATCHED,
         )
-        for (role, model, target), counts in tally.counts.items()
+        for calls, counts in tally.counts.items()
     ]
 
 
@@ -154,9 +154,7 @@ def _row(calls: EstimatedCalls, counts: _Counts, price: Price | None, *, batch: 
     )
     used = Usage(input_tokens=sent, output_tokens=received, cached_tokens=cached, cache_write_tokens=written)
     return EstimateRow(
-        role=calls.role,
-        model=calls.model,
-        target=calls.target,
+        **calls._asdict(),
         calls=ceil(round(counts.calls, 6)),
         input_tokens=sent,
         output_tokens=received,

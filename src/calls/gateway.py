@@ -25,6 +25,7 @@ from ..errors import IntegrityError
 from ..records.model_name import is_person, split_name
 from ..records.run import FORMAT
 from ..schemas import CallOutcome, CallPolicy, CallRecord, Stage, Usage
+from ..store.run_files import RecordedCalls
 from ..store.strict_json import derive_seed
 from .batches import Batcher
 from .breaker import PROBE_TRIAL, Breaker, Probes, Tries, probe_request
@@ -61,15 +62,11 @@ class Appendable(Recorded, Protocol):
     async def append(self, record: CallRecord) -> None: ...
 
 
-class Closable(Recorded, Protocol):
-    def close(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class ReusedCalls:
     """Calls of an earlier run, of the given stages, that are copied instead of being made again."""
 
-    recorded: Closable
+    recorded: RecordedCalls
     stages: frozenset[Stage]
 
     def lookup(self, call: CallId, number: int, request: ModelRequest) -> CallRecord | None:

@@ -46,14 +46,6 @@ class Finding:
     detail: str
 
 
-@dataclass(frozen=True)
-class _Clock:
-    """How far this machine's clock is ahead of a server's."""
-
-    provider: str
-    ahead: timedelta
-
-
 def examine(*, reach: bool, out: Path, providers: Mapping[str, Provider] = PROVIDERS) -> list[Finding]:
     """Everything that can be known without spending anything."""
     real = [provider for provider in providers.values() if provider.sdk or provider.key_variable]
@@ -170,26 +162,26 @@ def _time_of_sync(folder: Path) -> float:
 def _network(providers: Sequence[Provider]) -> Iterable[Finding]:
     from .reach import reach  # with the event loop, which nothing else here needs
 
-    clocks = []
+    clocks: dict[str, timedelta] = {}
     for reached in reach(providers):
         yield Finding("network", reached.name, reached.state, reached.detail)
         ahead = _ahead(reached.date)
         if ahead is not None:
-            clocks.append(_Clock(reached.name, ahead))
+            clocks[reached.name] = ahead
     yield from _against_servers(clocks)
 
 
-def _against_servers(clocks: Sequence[_Clock]) -> Iterable[Finding]:
-    """How far this machine's clock is from the server clock that it differs from most."""
+def _against_servers(clocks: Mapping[str, timedelta]) -> Iterable[Finding]:
+    """How far this machine's clock is from the server clock that it differs from most. `clocks`: how far ahead."""
     if not clocks:
         return
-    most = max(clocks, key=lambda clock: abs(clock.ahead))
-    seconds = round(abs(most.ahead).total_seconds())
-    if abs(most.ahead) > CLOCK_MAY_DIFFER:
-        side = "ahead of" if most.ahead > timedelta() else "behind"
-        yield Finding("clock", "against servers", "warning", f"{seconds} s {side} {most.provider}'s clock; correct it")
+    provider, ahead = max(clocks.items(), key=lambda one: abs(one[1]))
+    seconds = round(abs(ahead).total_seconds())
+    if abs(ahead) > CLOCK_MAY_DIFFER:
+        side = "ahead of" if ahead > timedelta() else "behind"
+        yield Finding("clock", "against servers", "warning", f"{seconds} s {side} {provider}'s clock; correct it")
     else:
-        yield Finding("clock", "against servers", "ok", f"within {max(1, seconds)} s of {most.provider}'s clock")
+        yield Finding("clock", "against servers", "ok", f"within {max(1, seconds)} s of {provider}'s clock")
 
 
 def _ahead(header: str | None) -> timedelta | None:

@@ -6,14 +6,13 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from ..api import sources as api
 from ..errors import IncompleteRun, InputError
 from ..inputs.sources.fetch import NotFetched
 from ..records.citation import SnapshotPage
-from ..store.input_files import read_bytes
+from ..store.input_files import read_bytes, text_in
 from ..text.count import counted
 from . import tables
 from .options import own
@@ -103,8 +102,4 @@ def _text(arguments: argparse.Namespace) -> str:
         raise InputError("Give one file or a text: medicare-eval sources check FILE, or sources check --text TEXT")
     if arguments.text is not None:
         return str(arguments.text)
-    path: Path = arguments.file
-    try:
-        return read_bytes(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+    return text_in(read_bytes(arguments.file), arguments.file)

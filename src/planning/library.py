@@ -87,7 +87,11 @@ class Library:
         folder = self.library_folder or data_folder("facts") / "library"
         file_of: dict[str, Path] = {}
         facts: dict[str, BackgroundFact] = {}
-        listed = [(path, fact) for path in sorted(folder.glob("*.json")) for fact in self._themed(path).facts]
+        listed = [
+            (path, fact)
+            for path in sorted(folder.glob("*.json"))
+            for fact in self._read(path, FactLibrary, f"facts/library/{path.name}").facts
+        ]
         listed += [(path, fact) for path, one in self._state_files.items() for fact in one.in_state()]
         for path, fact in listed:
             if fact.fact_id in file_of:
@@ -120,9 +124,6 @@ class Library:
     def _state_files(self) -> dict[Path, StateFacts]:
         folder = (self.library_folder or data_folder("facts") / "library").parent / "states"
         return {path: self._read(path, StateFacts) for path in sorted(folder.glob("*.json"))}
-
-    def _themed(self, path: Path) -> FactLibrary:
-        return self._read(path, FactLibrary, f"facts/library/{path.name}")
 
     def is_amount(self, name: str) -> bool:
         """Whether a figure is an amount of dollars, as far as any year shows: SLMB is none."""

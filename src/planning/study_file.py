@@ -24,7 +24,7 @@ from ..errors import InputError, Origin, from_origin
 from ..plugins import PACK_PREFIX
 from ..records.study import ExecutionOptions, JudgeOptions, ModelSettings, Study, TargetOptions, target_from_text
 from ..schemas import CallParameters, Record, RunPlan
-from ..store.input_files import problems_of, read_bytes
+from ..store.input_files import problems_of, read_bytes, text_in
 from ..store.strict_json import encode
 from .judges import NO_ADJUDICATOR
 from .preregistration import read_frozen
@@ -50,9 +50,7 @@ R = TypeVar("R", bound=Record)
 def read_study(path: Path) -> dict[str, Any]:
     """What a study file says, with its paths as seen from the current folder. Not yet checked: see `make_study`."""
     try:
-        document = tomllib.loads(read_bytes(path).decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+        document = tomllib.loads(text_in(read_bytes(path), path))
     except tomllib.TOMLDecodeError as error:
         if path.suffix == ".json":
             raise InputError(f"{path} is not TOML. If it is a scenario, use `scenarios`.") from None

@@ -18,7 +18,7 @@ from ..records.study import ModelSettings, TargetOptions
 from ..records.target import REASONING_ROOM, RecordedSet, SearchOptions, SystemPrompt, TargetSettings
 from ..schemas import CallParameters, RunPlan
 from ..store.conversations import RecordedConversations
-from ..store.input_files import read_bytes
+from ..store.input_files import read_bytes, text_in
 from .trials import slug
 
 MOST_CHARACTERS = 200_000
@@ -158,10 +158,7 @@ def _room(option: TargetOptions) -> int:
 def _system_prompt(file: str) -> SystemPrompt:
     path = Path(file)
     content = read_bytes(path)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+    text = text_in(content, path)
     if not text.strip():
         raise InputError(f"{path} is empty. Write the system prompt into it, or leave it out.")
     if len(text) > MOST_CHARACTERS:

@@ -179,21 +179,11 @@ class ScorerOutput(Record):
     error_categories: tuple[ErrorCategory, ...]
 
 
-class TiedClaim(Record):
-    claim_id: str
-    text: str
-    quotes: tuple[str, ...]
+class TiedClaim(ClaimInView):
     options: tuple[Label, ...]
 
 
-class AdjudicatorInput(Record):
-    answer_key: KeyInView
-    plan_year: int
-    lives_in: str | None = Field(default=None, exclude_if=is_none)
-    """The state in which the person who asks lives."""
-    earlier_questions: tuple[str, ...] = ()
-    question: str
-    background_facts: tuple[FactInView, ...] = ()
+class AdjudicatorInput(VerifierInput):
     claims: tuple[TiedClaim, ...]
 
 

@@ -6,13 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from ..errors import InputError
 from ..records.transcript import Collection, Conversation
 from ..schemas import Record
-from .input_files import explain, read_bytes
-from .strict_json import StrictJSONError, loads, sha256
+from .input_files import read_bytes, record_in
+from .strict_json import sha256
 
 COLLECTION = "collection.json"
 MAX_BYTES = 20_000_000
@@ -52,16 +50,7 @@ def read_conversation(path: Path) -> Conversation:
 
 
 def _read(path: Path, kind: type[R]) -> R:
-    data = read_bytes(path, MAX_BYTES)
-    try:
-        loads(data.decode("utf-8"))
-        return kind.model_validate_json(data)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Restore it from a copy.") from None
-    except StrictJSONError as error:
-        raise InputError(f"{path}: {error}.") from None
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, kind)}") from None
+    return record_in(read_bytes(path, MAX_BYTES), kind, path, advice=" Restore it from a copy.")
 
 
 class RecordedConversations:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -21,6 +21,7 @@ SHOWN = 5
 """Problems of one file that an error names; the others are counted."""
 _BRANCHES = frozenset({"str", "int", "float", "bool", "AnyOf"})
 """How a validator names the branches of a union; they are not fields."""
+SAVE_AS_UTF8 = " Save it as UTF-8."
 R = TypeVar("R", bound=Record)
 
 
@@ -44,15 +45,32 @@ class UserFile(NamedTuple, Generic[R]):
 
 def read_user_file(path: Path, kind: type[R]) -> UserFile[R]:
     data = read_bytes(path)
+    return UserFile(data, record_in(data, kind, path, prepared=without_comments))
+
+
+def record_in(
+    data: bytes,
+    kind: type[R],
+    where: object,
+    *,
+    prepared: Callable[[Any], Any] = lambda document: document,
+    advice: str = SAVE_AS_UTF8,
+) -> R:
+    """The record in the bytes of a JSON document, read strictly. `advice` is for bytes that are not UTF-8."""
+    text = text_in(data, where, advice)
     try:
-        document = without_comments(loads(data.decode("utf-8")))
-        return UserFile(data, kind.model_validate_json(encode(document)))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+        return kind.model_validate_json(encode(prepared(loads(text))))
     except StrictJSONError as error:
-        raise InputError(f"{path}: {error}.") from None
+        raise InputError(f"{where}: {error}.") from None
     except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, kind)}") from None
+        raise InputError(f"{where}: {explain(error, kind)}") from None
+
+
+def text_in(data: bytes, where: object, advice: str = SAVE_AS_UTF8) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is not UTF-8 text (byte {error.start}).{advice}") from None
 
 
 def without_comments(value: Any) -> Any:

@@ -166,91 +166,65 @@ BAD_BODIES: dict[str, bytes] = {
     "100,000 nested lists": b"[" * 100_000,
 }
 RETRY_AFTER_S = 7.0
+ERROR_PAGE = Response(status=502, body=b"<html><body><h1>Bad gateway</h1></body></html>", content_type="text/html")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Fault:
+def fault(
+    name: str,
+    outcomes: tuple[FailureOutcome, ...],
+    respond: Callable[[Http], Response],
+    retry_after_s: float | None = None,
+) -> Case:
     """A response that is no answer, and what an adapter must make of it."""
 
-    response: Response
-    outcomes: tuple[FailureOutcome, ...]
-    retry_after_s: float | None = None
+    async def run(subject: Subject) -> None:
+        await _check(subject, respond(subject.wire), outcomes, retry_after_s)
+
+    return Case(name, run)
 
 
-async def _check(subject: Subject, fault: _Fault) -> CallFailure:
-    """The failure that one attempt ends in; the server would answer a second attempt well."""
+async def _check(
+    subject: Subject, response: Response, outcomes: tuple[FailureOutcome, ...], retry_after_s: float | None
+) -> None:
+    """One attempt must end in such a failure; the server would answer a second attempt well."""
     server = subject.wire.server
-    if fault.outcomes == ("timeout",):
-        result = await subject.result_in_little_time(fault.response)
+    if outcomes == ("timeout",):
+        result = await subject.result_in_little_time(response)
     else:
-        server.script(fault.response)
+        server.script(response)
         result = await subject.result()
     expect(server.count == 1, f"{server.count} requests were sent for one call: adapters do not retry")
     failure = failure_in(result)
-    allowed = " or ".join(map(repr, fault.outcomes))
-    expect(failure.outcome in fault.outcomes, f"outcome is {failure.outcome!r} instead of {allowed}")
-    if fault.response.fault is None:
-        wanted = fault.response.status
-        expect(failure.status == wanted, f"status is {failure.status} instead of {wanted}")
-        expect(failure.received == verbatim(fault.response.body), "received is not verbatim(body) of the response")
+    expect(failure.outcome in outcomes, f"outcome is {failure.outcome!r} instead of {_either(outcomes)}")
+    if response.fault is None:
+        expect(failure.status == response.status, f"status is {failure.status} instead of {response.status}")
+        expect(failure.received == verbatim(response.body), "received is not verbatim(body) of the response")
     expect(
-        failure.retry_after_s == fault.retry_after_s,
-        f"retry_after_s is {failure.retry_after_s} instead of {fault.retry_after_s}",
+        failure.retry_after_s == retry_after_s, f"retry_after_s is {failure.retry_after_s} instead of {retry_after_s}"
     )
     expect(failure.sent is not None, "sent is None although a request was sent")
-    return failure
+
+
+def _either(outcomes: tuple[FailureOutcome, ...]) -> str:
+    return " or ".join(map(repr, outcomes))
+
+
+def _error(wire: Http, status: int, message: str, *, shown_as: int, **headers: str) -> Response:
+    response = wire.dialect.response(wire.dialect.error(status, message), status=shown_as)
+    return replace(response, headers=headers) if headers else response
 
 
 def status_case(status: int, outcomes: tuple[FailureOutcome, ...]) -> Case:
-    async def run(subject: Subject) -> None:
-        body = subject.wire.dialect.error(status, "scripted error")
-        response = subject.wire.dialect.response(body, status=status)
-        if status == 302:
-            response = replace(response, headers={"location": "/elsewhere"})
-        await _check(subject, _Fault(response=response, outcomes=outcomes))
-
-    return Case(f"HTTP {status} is {' or '.join(map(repr, outcomes))}", run)
-
-
-async def retry_after(subject: Subject) -> None:
-    response = subject.wire.dialect.response(subject.wire.dialect.error(429, "too many requests"), status=429)
-    asked = replace(response, headers={"retry-after": f"{RETRY_AFTER_S:g}"})
-    await _check(subject, _Fault(response=asked, outcomes=("rate_limited",), retry_after_s=RETRY_AFTER_S))
-
-
-async def error_page(subject: Subject) -> None:
-    page = Response(status=502, body=b"<html><body><h1>Bad gateway</h1></body></html>", content_type="text/html")
-    await _check(subject, _Fault(response=page, outcomes=("transient",)))
-
-
-async def error_with_status_200(subject: Subject) -> None:
-    response = subject.wire.dialect.response(subject.wire.dialect.error(500, "an error under status 200"))
-    await _check(subject, _Fault(response=response, outcomes=("malformed",)))
+    headers = {"location": "/elsewhere"} if status == 302 else {}
+    return fault(
+        f"HTTP {status} is {_either(outcomes)}",
+        outcomes,
+        lambda wire: _error(wire, status, "scripted error", shown_as=status, **headers),
+    )
 
 
 def body_case(name: str, body: bytes) -> Case:
-    async def run(subject: Subject) -> None:
-        await _check(subject, _Fault(response=Response(body=body), outcomes=("malformed",)))
-
-    return Case(f"HTTP 200 with {name} is 'malformed'", run)
-
-
-async def silence(subject: Subject) -> None:
-    await _check(subject, _Fault(response=Response(fault="silence"), outcomes=("timeout",)))
-
-
-async def drip(subject: Subject) -> None:
-    body = b" " * 2_000 + subject.wire.server.ok().body
-    await _check(subject, _Fault(response=Response(body=body, fault="drip"), outcomes=("timeout",)))
-
-
-async def reset(subject: Subject) -> None:
-    await _check(subject, _Fault(response=Response(fault="reset"), outcomes=("transient",)))
-
-
-async def cut(subject: Subject) -> None:
-    body = subject.wire.server.ok().body
-    await _check(subject, _Fault(response=Response(body=body, fault="cut"), outcomes=("transient", "malformed")))
+    return fault(f"HTTP 200 with {name} is 'malformed'", ("malformed",), lambda wire: Response(body=body))
 
 
 async def refused_connection(subject: Subject) -> None:
@@ -360,14 +334,31 @@ async def key_in_repr(subject: Subject) -> None:
 
 FAULT_CASES = (
     *(status_case(status, outcomes) for status, outcomes in STATUSES.items()),
-    Case("HTTP 429: Retry-After is reported", retry_after),
-    Case("HTTP 502 with an HTML page is 'transient'", error_page),
-    Case("HTTP 200 with an error in it is 'malformed'", error_with_status_200),
+    fault(
+        "HTTP 429: Retry-After is reported",
+        ("rate_limited",),
+        lambda wire: _error(wire, 429, "too many requests", shown_as=429, **{"retry-after": f"{RETRY_AFTER_S:g}"}),
+        RETRY_AFTER_S,
+    ),
+    fault("HTTP 502 with an HTML page is 'transient'", ("transient",), lambda wire: ERROR_PAGE),
+    fault(
+        "HTTP 200 with an error in it is 'malformed'",
+        ("malformed",),
+        lambda wire: _error(wire, 500, "an error under status 200", shown_as=200),
+    ),
     *(body_case(name, body) for name, body in BAD_BODIES.items()),
-    Case("a server that never answers is 'timeout'", silence),
-    Case("a body that comes byte by byte is 'timeout'", drip),
-    Case("a reset connection is 'transient'", reset),
-    Case("a body that ends early is 'transient' or 'malformed'", cut),
+    fault("a server that never answers is 'timeout'", ("timeout",), lambda wire: Response(fault="silence")),
+    fault(
+        "a body that comes byte by byte is 'timeout'",
+        ("timeout",),
+        lambda wire: Response(body=b" " * 2_000 + wire.server.ok().body, fault="drip"),
+    ),
+    fault("a reset connection is 'transient'", ("transient",), lambda wire: Response(fault="reset")),
+    fault(
+        "a body that ends early is 'transient' or 'malformed'",
+        ("transient", "malformed"),
+        lambda wire: Response(body=wire.server.ok().body, fault="cut"),
+    ),
     Case("a closed port is 'transient'", refused_connection),
     Case("a canceled call ends as canceled", cancelled),
     Case("the API key in an answer is not kept", key_in_answer),

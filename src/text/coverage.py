@@ -19,14 +19,12 @@ _FEWEST_WORDS = 4
 _IN_BOLD = re.compile(r"(\*\*|__)[^*_]+\1[.:]?")
 _CHECKABLE_KINDS = frozenset({"money", "percent", "date"})
 _PATTERNS = load_patterns(Path(__file__).with_suffix(".toml"))
-_PROGRAM = _PATTERNS["program"]
-_RULE = _PATTERNS["rule"]
 COVERAGE_BELOW = 0.8
 """Fraction of factual sentences that claims must cover; below it the extractor is asked once more for the rest."""
 
 
 def names_a_program(text: str) -> bool:
-    return _PROGRAM.search(text) is not None
+    return _PATTERNS["program"].search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,10 @@ def is_factual(sentence: str) -> bool:
         return False
     if has_checkable_figure(sentence):
         return True
-    return bool(_PROGRAM.search(sentence) and _RULE.search(sentence)) and len(sentence.split()) >= _FEWEST_WORDS
+    return (
+        bool(_PATTERNS["program"].search(sentence) and _PATTERNS["rule"].search(sentence))
+        and len(sentence.split()) >= _FEWEST_WORDS
+    )
 
 
 def _is_checkable(figure: str) -> bool:
@@ -137,7 +138,6 @@ def _covers(sentence: str, quoted: bytes, texts: Sequence[str]) -> bool:
 
 # Replies that no judge needs to read: without a letter or digit, a stock refusal, or a few words without a fact.
 
-_BOILERPLATE = _PATTERNS["boilerplate"]
 _ANSWERS = re.compile(r"\b(?:yes|no|nothing|free|ask|call|must|need|have to|never|always)\b", re.IGNORECASE)
 """Words that make even a short reply an answer."""
 SHORT = 3
@@ -158,7 +158,7 @@ def says_nothing(reply: str) -> str | None:
     if factual_sentences(reply):
         return None
     words = len(reply.split())
-    if words <= BOILERPLATE_LENGTH and _BOILERPLATE.search(reply):
+    if words <= BOILERPLATE_LENGTH and _PATTERNS["boilerplate"].search(reply):
         return STOCK_REFUSAL
     answers = names_a_program(reply) or figures(reply) or _ANSWERS.search(reply)
     return "a few words without a fact" if words <= SHORT and not answers else None

@@ -6,6 +6,7 @@ of the text only. Numbers are handled as strings, so length and locale do not ma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -66,7 +67,7 @@ class Token:
     end: int
 
 
-def lower(tokens: list[Token], index: int) -> str:
+def lower(tokens: Sequence[Token], index: int) -> str:
     return tokens[index].lower if 0 <= index < len(tokens) else ""
 
 

@@ -323,14 +323,7 @@ def _tells_something(figure: TextFigure, text: str) -> bool:
 # What words say about figures: that an amount is zero, rounded, for a month or a year, or that a number is an age.
 
 _PATTERNS = load_patterns(Path(__file__).with_name("quantity_words.toml"))
-_MONTHLY = _PATTERNS["monthly"]
-_YEARLY = _PATTERNS["yearly"]
-_MARK = _PATTERNS["mark"]
-_ZERO = _PATTERNS["zero"]
-_NOT_ZERO = _PATTERNS["not_zero"]
 _ORDINAL = re.compile(r"(?<![0-9.,$])([0-9]{1,3})(?:st|nd|rd|th)\b")
-_ONE_UNIT = _PATTERNS["one_unit"]
-_LASTING = _PATTERNS["lasting"]
 _NAMES = (
     (re.compile(r"\ba quarter of\b", re.IGNORECASE), "25%"),
     (re.compile(r"\bhalf (?:of|the)\b", re.IGNORECASE), "50%"),
@@ -341,17 +334,13 @@ _NEARBY_YEAR = (
     (re.compile(r"\b(?:next|following|coming) (?:\w+ )?year\b|\bpr[oó]ximo a[nñ]o\b", re.IGNORECASE), 1),
     (re.compile(r"\b(?:last|previous|prior) (?:\w+ )?year\b|\ba[nñ]o pasado\b", re.IGNORECASE), -1),
 )
-_AGE_BEFORE = _PATTERNS["age_before"]
-_AGE_AFTER = _PATTERNS["age_after"]
-_AGE_PLACE = _PATTERNS["age_place"]
-_NO_NOUN = _PATTERNS["no_noun"]
 _OLDEST, _YOUNGEST = 110, 18
 
 
 def figures_in_words(text: str) -> frozenset[str]:
     """Figures that the text states in words: $0 for "free", 25% for "a quarter of", 65 for "65th birthday"."""
     found = {token for pattern, token in _NAMES if pattern.search(text)}
-    if _ZERO.search(_NOT_ZERO.sub(" ", text)):
+    if _PATTERNS["zero"].search(_PATTERNS["not_zero"].sub(" ", text)):
         found |= {"$0", "0%", "n0"}
     return frozenset(found | {f"n{match.group(1)}" for match in _ORDINAL.finditer(fold(text))})
 
@@ -360,29 +349,29 @@ def figures_in_words(text: str) -> frozenset[str]:
 def marked(text: str) -> frozenset[str]:
     """The figures that the text calls rounded."""
     found = find_figures(text)
-    return frozenset(one.token for one in found if _MARK.search(text[max(0, one.start - 32) : one.start]))
+    return frozenset(one.token for one in found if _PATTERNS["mark"].search(text[max(0, one.start - 32) : one.start]))
 
 
 @lru_cache(maxsize=4096)
 def speaks_of_month(text: str) -> bool:
-    return _MONTHLY.search(fold(text)) is not None
+    return _PATTERNS["monthly"].search(fold(text)) is not None
 
 
 @lru_cache(maxsize=4096)
 def speaks_of_year(text: str) -> bool:
-    return _YEARLY.search(fold(text)) is not None
+    return _PATTERNS["yearly"].search(fold(text)) is not None
 
 
 @lru_cache(maxsize=4096)
 def single_times(text: str) -> frozenset[str]:
     """Times named without a number: "1 year" for "a year" or "the first year"."""
-    return frozenset(f"1 {one.group(1).lower()}" for one in _ONE_UNIT.finditer(fold(text)))
+    return frozenset(f"1 {one.group(1).lower()}" for one in _PATTERNS["one_unit"].finditer(fold(text)))
 
 
 @lru_cache(maxsize=4096)
 def single_durations(text: str) -> frozenset[str]:
     """Of these, the ones that something lasts or takes: "within a year", but not "$20 a year"."""
-    return frozenset(f"1 {one.group(1).lower()}" for one in _LASTING.finditer(fold(text)))
+    return frozenset(f"1 {one.group(1).lower()}" for one in _PATTERNS["lasting"].finditer(fold(text)))
 
 
 @lru_cache(maxsize=4096)
@@ -397,6 +386,8 @@ def is_age(figure: TextFigure, text: str) -> bool:
     if not digits.isdigit() or len(digits) > len(str(_OLDEST)) or int(digits) > _OLDEST:
         return False
     before, after = fold(text[max(0, figure.start - 32) : figure.start]), fold(text[figure.end : figure.end + 32])
-    if _AGE_BEFORE.search(before) or _AGE_AFTER.match(after.lstrip()):
+    if _PATTERNS["age_before"].search(before) or _PATTERNS["age_after"].match(after.lstrip()):
         return True
-    return int(digits) >= _YOUNGEST and bool(_AGE_PLACE.search(before) and _NO_NOUN.match(after))
+    return int(digits) >= _YOUNGEST and bool(
+        _PATTERNS["age_place"].search(before) and _PATTERNS["no_noun"].match(after)
+    )

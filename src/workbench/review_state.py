@@ -146,7 +146,7 @@ class Task:
     def off_topic(self, said: PersonVerdict) -> bool:
         """Whether the facts cited seem to be about something else. A person is asked, and may insist."""
         shown = self.shown
-        if not isinstance(shown, VerifierInput):
+        if isinstance(shown, AdjudicatorInput):
             return False
         claim = shown.claims[0]
         verdict = Verdict(

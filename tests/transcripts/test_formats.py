@@ -35,7 +35,7 @@ def test_every_format_gives_the_same_turns(name: str, tmp_path: Path) -> None:
 
 
 def test_formats_are_recognized() -> None:
-    found = {name: read_data(make(), name, None, Path(name).suffix).format for name, make in FORMATS.items()}
+    found = {name: read_data(make(), name, None, Path(name).suffix).source.format for name, make in FORMATS.items()}
     assert found == {
         "call.txt": "text", "call.csv": "csv", "call.vtt": "vtt", "call.srt": "srt", "call.docx": "docx",
         "whisper.json": "whisper", "plain_whisper.json": "whisper", "aws.json": "aws", "chat.txt": "chat",

@@ -81,10 +81,6 @@ def _read_date(text: str) -> str:
         raise ValueError(f"must be a date such as 2026-01-31 (got {text[:60]!r})") from None
 
 
-def _show_lines(values: Any) -> str:
-    return "\n".join(_text(one) for one in values)
-
-
 def _read_lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -154,14 +150,6 @@ def _read_choices(text: str) -> dict[str, list[str]]:
     return {name: [one.strip() for one in values.split("|")] for name, values in _named(text).items()}
 
 
-def _show_groups(groups: Any) -> str:
-    return "\n".join(_show_ids(group) for group in groups)
-
-
-def _read_groups(text: str) -> list[list[str]]:
-    return [_read_ids(line) for line in _read_lines(text)]
-
-
 def _show_yes(value: Any) -> str:
     if not isinstance(value, bool):
         raise TypeError
@@ -174,7 +162,7 @@ def _read_yes(text: str) -> bool:
     return text.strip().lower() == "yes"
 
 
-LINES = Form(_show_lines, _read_lines)
+LINES = Form(lambda values: "\n".join(map(_text, values)), _read_lines)
 FORMS = {
     "text": Form(_text, str.strip),
     "date": Form(_text, _read_date, dates=True),
@@ -186,7 +174,9 @@ FORMS = {
     "years": Form(lambda years: "; ".join(map(str, years)), _read_years, numbers=True),
     "details": Form(_show_details, _named),  # a number would look like a text, so it goes into the JSON column
     "choices": Form(_show_choices, _read_choices),
-    "groups": Form(_show_groups, _read_groups),
+    "groups": Form(
+        lambda groups: "\n".join(map(_show_ids, groups)), lambda text: [_read_ids(line) for line in _read_lines(text)]
+    ),
     "yes": Form(_show_yes, _read_yes),
 }
 """By their names in `spreadsheet_sheets.toml`."""

@@ -13,17 +13,15 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from ...errors import InputError, StorageError
 from ...records.background import FactLibrary, StateFacts
 from ...records.citation import FEDERAL, SnapshotPage
 from ...records.facts import YearFacts
 from ...store import locking
-from ...store.input_files import explain, read_bytes, read_user_file
+from ...store.input_files import read_bytes, read_user_file, record_in
 from ...store.package_data import data_folder
 from ...store.run_files import encode_record
-from ...store.strict_json import StrictJSONError, encode, loads, sha256
+from ...store.strict_json import sha256
 from .addresses import classify, page_key
 
 PAGES = "pages.jsonl"
@@ -94,18 +92,12 @@ def load_snapshot(folder: Path) -> Snapshot:
         raise InputError(
             f"{path}, line {len(lines)}: the line is not complete. Delete it, and make the snapshot again."
         )
-    return Snapshot(tuple(_page(line, f"{path}, line {number}") for number, line in enumerate(lines[:-1], 1)))
-
-
-def _page(line: bytes, where: str) -> SnapshotPage:
-    try:
-        return SnapshotPage.model_validate_json(encode(loads(line.decode("utf-8"))))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where} is not UTF-8 text (byte {error.start}).") from None
-    except StrictJSONError as error:
-        raise InputError(f"{where}: {error}.") from None
-    except ValidationError as error:
-        raise InputError(f"{where}: {explain(error, SnapshotPage)}") from None
+    return Snapshot(
+        tuple(
+            record_in(line, SnapshotPage, f"{path}, line {number}", advice="")
+            for number, line in enumerate(lines[:-1], 1)
+        )
+    )
 
 
 def page_line(page: SnapshotPage) -> bytes:
@@ -190,12 +182,10 @@ def pages_from_facts(facts: Iterator[CitedFact]) -> list[SnapshotPage]:
     ]
     counts = Counter(page_key(fact.address) for fact in usable)
     chosen = sorted(counts, key=lambda key: (-counts[key], key or ""))[:PAGE_COUNT]
-    return [
-        _page_of([fact for fact in usable if page_key(fact.address) == key]) for key in sorted(filter(None, chosen))
-    ]
+    return [_page([fact for fact in usable if page_key(fact.address) == key]) for key in sorted(filter(None, chosen))]
 
 
-def _page_of(facts: list[CitedFact]) -> SnapshotPage:
+def _page(facts: list[CitedFact]) -> SnapshotPage:
     text = "\n".join(dict.fromkeys(fact.statement for fact in facts))
     sources = Counter(fact.source for fact in facts)
     return SnapshotPage(

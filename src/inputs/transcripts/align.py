@@ -13,12 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Protocol
 
 from ...errors import InputError
 from ...text.figures import figures
 from ...text.overlap import words
-from .utterances import NO_SPEAKER, Utterance, as_one, joined, speakers
+from .utterances import NO_SPEAKER, ScriptTurn, Utterance, as_one, joined, speakers
 
 ENOUGH = 0.34
 """Similarity from which on an utterance can be a scripted question."""
@@ -29,15 +28,6 @@ _FEW_WORDS = 12
 """The other side's words between two parts of one question."""
 _PART_COST = 0.04
 _MOST_CALLS = 4_000
-
-
-class TurnToAlign(Protocol):
-    """A scripted turn with its slots filled."""
-
-    @property
-    def turn_id(self) -> str: ...
-    @property
-    def user_message(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,7 @@ class Alignment:
 
 def align(
     utterances: Sequence[Utterance],
-    turns: Sequence[TurnToAlign],
+    turns: Sequence[ScriptTurn],
     *,
     caller: str | None = None,
     where: str = "the conversation",
@@ -94,7 +84,7 @@ def align(
     return Alignment(caller, recognized, tuple(said), calls, tuple(matches))
 
 
-def _caller(said: Sequence[Utterance], turns: Sequence[TurnToAlign], given: str | None, where: str) -> str:
+def _caller(said: Sequence[Utterance], turns: Sequence[ScriptTurn], given: str | None, where: str) -> str:
     labels = speakers(said)
     shown = ", ".join(repr(label[:40]) for label in labels[:8])
     if given is not None:
@@ -120,7 +110,7 @@ def _caller(said: Sequence[Utterance], turns: Sequence[TurnToAlign], given: str 
 class _Similarity:
     """How much of a scripted question a text says. Words that few questions have weigh more."""
 
-    def __init__(self, turns: Sequence[TurnToAlign]) -> None:
+    def __init__(self, turns: Sequence[ScriptTurn]) -> None:
         self._turns = [_tokens(turn.user_message) for turn in turns]
         counts = Counter(token for turn in self._turns for token in turn)
         self._weights = {token: math.log(1 + len(turns) / count) for token, count in counts.items()}
@@ -145,7 +135,7 @@ def _tokens(text: str) -> frozenset[str]:
     return words(plain) | {f"={figure.removeprefix('n')}" for figure in figures(plain)}
 
 
-def _matches(said: Sequence[Utterance], calls: Sequence[int], turns: Sequence[TurnToAlign]) -> list[Match]:
+def _matches(said: Sequence[Utterance], calls: Sequence[int], turns: Sequence[ScriptTurn]) -> list[Match]:
     """Dynamic programming over the caller's utterances and the turns; ties go to the earlier utterance."""
     if len(calls) > _MOST_CALLS:
         raise InputError(f"The caller speaks {len(calls):,} times; the limit is {_MOST_CALLS:,}. Split the file.")
@@ -174,7 +164,7 @@ def _matches(said: Sequence[Utterance], calls: Sequence[int], turns: Sequence[Tu
     return _asked_together(_earliest(found, tokens, similar), tokens, similar, turns)
 
 
-def _walk(step: Sequence[Sequence[int]], size: int, turns: Sequence[TurnToAlign]) -> list[tuple[int, int]]:
+def _walk(step: Sequence[Sequence[int]], size: int, turns: Sequence[ScriptTurn]) -> list[tuple[int, int]]:
     """Per turn: the first utterance (from 0) and how many; (-1, 0) if it is not asked."""
     found, at, turn = [], 0, 0
     while turn < len(turns):
@@ -208,7 +198,7 @@ def _asked_together(
     found: Sequence[tuple[int, int, float]],
     tokens: Sequence[frozenset[str]],
     similar: _Similarity,
-    turns: Sequence[TurnToAlign],
+    turns: Sequence[ScriptTurn],
 ) -> list[Match]:
     """Matches; a turn without an utterance of its own may be asked in that of a neighbor."""
     matches = []
@@ -231,7 +221,7 @@ def _asked_together(
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*\s*")
 
 
-def _split_by_script(utterances: Sequence[Utterance], turns: Sequence[TurnToAlign], where: str) -> list[Utterance]:
+def _split_by_script(utterances: Sequence[Utterance], turns: Sequence[ScriptTurn], where: str) -> list[Utterance]:
     """A file without speakers: sentences in a row that say a scripted question are the caller's, the rest is not."""
     pieces = [
         Utterance(NO_SPEAKER, match[0].strip(), one.start_s, one.end_s, one.confidence)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ...text.numbers import TENS, UNITS
+from ...text.numbers import TENS, UNITS, Token, lower
 from ...text.patterns import load_patterns, load_words
 
 PATTERNS = load_patterns(Path(__file__).with_name("redact_patterns.toml"))
@@ -67,14 +67,6 @@ class CodePiece:
         return len(self.chars) == 1 or (self.spoken and len(set(self.chars)) == 1)
 
 
-@dataclass(frozen=True)
-class _Token:
-    text: str
-    lower: str
-    start: int
-    end: int
-
-
 def runs(text: str, masked: Sequence[tuple[int, int]] = (), *, capitals: bool = False) -> list[list[CodePiece]]:
     """Rows of pieces in folded text; what is masked (start, end) ends a row. `capitals`: XJK counts as letters.
 
@@ -82,7 +74,7 @@ def runs(text: str, masked: Sequence[tuple[int, int]] = (), *, capitals: bool = 
         >>> ["".join(piece.chars for piece in run) for run in runs("It is one E G four dash T E five.")]
         ['1EG4TE5']
     """
-    tokens = [_Token(one[0], one[0].lower(), one.start(), one.end()) for one in _TOKEN.finditer(text)]
+    tokens = [Token(one[0], one[0].lower(), one.start(), one.end()) for one in _TOKEN.finditer(text)]
     hidden = _Hidden(masked)
     found: list[list[CodePiece]] = []
     row: list[CodePiece] = []
@@ -118,7 +110,7 @@ class _Hidden:
         return self._at < len(self._spans) and self._spans[self._at][0] <= place
 
 
-def _between(token: _Token) -> bool:
+def _between(token: Token) -> bool:
     """Whether a token may be between two pieces of one code."""
     if token.text.isalnum():
         return token.lower in _FILLERS
@@ -133,7 +125,7 @@ def _may_follow(before: CodePiece, piece: CodePiece, text: str) -> bool:
     return len(gap) <= 80 and "    " not in gap  # wide gaps are the columns of a table
 
 
-def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[CodePiece | None, int]:
+def _piece(tokens: Sequence[Token], place: int, capitals: bool) -> tuple[CodePiece | None, int]:
     """The piece that begins at a token, and how many tokens it takes."""
     token = tokens[place]
     word = token.lower
@@ -146,7 +138,7 @@ def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[CodePi
         following = _digit(tokens, place + 1)
         if following:
             found = CodePiece(following * _TIMES[word], token.start, tokens[place + 1].end, True), 2
-    elif word in ("eight", "nine") and _lower(tokens, place + 1) == "hundred":
+    elif word in ("eight", "nine") and lower(tokens, place + 1) == "hundred":
         found = CodePiece(f"{DIGITS[word]}00", token.start, tokens[place + 1].end, True), 2
     elif word in NUMBER_WORDS:
         found = _number(tokens, place)
@@ -157,44 +149,44 @@ def _piece(tokens: Sequence[_Token], place: int, capitals: bool) -> tuple[CodePi
     return found
 
 
-def _are_letters(tokens: Sequence[_Token], place: int, capitals: bool) -> bool:
+def _are_letters(tokens: Sequence[Token], place: int, capitals: bool) -> bool:
     text = tokens[place].text
     return len(text) == 1 or _in_code(tokens, place) or (capitals and text.isupper() and len(text) <= 6)
 
 
-def _number(tokens: Sequence[_Token], place: int) -> tuple[CodePiece | None, int]:
+def _number(tokens: Sequence[Token], place: int) -> tuple[CodePiece | None, int]:
     token = tokens[place]
     word = token.lower
     after = place + 1
     chars = DIGITS.get(word) or _TEENS.get(word) or ""
     if word in _TENS:
         unit = after + (after < len(tokens) and tokens[after].text == "-")
-        value = DIGITS.get(_lower(tokens, unit), "")
-        joined = value not in ("", "0") and _lower(tokens, unit) != "o"
+        value = DIGITS.get(lower(tokens, unit), "")
+        joined = value not in ("", "0") and lower(tokens, unit) != "o"
         chars, after = (_TENS[word] + value, unit + 1) if joined else (f"{_TENS[word]}0", after)
-    if _lower(tokens, after) in ("hundred", "thousand", "million", "percent", "dollars", "dollar", "cents", "point"):
+    if lower(tokens, after) in ("hundred", "thousand", "million", "percent", "dollars", "dollar", "cents", "point"):
         return None, after - place + 1  # an amount
     return CodePiece(chars, token.start, tokens[after - 1].end, True), after - place
 
 
-def _spelled(tokens: Sequence[_Token], place: int) -> tuple[CodePiece, int] | None:
+def _spelled(tokens: Sequence[Token], place: int) -> tuple[CodePiece, int] | None:
     """`E as in Edward`, `E for Edward`, `M like Mary`."""
     word = tokens[place].lower
     if not (len(word) == 1 and word.isascii() and word.isalpha()):
         return None
-    words = [_lower(tokens, place + step) for step in range(1, 4)]
+    words = [lower(tokens, place + step) for step in range(1, 4)]
     if words[0] == "as" and words[1] == "in" and words[2][:1] == word:
         width = 4
     elif words[0] in _SPELLED and words[1][:1] == word and len(words[1]) > 2:
         width = 3
     else:
         return None
-    while _lower(tokens, place + width) == "-" and _lower(tokens, place + width + 1).isalpha():
+    while lower(tokens, place + width) == "-" and lower(tokens, place + width + 1).isalpha():
         width += 2  # X as in X-ray
     return CodePiece(word.upper(), tokens[place].start, tokens[place + width - 1].end, True), width
 
 
-def _in_code(tokens: Sequence[_Token], place: int) -> bool:
+def _in_code(tokens: Sequence[Token], place: int) -> bool:
     """Letters that touch digits, as in 1EG4 or TE5, or capitals beside them, as in TE 5."""
     token = tokens[place]
     if len(token.text) > 6:
@@ -214,13 +206,9 @@ def _in_code(tokens: Sequence[_Token], place: int) -> bool:
     )
 
 
-def _digit(tokens: Sequence[_Token], place: int) -> str:
-    word = _lower(tokens, place)
+def _digit(tokens: Sequence[Token], place: int) -> str:
+    word = lower(tokens, place)
     return DIGITS.get(word, "") or (word if len(word) == 1 and word.isdigit() else "")
-
-
-def _lower(tokens: Sequence[_Token], place: int) -> str:
-    return tokens[place].lower if 0 <= place < len(tokens) else ""
 
 
 def chars_of(pieces: Sequence[CodePiece]) -> str:

@@ -8,9 +8,10 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from ...errors import InputError
@@ -43,36 +44,31 @@ def read_transcript(path: Path, given: SourceFormat | None = None) -> ReadFile:
     """
     if not path.name.isprintable() or len(path.name) > 255:
         raise InputError(f"{str(path)!r}: the file name is not printable text. Rename the file.")
-    data = read_bytes(path, MAX_BYTES)
-    where = str(path)
-    found = read_data(data, where, given, path.suffix.lower())
-    source = SourceFile(name=path.name, sha256=sha256(data), format=found.format)
-    return ReadFile(source, found.utterances)
+    return read_data(read_bytes(path, MAX_BYTES), str(path), given, path.suffix.lower())
 
 
-@dataclass(frozen=True)
-class _Read:
-    format: SourceFormat
-    utterances: tuple[Utterance, ...]
-
-
-def read_data(data: bytes, where: str, given: SourceFormat | None = None, suffix: str = "") -> _Read:
+def read_data(data: bytes, where: str, given: SourceFormat | None = None, suffix: str = "") -> ReadFile:
     """The same of bytes."""
+
+    def read(kind: SourceFormat, utterances: Iterable[Utterance]) -> ReadFile:
+        source = SourceFile(name=Path(where).name, sha256=sha256(data), format=kind)
+        return ReadFile(source, tuple(checked(utterances, where)))
+
     if given == "docx" or (given is None and data[:4] == b"PK\x03\x04"):
         text = docx_text(data, where)
-        read = read_labeled if has_labels(text) or not is_chat(text) else read_chat
-        return _Read("docx", tuple(checked(read(clean_text(text), where), where)))
+        reader = read_labeled if has_labels(text) or not is_chat(text) else read_chat
+        return read("docx", reader(clean_text(text), where))
     text = decoded(data, where)
     if given in ("whisper", "aws") or (given in (None, "chat") and text.lstrip()[:1] in ("{", "[")):
-        found = _read_json(text, where, given, suffix)
-        if found:
-            return found
+        document = _json_of(text, where, given, suffix)
+        if document is not None and (found := json_files.json_format(document)):
+            return read(found, json_files.read_json(document, found, where))
     kind = given or _recognized(text, suffix)
     readers = {"csv": read_csv, "vtt": read_subtitles, "srt": read_subtitles, "chat": read_chat, "text": read_labeled}
-    return _Read(kind, tuple(checked(readers[kind](text, where), where)))
+    return read(kind, readers[kind](text, where))
 
 
-def _read_json(text: str, where: str, given: SourceFormat | None, suffix: str) -> _Read | None:
+def _json_of(text: str, where: str, given: SourceFormat | None, suffix: str) -> Any:
     """None: a text that only begins like JSON, such as `[00:01] Caller: ...`."""
     if given is None and suffix != ".json" and re.match(r"\s*[\[{]\s*[^\s\[\]{}\"]", text):
         return None
@@ -81,7 +77,7 @@ def _read_json(text: str, where: str, given: SourceFormat | None, suffix: str) -
     if kind is None or given not in (None, kind):
         wanted = given or "Whisper, AWS Transcribe or a chat (a list of role and content)"
         raise InputError(f"{where}: this JSON is not that of {wanted}. Check the file and --format.")
-    return _Read(kind, tuple(checked(json_files.read_json(document, kind, where), where)))
+    return document
 
 
 def _recognized(text: str, suffix: str) -> SourceFormat:
